@@ -7,7 +7,7 @@ import os
 # Where meson leaves each of them in its own tree.
 PLACES = {
     "allot": "src/cli",
-    "allotd": "src/node",
+    "allotd": "src/daemon",
     "allot-sim": "src/sim",
     "allot-load": "bench/load",
     "launch-cost": "bench",

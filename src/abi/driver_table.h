@@ -769,7 +769,7 @@
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUmipmappedArray mipmap, CUdevice dev))
 
 /*
- * What the daemon's helper calls to take another process off its card (gpu/checkpoint.h): the library never
+ * What the daemon's helper calls to take another process off its card (daemon/gpu/nvml/checkpoint.h): the library never
  * does. Of the arguments that may be left out, all but a lock's are.
  *   CALL(symbol, params)
  */

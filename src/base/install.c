@@ -17,7 +17,7 @@ struct part {
  * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu"); ALLOT_DATADIR: data.
  */
 static const struct part parts[] = {
-	[INSTALL_DAEMON] = { "allotd", { "allotd", "../node/allotd", "../libexec/allot/allotd" } },
+	[INSTALL_DAEMON] = { "allotd", { "allotd", "../daemon/allotd", "../libexec/allot/allotd" } },
 	[INSTALL_LIBRARY] = { "liballot.so",
 			      { "liballot.so", "../interpose/liballot.so",
 				"../" ALLOT_LIBDIR "/allot/liballot.so",

@@ -9,7 +9,7 @@
 #include "interpose/sys.h"
 
 /*
- * Where a container has its tenant's directory (node/claims/injection.h). A process in it belongs to that tenant,
+ * Where a container has its tenant's directory (daemon/containers/claims/injection.h). A process in it belongs to that tenant,
  * whatever its environment says: engines' exec passes none on, and a user may write what he likes there.
  */
 #define CONTAINER_DIR "/run/allot/tenant"

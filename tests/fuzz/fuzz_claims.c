@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "memory_vfs.h"
-#include "node/claims/store.h"
+#include "daemon/containers/claims/store.h"
 
 /* No file of that name is there: it is in memory. */
 #define PATH "/dev/shm/allot-fuzz-claims.db"

@@ -1,7 +1,7 @@
 /* The settings and the tuning of the daemon: whatever a file says, each line is applied or complained about. */
 #include "fuzz.h"
 
-#include "node/config.h"
+#include "daemon/config/config.h"
 
 static void complain(void *data, const char *text)
 {

@@ -1,8 +1,8 @@
 /* What container engines answer: by the first byte docker's JSON, CRI's or containerd's protobuf, or HTTP. */
 #include "fuzz.h"
 
-#include "node/engine/engine_http.h"
-#include "node/engine/engine_reply.h"
+#include "daemon/containers/engine/engine_http.h"
+#include "daemon/containers/engine/engine_reply.h"
 
 /* Of the containers in corpus/engine. */
 static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "node/plugin/messages.h"
-#include "node/plugin/pod_resources.h"
+#include "daemon/kubelet/devices/pod_resources.h"
+#include "daemon/kubelet/endpoint/messages.h"
 
 #define MOST_IDS 12
 

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "fixture.h"
-#include "node/claims/claims.h"
-#include "node/dispatch.h"
+#include "daemon/api/dispatch.h"
+#include "daemon/containers/claims/claims.h"
 
 static struct fixture *fixture;
 

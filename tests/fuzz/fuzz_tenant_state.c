@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/tenant_state.h"
+#include "daemon/state/tenant_state.h"
 
 #define CARDS 2
 

@@ -122,7 +122,7 @@ def test_the_daemon_in_it_serves_the_host(podman, machine, tmp_path):
 
 @pytest.mark.parametrize("options, told", [
     (["--name", "Allot"], "--name Allot: must be NAME:TAG"),
-    (["--build", "/no/such/tree"], "/no/such/tree/src/node/allotd is missing; run scripts/build"),
+    (["--build", "/no/such/tree"], "/no/such/tree/src/daemon/allotd is missing; run scripts/build"),
 ])
 def test_what_is_wrong_is_named(tmp_path, options, told):
     done = make(tmp_path / "x.tar", *options)

@@ -19,7 +19,7 @@ from servers import start, start_servers
 from test_metrics import start_fails
 from test_metrics_tls import ask_by_tls, make_certificate
 
-SITES = [ROOT / "src" / page / "site" for page in ("node/page", "http/dashboard")]
+SITES = [ROOT / "src" / page / "site" for page in ("daemon/export/page", "http/dashboard")]
 LOAD_MAX = 200 << 10
 
 

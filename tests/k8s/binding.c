@@ -19,10 +19,10 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "daemon/kubelet/kube/binding.h"
+#include "daemon/kubelet/kube/node_object.h"
+#include "daemon/kubelet/kube/pods.h"
 #include "kube/hami/choice.h"
-#include "node/kube/binding.h"
-#include "node/kube/node_object.h"
-#include "node/kube/pods.h"
 
 #define IDS_MAX 16
 #define LINE_MAX_BYTES 4096

@@ -59,7 +59,7 @@ enum swap_order {
 	SWAP_ORDER_IN = 0,  /* be on the card */
 	SWAP_ORDER_OUT = 1, /* leave it: copy what can be moved to the arena, give its memory back */
 	/*
-	 * The driver is about to be locked under the process, or is (node/checkpoint): the library makes no
+	 * The driver is about to be locked under the process, or is (daemon/memory/checkpoint): the library makes no
 	 * calls of its own, and says so by swap_word. Its program's calls wait in the driver.
 	 */
 	SWAP_ORDER_PARKED = 2,
@@ -264,7 +264,7 @@ struct region_spent {
 /*
  * Where the tenant tells D that a look is due: D sleeps on the words of those that it waits for. A ring
  * is a hint, that what the slots say has changed: D looks at them now and then without one, and listens
- * to nobody who rings too often (interpose/bell.h says when to ring, node/bell.h who is believed).
+ * to nobody who rings too often (interpose/bell.h says when to ring, daemon/arbitrate/bell.h who is believed).
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */

@@ -1,6 +1,6 @@
 /*
  * The clock of a trace: ticks that a traced process, in whatever time namespace, and the daemon read alike. Which of
- * the two it is, the daemon says (node/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
+ * the two it is, the daemon says (daemon/export/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
  * reads its own clock beside. Thread safe; may run before libc is ready.
  */
 #ifndef ALLOT_REGION_TRACE_CLOCK_H

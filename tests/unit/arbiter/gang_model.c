@@ -308,7 +308,7 @@ static bool exchange(struct gang_model *m, unsigned d)
 	return news;
 }
 
-/* As the daemon publishes it (src/node/arbitration.c). */
+/* As the daemon publishes it (src/daemon/arbitrate/arbitration.c). */
 static void publish(struct gang_model *m, const struct model_tenant *t, struct rank *r, unsigned d)
 {
 	struct arbiter *arbiter = m->device[d].arbiter;

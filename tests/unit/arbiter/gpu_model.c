@@ -129,7 +129,7 @@ void gpu_model_kill_process(struct gpu_model *m, int tenant)
 	t->members--;
 	if (member == last)
 		return;
-	/* As the daemon does (src/node/observe.c): the last one takes its place. */
+	/* As the daemon does (src/daemon/arbitrate/observe.c): the last one takes its place. */
 	t->member[member] = t->member[last];
 	find_process(m, t, last)->member = member;
 }

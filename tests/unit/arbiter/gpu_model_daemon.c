@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* As the daemon adds a tenant's processes up (src/node/observe.c). */
+/* As the daemon adds a tenant's processes up (src/daemon/arbitrate/observe.c). */
 static void add_process(struct gpu_model *m, struct model_process *p,
 			struct arbiter_observation *sum)
 {
@@ -179,7 +179,7 @@ static void write_words(struct gpu_model *m)
 	}
 }
 
-/* As src/node/arbitration_turns.c does. */
+/* As src/daemon/arbitrate/arbitration_turns.c does. */
 static uint64_t choose_turn(struct gpu_model *m, struct model_tenant *t)
 {
 	enum lease_state state = arbiter_state(m->arbiter, t->index);

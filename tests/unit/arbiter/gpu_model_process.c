@@ -270,7 +270,7 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned w
 	}
 }
 
-/* As the daemon publishes it (src/node/arbitration_turns.c). */
+/* As the daemon publishes it (src/daemon/arbitrate/arbitration_turns.c). */
 static uint64_t patience_ns(const struct gpu_model *m, const struct model_tenant *t)
 {
 	uint64_t turn_ns = turns_patience_ns(&t->turns, t->member, t->members);

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/dispatch.h"
-#include "node/lock.h"
-#include "node/subsystems.h"
+#include "daemon/api/dispatch.h"
+#include "daemon/subsystems.h"
+#include "daemon/util/lock.h"
 
 /* ---- pretended cards ---- */
 

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "abi/shm/registration.h"
-#include "node/node.h"
-#include "node/session.h"
-#include "node/tenant.h"
+#include "daemon/api/session.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/tenant.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/census.h"
-#include "node/use.h"
+#include "daemon/gpu/census.h"
+#include "daemon/state/use.h"
 
 static struct tenant *make(struct fixture *f, const char *name, unsigned gib, const char *more)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/tenant_state.h"
+#include "daemon/state/tenant_state.h"
 
 static struct tenant *make_tenant(struct fixture *f, const char *hold)
 {

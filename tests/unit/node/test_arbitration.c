@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/arbitration.h"
-#include "node/arbitration_inside.h"
-#include "node/observe.h"
-#include "node/procfs.h"
+#include "daemon/arbitrate/arbitration.h"
+#include "daemon/arbitrate/arbitration_inside.h"
+#include "daemon/arbitrate/observe.h"
+#include "daemon/util/procfs.h"
 
 static struct tenant *make_tenant(struct fixture *f, const char *name, const char *terms)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/bell.h"
+#include "daemon/arbitrate/bell.h"
 
 #define MS NSEC_PER_MSEC
 

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "node/census.h"
-#include "node/census_compare.h"
-#include "node/drain.h"
-#include "node/procfs.h"
-#include "node/violation/violations.h"
+#include "daemon/gpu/census.h"
+#include "daemon/gpu/watch/census_compare.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/util/procfs.h"
 
 static void test_costly_readings_are_rarer(void **state)
 {

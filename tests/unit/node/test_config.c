@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/config.h"
+#include "daemon/config/config.h"
 
 static char said[4096];
 

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "foreign.h"
+#include "daemon/api/control.h"
+#include "daemon/util/peer.h"
 #include "net/closer.h"
 #include "net/loop.h"
-#include "node/control.h"
-#include "node/peer.h"
 
 #define LIST "{\"version\":1,\"op\":\"list\"}\n"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../scratch.h"
-#include "gpu/gpu.h"
+#include "daemon/gpu/nvml/gpu.h"
 
 #define MIB (UINT64_C(1) << 20)
 

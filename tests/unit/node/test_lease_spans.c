@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/lease_spans.h"
+#include "daemon/arbitrate/lease_spans.h"
 
 #define LEASE ((struct lease_span_state){ 0 })
 #define FREE ((struct lease_span_state){ .is_free = true })

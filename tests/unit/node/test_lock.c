@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "node/lock.h"
+#include "daemon/util/lock.h"
 
 static char base[64], paths[LOCK_DIRS][80];
 static const char *dirs[LOCK_DIRS] = { paths[0], paths[1], paths[2] };

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "node/memory_cgroup.h"
+#include "daemon/util/memory_cgroup.h"
 
 struct tree {
 	char dir[64];

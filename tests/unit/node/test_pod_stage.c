@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/pod_stage.h"
+#include "daemon/state/pod_stage.h"
 
 /* So much is needed beside `beside` (NULL: in all) of items that end with one without a key. */
 struct one {

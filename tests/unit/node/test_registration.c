@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "foreign.h"
 #include "abi/shm/sharing.h"
+#include "daemon/arbitrate/arbitration.h"
+#include "daemon/arbitrate/bell.h"
+#include "daemon/state/join/registration.h"
+#include "daemon/util/peer.h"
 #include "net/closer.h"
-#include "node/arbitration.h"
-#include "node/bell.h"
-#include "node/peer.h"
-#include "node/registration.h"
 
 static struct tenant *make_tenant(struct fixture *f)
 {

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/util/service.h"
 #include "net/loop.h"
-#include "node/service.h"
 
 static int manager = -1;
 static struct loop *loop;

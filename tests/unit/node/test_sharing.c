@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "node/sharing.h"
+#include "daemon/state/sharing.h"
 
 static int setup(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "node/stamp.h"
+#include "daemon/util/stamp.h"
 
 static const struct stamp then = { "boot-a", 1000, 50000 };
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "node/state_file.h"
+#include "daemon/util/state_file.h"
 
 #define MOST 4096
 

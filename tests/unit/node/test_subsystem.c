@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/node.h"
-#include "node/subsystem.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/node/subsystem.h"
 
 static char told[64];
 static int answer_of_b;

@@ -1,9 +1,9 @@
 /* Tenants whose memory can be moved off the card: their terms, their arena, orders and figures. */
 #include "fixture.h"
 
-#include "node/arena.h"
-#include "node/condition.h"
-#include "node/swap.h"
+#include "daemon/api/condition.h"
+#include "daemon/memory/swap/arena.h"
+#include "daemon/memory/swap/swap.h"
 
 #define CREATE(more) "{\"version\":1,\"op\":\"create\"," more "}"
 #define OF_64_MIB "\"devices\":[{\"index\":0,\"memory_bytes\":67108864}]"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "abi/shm/trace.h"
-#include "node/control.h"
-#include "node/dispatch.h"
-#include "node/trace/tenant_trace.h"
+#include "daemon/api/control.h"
+#include "daemon/api/dispatch.h"
+#include "daemon/export/trace/tenant_trace.h"
 
 #define TRACE "{\"version\":1,\"op\":\"trace\",\"name\":\"a\"}"
 #define POLL "{\"version\":1,\"op\":\"trace_poll\"}"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/use.h"
-#include "node/use_state.h"
+#include "daemon/state/use.h"
+#include "daemon/tasks/watch/use_state.h"
 
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "node/whole_file.h"
+#include "daemon/util/whole_file.h"
 
 #define MOST 64
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "node/window.h"
+#include "daemon/arbitrate/window.h"
 
 #define MS NSEC_PER_MSEC
 

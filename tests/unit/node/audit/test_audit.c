@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/audit/audit.h"
-#include "node/json.h"
-#include "node/page/change.h"
+#include "daemon/api/audit/audit.h"
+#include "daemon/export/page/change.h"
+#include "daemon/util/json.h"
 
 static char path[96];
 

@@ -18,8 +18,8 @@
 #include "../../scratch.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/checkpoint/checkpoint.h"
-#include "node/node.h"
+#include "daemon/memory/checkpoint/checkpoint.h"
+#include "daemon/state/node/node.h"
 
 #define TIMEOUT_NS (100 * NSEC_PER_MSEC)
 #define PATIENCE_NS (10 * NSEC_PER_SEC)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../../scratch.h"
-#include "node/checkpoint/keeper_file.h"
+#include "daemon/memory/checkpoint/keeper_file.h"
 
 static struct keeper_order some_order(void)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "node/checkpoint/steps.h"
+#include "daemon/memory/checkpoint/steps.h"
 
 #define MOST 6
 #define SCENES 200000

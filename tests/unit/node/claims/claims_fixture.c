@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "node/claims/check.h"
+#include "daemon/containers/claims/check.h"
 
 struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,
 			      double cores_pct, int slot)

@@ -3,7 +3,7 @@
 #define ALLOT_TEST_NODE_CLAIMS_FIXTURE_H
 
 #include "../fixture.h"
-#include "node/claims/claims.h"
+#include "daemon/containers/claims/claims.h"
 
 /* A request of one card: quota in MiB, percent of its time, one slot (negative: none). */
 struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,

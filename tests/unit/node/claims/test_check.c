@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/claims/check.h"
+#include "daemon/containers/claims/check.h"
 
 #define GIB (UINT64_C(1) << 30)
 

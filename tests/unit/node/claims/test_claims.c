@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "failing_vfs.h"
-#include "node/claims/store.h"
+#include "daemon/containers/claims/store.h"
 
 static void store_path(struct fixture *f, char path[128])
 {

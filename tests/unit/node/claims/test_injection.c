@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/claims/injection.h"
-#include "node/claims/library.h"
-#include "node/claims/state_dir.h"
+#include "daemon/containers/claims/injection.h"
+#include "daemon/containers/claims/library.h"
+#include "daemon/containers/claims/state_dir.h"
 
 static const char *env_of(const struct injection *in, const char *name)
 {

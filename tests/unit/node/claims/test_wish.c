@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/claims/store.h"
-#include "node/kube/live_terms.h"
+#include "daemon/containers/claims/store.h"
+#include "daemon/kubelet/kube/live_terms.h"
 
 /* What a claim must have on a device. */
 static void must_have(struct claim *claim, unsigned device, uint64_t mib, double cores_pct,

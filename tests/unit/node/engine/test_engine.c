@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/engine/engine.h"
+#include "daemon/containers/engine/engine.h"
 
 static void test_lists(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "node/engine/engine_http.h"
+#include "daemon/containers/engine/engine_http.h"
 
 #define OK "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "node/engine/engine_names.h"
+#include "daemon/containers/engine/engine_names.h"
 
 #define ID "3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c"
 #define ANSWER \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "node/engine/engine_reply.h"
+#include "daemon/containers/engine/engine_reply.h"
 
 #define ID "3f4c1a0b9d8e"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/freezer/container.h"
+#include "daemon/util/container.h"
 
 #define ID "3f4c1a0b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a"
 #define ID2 "aa4c1a0b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a"

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "cgroup_scene.h"
-#include "node/freezer/freezer.h"
+#include "daemon/tasks/freezer/freezer.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -14,7 +14,7 @@
 #include "sleeper.h"
 
 #include "base/clock.h"
-#include "node/freezer/gpu_records.h"
+#include "daemon/tasks/freezer/gpu_records.h"
 
 #define HALF_LIFE_NS (600 * NSEC_PER_SEC)
 #define CARDS 2

@@ -14,7 +14,7 @@
 #include "sleeper.h"
 
 #include "base/clock.h"
-#include "node/freezer/gpu_tasks.h"
+#include "daemon/tasks/freezer/gpu_tasks.h"
 
 struct scene {
 	struct loop *loop;

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "node/freezer/named_cards.h"
+#include "daemon/tasks/watch/named_cards.h"
 
 static const char *const uuid[] = { "GPU-11111111-0000", "GPU-11222222-0000", "GPU-33333333-0000",
 				    "MIG-44444444-0000" };

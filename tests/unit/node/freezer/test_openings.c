@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "node/freezer/exec_events.h"
-#include "node/freezer/openings.h"
+#include "daemon/tasks/watch/exec_events.h"
+#include "daemon/tasks/watch/openings.h"
 
 struct scene {
 	char dir[32], node[64], paths[128];

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "cgroup_scene.h"
-#include "node/freezer/frozen_list.h"
-#include "node/freezer/watchdog.h"
+#include "daemon/tasks/freezer/frozen_list.h"
+#include "daemon/tasks/freezer/watchdog.h"
 
 static bool make_either(struct cgroup_scene *s, unsigned version)
 {

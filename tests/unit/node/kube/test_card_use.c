@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/kube/card_use.h"
+#include "daemon/kubelet/kube/card_use.h"
 
 static void add(struct card_use *use, int count, double pct)
 {

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "node/config.h"
-#include "node/kube/kube.h"
-#include "node/kube/wanted.h"
+#include "daemon/config/config.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/kube/wanted.h"
 
 static struct kube_card card = { .id = "GPU-a",
 				 .count = 10,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/metrics/exposition.h"
+#include "daemon/export/metrics/exposition.h"
 
 static void assert_text(struct exposition *x, const char *expected)
 {

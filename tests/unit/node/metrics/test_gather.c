@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/claims/claims.h"
-#include "node/metrics/gather.h"
-#include "node/metrics/metric.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/export/metrics/gather.h"
+#include "daemon/export/metrics/metric.h"
 
 static char *page_of(struct fixture *f)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "node/config.h"
-#include "node/metrics/metrics.h"
+#include "daemon/config/config.h"
+#include "daemon/export/metrics/metrics.h"
 
 static int check(const char *listen, const char *file, bool is_open, struct error *err)
 {

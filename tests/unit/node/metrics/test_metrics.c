@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "node/metrics/metrics.h"
+#include "daemon/export/metrics/metrics.h"
 
 static void socket_path(const struct fixture *f, char path[108])
 {

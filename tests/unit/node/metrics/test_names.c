@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "node/metrics/metric.h"
-#include "node/metrics/names.h"
+#include "daemon/export/metrics/metric.h"
+#include "daemon/export/metrics/names.h"
 
 static void test_words(void **state)
 {

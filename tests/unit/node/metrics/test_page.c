@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "node/metrics/metric.h"
+#include "daemon/export/metrics/metric.h"
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "node/mps/programs.h"
+#include "daemon/space/programs.h"
 
 #define NOW INT64_C(1800000000)
 #define LEAST 0.1

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "node/mps/look.h"
+#include "daemon/space/look.h"
 
 #define CONTROL "[2026-11-23 00:09:33.437 Control   432] "
 #define SERVER "[2026-11-23 00:09:44.594 Server   539] "

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/mps/threads.h"
+#include "daemon/space/threads.h"
 
 /* What MPS makes of a percentage. */
 static unsigned sms_of(double pct, unsigned sms)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "node/page/history.h"
+#include "daemon/export/page/history.h"
 
 #define NOW(step) ((uint64_t)(step)*HISTORY_EVERY_NS)
 

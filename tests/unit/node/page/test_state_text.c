@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/page/state_text.h"
+#include "daemon/export/page/state_text.h"
 
 /* A state of tenants "id=value", separated by spaces, at a moment. */
 static struct state_text state_of(int moment, const char *tenants)

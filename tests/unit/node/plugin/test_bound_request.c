@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/plugin/bound.h"
-#include "node/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/bound_request.h"
 
 #define MIB (UINT64_C(1) << 20)
 

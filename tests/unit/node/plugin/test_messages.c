@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/kubelet/endpoint/messages.h"
 #include "net/grpc_inside.h"
-#include "node/plugin/messages.h"
 
 #define A "GPU-a"
 #define B "GPU-b"

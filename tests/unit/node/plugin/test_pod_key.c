@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/plugin/pod_key.h"
+#include "daemon/kubelet/devices/pod_key.h"
 
 static const char *names[] = { "fetch", "proxy", "main" };
 static const struct kube_pod pod = {

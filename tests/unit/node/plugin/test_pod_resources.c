@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "../../net/served.h"
-#include "node/claims/claims.h"
-#include "node/plugin/allocate.h"
-#include "node/plugin/plugin.h"
-#include "node/plugin/pod_resources.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/kubelet/devices/allocate.h"
+#include "daemon/kubelet/devices/pod_resources.h"
+#include "daemon/kubelet/plugin/plugin.h"
 
 #define CARD "GPU-00000000-0000-0000-0000-000000000001"
 #define RESOURCE "allot.test/gpu"

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "../../net/served.h"
-#include "node/plugin/registrar.h"
+#include "daemon/kubelet/endpoint/registrar.h"
 
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define ENDPOINT "allot-gpu.sock"

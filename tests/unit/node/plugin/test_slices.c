@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "node/plugin/slices.h"
+#include "daemon/kubelet/devices/slices.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define A "GPU-00000000-0000-0000-0000-00000000000a"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "node/plugin/messages.h"
-#include "node/plugin/units.h"
+#include "daemon/kubelet/devices/units.h"
+#include "daemon/kubelet/endpoint/messages.h"
 #include "net/grpc_inside.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/plugin/vcuda_request.h"
+#include "daemon/kubelet/plugin/vcuda_request.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define CARDS 3

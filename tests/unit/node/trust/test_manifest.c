@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/trust/manifest.h"
+#include "daemon/containers/trust/manifest.h"
 
 #define FIRST "allot-manifest 1\n"
 #define HASH "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

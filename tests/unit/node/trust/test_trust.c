@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/config.h"
-#include "node/trust/manifest.h"
-#include "node/trust/trust.h"
+#include "daemon/config/config.h"
+#include "daemon/containers/trust/manifest.h"
+#include "daemon/containers/trust/trust.h"
 
 static char dir[] = "/tmp/allot-trust-XXXXXX";
 static gnutls_privkey_t keys[2];

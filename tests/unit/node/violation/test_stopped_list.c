@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "node/procfs.h"
-#include "node/violation/stopped_list.h"
+#include "daemon/tasks/violation/stopped_list.h"
+#include "daemon/util/procfs.h"
 
 static int spawn_stopped(struct stopped_process *ret)
 {

@@ -1,0 +1,250 @@
+/*
+ * Requests of claims by people and engines: claim, injection, release, claims (docs/protocol.md). Their keys are
+ * "cdi/<name>"; those of other kinds are a scheduler's, which are listed here and no more.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "daemon/api/request_devices.h"
+#include "daemon/api/request_handlers.h"
+#include "daemon/api/session.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/injection.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/space/space.h"
+#include "daemon/state/elastic.h"
+
+#define KEY_PREFIX "cdi/"
+
+struct key {
+	char text[CLAIM_KEY_MAX];
+};
+
+static int read_key(const json_t *request, struct key *ret, const char **ret_name, struct error *err)
+{
+	const char *name = NULL;
+	int r = json_read_string(request, "name", &name, err);
+	if (r == 0)
+		r = error_set(err, EINVAL, "name: missing");
+	if (r >= 0)
+		r = parse_name(name, err) < 0 ? error_add(err, -EINVAL, "name") : 0;
+	if (r < 0)
+		return r;
+	snprintf(ret->text, sizeof(ret->text), KEY_PREFIX "%s", name);
+	*ret_name = name;
+	return 0;
+}
+
+/* The claim that a request means; -EPERM when it is another's. */
+static int find_own(struct session *session, const json_t *request, struct claim **ret,
+		    struct error *err)
+{
+	const char *name;
+	struct key key;
+	int r = read_key(request, &key, &name, err);
+	if (r < 0)
+		return r;
+	struct claim *claim = claims_find(session->node->claims, key.text);
+	if (!claim)
+		return error_set(err, ENOENT, "there is no claim '%s': allot cdi list has them",
+				 name);
+	if (claim_terms(claim)->uid != session->uid && !session->is_admin)
+		return error_set(err, EPERM, "claim '%s' belongs to uid %u", name,
+				 (unsigned)claim_terms(claim)->uid);
+	*ret = claim;
+	return 0;
+}
+
+/* ---- what is told ---- */
+
+static json_t *injection_to_json(const struct injection *in)
+{
+	json_t *env = json_array(), *mounts = json_array(), *nodes = json_array();
+	for (size_t i = 0; i < in->env_count; i++)
+		json_array_append_new(env, json_pack("{s:s, s:s}", "name", in->env[i].name, "value",
+						     in->env[i].value));
+	for (size_t i = 0; i < in->mount_count; i++)
+		json_array_append_new(mounts, json_pack("{s:s, s:s, s:b}", "container_path",
+							in->mount[i].container_path, "host_path",
+							in->mount[i].host_path, "read_only",
+							in->mount[i].is_read_only));
+	for (size_t i = 0; i < in->device_count; i++)
+		json_array_append_new(nodes, json_pack("{s:s, s:s}", "container_path",
+						       in->device[i].container_path, "host_path",
+						       in->device[i].host_path));
+	return json_pack("{s:o, s:o, s:o}", "env", env, "mounts", mounts, "device_nodes", nodes);
+}
+
+static int describe_injection(struct session *session, const struct claim *claim, json_t *reply,
+			      struct error *err)
+{
+	cleanup_injection struct injection in = { 0 };
+	int r = injection_make(session->node->claims, claim, &in, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "key", json_string(claim_terms(claim)->claim.key));
+	json_object_set_new(reply, "injection", injection_to_json(&in));
+	request_describe_tenant(claim->tenant, reply);
+	return 0;
+}
+
+static json_t *slots_to_json(const struct slots *slots)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < SLOTS_MAX; i++)
+		if (slots_has(slots, i))
+			json_array_append_new(list, json_integer(i));
+	return list;
+}
+
+static json_t *device_to_json(const struct claim *claim, unsigned device)
+{
+	const struct tenant_device_terms *d = &claim_terms(claim)->device[device];
+	json_t *memory = d->promise.memory_given ? json_integer((json_int_t)d->promise.quota_bytes)
+						 : json_null();
+	return json_pack("{s:o, s:s, s:o, s:f, s:f, s:o}", "index",
+			 d->card ? json_integer(d->card->index) : json_null(), "uuid",
+			 claim_uuid(claim, device), "memory_bytes", memory, "cores_pct",
+			 d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct, "slots",
+			 slots_to_json(&d->slots));
+}
+
+static json_t *claim_to_json(const struct claim *claim)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	const char *why = claim_parked_why(claim);
+	json_t *devices = json_array();
+	for (unsigned i = 0; i < terms->device_count; i++)
+		json_array_append_new(devices, device_to_json(claim, i));
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:s, s:i, s:o, s:o}", "key",
+			 terms->claim.key, "tenant", terms->name, "id", terms->id, "uid",
+			 (json_int_t)terms->uid, "made_s", (json_int_t)claim->made_s,
+			 "while_wanted", terms->claim.while_wanted, "controlled",
+			 !terms->claim.is_uncontrolled, "on_full", on_full_name(terms->on_full),
+			 "processes", claim->tenant ? (int)claim->tenant->process_count : 0,
+			 "parked", *why ? json_clean_string(why) : json_null(), "devices", devices);
+}
+
+/* ---- requests ---- */
+
+static int read_devices(struct node *node, const json_t *request, struct claim_request *ret,
+			struct error *err)
+{
+	struct device_request list[REGION_MAX_DEVICES] = { 0 };
+	int count = request_read_devices(node, request, list, err);
+	if (count < 0)
+		return count;
+	if (count == 0)
+		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
+	if (!request_choose_cards(node, list, count))
+		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
+	for (int i = 0; i < count; i++) {
+		ret->device[i].card = list[i].card;
+		ret->device[i].terms = list[i].terms;
+	}
+	ret->device_count = (unsigned)count;
+	return 0;
+}
+
+static int read_claim(struct session *session, const json_t *request, struct claim_request *ret,
+		      struct error *err)
+{
+	const char *on_full = NULL;
+	int64_t priority = 0, arena_bytes = 0;
+	int r = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	if (r >= 0)
+		r = json_read_string(request, "on_full", &on_full, err);
+	if (r >= 0)
+		r = elastic_choice_from_json(request, &ret->elastic, err);
+	if (r >= 0)
+		r = space_read_wish(request, &ret->sharing, err);
+	if (r >= 0)
+		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
+	if (r < 0)
+		return r;
+	if (on_full && on_full_parse(on_full, &ret->on_full) < 0)
+		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
+				 on_full);
+	ret->uid = session->uid;
+	ret->namespace_name = "";
+	ret->priority = (int)priority;
+	ret->swap_arena_bytes = (uint64_t)arena_bytes;
+	return read_devices(session->node, request, ret, err);
+}
+
+int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct claims *claims = session->node->claims;
+	struct claim_request wanted = { 0 };
+	struct claim *claim;
+	struct key key;
+	int r = read_key(request, &key, &wanted.tenant, err);
+	if (r < 0)
+		return r;
+	/* Named by a person, who is told rather than given another name. */
+	if (node_find_tenant(session->node, wanted.tenant) ||
+	    claims_has_parked(claims, wanted.tenant))
+		return error_set(err, EEXIST,
+				 "name '%s' is in use: choose another, or end that tenant first",
+				 wanted.tenant);
+	wanted.key = key.text;
+	r = read_claim(session, request, &wanted, err);
+	if (r >= 0)
+		r = claims_allocate(claims, &wanted, &claim, err);
+	if (r < 0)
+		return r;
+	r = describe_injection(session, claim, reply, err);
+	if (r < 0) {
+		claims_undo(claims, key.text, "nothing could be injected for it");
+		return r;
+	}
+	request_warn_of_overcommit(claim->tenant, reply);
+	return 0;
+}
+
+int request_injection(struct session *session, const json_t *request, json_t *reply,
+		      struct error *err)
+{
+	struct claim *claim;
+	int r = find_own(session, request, &claim, err);
+	return r < 0 ? r : describe_injection(session, claim, reply, err);
+}
+
+int request_release(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct claim *claim;
+	bool force = false;
+	struct key key;
+	int r = find_own(session, request, &claim, err);
+	if (r >= 0)
+		r = json_read_bool(request, "force", &force, err);
+	if (r < 0)
+		return r;
+	unsigned processes = claim->tenant ? tenant_living_count(claim->tenant) : 0;
+	strcpy(key.text, claim_terms(claim)->claim.key);
+	if (processes && !force)
+		return error_set(err, EBUSY,
+				 "claim '%s' has %u processes: end its container first, or force it",
+				 key.text + strlen(KEY_PREFIX), processes);
+	r = claims_release(session->node->claims, key.text, "released by request", err);
+	if (r >= 0)
+		json_object_set_new(reply, "ending", json_boolean(processes > 0));
+	return r;
+}
+
+int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	json_t *list = json_array();
+	for (struct claim *c = claims_first(session->node->claims); c; c = claims_next(c))
+		json_array_append_new(list, claim_to_json(c));
+	json_object_set_new(reply, "claims", list);
+	return 0;
+}

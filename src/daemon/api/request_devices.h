@@ -1,0 +1,30 @@
+/* The "devices" of a request: read, checked, and chosen where none is named. Main thread only. */
+#ifndef ALLOT_NODE_REQUEST_DEVICES_H
+#define ALLOT_NODE_REQUEST_DEVICES_H
+
+#include "abi/shm/region.h"
+#include "daemon/state/node/node.h"
+#include "daemon/util/json.h"
+#include "policy/memory/promise.h"
+
+/* One entry of a request's "devices". */
+struct device_request {
+	struct card *card; /* NULL: none named */
+	struct promise_request terms;
+};
+
+/*
+ * Fills list with at most REGION_MAX_DEVICES entries, none of whose cards is named twice. Returns their
+ * number, 0 when the request has no "devices"; -errno with what would be right.
+ */
+int request_read_devices(struct node *node, const json_t *request,
+			 struct device_request list[REGION_MAX_DEVICES], struct error *err);
+
+/*
+ * Names a card for each entry of the list that names none: the emptiest of those that the list does not
+ * name, and of cards that are equally empty those that are nearest to each other and to those named.
+ * False when there are too few cards.
+ */
+bool request_choose_cards(struct node *node, struct device_request *list, int count);
+
+#endif

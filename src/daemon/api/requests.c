@@ -1,0 +1,611 @@
+/* Requests that change something: create, attach, set, pause, resume, remove. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "daemon/memory/admission.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
+#include "daemon/api/request_devices.h"
+#include "daemon/api/request_handlers.h"
+#include "daemon/api/session.h"
+#include "daemon/api/terms_change.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/memory/swap/swap.h"
+#include "daemon/space/space.h"
+#include "daemon/state/card_promises.h"
+#include "daemon/state/elastic.h"
+#include "daemon/state/tenant_state.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+#include "daemon/util/peer.h"
+#include "daemon/util/procfs.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
+
+static json_t *terms_to_json(const struct tenant *tenant)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct tenant_device_terms *d = &tenant->terms.device[i];
+		json_array_append_new(
+			list, json_pack("{s:i, s:s, s:I, s:b, s:f, s:f}", "index", d->card->index,
+					"uuid", d->card->info.uuid_text, "memory_quota_bytes",
+					(json_int_t)d->promise.quota_bytes, "memory_given",
+					d->promise.memory_given, "cores_pct", d->promise.cores_pct,
+					"cores_limit_pct", d->promise.limit_pct));
+	}
+	return list;
+}
+
+void request_describe_tenant(const struct tenant *tenant, json_t *reply)
+{
+	char path[NODE_PATH_MAX];
+	tenant_path(tenant, "allot.sock", path);
+	json_object_set_new(reply, "id", json_string(tenant->terms.id));
+	json_object_set_new(reply, "name", json_string(tenant->terms.name));
+	json_object_set_new(reply, "socket", json_string(path));
+	json_object_set_new(reply, "devices", terms_to_json(tenant));
+	space_describe(tenant, reply);
+}
+
+void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
+{
+	json_t *warnings = json_array();
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct tenant_device_terms *d = &tenant->terms.device[i];
+		double sum = node_promised(tenant->node, d->card, NULL).promised_cores_pct;
+		double effective = promise_effective_pct(sum, d->promise.cores_pct);
+		char text[160];
+		if (!(effective < d->promise.cores_pct))
+			continue;
+		snprintf(text, sizeof(text),
+			 "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
+			 d->card->index, sum, d->promise.cores_pct, effective);
+		log_warning_of(tenant_log_key(&tenant->terms), "tenant '%s': %s",
+			       tenant->terms.name, text);
+		json_array_append_new(warnings, json_string(text));
+	}
+	if (json_array_size(warnings) > 0)
+		json_object_set(reply, "warnings", warnings);
+	json_decref(warnings);
+}
+
+/* ---- create ---- */
+
+/* The name asked for, or "p<pid>", "p<pid>-2", ... */
+static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
+{
+	const char *wanted = NULL;
+	int64_t pid = session->pid;
+	int r = json_read_string(request, "name", &wanted, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		r = parse_name(wanted, err);
+		if (r < 0)
+			return error_add(err, r, "name");
+		const struct tenant *used = node_find_tenant(session->node, wanted);
+		if (used && used->terms.is_retired)
+			return error_set(err, EEXIST,
+					 "name '%s' is in use: that tenant was removed, but %u "
+					 "processes of it live: end them, or choose another",
+					 wanted, tenant_living_count(used));
+		if (used || claims_has_parked(session->node->claims, wanted))
+			return error_set(err, EEXIST,
+					 "name '%s' is in use: choose another, or end that "
+					 "tenant first",
+					 wanted);
+		snprintf(name, REGION_NAME_MAX, "%s", wanted);
+		return 0;
+	}
+	r = json_read_int(request, "pid", 1, INT32_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	snprintf(name, REGION_NAME_MAX, "p%" PRId64, pid);
+	for (unsigned i = 2; node_find_tenant(session->node, name) ||
+			     claims_has_parked(session->node->claims, name);
+	     i++)
+		snprintf(name, REGION_NAME_MAX, "p%" PRId64 "-%u", pid, i);
+	return 0;
+}
+
+static unsigned count_takers(const struct node *node)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < node->card_count; i++)
+		count += health_takes_tenants(&node->card[i]);
+	return count;
+}
+
+static int choose_devices(struct node *node, const json_t *request, struct tenant_terms *terms,
+			  struct error *err)
+{
+	struct device_request list[REGION_MAX_DEVICES] = { 0 };
+	int count = request_read_devices(node, request, list, err);
+	if (count < 0)
+		return count;
+	if (count == 0)
+		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
+	if (!request_choose_cards(node, list, count))
+		return error_set(err, ENODEV, "devices: there are only %u GPUs%s",
+				 count_takers(node),
+				 count_takers(node) < node->card_count
+					 ? " that take new tenants (allot ps lists them)"
+					 : "");
+	for (int i = 0; i < count; i++) {
+		struct promise_card card = node_promised(node, list[i].card, NULL);
+		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
+		card.is_movable = terms->on_full == ON_FULL_SWAP;
+		int r = promise_decide(&card, NULL, 0, &list[i].terms, &terms->device[i].promise,
+				       err);
+		if (r < 0)
+			return r;
+		terms->device[i].card = list[i].card;
+	}
+	terms->device_count = (unsigned)count;
+	return 0;
+}
+
+/* 1: it is there; 0: it is not, and *on_violation stays. */
+static int read_on_violation(const json_t *request, enum on_violation *on_violation,
+			     struct error *err)
+{
+	const char *text = NULL;
+	int r = json_read_string(request, "on_violation", &text, err);
+	if (r > 0 && on_violation_parse(text, on_violation) < 0)
+		return error_set(err, EINVAL,
+				 "on_violation: '%.20s': must be report, freeze or end", text);
+	return r;
+}
+
+/* `"command":true`: what descends from the caller is the tenant's, whether it registers or not. */
+static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
+			struct error *err)
+{
+	bool is_command = false;
+	uint64_t start_time;
+	int r = json_read_bool(request, "command", &is_command, err);
+	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
+		return r;
+	/* Looked at while its pidfd is held: the pid may be another process's since it connected. */
+	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
+	    !peer_is_alive(session->peer))
+		return error_set(err, ESRCH,
+				 "command: process %d, which connected, has ended: connect by the "
+				 "process that runs the command",
+				 session->pid);
+	tenant->command_pid = session->pid;
+	tenant->command_start = start_time;
+	return 0;
+}
+
+static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, struct error *err)
+{
+	double seconds = 0;
+	int r = json_read_number(request, "wait_timeout_s", &seconds, err);
+	if (r <= 0)
+		return r;
+	if (terms->on_full != ON_FULL_WAIT)
+		return error_set(err, EINVAL, "wait_timeout_s: only with on_full wait");
+	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
+		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0, at most %g",
+				 seconds, WAIT_TIMEOUT_MOST_S);
+	/* Never 0, which means without a limit. */
+	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
+	return 0;
+}
+
+static int read_terms(struct session *session, const json_t *request, struct tenant_terms *ret,
+		      struct error *err)
+{
+	struct tenant_terms terms = { .uid = session->uid };
+	struct sharing_wish wish = { 0 };
+	const char *on_full = NULL;
+	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
+	int r = choose_name(session, request, terms.name, err);
+	if (r >= 0)
+		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	if (r >= 0)
+		r = json_read_bool(request, "hold", &terms.hold, err);
+	if (r >= 0)
+		r = json_read_string(request, "on_full", &on_full, err);
+	if (r >= 0)
+		r = elastic_choice_from_json(request, &terms.elastic, err);
+	if (r >= 0)
+		r = read_on_violation(request, &terms.on_violation, err);
+	if (r >= 0) {
+		r = json_read_int(request, "host_memory_bytes", 0, INT64_MAX, &host_bytes, err);
+		terms.has_host_quota = r > 0;
+		terms.host_quota_bytes = (uint64_t)host_bytes;
+	}
+	if (r >= 0) {
+		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
+		terms.swap_arena_bytes = (uint64_t)arena_bytes;
+	}
+	if (r < 0)
+		return r;
+	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
+		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
+				 on_full);
+	r = read_wait_timeout(request, &terms, err);
+	if (r >= 0)
+		r = space_read_wish(request, &wish, err);
+	if (r >= 0 && !json_is_string(json_object_get(request, "name")))
+		wish.unnamed_pid = session->pid;
+	if (r < 0)
+		return r;
+	terms.priority = (int)priority;
+	r = choose_devices(session->node, request, &terms, err);
+	if (r >= 0)
+		r = swap_check_terms(session->node, &terms, err);
+	if (r >= 0)
+		r = space_choose(session->node, &wish, "", &terms, err);
+	if (r >= 0)
+		r = claims_make_tenant_id(session->node, terms.id, err);
+	if (r < 0)
+		return r;
+	*ret = terms;
+	return 0;
+}
+
+static enum allocation_failure failure_of(int r)
+{
+	static const struct {
+		int code;
+		enum allocation_failure why;
+	} rows[] = {
+		{ ENOSPC, ALLOCATION_NO_ROOM },     { ENODEV, ALLOCATION_NO_DEVICE },
+		{ EBUSY, ALLOCATION_CORDONED },     { EIO, ALLOCATION_UNHEALTHY },
+		{ EEXIST, ALLOCATION_NAME_IN_USE }, { EINVAL, ALLOCATION_INVALID },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].code == -r)
+			return rows[i].why;
+	return ALLOCATION_OTHER;
+}
+
+static int create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant_terms terms;
+	struct tenant *tenant;
+	int r = read_terms(session, request, &terms, err);
+	if (r < 0)
+		return r;
+	r = tenant_new(session->node, &terms, &tenant, err);
+	if (r < 0)
+		return r;
+	r = note_command(session, request, tenant, err);
+	if (r >= 0)
+		r = tenant_state_save(tenant, true, err);
+	if (r >= 0 && terms.hold)
+		r = session_hold(session, tenant, err);
+	if (r < 0) {
+		tenant_remove(tenant, NULL);
+		return r;
+	}
+	request_describe_tenant(tenant, reply);
+	request_warn_of_overcommit(tenant, reply);
+	log_info_of(terms.uid, "tenant '%s' (%s): made by uid %u", terms.name, terms.id,
+		    (unsigned)terms.uid);
+	return 0;
+}
+
+int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	int r = create(session, request, reply, err);
+	if (r < 0)
+		session->node->allocation_failures[failure_of(r)]++;
+	return r;
+}
+
+int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, json_object_get(request, "id") ? "id" : "name",
+				 &tenant, err);
+	if (r >= 0)
+		r = tenant_check_not_retired(tenant, err);
+	if (r >= 0)
+		r = note_command(session, request, tenant, err);
+	if (r >= 0)
+		r = session_hold(session, tenant, err);
+	if (r < 0)
+		return r;
+	tenant_save_soon(tenant);
+	request_describe_tenant(tenant, reply);
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static int find_device(const struct tenant *tenant, const struct device_request *wanted,
+		       struct error *err)
+{
+	if (!wanted->card && tenant->terms.device_count == 1)
+		return 0;
+	if (!wanted->card)
+		return error_set(err, EINVAL,
+				 "index: missing: tenant '%s' has %u GPUs: say which is meant",
+				 tenant->terms.name, tenant->terms.device_count);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		if (tenant->terms.device[i].card == wanted->card)
+			return (int)i;
+	return error_set(err, ENODEV, "tenant '%s' has no GPU %u", tenant->terms.name,
+			 wanted->card->index);
+}
+
+int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct device_request list[REGION_MAX_DEVICES] = { 0 };
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0)
+		r = tenant_check_not_retired(tenant, err);
+	if (r < 0)
+		return r;
+	struct terms_change change = terms_change_of(tenant);
+	int has_elastic = elastic_choice_from_json(request, &change.elastic, err);
+	if (has_elastic < 0)
+		return has_elastic;
+	int64_t priority = tenant->terms.priority;
+	int has_priority = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	if (has_priority < 0)
+		return has_priority;
+	change.priority = (int)priority;
+	int count = request_read_devices(session->node, request, list, err);
+	if (count < 0)
+		return count;
+	int has_on_violation = read_on_violation(request, &change.on_violation, err);
+	if (has_on_violation < 0)
+		return has_on_violation;
+	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
+		return error_set(
+			err, EINVAL,
+			"devices: missing: say what is to change: devices, priority, elastic or "
+			"on_violation");
+	for (int i = 0; i < count; i++) {
+		int d = find_device(tenant, &list[i], err);
+		if (d < 0)
+			return d;
+		if (change.changes[d])
+			return error_set(err, EINVAL, "devices: one is there twice: name each once");
+		r = terms_change_device(tenant, &change, (unsigned)d, NULL, &list[i].terms, err);
+		if (r < 0)
+			return r;
+	}
+	r = terms_change_make(tenant, &change, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "devices", terms_to_json(tenant));
+	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
+	request_warn_of_overcommit(tenant, reply);
+	return 0;
+}
+
+/* What is paused or resumed, as the request says. */
+struct pausing {
+	bool paused, swap_out;
+	bool is_poll; /* asks only what came of a request before, which swap_out names */
+};
+
+static int read_pausing(const json_t *request, bool paused, struct pausing *ret, struct error *err)
+{
+	struct pausing p = { .paused = paused };
+	int r = json_read_bool(request, "poll", &p.is_poll, err);
+	if (r >= 0 && paused)
+		r = json_read_bool(request, "swap_out", &p.swap_out, err);
+	if (r >= 0)
+		*ret = p;
+	return r;
+}
+
+static void tell_progress(json_t *reply, bool is_moving, const struct swap_progress *p)
+{
+	json_object_set_new(reply, "moving", json_boolean(is_moving));
+	json_object_set_new(reply, "moved_bytes", json_integer((json_int_t)p->moved_bytes));
+	json_object_set_new(reply, "total_bytes", json_integer((json_int_t)p->total_bytes));
+	json_object_set_new(reply, "stays_bytes", json_integer((json_int_t)p->stays_bytes));
+}
+
+static int check_still_to_leave(const struct tenant *tenant, struct error *err)
+{
+	if (tenant->terms.swapped_out)
+		return 0;
+	return error_set(err, ECANCELED,
+			 "tenant '%s': the request to leave is no longer in force: somebody "
+			 "resumed it, or paused it without --swap-out",
+			 tenant->terms.name);
+}
+
+static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, json_t *reply,
+			      struct error *err)
+{
+	int r = 0;
+	if (!p->is_poll)
+		r = p->swap_out ? tenant_checkpoint_leave(tenant, err)
+				: tenant_checkpoint_return(tenant, p->paused, err);
+	if (r >= 0)
+		r = tenant_checkpoint_outcome(tenant, err);
+	bool is_moving = r > 0;
+	if (r >= 0 && p->swap_out)
+		r = check_still_to_leave(tenant, err);
+	if (r < 0)
+		return r;
+	struct swap_progress progress = tenant_checkpoint_progress(tenant);
+	tell_progress(reply, is_moving, &progress);
+	return 0;
+}
+
+/* Of a tenant whose library moves its memory off its GPUs. */
+static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
+{
+	struct swap_progress p = swap_progress(tenant);
+	uint64_t ready_bytes = atomic_load(&tenant->region.control->arena_ready_bytes);
+	int r = check_still_to_leave(tenant, err);
+	if (r < 0)
+		return r;
+	tell_progress(reply, swap_place(tenant) == PLACE_LEAVING, &p);
+	if (!swap_has_refused(tenant))
+		return 0;
+	if (tenant->arena && ready_bytes < p.total_bytes)
+		return error_set(err, ENOSPC,
+				 "tenant '%s' is paused, but its memory stays on its GPUs: it needs "
+				 "%" PRIu64 " MiB of host memory, and has %" PRIu64
+				 " MiB: run it with a larger --swap-arena, or free host memory and "
+				 "pause it again",
+				 tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
+	return error_set(err, EBUSY,
+			 "tenant '%s' is paused, but its memory stays on its GPUs: work or a graph "
+			 "capture of it does not end, or copying failed: pause it again, or allot "
+			 "resume",
+			 tenant->terms.name);
+}
+
+static int pause_container(struct node *node, const char *name, const struct pausing *p,
+			   json_t *reply, struct error *err)
+{
+	bool moving = false;
+	int r = gpu_watch_set_paused(node->watch, name, p->paused, p->swap_out, p->is_poll, &moving,
+				     err);
+	if (r >= 0 && moving)
+		json_object_set_new(reply, "moving", json_true());
+	return r;
+}
+
+static int set_paused(struct session *session, const json_t *request, bool paused, json_t *reply,
+		      struct error *err)
+{
+	struct tenant *tenant;
+	struct pausing p = { 0 };
+	const char *name = NULL;
+	int r = json_read_string(request, "name", &name, err);
+	if (r >= 0)
+		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
+	/* An offender may have outlived its tenant. */
+	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
+	    violations_resume(session->node->violations, name, true, err) > 0)
+		return 0;
+	/* What is no tenant may be a container, which has no owner here. */
+	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
+		return pause_container(session->node, name, &p, reply, err);
+	if (r >= 0)
+		r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0 && !paused && !p.is_poll)
+		r = violations_resume(session->node->violations, tenant->terms.name,
+				      session->is_admin || session->node->is_private, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "id", json_string(tenant->terms.id));
+	bool swap_out = p.swap_out;
+	bool was_paused = tenant->terms.paused, was_out = tenant->terms.swapped_out;
+	if (swap_way_of(&tenant->terms) == SWAP_BY_CHECKPOINT &&
+	    (swap_out || tenant_is_checkpointing(tenant) || p.is_poll))
+		return move_by_checkpoint(tenant, &p, reply, err);
+	if (!p.is_poll && (was_paused != paused || was_out != swap_out)) {
+		tenant_set_paused(tenant, paused, swap_out);
+		r = tenant_state_save(tenant, true, err);
+		if (r < 0)
+			tenant_set_paused(tenant, was_paused, was_out);
+	} else if (!p.is_poll && swap_out && swap_has_refused(tenant)) {
+		swap_repeat_order(tenant);
+	}
+	return r >= 0 && swap_out ? tell_leaving(tenant, reply, err) : r;
+}
+
+int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	return set_paused(session, request, true, reply, err);
+}
+
+int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	return set_paused(session, request, false, reply, err);
+}
+
+int request_unqueue(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0)
+		admission_give_up(tenant);
+	return r;
+}
+
+int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	if (*tenant->terms.claim.key && !tenant->terms.is_retired)
+		return error_set(err, EBUSY,
+				 "tenant '%s' is claim '%s''s, and ends when that is released",
+				 tenant->terms.name, tenant->terms.claim.key);
+	bool is_ending = tenant_retire(tenant, "removed by request");
+	json_object_set_new(reply, "ending", json_boolean(is_ending));
+	return is_ending ? tenant_state_save(tenant, true, err) : 0;
+}
+
+/* By "index" or "uuid". */
+static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
+{
+	const char *text = NULL;
+	int64_t index = 0;
+	uint8_t uuid[16];
+	int r = json_read_string(request, "uuid", &text, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		*ret = gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+		return *ret ? 0
+			    : error_set(err, ENODEV, "uuid: '%.60s': there is no such GPU", text);
+	}
+	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
+	if (r <= 0)
+		return r < 0 ? r : error_set(err, EINVAL, "index: missing, and uuid is too");
+	if (index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	*ret = &node->card[index];
+	return 0;
+}
+
+int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct node *node = session->node;
+	struct card *card = NULL;
+	bool cordoned = true;
+	int r = find_card(node, request, &card, err);
+	if (r >= 0)
+		r = json_read_bool(request, "cordoned", &cordoned, err);
+	if (r < 0)
+		return r;
+	if (!session->is_admin && !node->is_private)
+		return error_set(err, EPERM,
+				 "GPU %u: only root and members of group allot may cordon it",
+				 card->index);
+	return cordon_set(node, card, cordoned, err);
+}
+
+int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "starting", json_boolean(space_is_starting(tenant)));
+	json_object_set_new(reply, "space", space_to_json(tenant));
+	return 0;
+}

@@ -1,0 +1,378 @@
+#include "daemon/arbitrate/arbitration.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/arbitrate/arbitration_inside.h"
+#include "daemon/arbitrate/region_host.h"
+
+#define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
+#define STEP_RUNG_NS UINT64_C(50000) /* nor whatever is rung: no faster than a drain is looked at */
+#define ARBITRATION_NICE (-10)
+#define GANG_ROUNDS \
+	4 /* steps at one time: what is decided with other cards is news to the arbiter */
+#define SLIP_DEPTH_NS 1 /* in flight while gang_word.is_slip: no more than the gate's least */
+#define LOOK_IDLE_NS UINT64_C(1000000)
+#define LOOK_WAITING_NS UINT64_C(4000000)
+#define LOOK_RUNG_NS UINT64_C(20000000)
+#define LOOK_STILL_NS NSEC_PER_SEC
+#define FRESH_NS UINT64_C(50000000) /* how often a census is asked for ahead of its time */
+#define ASKED_NS UINT64_C(2000000)  /* how often somebody's ask for memory is told */
+#define NO_LESSEE_NS (60 * NSEC_PER_SEC)
+
+/* Whether it can be waited for until it rings: without processes, for ever. */
+static bool rings(const struct lessee *l, uint64_t now_ns)
+{
+	const struct arbitration *a = l->owner;
+
+	if (!l->observer.count)
+		return true;
+	return a->has_bells && !a->is_paced && a->lessee_count <= BELL_MOST &&
+	       bell_rings(&l->bell, now_ns);
+}
+
+/*
+ * While another has the lease, of the rest only this matters: who comes to want it, soon, and who wants it
+ * no more, before it is given to him. With 50 tenants, looking at all of them each time was most of a step.
+ */
+static bool can_wait(const struct lessee *l, uint64_t now_ns)
+{
+	const struct arbiter_observation *seen = &l->seen;
+	uint64_t passed_ns = now_ns - l->seen_ns;
+
+	if (seen->busy || seen->launching || l->published == LEASE_CLOSING)
+		return false;
+	if (seen->waiting)
+		return passed_ns < LOOK_WAITING_NS;
+	if (!seen->rings)
+		return passed_ns < LOOK_IDLE_NS;
+	/* It rings for what it does here, not for what it waits for on another card. */
+	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
+		return false;
+	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
+}
+
+/* Did it ring for what was seen? */
+static void judge(struct lessee *l, const struct arbiter_observation *before, bool has_rung,
+		  uint64_t now_ns)
+{
+	const struct arbiter_observation *seen = &l->seen;
+	bool was_active = arbiter_is_active(l->owner->arbiter, l->index);
+	bool is_closed = l->published == LEASE_CLOSING || l->published == LEASE_STOP;
+	bool has_begun = !was_active && (seen->busy || seen->waiting);
+	bool has_ended = l->is_ending && is_closed && before->busy && !seen->busy;
+
+	bell_judge(&l->bell, now_ns, has_begun || has_ended, has_rung);
+	l->is_ending = is_closed && seen->busy;
+}
+
+static void look_at(struct lessee *l, uint64_t now_ns)
+{
+	struct arbitration *a = l->owner;
+	bool has_lease = arbiter_has_lease(a->arbiter, l->index) ||
+			 arbiter_is_draining(a->arbiter, l->index);
+	struct arbiter_observation before = l->seen;
+	/* First the bell: what is rung for later is not missed. */
+	bool has_rung = bell_hear(&l->bell, now_ns);
+
+	l->observer.in_gang = l->gang_word.order != GANG_NONE;
+	l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
+	l->seen_ns = now_ns;
+	judge(l, &before, has_rung, now_ns);
+	l->seen.rings = rings(l, now_ns);
+	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
+					       memory_order_relaxed);
+	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
+					     memory_order_relaxed);
+	if (l->is_measured)
+		l->seen.filled_ns = atomic_load_explicit(&l->report->spent[l->device].filled_ns,
+							 memory_order_relaxed);
+	if (a->is_paced || l->shares_space) {
+		const struct region_spent *spent = &l->report->spent[l->device];
+		/* What was paid for is counted later than it is paid, so it is read first. */
+		l->seen.work_ns = atomic_load(&spent->work_ns);
+		l->seen.untried_ns = atomic_load(&spent->untried_ns);
+		l->seen.spent = atomic_load(&spent->tokens);
+	}
+	l->seen.has_utilization = l->has_use;
+	l->seen.utilization = l->use;
+	arbiter_observe(a->arbiter, l->index, &l->seen);
+}
+
+static void observe(struct arbitration *a, uint64_t now_ns)
+{
+	int holder = arbiter_holder(a->arbiter);
+	bool has_fresh = false;
+	a->observed_ns = now_ns;
+	a->needs_looks = false;
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		if (holder < 0 || arbiter_has_lease(a->arbiter, l->index) || !can_wait(l, now_ns)) {
+			look_at(l, now_ns);
+			has_fresh |= l->observer.has_fresh;
+			a->has_asked |= l->observer.has_asked;
+		}
+		a->needs_looks |= !l->seen.rings;
+	}
+	bool tells_asked = a->has_asked && now_ns - a->asked_ns >= ASKED_NS;
+	a->needs_looks |= has_fresh || (a->has_asked && !tells_asked);
+	if (a->on_fresh && (tells_asked || (has_fresh && now_ns - a->fresh_ns >= FRESH_NS))) {
+		if (has_fresh)
+			a->fresh_ns = now_ns;
+		if (tells_asked) {
+			a->has_asked = false;
+			a->asked_ns = now_ns;
+		}
+		a->on_fresh(a->fresh_data);
+	}
+}
+
+/* Whose bells to listen to: who waits, and has nothing to do, is looked at when it gets the lease. */
+static void listen(struct arbitration *a)
+{
+	a->listened.count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		if (l->seen.rings &&
+		    (!l->seen.waiting || l->published != LEASE_STOP || l->seen.busy) &&
+		    l->observer.count)
+			bell_list_add(&a->listened, &l->bell);
+}
+
+static void publish_grants(struct arbitration *a)
+{
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		if (!a->is_paced && !l->shares_space)
+			continue;
+		region_set_grant(l->control, l->device, arbiter_granted(a->arbiter, l->index),
+				 l->seen.waiting);
+	}
+}
+
+static bool lets_through(enum lease_state state)
+{
+	return state != LEASE_STOP && state != LEASE_CLOSING;
+}
+
+/* Tells the other cards of those who work there too, and hears of them: true when there is news. */
+static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
+{
+	bool is_news = false;
+	if (!a->gang_count)
+		return false;
+	struct gang_board *board = gangs_lock(a->gangs);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct gang_report report = arbiter_gang_report(a->arbiter, l->index);
+		gang_tell(board, l->gang, a->card, &report);
+	}
+	a->to_wake |= gang_decide(board, now_ns) & ~(UINT64_C(1) << a->card);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		if (l->gang >= 0) {
+			l->gang_word = gang_word(board, l->gang, a->card);
+			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_word);
+		}
+	gangs_unlock(a->gangs);
+	return is_news;
+}
+
+void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
+{
+	atomic_store_explicit(&l->control->device[l->device].depth_ns,
+			      l->gang_word.is_slip ? SLIP_DEPTH_NS
+						   : arbiter_depth_ns(a->arbiter, l->index),
+			      memory_order_relaxed);
+}
+
+/* For its next rest the tenant is to ring, or no longer. */
+static void publish_rest(const struct arbitration *a, struct lessee *l)
+{
+	bool is_wanted = arbiter_wants_rest(a->arbiter, l->index);
+	if (is_wanted == l->wants_rest)
+		return;
+	l->wants_rest = is_wanted;
+	atomic_store_explicit(&l->control->device[l->device].rest_wanted, is_wanted,
+			      memory_order_relaxed);
+}
+
+/* Whoever loses the lease hears of it before anyone gets it. */
+static void publish(struct arbitration *a)
+{
+	unsigned grants = 0;
+	for (int pass = 0; pass <= (grants > 0); pass++)
+		for (struct lessee *l = a->lessees; l; l = l->next) {
+			enum lease_state state = arbiter_state(a->arbiter, l->index);
+			if (pass == 0)
+				publish_rest(a, l);
+			if (pass == 0 && l->gang >= 0 && lets_through(state))
+				arbitration_publish_depth(a, l);
+			if (state == l->published)
+				continue;
+			if (pass == 0 && lets_through(state)) {
+				grants++;
+				continue;
+			}
+			if (state == LEASE_GO)
+				arbitration_publish_patience(l);
+			if (state == LEASE_GO || state == LEASE_PACED)
+				arbitration_publish_depth(a, l);
+			region_set_lease(l->control, l->device, state);
+			l->published = state;
+		}
+}
+
+/*
+ * A step of the arbiter counts so much time at most, so that nothing is made of a daemon that stood still. What was
+ * rested through on purpose counts: for tokens, budgets and debts.
+ */
+static void count_rest(struct arbitration *a, uint64_t now_ns)
+{
+	uint64_t step_ns = a->config.max_step_ns;
+	uint64_t end_ns = a->stepped_ns + ARBITRATION_REST_NS;
+	if (!a->is_resting || !step_ns)
+		return;
+	end_ns = end_ns < now_ns ? end_ns : now_ns;
+	for (uint64_t at_ns = a->stepped_ns + step_ns; at_ns < end_ns; at_ns += step_ns)
+		arbiter_step(a->arbiter, at_ns);
+}
+
+/* One look, decision and publication; returns when the next is due. */
+static uint64_t step(struct arbitration *a)
+{
+	uint64_t now_ns = clock_now_ns();
+	count_rest(a, now_ns);
+	/* Nobody works, and nobody rang. */
+	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
+			now_ns - a->observed_ns < LOOK_STILL_NS;
+	if (!is_still)
+		observe(a, now_ns);
+	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
+	for (int i = 1; meet_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
+		next_ns = arbiter_step(a->arbiter, now_ns);
+	if (a->is_paced || a->space_count)
+		publish_grants(a);
+	if (!is_still) {
+		uint64_t turns_ns = arbitration_publish_turns(a, now_ns);
+		next_ns = turns_ns < next_ns ? turns_ns : next_ns;
+		publish(a);
+		listen(a);
+	}
+	if (a->spans)
+		arbitration_note_span(a, now_ns);
+	if (now_ns >= a->pulse_ns || (a->is_resting && !arbitration_may_rest(a)))
+		arbitration_pulse(a, now_ns);
+	a->stepped_ns = now_ns;
+	if (!a->process_count || a->is_resting || next_ns > a->pulse_ns)
+		next_ns = a->pulse_ns;
+	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
+}
+
+/* Until then, or until there is something new, but not at once after a step. */
+static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
+{
+	a->is_still = bell_sleep(&a->listened, &a->changed, changed, until_ns);
+	uint64_t earliest_ns = a->stepped_ns + STEP_RUNG_NS;
+	if (earliest_ns < until_ns && clock_now_ns() < earliest_ns) {
+		struct timespec ts = clock_to_timespec(earliest_ns);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
+}
+
+static void *run(void *data)
+{
+	struct arbitration *a = data;
+	prctl(PR_SET_NAME, "allot-arbiter");
+	prctl(PR_SET_TIMERSLACK, 1);
+	/* A late arbiter is idle GPU time; without the privilege it is as late as others. */
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
+
+	pthread_mutex_lock(&a->worker.lock);
+	while (!a->worker.stop) {
+		/* What changes from here on, another card's word too, ends the rest. */
+		uint32_t changed = atomic_load(&a->changed);
+		/* An absolute time: lateness does not add up. */
+		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;
+		uint64_t to_wake = a->to_wake;
+		a->to_wake = 0;
+		if (!a->lessees)
+			a->listened.count = 0;
+		pthread_mutex_unlock(&a->worker.lock);
+		if (to_wake)
+			gangs_wake(a->gangs, to_wake);
+		rest(a, changed, until_ns);
+		pthread_mutex_lock(&a->worker.lock);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+	return NULL;
+}
+
+int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
+		      struct error *err)
+{
+	struct arbitration *a = calloc(1, sizeof(*a));
+	if (!a)
+		return error_set_errno(err, ENOMEM, "arbitration");
+	a->has_bells = bell_is_offered();
+	a->elastic = elastic_default_config();
+	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->config = *config;
+	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
+	a->arbiter = arbiter_new(config);
+	int r = a->arbiter ? worker_start(&a->worker, "arbitration", run, a, err)
+			   : error_set_errno(err, ENOMEM, "arbitration");
+	if (r < 0) {
+		arbiter_free(a->arbiter);
+		free(a);
+		return r;
+	}
+	*ret = a;
+	return 0;
+}
+
+struct arbitration *arbitration_stop(struct arbitration *a)
+{
+	if (!a)
+		return NULL;
+	if (a->gangs)
+		gangs_set_card(a->gangs, a->card, NULL);
+	worker_say_stop(&a->worker);
+	bell_wake(&a->changed);
+	worker_join(&a->worker);
+	arbiter_free(a->arbiter);
+	free(a->spans);
+	free(a);
+	return NULL;
+}
+
+void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	a->on_fresh = tell;
+	a->fresh_data = data;
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	a->gangs = gangs;
+	a->card = card;
+	pthread_mutex_unlock(&a->worker.lock);
+	if (gangs)
+		gangs_set_card(gangs, card, &a->changed);
+}
+
+void arbitration_set_turns(struct arbitration *a, bool has_turns)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	a->has_turns = has_turns;
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	a->elastic = *config;
+	pthread_mutex_unlock(&a->worker.lock);
+}

@@ -1,0 +1,177 @@
+#include "daemon/arbitrate/arbitration_inside.h"
+
+#include "base/log.h"
+#include "daemon/arbitrate/arbitration.h"
+
+#define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
+
+void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
+{
+	a->charged_ns += charged_ns - l->charged_counted_ns;
+	l->charged_counted_ns = charged_ns;
+}
+
+/* For the utilization that NVML tells in the tenant. False: it is zero, and stays so without charge. */
+static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
+	atomic_store_explicit(&l->control->device[l->device].got_1s_pct_x100,
+			      (uint32_t)(pct < 100 ? pct * 100 : 10000), memory_order_relaxed);
+	return observer_publish_recent(&l->observer, l->report) || pct > 0;
+}
+
+static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	window_add(&l->window_1s, now_ns, charged_ns);
+	window_add(&l->window_60s, now_ns, charged_ns);
+}
+
+/* A lessee's figures; true: there is nothing to tell of it. */
+static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
+{
+	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
+	bool is_charged = charged_ns != l->pulsed_ns;
+
+	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
+	if (l->is_quiet && !is_charged) {
+		l->quiet_ns = now_ns;
+		return true;
+	}
+	/* Windows need to know that nothing was charged up to then. */
+	if (l->is_quiet)
+		sample(l, l->quiet_ns, l->pulsed_ns);
+	sample(l, now_ns, charged_ns);
+	arbitration_count_charge(l->owner, l, charged_ns);
+	l->is_quiet = !publish_use(l, now_ns, charged_ns) && !is_charged;
+	l->quiet_ns = now_ns;
+	l->pulsed_ns = charged_ns;
+	return l->is_quiet;
+}
+
+/* Decides anew what each that may borrow is lent. */
+static void lend(struct arbitration *a, uint64_t now_ns)
+{
+	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
+	double before_pct[ARBITER_MAX_TENANTS];
+	size_t count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct arbiter_account account = arbiter_account(a->arbiter, l->index);
+		l->elastic.charged_ns = account.charged_ns;
+		l->elastic.waited_ns = account.waited_ns;
+		l->elastic.absent = l->paused || l->seen.stopped;
+		before_pct[count] = l->elastic.limit_now_pct;
+		tenants[count++] = &l->elastic;
+	}
+	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
+	count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next, count++) {
+		l->lends += l->elastic.limit_now_pct > before_pct[count];
+		l->reclaims += l->elastic.limit_now_pct < before_pct[count];
+		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
+	}
+	a->lent_ns = now_ns;
+}
+
+/* All its processes notice the daemon's end without a beat, and none has to be looked at. */
+static bool lets_rest(const struct lessee *l)
+{
+	for (size_t i = 0; i < l->observer.count; i++)
+		if (!atomic_load(&l->report->slot[l->observer.process[i].slot].heeds_owner))
+			return false;
+	return l->is_quiet && !l->seen.waiting && l->elastic.limit_now_pct == l->elastic.limit_pct &&
+	       (l->paused || l->published == LEASE_GO || l->published == LEASE_FREE) &&
+	       atomic_load(&l->control->owner);
+}
+
+bool arbitration_may_rest(const struct arbitration *a)
+{
+	if (a->needs_looks || a->spans || arbiter_mode(a->arbiter) != ARBITER_IDLE)
+		return false;
+	for (const struct lessee *l = a->lessees; l; l = l->next)
+		if (!lets_rest(l))
+			return false;
+	return true;
+}
+
+void arbitration_pulse(struct arbitration *a, uint64_t now_ns)
+{
+	bool is_quiet = true;
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		is_quiet = pulse_lessee(l, now_ns) && is_quiet;
+	window_add(&a->window_1s, now_ns, a->charged_ns);
+	if (now_ns - a->lent_ns >= a->elastic.period_ns)
+		lend(a, now_ns);
+	a->is_resting = is_quiet && arbitration_may_rest(a);
+	a->pulse_ns = now_ns + (a->is_resting ? ARBITRATION_REST_NS
+				: is_quiet    ? PULSE_QUIET_NS
+					      : ARBITRATION_PULSE_NS);
+}
+
+bool arbitration_is_resting(struct arbitration *a)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	bool is_resting = a->is_resting;
+	pthread_mutex_unlock(&a->worker.lock);
+	return is_resting;
+}
+
+/* Sums up the lessee's processes; false: none of them is named. */
+static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
+{
+	bool is_named = false;
+	double sum = 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t p = 0; p < l->observer.count; p++)
+			if (l->observer.process[p].pid == list[i].pid) {
+				is_named = true;
+				sum += list[i].share;
+			}
+	*ret = sum < 1 ? sum : 1;
+	return is_named;
+}
+
+bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named)
+{
+	if (is_named)
+		*unnamed = 0;
+	else if (has_worked)
+		++*unnamed;
+	return *unnamed >= ARBITRATION_UNNAMED;
+}
+
+void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
+{
+	bool is_missing = false;
+	pthread_mutex_lock(&a->worker.lock);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		l->has_use = find_use(l, list, count, &l->use);
+		bool was_missed = l->is_missed;
+		l->is_missed = arbitration_is_missed(
+			&l->unnamed, l->observer.busy_ns != l->use_busy_ns, l->has_use);
+		is_missing |= l->is_missed;
+		a->missed_count += l->is_missed && !was_missed;
+		l->use_busy_ns = l->observer.busy_ns;
+	}
+	bool tells = is_missing && !a->has_told;
+	a->has_told |= tells;
+	pthread_mutex_unlock(&a->worker.lock);
+	if (tells)
+		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
+			    "measured "
+			    "by allot's busy time instead");
+}
+
+struct arbitration_figures arbitration_figures(struct arbitration *a)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		arbitration_count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
+	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
+	struct arbitration_figures f = { .busy_pct = pct < 100 ? pct : 100,
+					 .charged_ns = a->charged_ns,
+					 .quantum_ns = arbiter_quantum_ns(a->arbiter),
+					 .handover_ns = arbiter_handover_ns(a->arbiter),
+					 .unnamed = a->missed_count };
+	pthread_mutex_unlock(&a->worker.lock);
+	return f;
+}

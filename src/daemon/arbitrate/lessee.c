@@ -1,0 +1,210 @@
+#include "daemon/arbitrate/arbitration_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/arbitrate/arbitration.h"
+#include "daemon/arbitrate/region_host.h"
+
+int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
+	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
+{
+	struct lessee *l = aligned_alloc(_Alignof(struct lessee), sizeof(*l));
+	if (!l)
+		return error_set_errno(err, ENOMEM, "lessee");
+	*l = (struct lessee){ .owner = a,
+			      .control = control,
+			      .report = report,
+			      .device = device,
+			      .gang = -1,
+			      .observer = { .report = report, .device = device },
+			      .elastic = { .cores_pct = share.cores_pct,
+					   .limit_pct = share.limit_pct,
+					   .limit_now_pct = share.limit_pct } };
+
+	bell_init(&l->bell, &report->bell[device].rung);
+	pthread_mutex_lock(&a->worker.lock);
+	uint64_t now_ns = clock_now_ns();
+	l->index = arbiter_add(a->arbiter, now_ns, share);
+	if (l->index >= 0) {
+		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
+		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		l->next = a->lessees;
+		a->lessees = l;
+		a->lessee_count++;
+		bell_wake(&a->changed);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+
+	if (l->index < 0) {
+		int e = -l->index;
+		free(l);
+		return e == ENOSPC
+			       ? error_set(err, e,
+					   "the card has %d tenants already, the most it may have",
+					   ARBITER_MAX_TENANTS)
+			       : error_set_errno(err, e, "share");
+	}
+	*ret = l;
+	return 0;
+}
+
+struct lessee *lessee_remove(struct lessee *lessee)
+{
+	if (!lessee)
+		return NULL;
+	struct arbitration *a = lessee->owner;
+	lessee_set_gang(lessee, -1);
+	lessee_set_space_group(lessee, 0, 0);
+	pthread_mutex_lock(&a->worker.lock);
+	struct lessee **link = &a->lessees;
+	while (*link != lessee)
+		link = &(*link)->next;
+	*link = lessee->next;
+	a->lessee_count--;
+	arbitration_count_charge(a, lessee, arbiter_charged_ns(a->arbiter, lessee->index));
+	arbiter_remove(a->arbiter, lessee->index);
+	if (a->spans)
+		arbitration_note_span(a, clock_now_ns());
+	a->process_count -= (unsigned)lessee->observer.count;
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
+	observer_free(&lessee->observer);
+	free(lessee);
+	return NULL;
+}
+
+int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	int r = arbiter_set_share(a->arbiter, lessee->index, share);
+	if (r >= 0) {
+		lessee->elastic.cores_pct = share.cores_pct;
+		lessee->elastic.limit_pct = share.limit_pct;
+		elastic_reset(&lessee->elastic);
+	}
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
+	return r;
+}
+
+void lessee_set_paused(struct lessee *lessee, bool paused)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	arbiter_set_paused(a->arbiter, lessee->index, paused);
+	lessee->paused = paused;
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	if (lessee->elastic.may_borrow != may_borrow) {
+		lessee->elastic.may_borrow = may_borrow;
+		elastic_reset(&lessee->elastic);
+		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
+		bell_wake(&a->changed);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+void lessee_set_gang(struct lessee *lessee, int gang)
+{
+	struct arbitration *a = lessee->owner;
+	static const struct gang_report nothing;
+	pthread_mutex_lock(&a->worker.lock);
+	if (a->gangs && lessee->gang != gang) {
+		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
+		gangs_unlock(a->gangs);
+		a->gang_count += (unsigned)((gang >= 0) - (lessee->gang >= 0));
+		lessee->gang = gang;
+		lessee->gang_word = (struct gang_word){ .order = GANG_NONE };
+		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_word);
+		arbitration_publish_depth(a, lessee);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	int r = arbiter_set_space_group(a->arbiter, lessee->index, group, part_pct);
+	if (r == 0) {
+		a->space_count += (unsigned)((group != 0) - lessee->shares_space);
+		lessee->shares_space = group != 0;
+		region_set_space(lessee->control, lessee->device, group ? part_pct : 0);
+		bell_wake(&a->changed);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+	return r;
+}
+
+void lessee_set_measured(struct lessee *lessee, bool is_measured, bool keeps_leases)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	lessee->is_measured = is_measured;
+	region_want_fill(lessee->control, lessee->device, is_measured);
+	arbiter_set_measured(a->arbiter, lessee->index, keeps_leases);
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
+	if (r == 0) {
+		a->process_count++;
+		bell_wake(&a->changed);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+	return r;
+}
+
+void lessee_remove_process(struct lessee *lessee, unsigned slot)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	size_t before = lessee->observer.count;
+	observer_remove(&lessee->observer, slot);
+	a->process_count -= (unsigned)(before - lessee->observer.count);
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
+}
+
+struct lessee_figures lessee_figures(struct lessee *lessee)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	struct lessee_figures f = { .account = arbiter_account(a->arbiter, lessee->index),
+				    .pace = arbiter_pace(a->arbiter, lessee->index),
+				    .mode = arbiter_mode(a->arbiter),
+				    .waiting = lessee->seen.waiting,
+				    .busy = lessee->seen.busy || lessee->seen.launching,
+				    .stopped = lessee->seen.stopped,
+				    .step_ns = arbiter_step_ns(a->arbiter, lessee->index),
+				    .turns = lessee->observer.turns.given,
+				    .turns_given_up = lessee->observer.turns.given_up,
+				    .in_gang = lessee->gang_word.order != GANG_NONE,
+				    .limit_now_pct = lessee->elastic.limit_now_pct,
+				    .spare_pct = lessee->elastic.spare_pct,
+				    .elastic_reason = lessee->elastic.reason,
+				    .lends = lessee->lends,
+				    .reclaims = lessee->reclaims };
+	if (lessee->gang >= 0) {
+		f.gang_turns = gang_turns(gangs_lock(a->gangs), lessee->gang);
+		gangs_unlock(a->gangs);
+	}
+	uint64_t now_ns = clock_now_ns();
+	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
+	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
+	pthread_mutex_unlock(&a->worker.lock);
+	return f;
+}

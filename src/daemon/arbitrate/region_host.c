@@ -1,0 +1,266 @@
+#include "daemon/arbitrate/region_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/arbitrate/owner.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+struct mapping {
+	void *address;
+	size_t size;
+};
+
+static void cleanup_mapping(struct mapping *m)
+{
+	if (m->address)
+		munmap(m->address, m->size);
+}
+
+/* A memory file of `size`, mapped writable, then sealed. `is_control`: as owner.h needs it. */
+static int make_file(const char *name, size_t size, bool is_control, int seals,
+		     struct mapping *ret_map, int *ret_fd, struct error *err)
+{
+	cleanup_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return error_set_errno(err, errno, "%s: memfd", name);
+	if (ftruncate(fd, (off_t)size) < 0)
+		return error_set_errno(err, errno, "%s: %zu bytes", name, size);
+	cleanup(cleanup_mapping) struct mapping map = { 0 };
+	void *address = is_control ? owner_map(fd)
+				   : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!address || address == MAP_FAILED)
+		return error_set_errno(err, errno, "%s: map %zu bytes", name, size);
+	map = (struct mapping){ address, is_control ? OWNER_MAP_BYTES : size };
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return error_set_errno(err, errno, "%s: seal", name);
+	*ret_map = map;
+	map.address = NULL;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int reopen_read_only(int fd, struct error *err)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int ro = open(path, O_RDONLY | O_CLOEXEC);
+	return ro < 0 ? error_set_errno(err, errno, "open %s read-only", path) : ro;
+}
+
+static void fill_control(struct region_control *control, const char *name, uint64_t epoch,
+			 unsigned device_count)
+{
+	control->magic = REGION_MAGIC;
+	control->version = REGION_VERSION;
+	control->size_bytes = sizeof(*control);
+	control->device_count = device_count;
+	control->epoch = epoch;
+	snprintf(control->tenant_name, sizeof(control->tenant_name), "%s", name);
+}
+
+int region_host_create(struct region_host *host, const char *tenant_name, uint64_t epoch,
+		       unsigned device_count, struct error *err)
+{
+	cleanup(cleanup_mapping) struct mapping control_map = { 0 };
+	cleanup(cleanup_mapping) struct mapping report_map = { 0 };
+	cleanup_fd int control_rw = -1;
+	cleanup_fd int control_fd = -1;
+	cleanup_fd int report_fd = -1;
+
+	/* The writable map must come before F_SEAL_FUTURE_WRITE: it is the last one there can be. */
+	int r = make_file("allot-control", sizeof(struct region_control), true,
+			  F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+			  &control_map, &control_rw, err);
+	if (r < 0)
+		return r;
+	r = make_file("allot-report", sizeof(struct region_report), false,
+		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, &report_map, &report_fd, err);
+	if (r < 0)
+		return r;
+	control_fd = reopen_read_only(control_rw, err);
+	if (control_fd < 0)
+		return control_fd;
+
+	*host = (struct region_host){ .control = control_map.address,
+				      .report = report_map.address,
+				      .control_fd = steal_fd(&control_fd),
+				      .report_fd = steal_fd(&report_fd) };
+	control_map.address = NULL;
+	report_map.address = NULL;
+	fill_control(host->control, tenant_name, epoch, device_count);
+	owner_hold(host->control);
+	host->report->magic = REGION_MAGIC;
+	host->report->version = REGION_VERSION;
+	host->report->size_bytes = sizeof(*host->report);
+	return 0;
+}
+
+void region_host_free(struct region_host *host)
+{
+	if (!host->control)
+		return;
+	owner_let_go(host->control);
+	munmap(host->control, OWNER_MAP_BYTES);
+	munmap(host->report, sizeof(*host->report));
+	close(host->control_fd);
+	close(host->report_fd);
+	*host = (struct region_host){ .control_fd = -1, .report_fd = -1 };
+}
+
+static void wake_paced(struct region_control_device *d)
+{
+	atomic_fetch_add(&d->grant_change, 1);
+	syscall(SYS_futex, &d->grant_change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
+		      bool is_waited_for)
+{
+	struct region_control_device *d = &control->device[device];
+	if (atomic_load_explicit(&d->granted, memory_order_relaxed) == granted)
+		return;
+	atomic_store(&d->granted, granted);
+	if (is_waited_for)
+		wake_paced(d);
+	else
+		atomic_fetch_add(&d->grant_change, 1);
+}
+
+void region_set_space(struct region_control *control, unsigned device, double part_pct)
+{
+	atomic_store(&control->space_pct_x100[device], (uint16_t)(part_pct * 100 + 0.5));
+}
+
+void region_want_fill(struct region_control *control, unsigned device, bool is_wanted)
+{
+	if (is_wanted)
+		atomic_fetch_or(&control->fill_wanted, 1U << device);
+	else
+		atomic_fetch_and(&control->fill_wanted, ~(1U << device));
+}
+
+static void change_word(_Atomic uint32_t *word, uint32_t old, enum lease_state state)
+{
+	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;
+	atomic_store_explicit(word, next, memory_order_seq_cst);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going)
+{
+	struct region_control_device *c = &control->device[device];
+	atomic_store_explicit(&c->turn, turn, memory_order_seq_cst);
+	if (is_going)
+		change_word(&c->lease, atomic_load_explicit(&c->lease, memory_order_relaxed),
+			    LEASE_GO);
+}
+
+void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes)
+{
+	atomic_store(&control->device[device].memory_granted_bytes, bytes);
+}
+
+void region_tell_memory_grant(struct region_control *control, unsigned device)
+{
+	_Atomic uint32_t *word = &control->device[device].memory_grant_change;
+	atomic_fetch_add(word, 1);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void region_set_lease(struct region_control *control, unsigned device, enum lease_state state)
+{
+	_Atomic uint32_t *word = &control->device[device].lease;
+	uint32_t old = atomic_load_explicit(word, memory_order_relaxed);
+	if (lease_state_of(old) == state)
+		return;
+	change_word(word, old, state);
+	/* Who waits for a grant would not hear that none is needed any more. */
+	if (lease_state_of(old) == LEASE_PACED)
+		wake_paced(&control->device[device]);
+}
+
+static void clear_want(struct region_want *w)
+{
+	atomic_store_explicit(&w->bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->ask, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->answered, 0, memory_order_relaxed);
+}
+
+static void clear_device(struct region_slot_device *d)
+{
+	atomic_store_explicit(&d->used_bytes, 0, memory_order_seq_cst);
+	atomic_store_explicit(&d->tentative_bytes, 0, memory_order_seq_cst);
+	atomic_store_explicit(&d->context_used_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->peak_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->denied, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->unsure, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->census_peak_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->census, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->launching, 0, memory_order_seq_cst);
+	atomic_store_explicit(&d->waiting, 0, memory_order_seq_cst);
+	atomic_store_explicit(&d->busy, 0, memory_order_seq_cst);
+	atomic_store_explicit(&d->stuck, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->inflight_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->busy_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->launches, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->waited_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->recent_us, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
+}
+
+static void clear_swap(struct region_slot_swap *s)
+{
+	atomic_store_explicit(&s->movable_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->out_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->kept_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->wanted_bytes, 0, memory_order_relaxed);
+}
+
+void region_host_clear_slot(struct region_host *host, unsigned slot)
+{
+	struct region_slot *s = &host->report->slot[slot];
+	for (unsigned i = 0; i <= REGION_HOST; i++)
+		clear_device(&s->device[i]);
+	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++) {
+		clear_swap(&s->swap[i]);
+		clear_want(&host->report->want[slot][i]);
+	}
+	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_state, SWAP_NONE, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_word, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_failed, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_moved_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_progress_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_copied_mib, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
+}
+
+void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
+{
+	struct region_slot *s = &host->report->slot[slot];
+	_Atomic uint32_t *limit = &host->control->slot_limit;
+	/* Whoever sums must see the slot before anything is counted in it. */
+	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
+		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
+	/* Empty slots are writable by the tenant as well: begin from zero, whatever it left there. */
+	region_host_clear_slot(host, slot);
+	atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->pid, pid, memory_order_relaxed);
+	atomic_store_explicit(&s->state, SLOT_LIVE, memory_order_release);
+}

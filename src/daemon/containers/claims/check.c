@@ -1,0 +1,139 @@
+#include "daemon/containers/claims/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/state/pod_stage.h"
+
+#define PCT_SLACK 1e-6 /* sums of shares in floating point */
+
+/* What is promised of a card in sum. */
+struct sums {
+	uint64_t given_bytes, movable_bytes; /* movable: the largest quota of one that swaps */
+	double cores_pct;
+};
+
+static void add(struct sums *sums, const struct tenant_terms *terms, const struct promise *p)
+{
+	sums->cores_pct += p->cores_pct;
+	if (!p->memory_given || terms->on_full == ON_FULL_WAIT)
+		return;
+	if (terms->on_full == ON_FULL_FAIL)
+		sums->given_bytes += p->quota_bytes;
+	else if (p->quota_bytes > sums->movable_bytes)
+		sums->movable_bytes = p->quota_bytes;
+}
+
+static void add_all(struct sums *sums, const struct tenant_terms *terms, const struct card *card)
+{
+	for (unsigned i = 0; i < terms->device_count; i++)
+		if (terms->device[i].card == card)
+			add(sums, terms, &terms->device[i].promise);
+}
+
+static size_t add_stages(struct stage_item *items, const struct tenant_terms *terms,
+			 const struct card *card)
+{
+	size_t count = 0;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		struct sums sums = { 0 };
+		if (terms->device[i].card != card)
+			continue;
+		add(&sums, terms, &terms->device[i].promise);
+		items[count++] = (struct stage_item){ pod_stage_of(terms->claim.key),
+						      { .promised_bytes = sums.given_bytes,
+							.cores_pct = sums.cores_pct } };
+	}
+	return count;
+}
+
+/* Containers of one pod that never run at once need no more than any of them. */
+static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
+			    size_t count, const struct tenant_terms *one, const struct card *card)
+{
+	size_t item_count = 0;
+	cleanup_free struct stage_item *items = calloc((count + 1) * REGION_MAX_DEVICES,
+						       sizeof(*items));
+	for (size_t i = 0; items && i < count; i++)
+		item_count += add_stages(items + item_count, others[i], card);
+	if (items)
+		item_count += add_stages(items + item_count, one, card);
+	struct stage_amount unneeded = pod_stage_unneeded(items, item_count, NULL);
+	sums->given_bytes -= unneeded.promised_bytes;
+	sums->cores_pct -= unneeded.cores_pct;
+}
+
+static int check_card(const struct tenant_terms *const *others, size_t count,
+		      const struct tenant_terms *one, unsigned device, bool may_overcommit,
+		      struct error *err)
+{
+	const struct card *card = one->device[device].card;
+	const struct promise *p = &one->device[device].promise;
+	struct sums sums = { 0 };
+	if (!card)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		add_all(&sums, others[i], card);
+	add_all(&sums, one, card);
+	take_stages_off(&sums, others, count, one, card);
+	/* Quotas are far below 2^63 each, but what was read may be anything. */
+	uint64_t most = card->info.memory_bytes;
+	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
+	    sums.given_bytes > most - sums.movable_bytes)
+		return error_set(err, ENOSPC,
+				 "claim '%s': GPU %u: quotas of %" PRIu64
+				 " bytes in sum, it has %" PRIu64,
+				 one->claim.key, card->index, sums.given_bytes + sums.movable_bytes,
+				 most);
+	if (!may_overcommit && sums.cores_pct > 100 + PCT_SLACK)
+		return error_set(
+			err, ENOSPC,
+			"claim '%s': GPU %u: guarantees of %g %% in sum: at most 100 is right",
+			one->claim.key, card->index, sums.cores_pct);
+	return 0;
+}
+
+static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b, struct error *err)
+{
+	if (!strcmp(a->claim.key, b->claim.key))
+		return error_set(err, EEXIST, "claim '%s' is there already", a->claim.key);
+	if (!strcmp(a->id, b->id) || !strcmp(a->name, b->name))
+		return error_set(err, EEXIST,
+				 "claim '%s': its tenant '%s' (%s) is claim '%s''s already",
+				 a->claim.key, a->name, a->id, b->claim.key);
+	for (unsigned i = 0; i < a->device_count; i++)
+		for (unsigned j = 0; j < b->device_count; j++) {
+			if (!a->device[i].card || a->device[i].card != b->device[j].card)
+				continue;
+			int slot = slots_first_common(&a->device[i].slots, &b->device[j].slots);
+			if (slot >= 0)
+				return error_set(err, EEXIST,
+						 "claim '%s': slot %d of GPU %u is claim '%s''s",
+						 a->claim.key, slot, a->device[i].card->index,
+						 b->claim.key);
+		}
+	return 0;
+}
+
+int claims_check_one(const struct tenant_terms *const *others, size_t count,
+		     const struct tenant_terms *one, bool may_overcommit, struct error *err)
+{
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < count; i++)
+		r = check_pair(one, others[i], err);
+	for (unsigned i = 0; r >= 0 && i < one->device_count; i++)
+		r = check_card(others, count, one, i, may_overcommit, err);
+	return r;
+}
+
+int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
+		 struct error *err)
+{
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < count; i++)
+		r = claims_check_one(list, i, list[i], may_overcommit, err);
+	return r;
+}

@@ -1,0 +1,387 @@
+#include "daemon/containers/claims/injection.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/install.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/claims_inside.h"
+#include "daemon/space/space.h"
+#include "kube/hami/priority.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SIM_DIR "/run/allot/sim"
+#define SIM_SOCKET "/run/allot/sim.sock"
+
+/* ---- building ---- */
+
+static int no_memory(struct error *err)
+{
+	return error_set_errno(err, ENOMEM, "injection");
+}
+
+/* Room for one more element of a list; NULL: no memory. Lists are short. */
+static void *grow(void *list, size_t *count, size_t size)
+{
+	char *grown = realloc(list, (*count + 1) * size);
+	if (grown)
+		memset(grown + *count * size, 0, size);
+	return grown;
+}
+
+static int add_env(struct injection *in, struct error *err, const char *name, const char *format,
+		   ...) __attribute__((format(printf, 4, 5)));
+
+static int add_env(struct injection *in, struct error *err, const char *name, const char *format,
+		   ...)
+{
+	struct injection_env *list = grow(in->env, &in->env_count, sizeof(*list));
+	va_list arguments;
+	if (!list)
+		return no_memory(err);
+	in->env = list;
+	struct injection_env *e = &list[in->env_count++];
+	va_start(arguments, format);
+	if (vasprintf(&e->value, format, arguments) < 0)
+		e->value = NULL;
+	va_end(arguments);
+	e->name = strdup(name);
+	return e->name && e->value ? 0 : no_memory(err);
+}
+
+static int add_mount(struct injection *in, const char *container, const char *host,
+		     struct error *err)
+{
+	struct injection_mount *list = grow(in->mount, &in->mount_count, sizeof(*list));
+	if (!list)
+		return no_memory(err);
+	in->mount = list;
+	struct injection_mount *m = &list[in->mount_count++];
+	m->container_path = strdup(container);
+	m->host_path = strdup(host);
+	m->is_read_only = true;
+	return m->container_path && m->host_path ? 0 : no_memory(err);
+}
+
+/* A node that is not there, or is none, is left out. */
+static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
+{
+	char host[PATHS_MAX], container[PATHS_MAX];
+	struct stat st;
+	snprintf(host, sizeof(host), "%s/%s", dev, leaf);
+	snprintf(container, sizeof(container), "/dev/%s", leaf);
+	if (stat(host, &st) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	struct injection_device *list = grow(in->device, &in->device_count, sizeof(*list));
+	if (!list)
+		return no_memory(err);
+	in->device = list;
+	struct injection_device *d = &list[in->device_count++];
+	d->container_path = strdup(container);
+	d->host_path = strdup(host);
+	return d->container_path && d->host_path ? 0 : no_memory(err);
+}
+
+void injection_free(struct injection *in)
+{
+	for (size_t i = 0; i < in->env_count; i++) {
+		free(in->env[i].name);
+		free(in->env[i].value);
+	}
+	for (size_t i = 0; i < in->mount_count; i++) {
+		free(in->mount[i].container_path);
+		free(in->mount[i].host_path);
+	}
+	for (size_t i = 0; i < in->device_count; i++) {
+		free(in->device[i].container_path);
+		free(in->device[i].host_path);
+	}
+	free(in->env);
+	free(in->mount);
+	free(in->device);
+	*in = (struct injection){ 0 };
+}
+
+/* ---- what a container gets ---- */
+
+static int add_cap(struct injection *in, unsigned minor, const char *dev, struct error *err)
+{
+	char leaf[48];
+	snprintf(leaf, sizeof(leaf), "nvidia-caps/nvidia-cap%u", minor);
+	return add_node(in, dev, leaf, err);
+}
+
+/* Of an instance of MIG the card's node, and the two that open the instance. */
+static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
+		    struct error *err)
+{
+	char leaf[32];
+	if (!info->minor_known)
+		return 0;
+	snprintf(leaf, sizeof(leaf), "nvidia%u", info->minor);
+	int r = add_node(in, dev, leaf, err);
+	if (r >= 0 && info->caps.is_known)
+		r = add_cap(in, info->caps.gpu_instance, dev, err);
+	if (r >= 0 && info->caps.is_known)
+		r = add_cap(in, info->caps.compute_instance, dev, err);
+	return r;
+}
+
+int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, const char *dev,
+			struct error *err)
+{
+	/* Of all cards together; modeset is for graphics, and the caps of mig-config for MIG's own tools. */
+	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < sizeof(common) / sizeof(common[0]); i++)
+		r = add_node(in, dev, common[i], err);
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++)
+		r = add_card(in, &terms->device[i].card->info, dev, err);
+	return r;
+}
+
+/*
+ * HAMi-core's names, for tools that show what they find there; liballot.so reads none of them. As they were
+ * when the container was started: `allot ps` has what is in force.
+ */
+static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
+{
+	int r = 0;
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++) {
+		const struct promise *p = &terms->device[i].promise;
+		char name[48];
+		if (!p->memory_given)
+			continue;
+		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
+		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
+	}
+	/* HAMi has one for all its devices, the first one's, in whole percents. */
+	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
+		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
+			    terms->device[0].promise.limit_pct);
+	if (r >= 0 && terms->on_full == ON_FULL_SWAP)
+		r = add_env(in, err, "CUDA_OVERSUBSCRIBE", "true");
+	if (r >= 0)
+		r = add_env(in, err, KUBE_PRIORITY_ENV, "%s", priority_env_text(terms->priority));
+	return r;
+}
+
+static int add_preload(struct injection *in, const struct library *library, struct error *err)
+{
+	char host[PATHS_MAX], container[PATHS_MAX];
+	snprintf(container, sizeof(container), "%s/%s", INJECTION_LIBRARY_DIR, library->name);
+	snprintf(host, sizeof(host), "%s/ld.so.preload", library->dir);
+	int r = add_mount(in, container, library->dir, err);
+	return r < 0 ? r : add_mount(in, INJECTION_PRELOAD, host, err);
+}
+
+/* Its cards by UUID, for the toolkit. */
+static int add_visible(struct injection *in, const struct tenant_terms *terms, struct error *err)
+{
+	char list[REGION_MAX_DEVICES * GPU_UUID_TEXT_MAX] = "";
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof(list) - n, "%s%s", i ? "," : "",
+			 terms->device[i].card->info.uuid_text);
+	}
+	return add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "%s", list);
+}
+
+static int check_mirror(struct trust *trust, const char *dir, struct error *err)
+{
+	char path[PATHS_MAX];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/lib64/liballot.so", dir);
+	if (*dir != '/')
+		return error_set(err, EINVAL,
+				 "container_driver: '%s': must be toolkit, or the full path of a "
+				 "directory that allot mirror made",
+				 dir);
+	if (stat(path, &st) < 0)
+		return error_set(err, ENOENT,
+				 "container_driver: %s: no mirror: there is no %s; make it with "
+				 "allot mirror",
+				 dir, path);
+	return trust_check(trust, path, err);
+}
+
+/*
+ * The mirror is found by LD_LIBRARY_PATH of NVIDIA's images, which have /usr/local/nvidia/lib64 there. It is
+ * not set here: it would replace what the image has.
+ */
+static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
+{
+	int r = check_mirror(trust, dir, err);
+	if (r >= 0)
+		r = add_mount(in, INJECTION_MIRROR_DIR, dir, err);
+	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
+}
+
+/* All simulated cards are behind one socket, so a tenant's are told apart by the library alone. */
+static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
+		   struct error *err)
+{
+	char path[PATHS_MAX], list[REGION_MAX_DEVICES * 4] = "";
+	int r = install_find(INSTALL_SIM_CUDA, path, err);
+	if (r < 0)
+		return r;
+	*strrchr(path, '/') = '\0';
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof(list) - n, "%s%u", i ? "," : "", i);
+	}
+	r = add_mount(in, SIM_DIR, path, err);
+	if (r >= 0)
+		r = add_mount(in, SIM_SOCKET, node->sim_socket, err);
+	if (r >= 0)
+		r = add_env(in, err, "LD_LIBRARY_PATH", "%s", SIM_DIR);
+	if (r >= 0)
+		r = add_env(in, err, "ALLOT_SIM_SOCKET", "%s", SIM_SOCKET);
+	if (r >= 0)
+		r = add_env(in, err, "CUDA_VISIBLE_DEVICES", "%s", list);
+	return r;
+}
+
+static bool is_mirrored(const struct node *node)
+{
+	return !node->simulated && strcmp(node->config.container_driver, "toolkit") != 0;
+}
+
+static int find_source(const struct claims *claims, char ret_path[PATHS_MAX], struct error *err)
+{
+	const char *setting = claims->node->config.container_library;
+	if (!strcmp(setting, "auto"))
+		return install_find(INSTALL_LIBRARY, ret_path, err);
+	snprintf(ret_path, PATHS_MAX, "%s", setting);
+	return 0;
+}
+
+static int install(struct claims *claims, struct error *err)
+{
+	char path[PATHS_MAX];
+	int r = find_source(claims, path, err);
+	if (r >= 0)
+		r = trust_check(claims->trust, path, err);
+	if (r >= 0)
+		r = state_dir_make(claims->node, claims->dir, err);
+	if (r >= 0)
+		r = library_install(path, claims->dir, &claims->library, err);
+	return r == -EBADMSG ? trust_refuse(claims->trust, err) : r;
+}
+
+static void copy_path(const struct claims *claims, char ret[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32])
+{
+	snprintf(ret, STATE_DIR_MAX + LIBRARY_NAME_MAX + 32, "%s/" TRUST_LIBRARY,
+		 claims->library.dir);
+}
+
+int claims_install_library(struct claims *claims, struct error *err)
+{
+	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
+	copy_path(claims, copy);
+	/* It lies there for years: looked at each time. Not that of the manifest now: the one to be installed may be. */
+	if (*claims->library.name && trust_is_good(claims->trust, copy))
+		return 0;
+	claims->library.name[0] = '\0';
+	int r = install(claims, err);
+	copy_path(claims, copy);
+	return r < 0 ? r : trust_check(claims->trust, copy, err);
+}
+
+int claims_prepare_library(struct claims *claims, struct error *err)
+{
+	/* A mirror of the driver has the library in it. */
+	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
+}
+
+int claims_check_library(struct claims *claims, struct error *err)
+{
+	const struct node *node = claims->node;
+	char path[PATHS_MAX];
+	if (is_mirrored(node))
+		return check_mirror(claims->trust, node->config.container_driver, err);
+	int r = find_source(claims, path, err);
+	return r < 0 ? r : trust_check(claims->trust, path, err);
+}
+
+struct adding {
+	struct injection *in;
+	struct error *err;
+};
+
+static int add_variable(void *data, const char *name, const char *value)
+{
+	const struct adding *a = data;
+	return add_env(a->in, a->err, name, "%s", value);
+}
+
+/* Of a tenant that shares by space: the directory of its group alone. CUDA's client writes there. */
+static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
+{
+	struct adding adding = { in, err };
+	char path[NODE_PATH_MAX];
+	if (!space_pipe_dir(tenant, path))
+		return 0;
+	int r = add_mount(in, INJECTION_PIPE_DIR, path, err);
+	if (r < 0)
+		return r;
+	in->mount[in->mount_count - 1].is_read_only = false;
+	return space_each_variable(tenant, INJECTION_PIPE_DIR, add_variable, &adding);
+}
+
+static int add_control(struct claims *claims, const struct claim *claim, struct injection *in,
+		       struct error *err)
+{
+	char socket_dir[NODE_PATH_MAX];
+	tenant_path(claim->tenant, NULL, socket_dir);
+	int r = add_mount(in, INJECTION_SOCKET_DIR, socket_dir, err);
+	if (r >= 0)
+		r = add_env(in, err, "ALLOT_SOCKET", "%s/allot.sock", INJECTION_SOCKET_DIR);
+	if (r >= 0)
+		r = add_hami(in, claim_terms(claim), err);
+	if (r >= 0)
+		r = add_space(in, claim->tenant, err);
+	if (r >= 0)
+		r = claims_prepare_library(claims, err);
+	if (r >= 0 && !is_mirrored(claims->node))
+		r = add_preload(in, &claims->library, err);
+	return r;
+}
+
+static int fill(struct claims *claims, const struct claim *claim, struct injection *in,
+		struct error *err)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	const struct node *node = claims->node;
+	const char *driver = node->config.container_driver;
+	int r = 0;
+	if (!terms->claim.is_uncontrolled)
+		r = add_control(claims, claim, in, err);
+	if (r < 0)
+		return r;
+	if (node->simulated)
+		return add_sim(in, node, terms, err);
+	r = is_mirrored(node) ? add_mirror(in, claims->trust, driver, err)
+			      : add_visible(in, terms, err);
+	return r < 0 ? r : injection_add_nodes(in, terms, "/dev", err);
+}
+
+int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
+		   struct error *err)
+{
+	struct injection in = { 0 };
+	if (!claim->tenant)
+		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+				 claim_terms(claim)->claim.key, claim_parked_why(claim));
+	int r = fill(claims, claim, &in, err);
+	if (r < 0) {
+		injection_free(&in);
+		return error_add(err, r, "claim '%s'", claim_terms(claim)->claim.key);
+	}
+	*ret = in;
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* Claims that nobody needs any more. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/claims_inside.h"
+
+int claims_add_keep(struct claims *claims, claims_keep keep, void *data)
+{
+	if (claims->keep_count == CLAIMS_MAX_KEEPS)
+		return -ENOSPC;
+	claims->keep[claims->keep_count].keep = keep;
+	claims->keep[claims->keep_count++].data = data;
+	return 0;
+}
+
+void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
+{
+	for (unsigned i = 0; i < claims->keep_count; i++) {
+		if (claims->keep[i].keep != keep || claims->keep[i].data != data)
+			continue;
+		claims->keep[i] = claims->keep[--claims->keep_count];
+		return;
+	}
+}
+
+/* A process of the daemon before counts as well, until it has moved over or is gone. */
+static bool is_lived_in(const struct claim *claim)
+{
+	return claim->tenant && tenant_living_count(claim->tenant) > 0;
+}
+
+static bool is_needed(const struct claims *claims, const struct claim *claim)
+{
+	if (!claim_terms(claim)->claim.while_wanted || is_lived_in(claim))
+		return true;
+	for (unsigned i = 0; i < claims->keep_count; i++)
+		if (claims->keep[i].keep(claims->keep[i].data, claim) != CLAIM_UNWANTED)
+			return true;
+	return false;
+}
+
+void claims_reconcile(struct claims *claims)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct claim *next;
+	if (claims_use_store(claims, false, NULL) < 0)
+		return;
+	claims_delete_undone(claims);
+	for (struct claim *c = claims_first(claims); c; c = next) {
+		char key[CLAIM_KEY_MAX];
+		struct error err = { 0 };
+		next = claims_next(c);
+		if (is_needed(claims, c)) {
+			c->wanted_ns = now_ns;
+			continue;
+		}
+		if (now_ns - c->wanted_ns < claims->node->config.claim_grace_ns)
+			continue;
+		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
+		if (claims_release(claims, key, "nothing runs in it, and nobody wants it", &err) <
+		    0) {
+			log_warning("%s", err.text);
+			continue;
+		}
+		claims->counts.released--;
+		claims->counts.expired++;
+		log_info("claim '%s': released: nothing runs in it, and nobody wants it", key);
+	}
+}

@@ -1,0 +1,55 @@
+/* A claim that turns out to be another's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/claims_inside.h"
+#include "daemon/state/tenant_state.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+
+/* Both are found by these texts. */
+static void set_terms(struct claim *claim, const char *key, const char *name)
+{
+	struct tenant *tenant = claim->tenant;
+	struct tenant_terms *terms = &tenant->terms;
+	text_index_remove(&claim->claims->keys, &claim->by_key);
+	text_index_remove(&tenant->node->tenant_names, &tenant->by_name);
+	strcpy(terms->claim.key, key);
+	strcpy(terms->name, name);
+	text_index_add(&claim->claims->keys, &claim->by_key, terms->claim.key, claim);
+	text_index_add(&tenant->node->tenant_names, &tenant->by_name, terms->name, tenant);
+}
+
+int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err)
+{
+	struct claims *claims = claim->claims;
+	char old_key[TENANT_CLAIM_MAX], old_name[REGION_NAME_MAX], name[REGION_NAME_MAX];
+	struct error why = { 0 };
+	int r = claims_check_key(key, err);
+	if (r < 0)
+		return r;
+	if (!claim->tenant)
+		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+				 claim_terms(claim)->claim.key, claim->parked->why);
+	if (claims_find(claims, key))
+		return error_set(err, EEXIST, "claim '%s' is there already", key);
+	struct tenant_terms *terms = &claim->tenant->terms;
+	strcpy(old_key, terms->claim.key);
+	strcpy(old_name, terms->name);
+	claims_make_name(claims, tenant, terms->id, name);
+	set_terms(claim, key, name);
+	r = claims_terms_changed(claims, claim->tenant, err);
+	if (r < 0) {
+		set_terms(claim, old_key, old_name);
+		return error_add(err, r, "claim '%s'", old_key);
+	}
+	/* Of the two the store is believed: a state file that can't be written now is written again. */
+	if (tenant_state_save(claim->tenant, false, &why) < 0) {
+		log_warning("tenant '%s': its state can't be written: %s", name, why.text);
+		tenant_save_soon(claim->tenant);
+	}
+	gpu_watch_rename_tenant(claims->node->watch, old_name, name);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * Claims that are taken back. They end at once, even when the store can't be written: their rows are
+ * deleted in the next transaction that can be.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/claims_inside.h"
+
+static void keep_row(struct claims *claims, int64_t row)
+{
+	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
+	if (!grown) {
+		log_error("claims: out of memory: row %lld stays in the store", (long long)row);
+		return;
+	}
+	grown[claims->undone_count++] = row;
+	claims->undone = grown;
+}
+
+void claims_undo(struct claims *claims, const char *key, const char *why)
+{
+	struct error err = { 0 };
+	struct claim *claim = claims_find(claims, key);
+	if (!claim || claims_release(claims, key, why, &err) >= 0)
+		return;
+	log_warning("%s; it is taken back, and deleted from the store as soon as that is possible",
+		    err.text);
+	if (claim->row >= 0)
+		keep_row(claims, claim->row);
+	claims->counts.released++;
+	claims_end(claim, why);
+}
+
+bool claims_is_undone(const struct claims *claims, int64_t row)
+{
+	for (size_t i = 0; i < claims->undone_count; i++)
+		if (claims->undone[i] == row)
+			return true;
+	return false;
+}
+
+int claims_begin(struct claims *claims, struct error *err)
+{
+	int r = store_begin(claims->store, err);
+	for (size_t i = 0; r >= 0 && i < claims->undone_count; i++)
+		r = store_remove(claims->store, claims->undone[i], err);
+	return r;
+}
+
+void claims_delete_undone(struct claims *claims)
+{
+	struct error err = { 0 };
+	if (!claims->undone_count || !claims->store)
+		return;
+	int r = claims_begin(claims, &err);
+	if (r >= 0)
+		r = claims_commit(claims, &err);
+	if (r < 0) {
+		store_rollback(claims->store);
+		log_debug("claims: %s", err.text);
+	}
+}

@@ -1,0 +1,231 @@
+#include "daemon/containers/trust/trust.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "daemon/config/config.h"
+#include "daemon/containers/trust/file_bytes.h"
+#include "daemon/containers/trust/manifest.h"
+#include "daemon/containers/trust/signature.h"
+
+#define TEXT_MAX_BYTES (64 << 10)
+#define LIBRARY_MAX_BYTES (64 << 20)
+#define SIGNATURE_SUFFIX ".sig"
+#define SETTLED_S 2
+
+enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
+
+struct trust {
+	char path[FILES][PATHS_MAX];
+	/* Of what was found good last: as long as all are those, nothing is read. */
+	bool is_good; /* and nobody can have written them since without its being seen */
+	struct stat seen[FILES];
+	uint64_t refused;
+	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX]; /* last: why not, or the path */
+};
+
+int trust_check_settings(const struct config *config, struct error *err)
+{
+	bool has_keys = strcmp(config->library_keys, "none") != 0;
+	bool has_manifest = strcmp(config->library_manifest, "none") != 0;
+	if (has_keys == has_manifest)
+		return 0;
+	return error_set(err, EINVAL, "%s: none, and %s is not: set both, or neither",
+			 has_keys ? "library_manifest" : "library_keys",
+			 has_keys ? "library_keys" : "library_manifest");
+}
+
+int trust_open(const struct config *config, struct trust **ret, struct error *err)
+{
+	*ret = NULL;
+	if (!strcmp(config->library_keys, "none"))
+		return 0;
+	struct trust *trust = calloc(1, sizeof(*trust));
+	if (!trust)
+		return error_set_errno(err, ENOMEM, "library_keys");
+	snprintf(trust->path[FILE_KEYS], PATHS_MAX, "%s", config->library_keys);
+	snprintf(trust->path[FILE_MANIFEST], PATHS_MAX, "%s", config->library_manifest);
+	snprintf(trust->path[FILE_SIGNATURE], PATHS_MAX, "%s" SIGNATURE_SUFFIX,
+		 config->library_manifest);
+	*ret = trust;
+	return 0;
+}
+
+struct trust *trust_free(struct trust *trust)
+{
+	free(trust);
+	return NULL;
+}
+
+/* ---- unchanged ---- */
+
+/* A file that is written anew has another ctime, which nobody can set. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && a->st_uid == b->st_uid &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool is_unchanged(const struct trust *trust, const char *path)
+{
+	struct stat now;
+	if (!trust->is_good || strcmp(path, trust->path[FILE_LIBRARY]) != 0)
+		return false;
+	for (unsigned i = 0; i < FILES; i++)
+		if (stat(trust->path[i], &now) < 0 || !is_same(&now, &trust->seen[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Within one tick of the kernel's clock a file may be written twice with the same times: what was written a moment ago is
+ * read again the next time.
+ */
+static bool are_settled(const struct trust *trust)
+{
+	time_t now = time(NULL);
+	for (unsigned i = 0; i < FILES; i++)
+		if (trust->seen[i].st_ctim.tv_sec > now - SETTLED_S)
+			return false;
+	return true;
+}
+
+/* ---- the check ---- */
+
+/* Whoever may write the keys' file could say what is trusted. */
+static int check_owner(const char *path, const struct stat *st, struct error *err)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return error_set(err, EPERM, "library_keys: %s: belongs to uid %u: must be root's",
+				 path, (unsigned)st->st_uid);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, EPERM, "library_keys: %s: others may write it: chmod go-w it",
+				 path);
+	return 0;
+}
+
+static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], struct error *err)
+{
+	cleanup_free char *bytes = NULL;
+	size_t size;
+	const char *path = trust->path[FILE_SIGNATURE];
+	int r = file_bytes_read(path, TEXT_MAX_BYTES, &bytes, &size, &trust->seen[FILE_SIGNATURE],
+				err);
+	if (r < 0)
+		return error_add(err, r, "the manifest's signature");
+	if (size != SIGNATURE_BYTES)
+		return error_set(err, EINVAL,
+				 "%s: %zu bytes: must be an Ed25519 signature, of %d bytes", path,
+				 size, SIGNATURE_BYTES);
+	memcpy(ret, bytes, SIGNATURE_BYTES);
+	return 0;
+}
+
+/* The manifest, if one of the keys has signed it. */
+static int read_manifest(struct trust *trust, struct manifest *ret, struct error *err)
+{
+	const char *keys_path = trust->path[FILE_KEYS], *path = trust->path[FILE_MANIFEST];
+	cleanup_free char *keys = NULL, *text = NULL;
+	uint8_t signature[SIGNATURE_BYTES];
+	size_t keys_size, size;
+	int r = file_bytes_read(keys_path, TEXT_MAX_BYTES, &keys, &keys_size,
+				&trust->seen[FILE_KEYS], err);
+	if (r < 0)
+		return error_add(err, r, "library_keys");
+	r = check_owner(keys_path, &trust->seen[FILE_KEYS], err);
+	if (r < 0)
+		return r;
+	r = file_bytes_read(path, TEXT_MAX_BYTES, &text, &size, &trust->seen[FILE_MANIFEST], err);
+	if (r < 0)
+		return error_add(err, r, "library_manifest");
+	r = read_signature(trust, signature, err);
+	if (r < 0)
+		return r;
+	r = signature_verify(keys, text, size, signature, err);
+	if (r == -EKEYREJECTED)
+		return error_set(err, EKEYREJECTED,
+				 "library_manifest: %s: its signature is of none of the keys in %s, or "
+				 "it was changed: sign it again, or add the key that did",
+				 path, keys_path);
+	if (r < 0)
+		return error_add(err, r, "library_keys: %s", keys_path);
+	r = manifest_parse(text, size, ret, err);
+	return r < 0 ? error_add(err, r, "library_manifest: %s", path) : 0;
+}
+
+static int check(struct trust *trust, const char *path, struct error *err)
+{
+	struct manifest manifest;
+	cleanup_free char *bytes = NULL;
+	uint8_t hash[SHA256_BYTES];
+	char digits[2 * SHA256_BYTES + 1];
+	size_t size;
+	trust->is_good = false;
+	int r = signature_load(err);
+	if (r >= 0)
+		r = read_manifest(trust, &manifest, err);
+	if (r >= 0)
+		r = file_bytes_read(path, LIBRARY_MAX_BYTES, &bytes, &size,
+				    &trust->seen[FILE_LIBRARY], err);
+	if (r >= 0)
+		r = signature_sha256(bytes, size, hash, err);
+	if (r < 0)
+		return r;
+	manifest_format(hash, digits);
+	if (!manifest_has(&manifest, TRUST_LIBRARY, hash))
+		return error_set(err, EKEYREJECTED,
+				 "%s: is not as signed: no " TRUST_LIBRARY
+				 " of SHA-256 %s in %s: install the one that is, or sign a manifest "
+				 "that has it",
+				 path, digits, trust->path[FILE_MANIFEST]);
+	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
+	trust->is_good = are_settled(trust);
+	return 0;
+}
+
+bool trust_is_good(struct trust *trust, const char *path)
+{
+	return !trust || is_unchanged(trust, path) || check(trust, path, NULL) >= 0;
+}
+
+int trust_refuse(struct trust *trust, struct error *err)
+{
+	if (!trust)
+		return -err->code;
+	trust->refused++;
+	if (strcmp(trust->said, err->text) != 0)
+		log_error("library refused: no container gets it: %s", err->text);
+	snprintf(trust->said, sizeof(trust->said), "%s", err->text);
+	return error_add(err, -err->code, "library refused");
+}
+
+int trust_check(struct trust *trust, const char *path, struct error *err)
+{
+	struct error own = { 0 };
+	if (!trust || is_unchanged(trust, path))
+		return 0;
+	int r = check(trust, path, &own);
+	if (r < 0) {
+		trust_refuse(trust, &own);
+		return error_set(err, own.code, "%s", own.text);
+	}
+	if (strcmp(trust->said, path) != 0)
+		log_info("%s is as %s says", path, trust->path[FILE_MANIFEST]);
+	snprintf(trust->said, sizeof(trust->said), "%s", path);
+	return 0;
+}
+
+uint64_t trust_refused(const struct trust *trust)
+{
+	return trust ? trust->refused : 0;
+}

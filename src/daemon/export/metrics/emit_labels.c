@@ -1,0 +1,307 @@
+/* Samples of rows that tell by labels: what there is to know, which state of some, for which reason. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/export/metrics/metric.h"
+#include "daemon/tasks/namespace_use.h"
+
+#define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
+
+/* Labels of a thing, to which more are added. */
+struct more_labels {
+	char text[MORE_LABELS_MAX];
+};
+
+static struct more_labels labels_of(const char *labels)
+{
+	struct more_labels more;
+	snprintf(more.text, sizeof(more.text), "%s", labels);
+	return more;
+}
+
+static void add(struct more_labels *more, const char *key, const char *value)
+{
+	exposition_label(more->text, sizeof(more->text), key, value);
+}
+
+static void sample(struct exposition *x, const struct metric *m, const char *labels,
+		   const char *key, const char *value, uint64_t number)
+{
+	struct more_labels more = labels_of(labels);
+	add(&more, key, value);
+	exposition_whole(x, m->name, more.text, number);
+}
+
+void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	struct more_labels more = labels_of("");
+	add(&more, "version", f->daemon.version);
+	add(&more, "driver", f->daemon.driver);
+	add(&more, "simulated", f->daemon.is_simulated ? "true" : "false");
+	exposition_whole(x, m->name, more.text, 1);
+}
+
+void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->card_count; i++) {
+		struct more_labels more = labels_of(f->card[i].labels);
+		add(&more, "name", f->card[i].name);
+		add(&more, "policy", f->card[i].policy);
+		exposition_whole(x, m->name, more.text, 1);
+	}
+}
+
+static void sample_moves(const struct metric *m, const char *labels, const struct swap_moves *moves,
+			 struct exposition *x)
+{
+	sample(x, m, labels, "direction", "out", moves->out);
+	sample(x, m, labels, "direction", "back", moves->back);
+}
+
+void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample_moves(m, "", &f->daemon.moves, x);
+}
+
+void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	for (unsigned i = 0; i < TENANT_CONDITIONS; i++)
+		sample(x, m, "", "state", tenant_condition_name((enum tenant_condition)i),
+		       f->daemon.tenants[i]);
+}
+
+void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++) {
+		const struct metrics_tenant *t = &f->tenant[i];
+		struct more_labels more = labels_of(t->labels);
+		char uid[24];
+		snprintf(uid, sizeof(uid), "%" PRIu64, t->uid);
+		add(&more, "id", t->id);
+		add(&more, "uid", uid);
+		add(&more, "on_full", t->on_full);
+		exposition_whole(x, m->name, more.text, 1);
+	}
+}
+
+void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < TENANT_CONDITIONS; k++)
+			sample(x, m, f->tenant[i].labels, "state",
+			       tenant_condition_name((enum tenant_condition)k),
+			       f->tenant[i].condition == k);
+}
+
+void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
+			  struct exposition *x)
+{
+	static const enum elastic_reason reasons[] = { ELASTIC_OFF, ELASTIC_UNNEEDED, ELASTIC_LENT,
+						       ELASTIC_RECLAIMED };
+	for (size_t i = 0; i < f->tenant_device_count; i++) {
+		const struct metrics_tenant_device *d = &f->tenant_device[i];
+		for (size_t k = 0; d->is_elastic && k < sizeof(reasons) / sizeof(reasons[0]); k++)
+			sample(x, m, d->labels, "reason", elastic_reason_name(reasons[k]),
+			       d->elastic_reason == reasons[k]);
+	}
+}
+
+void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	const struct admission_counts *waits = &f->daemon.waits;
+	sample(x, m, "", "outcome", "granted", waits->ended[WAIT_GRANTED]);
+	sample(x, m, "", "outcome", "given_up", waits->ended[WAIT_GIVEN_UP]);
+	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
+}
+
+void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample(x, m, "", "state", "in_force", f->daemon.claims_in_force);
+	sample(x, m, "", "state", "parked", f->daemon.claims_parked);
+}
+
+void emit_claims_ended(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample(x, m, "", "reason", "released", f->daemon.claims.released);
+	sample(x, m, "", "reason", "expired", f->daemon.claims.expired);
+}
+
+void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x)
+{
+	sample(x, m, "", "reason", "request", f->daemon.claims.refused_request);
+	sample(x, m, "", "reason", "full", f->daemon.claims.refused_full);
+	sample(x, m, "", "reason", "store", f->daemon.claims.refused_store);
+	sample(x, m, "", "reason", "other", f->daemon.claims.refused_other);
+}
+
+void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	static const char *const kinds[GPU_FAULT_KINDS] = {
+		[GPU_FAULT_XID] = "xid", [GPU_FAULT_ECC] = "ecc"
+	};
+	for (size_t i = 0; i < f->card_count; i++)
+		for (unsigned k = 0; k < GPU_FAULT_KINDS; k++)
+			sample(x, m, f->card[i].labels, "kind", kinds[k], f->card[i].faults[k]);
+}
+
+void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < VIOLATION_REASONS; k++)
+			sample(x, m, f->tenant[i].labels, "reason",
+			       violation_reason_name((enum violation_reason)k),
+			       f->tenant[i].violations[k]);
+}
+
+void emit_space_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	const struct space_figures *s = &f->daemon.space;
+	for (unsigned i = 0; i < SPACE_FAULT_KINDS; i++)
+		sample(x, m, "", "reason", space_fault_name(i), s->faults[i]);
+}
+
+void emit_space_gains(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++) {
+		const struct metrics_tenant *t = &f->tenant[i];
+		struct more_labels more = labels_of(t->labels);
+		if (t->gain_source == GAIN_UNKNOWN)
+			continue;
+		add(&more, "source", gain_source_name(t->gain_source));
+		exposition_real(x, m->name, more.text, t->gain);
+	}
+}
+
+void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x)
+{
+	const struct violations_figures *v = &f->daemon.violations;
+	sample(x, m, "", "action", "frozen", v->frozen);
+	sample(x, m, "", "action", "stopped", v->stopped);
+	sample(x, m, "", "action", "told_to_end", v->told_to_end);
+	sample(x, m, "", "action", "killed", v->killed);
+	sample(x, m, "", "action", "failed", v->failed);
+}
+
+void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };
+	for (size_t i = 0; i < f->tenant_count; i++) {
+		const struct metrics_tenant *t = &f->tenant[i];
+		for (size_t k = 0; t->swap_state && k < sizeof(states) / sizeof(states[0]); k++)
+			sample(x, m, t->labels, "state", states[k],
+			       !strcmp(t->swap_state, states[k]));
+	}
+}
+
+void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_device_count; i++) {
+		const struct metrics_tenant_device *d = &f->tenant_device[i];
+		if (!d->has_swap_figures)
+			continue;
+		sample(x, m, d->labels, "reason", "contexts", d->stays_contexts_bytes);
+		sample(x, m, d->labels, "reason", "known_to_others", d->stays_known_bytes);
+		sample(x, m, d->labels, "reason", "not_movable", d->stays_other_bytes);
+	}
+}
+
+void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		if (f->tenant[i].swaps)
+			sample_moves(m, f->tenant[i].labels, &f->tenant[i].moves, x);
+}
+
+void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x)
+{
+	static const char *const states[METRICS_CONTAINER_STATES] = {
+		[METRICS_CONTAINER_RUNNING] = "running", [METRICS_CONTAINER_STARTING] = "starting",
+		[METRICS_CONTAINER_WAITING] = "waiting", [METRICS_CONTAINER_PAUSED] = "paused",
+		[METRICS_CONTAINER_ENDED] = "ended",
+	};
+	for (size_t k = 0; f->daemon.is_watching && k < METRICS_CONTAINER_STATES; k++)
+		sample(x, m, "", "state", states[k], f->daemon.containers[k]);
+}
+
+void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,
+			      struct exposition *x)
+{
+	static const char *const reasons[ALLOCATION_FAILURES] = {
+		[ALLOCATION_NO_ROOM] = "no_room",
+		[ALLOCATION_NO_DEVICE] = "no_device",
+		[ALLOCATION_CORDONED] = "cordoned",
+		[ALLOCATION_UNHEALTHY] = "unhealthy",
+		[ALLOCATION_NAME_IN_USE] = "name_in_use",
+		[ALLOCATION_INVALID] = "invalid",
+		[ALLOCATION_OTHER] = "other",
+	};
+	for (unsigned i = 0; i < ALLOCATION_FAILURES; i++)
+		sample(x, m, "", "reason", reasons[i], f->daemon.allocation_failures[i]);
+}
+
+void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	if (f->daemon.has_free_memory)
+		exposition_real(x, m->name, "resource=\"memory\"",
+				f->daemon.fragmented_memory_pct / 100);
+	if (f->daemon.has_free_cores)
+		exposition_real(x, m->name, "resource=\"cores\"",
+				f->daemon.fragmented_cores_pct / 100);
+}
+
+void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_seconds(x, m->name, more.text, u->charged_ns);
+	}
+}
+
+void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_real(x, m->name, more.text, u->gib_seconds);
+	}
+}
+
+void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < f->tenant[i].library_count; k++) {
+			const struct metrics_library *l = &f->tenant[i].library[k];
+			char version[32] = "";
+			if (l->version)
+				snprintf(version, sizeof(version), "%u.%u.%u", l->version >> 16,
+					 l->version >> 8 & 255, l->version & 255);
+			sample(x, m, f->tenant[i].labels, "version", version, l->processes);
+		}
+}
+
+void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (size_t k = 0; f->tenant[i].has_pod && k < f->tenant[i].device_count; k++) {
+			const struct metrics_tenant *t = &f->tenant[i];
+			struct exposition_labels l;
+			snprintf(l.text, sizeof(l.text), "%s",
+				 f->tenant_device[t->device_first + k].labels);
+			exposition_label(l.text, sizeof(l.text), "namespace", t->namespace);
+			exposition_label(l.text, sizeof(l.text), "pod", t->pod);
+			exposition_label(l.text, sizeof(l.text), "container", t->container);
+			exposition_whole(x, m->name, l.text, 1);
+		}
+}

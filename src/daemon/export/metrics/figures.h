@@ -1,0 +1,164 @@
+/*
+ * All that metrics tell of, read once for a page (gather.h) and then only looked at: plain data. Each thing
+ * that has samples begins with the labels that all of them have, as text.
+ *
+ * Texts that are pointed to are the node's or constant: the figures last no longer than the call that had
+ * them gathered. Times are nanoseconds, shares percent. A field whose validity bit is false has no sample.
+ */
+#ifndef ALLOT_NODE_METRICS_FIGURES_H
+#define ALLOT_NODE_METRICS_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/api/audit/audit.h"
+#include "daemon/api/condition.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/export/metrics/exposition.h"
+#include "daemon/kubelet/plugin/plugin.h"
+#include "daemon/state/tenant.h"
+#include "policy/lease/rules/elastic.h"
+#include "daemon/space/space.h"
+#include "daemon/tasks/violation/violations.h"
+
+#define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
+#define METRICS_LIBRARIES 4
+#define METRICS_HOST_MAX 65
+#define METRICS_INDEX_MAX 12
+
+enum metrics_container_state {
+	METRICS_CONTAINER_RUNNING,
+	METRICS_CONTAINER_STARTING,
+	METRICS_CONTAINER_WAITING,
+	METRICS_CONTAINER_PAUSED,
+	METRICS_CONTAINER_ENDED,
+	METRICS_CONTAINER_STATES
+};
+
+struct metrics_daemon {
+	char labels[1]; /* none */
+	const char *version, *driver;
+	char host[METRICS_HOST_MAX];
+	uint64_t allocation_failures[ALLOCATION_FAILURES];
+	/* Of what is not promised, on devices of which something is, in percent; of memory and of time. */
+	bool has_free_memory, has_free_cores;
+	double fragmented_memory_pct, fragmented_cores_pct;
+	const struct namespace_uses *namespaces;
+	bool is_simulated;
+	uint64_t started_ns; /* since 1970 */
+	uint64_t cpu_ns;
+	bool resident_known;
+	uint64_t resident_bytes;
+	uint64_t connections, requests, refused; /* of the control socket */
+	uint64_t driver_wait_ns;
+	uint64_t pages, pages_ns; /* of metrics, and processor time for them */
+	uint64_t tenants[TENANT_CONDITIONS];
+	struct admission_counts waits;
+	uint64_t claims_in_force, claims_parked;
+	struct claims_counts claims;
+	uint64_t live_changes, live_changes_refused;
+	struct audit_figures audit;
+	struct violations_figures violations;
+	struct space_figures space;
+	struct swap_moves moves;
+	uint64_t arena_budget_bytes, arena_reserved_bytes;
+	bool has_plugin; /* its figures are: */
+	struct plugin_figures plugin;
+	bool is_watching; /* what is below is known */
+	uint64_t tasks, tasks_begun;
+	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;
+	uint64_t freezes, thaws, frozen_ns, freeze_failures;
+};
+
+struct metrics_card {
+	char labels[METRICS_LABELS_MAX];
+	const char *name, *policy, *uuid;
+	char index[METRICS_INDEX_MAX];
+	uint64_t tenants;
+	bool used_known;
+	uint64_t memory_bytes, used_bytes, promised_bytes, granted_bytes, kept_bytes;
+	uint64_t foreign_bytes, draining_bytes, context_bytes;
+	double cores_promised_pct, busy_pct;
+	uint64_t charged_ns, quantum_ns, handover_ns;
+	bool has_sensor; /* another than busy time */
+	uint64_t sensor_fallbacks;
+	uint64_t swapped_out_bytes;
+	bool is_healthy, is_cordoned;
+	uint64_t faults[GPU_FAULT_KINDS];
+};
+
+struct metrics_tenant {
+	char labels[METRICS_LABELS_MAX];
+	const char *id, *on_full;
+	bool has_pod; /* its engine tells what it is; else it is called by the tenant's name */
+	const char *namespace, *pod, *container;
+	size_t device_first, device_count; /* in tenant_device */
+	struct metrics_library {
+		uint32_t version;
+		uint64_t processes;
+	} library[METRICS_LIBRARIES]; /* what is more is in the last */
+	unsigned library_count;
+	uint64_t uid;
+	enum tenant_condition condition;
+	double priority;
+	uint64_t processes, use_ns, gang_turns;
+	uint64_t violations[VIOLATION_REASONS];
+	enum gain_source gain_source;
+	double gain;
+	bool is_corrupt, has_host_quota;
+	uint64_t host_quota_bytes, host_used_bytes;
+	bool waits, is_queued; /* on_full "wait"; it waits now */
+	uint64_t wait_ns, wait_place, wait_passes, waited_ns;
+	bool swaps;             /* on_full "swap" */
+	const char *swap_state; /* NULL: nothing to say */
+	bool has_swap_figures;
+	uint64_t arena_bytes, arena_ready_bytes, move_failures, move_ns;
+	struct swap_moves moves;
+};
+
+struct metrics_tenant_device {
+	char labels[METRICS_LABELS_MAX];
+	char hami_labels[EXPOSITION_LABELS_MAX]; /* "": not asked for */
+	const char *index, *uuid;
+	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
+	bool has_worked;
+	uint64_t rested_ns;
+	bool waits; /* on_full "wait" */
+	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
+	bool has_swap_figures;
+	uint64_t swappable_bytes, swapped_bytes;
+	uint64_t stays_contexts_bytes, stays_known_bytes, stays_other_bytes;
+	double cores_asked_pct, cores_guaranteed_pct, cores_limit_pct, cores_limit_now_pct;
+	double cores_lent_pct, cores_spare_pct, cores_got_pct;
+	bool is_elastic;
+	enum elastic_reason elastic_reason;
+	uint64_t lends, reclaims;
+	uint64_t charged_ns, overrun_ns, throttled_ns, gate_ns;
+	uint64_t leases, expired, turns, turns_given_up, denied;
+	bool is_stopped;
+};
+
+struct metrics_container {
+	char labels[METRICS_LABELS_MAX];
+	bool is_frozen;
+	uint64_t frozen_ns;
+};
+
+struct metrics_container_device {
+	char labels[METRICS_LABELS_MAX];
+	uint64_t held_bytes, used_ns;
+};
+
+struct metrics_figures {
+	struct metrics_daemon daemon;
+	size_t card_count, tenant_count, tenant_device_count, container_count,
+		container_device_count;
+	struct metrics_card *card;
+	struct metrics_tenant *tenant;
+	struct metrics_tenant_device *tenant_device;
+	struct metrics_container *container;
+	struct metrics_container_device *container_device;
+};
+
+#endif

@@ -1,0 +1,88 @@
+/* GPU work without the library, as `allot tasks` tells of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/export/metrics/exposition.h"
+#include "daemon/export/metrics/gather.h"
+#include "daemon/tasks/freezer/freezer.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+
+/* By the names that freezer.h gives. */
+static enum metrics_container_state state_of(const struct gpu_container *c)
+{
+	static const struct {
+		const char *name;
+		enum metrics_container_state state;
+	} states[] = { { "starting", METRICS_CONTAINER_STARTING },
+		       { "waiting", METRICS_CONTAINER_WAITING },
+		       { "paused", METRICS_CONTAINER_PAUSED },
+		       { "ended", METRICS_CONTAINER_ENDED } };
+	const char *name = freezer_state_name(c);
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (!strcmp(states[i].name, name))
+			return states[i].state;
+	return METRICS_CONTAINER_RUNNING;
+}
+
+static void label_container(char *labels, const struct gpu_container *c)
+{
+	exposition_label(labels, METRICS_LABELS_MAX, "container", c->what.id);
+	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
+}
+
+/* Those that have no GPU work any more are counted, and not told of one by one. */
+static bool is_told(const struct gpu_container *c)
+{
+	return c->live || c->is_frozen;
+}
+
+static void gather_container(struct node *node, const struct gpu_container *c, uint64_t now_ns,
+			     struct metrics_figures *f)
+{
+	struct metrics_container *m = &f->container[f->container_count++];
+	m->is_frozen = c->is_frozen;
+	m->frozen_ns = freezer_frozen_ns(c, now_ns);
+	label_container(m->labels, c);
+	for (unsigned i = 0; i < node->card_count; i++) {
+		const struct gpu_task_card *card = &c->card[i];
+		if (!card->most_bytes && !card->used_ns && !card->is_present)
+			continue;
+		struct metrics_container_device *d =
+			&f->container_device[f->container_device_count++];
+		d->held_bytes = card->held_bytes;
+		d->used_ns = card->used_ns;
+		label_container(d->labels, c);
+		metrics_label_card(d->labels, &node->card[i]);
+	}
+}
+
+int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics_figures *f)
+{
+	size_t count = 0;
+	const struct gpu_container *c;
+	if (!node->watch)
+		return 0;
+	const struct gpu_tasks *tasks = gpu_watch_tasks(node->watch);
+	struct freezer_figures freezer = freezer_figures(gpu_watch_freezer(node->watch), now_ns);
+	TAILQ_FOREACH(c, &tasks->containers, link)
+		count += is_told(c);
+	f->container = calloc(count + 1, sizeof(*f->container));
+	f->container_device = calloc(count * node->card_count + 1, sizeof(*f->container_device));
+	if (!f->container || !f->container_device)
+		return -ENOMEM;
+	TAILQ_FOREACH(c, &tasks->containers, link) {
+		f->daemon.containers[state_of(c)]++;
+		f->daemon.containers_without += c->live && !c->has_library;
+		if (is_told(c))
+			gather_container(node, c, now_ns, f);
+	}
+	f->daemon.is_watching = true;
+	f->daemon.tasks = tasks->live_count;
+	f->daemon.tasks_begun = tasks->begun;
+	f->daemon.freezes = freezer.freezes;
+	f->daemon.thaws = freezer.thaws;
+	f->daemon.frozen_ns = freezer.frozen_ns;
+	f->daemon.freeze_failures = freezer.failures;
+	return 0;
+}

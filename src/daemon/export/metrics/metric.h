@@ -1,0 +1,122 @@
+/*
+ * A metric is a row: its name, type, unit, labels and help, where its value stands in the figures, and the
+ * function that writes its samples. Page, list and documentation come from the rows (rows.c). Another name
+ * for the same figure is another row.
+ *
+ * Pure; not thread safe.
+ */
+#ifndef ALLOT_NODE_METRICS_METRIC_H
+#define ALLOT_NODE_METRICS_METRIC_H
+
+#include <stdio.h>
+
+#include "daemon/export/metrics/exposition.h"
+#include "daemon/export/metrics/figures.h"
+
+enum metric_kind {
+	METRIC_WHOLE, /* uint64_t */
+	METRIC_NS,    /* uint64_t, written as seconds */
+	METRIC_PCT,   /* double, written as a ratio */
+	METRIC_REAL,  /* double */
+	METRIC_FLAG,  /* bool, 0 or 1 */
+	METRIC_OWN,   /* `emit` knows */
+};
+
+struct metric {
+	const char *name;
+	enum exposition_type type;
+	void (*emit)(const struct metric *metric, const struct metrics_figures *f,
+		     struct exposition *x);
+	const char *labels; /* their names, for people */
+	enum metric_kind kind;
+	size_t value; /* offset in what `emit` goes through */
+	const char *unit;
+	const char *help;
+	size_t if_known; /* offset of a validity bit; 0: there is always a value */
+};
+
+extern const struct metric metrics_rows[], metrics_rows_hami[], metrics_rows_gpu_manager[];
+extern const size_t metrics_row_count, metrics_row_count_hami, metrics_row_count_gpu_manager;
+
+struct metric_set {
+	const struct metric *rows;
+	size_t count;
+};
+
+/* The whole page of the rows, to be freed, and its length. -ENOMEM. */
+int metrics_write(const struct metric *rows, size_t count, const struct metrics_figures *f,
+		  char **ret_text, size_t *ret_length);
+
+/* The same of several sets, one after the other. */
+int metrics_write_sets(const struct metric_set *sets, size_t set_count,
+		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
+
+/* The rows of all sets as a table in Markdown. */
+void metrics_print_list(FILE *out);
+
+/* A thing's value, by the row's kind and offsets, under these labels (emit.c). */
+void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
+
+/* One sample for each thing of a kind, by the row's kind and offsets (emit.c). */
+void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
+void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x);
+/* One sample a state, reason or direction, or a 1 with what there is to know as labels (emit_labels.c). */
+void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
+void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
+void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
+			  struct exposition *x);
+void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_claims_ended(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
+void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_space_gains(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_space_faults(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x);
+void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,
+			      struct exposition *x);
+void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
+void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
+void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x);
+void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+/* Under other projects' names (emit_names.c). */
+void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_gpu_manager_use(const struct metric *m, const struct metrics_figures *f,
+			  struct exposition *x);
+void emit_gpu_manager_memory(const struct metric *m, const struct metrics_figures *f,
+			     struct exposition *x);
+void emit_gpu_manager_use_asked(const struct metric *m, const struct metrics_figures *f,
+				struct exposition *x);
+void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_figures *f,
+				   struct exposition *x);
+void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x);
+
+#endif

@@ -1,0 +1,26 @@
+/* What rows of metrics are written with: rows.c, rows_hami.c, rows_gpu_manager.c. */
+#ifndef ALLOT_NODE_METRICS_ROW_H
+#define ALLOT_NODE_METRICS_ROW_H
+
+#include "daemon/export/metrics/metric.h"
+
+/* The offset of a field, which must be of that C type. */
+#define FIELD(type, field, ctype) \
+	(offsetof(struct type, field) + \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct type *)NULL)->field), ctype) \
+				 ? 1 \
+				 : -1]))
+#define COUNT(type, field) METRIC_WHOLE, FIELD(type, field, uint64_t), ""
+#define BYTES(type, field) METRIC_WHOLE, FIELD(type, field, uint64_t), "bytes"
+#define SECONDS(type, field) METRIC_NS, FIELD(type, field, uint64_t), "seconds"
+#define RATIO(type, field) METRIC_PCT, FIELD(type, field, double), "ratio"
+#define PERCENT(type, field) METRIC_REAL, FIELD(type, field, double), "percent"
+#define REAL(type, field) METRIC_REAL, FIELD(type, field, double), ""
+#define FLAG(type, field) METRIC_FLAG, FIELD(type, field, bool), "0 or 1"
+#define OWN(unit) METRIC_OWN, 0, unit
+#define IF(type, field) FIELD(type, field, bool)
+
+#define GAUGE EXPOSITION_GAUGE
+#define COUNTER EXPOSITION_COUNTER
+
+#endif

@@ -1,0 +1,84 @@
+#include "daemon/export/page/change.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/api/dispatch.h"
+#include "daemon/api/session.h"
+
+#define API "/api/"
+#define NOBODY ((uid_t)-1) /* owns no tenant: the right is the group's */
+
+static const char *const operations[] = { "set", "pause", "resume", "unqueue" };
+
+static const char *operation_of(const char *path)
+{
+	if (strncmp(path, API, strlen(API)) != 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (!strcmp(path + strlen(API), operations[i]))
+			return operations[i];
+	return NULL;
+}
+
+bool change_is_path(const char *path)
+{
+	return operation_of(path);
+}
+
+static unsigned status_of(int code)
+{
+	switch (code) {
+	case 0: return 200;
+	case ENOENT: return 404;
+	case EPERM: return 403;
+	case EBUSY:
+	case ENOSPC:
+	case EEXIST: return 409;
+	case ENOMEM:
+	case EIO: return 500;
+	default: return 400;
+	}
+}
+
+/* The line of the protocol for it; NULL: out of memory. What is no object goes as it is, and is refused there. */
+static char *make_line(const char *operation, const char *body, size_t size)
+{
+	json_error_t where;
+	cleanup_json json_t *request = json_loadb(body ? body : "", body ? size : 0,
+						  JSON_REJECT_DUPLICATES, &where);
+	if (!json_is_object(request))
+		return strndup(body ? body : "", size);
+	if (json_object_set_new(request, "version", json_integer(1)) < 0 ||
+	    json_object_set_new(request, "op", json_string(operation)) < 0)
+		return NULL;
+	return json_dumps(request, JSON_COMPACT);
+}
+
+static int code_of(const char *reply)
+{
+	cleanup_json json_t *json = json_loads(reply, 0, NULL);
+	return json_is_true(json_object_get(json, "ok"))
+		       ? 0
+		       : (int)json_integer_value(json_object_get(json, "errno"));
+}
+
+char *change_make(struct node *node, const char *path, const char *body, size_t size,
+		  unsigned *ret_status)
+{
+	struct session session = {
+		.node = node, .pid = 0, .uid = NOBODY, .is_admin = true, .is_page = true
+	};
+	const char *operation = operation_of(path);
+	cleanup_free char *line = make_line(operation, body, size);
+	char *reply = line ? dispatch_request(&session, line, strlen(line)) : NULL;
+	if (!reply)
+		return NULL;
+	int code = code_of(reply);
+	*ret_status = status_of(code);
+	if (!code)
+		log_info("page: %s: %.200s", operation, line);
+	return reply;
+}

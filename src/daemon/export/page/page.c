@@ -1,0 +1,219 @@
+#include "daemon/export/page/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/api/request_handlers.h"
+#include "daemon/api/session.h"
+#include "daemon/export/page/change.h"
+#include "daemon/export/page/events.h"
+#include "daemon/export/page/state.h"
+#include "http/dashboard/site.h"
+
+#define BODY_MAX 8192
+#define STATE_GOOD_NS (100 * NSEC_PER_MSEC) /* whoever asks how often */
+
+struct page {
+	struct node *node;
+	struct site *site;
+	struct events *events;
+	struct server_text *state; /* of /api/state; NULL: none */
+	uint64_t state_ns;
+};
+
+static struct access_settings settings_of(const struct config *config)
+{
+	return (struct access_settings){
+		.web_listen = config->web_listen,
+		.web_token_file = config->web_token_file,
+		.web_tls_certificate = config->web_tls_certificate,
+		.web_tls_key = config->web_tls_key,
+		.web_change_token_file = config->web_change_token_file,
+	};
+}
+
+int page_check(const struct config *config, struct error *err)
+{
+	const struct access_settings settings = settings_of(config);
+	return access_check(&settings, err);
+}
+
+/* ---- what is answered ---- */
+
+static void answer_state(struct page *p, const struct server_request *request,
+			 struct server_answer *ret)
+{
+	struct state_text s = { 0 };
+	struct page_told told = { 0 };
+	if (!p->state || clock_now_ns() - p->state_ns >= STATE_GOOD_NS) {
+		p->state = server_text_free(site_server(p->site), p->state);
+		page_state_write(p->node, &told, &s);
+		size_t length = s.json.used;
+		char *text = json_text_end(&s.json);
+		state_text_free(&s);
+		if (text)
+			p->state = server_text_new(site_server(p->site), text, length,
+						   SITE_JSON_TYPE);
+		p->state_ns = clock_now_ns();
+	}
+	if (p->state)
+		*ret = (struct server_answer){ .status = 200, .text = p->state };
+	else
+		site_answer_no_memory(ret);
+}
+
+static void answer_history(struct page *p, const struct server_request *request,
+			   struct server_answer *ret)
+{
+	const struct history *history = events_history(p->events);
+	struct json_text t = { 0 };
+	json_text_open(&t, NULL, '{');
+	json_text_whole(&t, "version", 1);
+	if (history)
+		history_write(history, clock_now_ns(), &t);
+	else
+		json_text_raw(&t, NULL, "\"every_s\":5,\"ages_s\":[],\"tenants\":[]");
+	json_text_close(&t, '}');
+	site_answer_text(&t, ret);
+}
+
+static void answer_topology(struct page *p, const struct server_request *request,
+			    struct server_answer *ret)
+{
+	struct session session = { .node = p->node };
+	cleanup_json json_t *reply = json_object();
+	struct error err = { 0 };
+	char *text = reply && request_topology(&session, NULL, reply, &err) >= 0
+			     ? json_dumps(reply, JSON_COMPACT)
+			     : NULL;
+	if (text)
+		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
+	else
+		site_answer_no_memory(ret);
+}
+
+static void answer_events(struct page *p, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	if (!strcmp(request->method, "HEAD"))
+		*ret = (struct server_answer){ .status = 200, .line = "", .type = SITE_EVENTS_TYPE };
+	else if (events_add(p->events, request->call) < 0)
+		*ret = (struct server_answer){ .status = 503,
+					       .line = "too many look at the page; close one\n" };
+	else
+		*ret = (struct server_answer){ .status = 200,
+					       .is_stream = true,
+					       .type = SITE_EVENTS_TYPE };
+}
+
+static void answer_rights(struct page *p, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	site_answer_rights(p->site, request, ret);
+}
+
+static const struct {
+	const char *path;
+	void (*answer)(struct page *p, const struct server_request *request,
+		       struct server_answer *ret);
+	bool is_open;
+} paths[] = {
+	{ "/api/rights", answer_rights, true },    { "/api/state", answer_state, false },
+	{ "/api/history", answer_history, false }, { "/api/topology", answer_topology, false },
+	{ "/events", answer_events, false },
+};
+
+static void answer_change(struct page *p, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	if (!site_may_change(p->site, request, ret))
+		return;
+	char *reply = change_make(p->node, request->path, request->body, request->body_size,
+				  &ret->status);
+	if (reply) {
+		ret->own = reply;
+		ret->type = SITE_JSON_TYPE;
+	} else {
+		site_answer_no_memory(ret);
+	}
+}
+
+static void handle(void *data, const struct server_request *request, struct server_answer *ret)
+{
+	struct page *p = data;
+	bool is_get = site_is_get(request);
+	if (change_is_path(request->path)) {
+		if (!strcmp(request->method, "POST"))
+			answer_change(p, request, ret);
+		else
+			site_answer_method("POST", ret);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(paths[i].path, request->path) != 0)
+			continue;
+		if (!is_get)
+			site_answer_method("GET, HEAD", ret);
+		else if (paths[i].is_open || site_may_read(p->site, request, ret))
+			paths[i].answer(p, request, ret);
+		return;
+	}
+	if (!is_get && *request->path)
+		site_answer_method("GET, HEAD", ret);
+	else
+		site_answer_file(p->site, request, ret);
+}
+
+static void stream_ended(void *data, struct server_call *call)
+{
+	struct page *p = data;
+	events_remove(p->events, call);
+}
+
+/* ---- start and end ---- */
+
+int page_start(struct node *node, struct page **ret, struct error *err)
+{
+	if (!strcmp(node->config.web_listen, "off"))
+		return page_check(&node->config, err);
+	struct page *p = calloc(1, sizeof(*p));
+	if (!p)
+		return error_set_errno(err, ENOMEM, "page");
+	*p = (struct page){ .node = node };
+	const struct site_terms terms = {
+		.loop = node->loop,
+		.settings = settings_of(&node->config),
+		.files = page_files,
+		.file_count = page_file_count,
+		.is_open = !node->is_private,
+		.is_private = node->is_private,
+		.body_max = BODY_MAX,
+		.what = "the page",
+		.handler = handle,
+		.stream_ended = stream_ended,
+		.data = p,
+	};
+	int r = events_new(node, &p->events, err);
+	if (r >= 0)
+		r = site_open(&terms, &p->site, err);
+	if (r < 0) {
+		events_free(p->events);
+		free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct page *page_stop(struct page *p)
+{
+	if (!p)
+		return NULL;
+	server_text_free(site_server(p->site), p->state);
+	site_close(p->site);
+	events_free(p->events);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,335 @@
+/* The census's thread: reads NVML, hands the reading to the main thread through an eventfd. */
+#include "daemon/gpu/census.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/state/node/subsystem.h"
+#include "daemon/state/tenant.h"
+#include "daemon/util/worker.h"
+
+struct census {
+	struct node *node;
+	struct worker worker;
+	bool wanted;       /* under its lock, as: */
+	bool with_use;     /* read samples of use as well */
+	bool under_way;    /* main thread's: requested and not yet compared ... */
+	uint64_t since_ns; /* ... since then */
+	int ready_fd;      /* the thread counts it up when a reading is complete */
+	uint64_t cost_ns;  /* processor time of the last reading; as `card` */
+	struct loop_source *source;
+	struct census_rest rest; /* as `card`, and: */
+	bool is_resting;         /* the timer is off, until something changes */
+	/* Written by the thread from request to ready, read by the main thread from ready to request. */
+	struct census_card card[NODE_MAX_CARDS];
+};
+
+static void read_use(struct node *node, unsigned index, struct census_card *c)
+{
+	struct error err = { 0 };
+	c->use_count = 0;
+	c->use_known = node->backend->use &&
+		       node->backend->use(node->gpu, index, c->use_since_us, c->use,
+					  CENSUS_MAX_PROCESSES, &c->use_count, &err) >= 0;
+	c->busy_known = node->backend->busy &&
+			node->backend->busy(node->gpu, index, &c->busy_share, &err) >= 0;
+	for (size_t i = 0; c->use_known && i < c->use_count; i++)
+		if (c->use[i].stamp_us > c->use_since_us)
+			c->use_since_us = c->use[i].stamp_us;
+}
+
+static void read_card(struct node *node, unsigned index, struct census_card *c, bool with_use)
+{
+	struct error err = { 0 };
+	size_t count = 0;
+	c->begun_ns = clock_now_ns();
+	c->memory_known = node->backend->memory(node->gpu, index, &c->memory, &err) >= 0;
+	c->processes_known = node->backend->processes(node->gpu, index, c->process,
+						      CENSUS_MAX_PROCESSES, &count, &err) >= 0;
+	c->process_count = count < CENSUS_MAX_PROCESSES ? count : CENSUS_MAX_PROCESSES;
+	if (!c->memory_known || !c->processes_known)
+		log_debug("census: %s", err.text);
+	c->use_known = false;
+	if (with_use)
+		read_use(node, index, c);
+}
+
+static uint64_t thread_time_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void *run(void *data)
+{
+	struct census *census = data;
+	uint64_t one = 1;
+	prctl(PR_SET_NAME, "allot-census");
+	pthread_mutex_lock(&census->worker.lock);
+	for (;;) {
+		while (!census->wanted && !census->worker.stop)
+			pthread_cond_wait(&census->worker.wake, &census->worker.lock);
+		if (census->worker.stop)
+			break;
+		census->wanted = false;
+		bool with_use = census->with_use;
+		pthread_mutex_unlock(&census->worker.lock);
+		uint64_t before_ns = thread_time_ns();
+		for (unsigned i = 0; i < census->node->card_count; i++)
+			read_card(census->node, i, &census->card[i], with_use);
+		census->cost_ns = thread_time_ns() - before_ns;
+		ssize_t n = write(census->ready_fd, &one, sizeof(one));
+		(void)n; /* the counter can't overflow: one reading at a time */
+		pthread_mutex_lock(&census->worker.lock);
+	}
+	pthread_mutex_unlock(&census->worker.lock);
+	return NULL;
+}
+
+/* ---- whether anything changes ---- */
+
+#define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a, of words */
+#define MARK_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t mix(uint64_t mark, uint64_t word)
+{
+	mark = (mark ^ word) * MARK_PRIME;
+	return mark ^ (mark >> 32);
+}
+
+static uint64_t mark_ledgers(const struct node *node)
+{
+	uint64_t mark = MARK_BEGIN;
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+				const struct region_slot_device *s =
+					&t->region.report->slot[i].device[d];
+				mark = mix(mark, (uint64_t)t->process[i]->pid);
+				mark = mix(mark, atomic_load(&s->used_bytes));
+				mark = mix(mark, atomic_load(&s->context_used_bytes));
+				mark = mix(mark, atomic_load(&s->fresh_bytes));
+			}
+	return mark;
+}
+
+static uint64_t mark_reading(const struct census *census)
+{
+	uint64_t mark = MARK_BEGIN;
+	for (unsigned i = 0; i < census->node->card_count; i++) {
+		const struct census_card *c = &census->card[i];
+		mark = mix(mark, c->memory_known ? c->memory.used_bytes : UINT64_MAX);
+		for (size_t k = 0; c->processes_known && k < c->process_count; k++) {
+			mark = mix(mark, (uint64_t)c->process[k].pid);
+			mark = mix(mark, c->process[k].used_bytes);
+		}
+	}
+	return mark;
+}
+
+/* What every card has in use is what the last reading showed. */
+static bool are_cards_same(const struct census *census, uint64_t now_ns)
+{
+	const struct node *node = census->node;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		uint64_t bytes;
+		if (!census->card[i].memory_known || !census->card[i].processes_known ||
+		    !health_used_bytes(node->health, i, now_ns, &bytes) ||
+		    bytes != census->card[i].memory.used_bytes)
+			return false;
+	}
+	return true;
+}
+
+static bool may_rest(const struct census *census, uint64_t now_ns)
+{
+	const struct node *node = census->node;
+	return !census->under_way && !census->with_use &&
+	       census_rest_holds(&census->rest, mark_ledgers(node), node->config.census_ns, now_ns) &&
+	       are_cards_same(census, now_ns) && !ask_needs_census(node);
+}
+
+void census_look(struct node *node)
+{
+	struct census *census = node->census;
+	uint64_t now_ns = clock_now_ns();
+	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
+		return;
+	census->is_resting = false;
+	/* Not sooner than it would have been. */
+	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
+	if (due_ns <= now_ns)
+		census_request(census);
+	else if (node->populated)
+		loop_arm(node->census_timer, due_ns - now_ns, node->census_every_ns);
+}
+
+void census_request_if_changed(struct node *node)
+{
+	if (!may_rest(node->census, clock_now_ns()))
+		census_request(node->census);
+}
+
+/* From now on: this reading is as good as the one that was due. A comparison may want another soon. */
+static void arm_next(struct census *census)
+{
+	struct node *node = census->node;
+	uint64_t now_ns = clock_now_ns();
+	node->census_every_ns = census_every_ns(node->config.census_ns, census->cost_ns);
+	census_rest_note(&census->rest, mark_reading(census), mark_ledgers(node), now_ns);
+	census->is_resting = may_rest(census, now_ns);
+	if (census->is_resting)
+		loop_disarm(node->census_timer);
+	else if (node->populated)
+		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
+}
+
+static void reading_ready(void *data, uint32_t events)
+{
+	struct census *census = data;
+	struct node *node = census->node;
+	uint64_t count;
+	if (read(census->ready_fd, &count, sizeof(count)) < 0)
+		return;
+	census->under_way = false;
+	arm_next(census);
+	tell_census_read(node, census->card);
+}
+
+/*
+ * What the ledgers say before NVML is asked: an unchanged one can be compared exactly. The number of
+ * the look first: a rise that was not read here is then seen in the peak of this look.
+ */
+static void note_ledgers(struct node *node)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		atomic_fetch_add(&t->region.control->census, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+				struct region_slot_device *s = &t->region.report->slot[i].device[d];
+				struct process_census *c = &t->process[i]->census[d];
+				c->used_before = process_used_bytes(t->process[i], d);
+				c->fresh_before = atomic_load(&s->fresh_bytes);
+			}
+}
+
+bool census_is_due(struct node *node)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++)
+				if (atomic_load(&t->region.report->slot[i].device[d].fresh_bytes))
+					return true;
+	return false;
+}
+
+void census_tenants_changed(struct node *node)
+{
+	/* A new tenant may ask at once, and nothing is granted before a first census. */
+	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
+		census_request(node->census);
+}
+
+void census_populated_changed(struct node *node)
+{
+	if (!node->populated) {
+		loop_disarm(node->census_timer);
+		return;
+	}
+	node->census_every_ns = node->config.census_ns;
+	loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
+}
+
+void census_request(struct census *census)
+{
+	if (census->under_way)
+		return;
+	census->under_way = true;
+	census->since_ns = clock_now_ns();
+	note_ledgers(census->node);
+	pthread_mutex_lock(&census->worker.lock);
+	census->wanted = true;
+	pthread_cond_signal(&census->worker.wake);
+	pthread_mutex_unlock(&census->worker.lock);
+}
+
+uint64_t census_wait_ns(const struct census *census, uint64_t now_ns)
+{
+	return census->under_way ? now_ns - census->since_ns : 0;
+}
+
+void census_want_use(struct census *census, bool wanted)
+{
+	pthread_mutex_lock(&census->worker.lock);
+	census->with_use = wanted;
+	pthread_mutex_unlock(&census->worker.lock);
+}
+
+static void free_parts(struct census *census)
+{
+	loop_remove(census->source);
+	close_fd(&census->ready_fd);
+	for (unsigned i = 0; i < NODE_MAX_CARDS; i++) {
+		free(census->card[i].process);
+		free(census->card[i].use);
+	}
+	free(census);
+}
+
+static int prepare(struct census *census)
+{
+	for (unsigned i = 0; i < census->node->card_count; i++) {
+		census->card[i].process = calloc(CENSUS_MAX_PROCESSES,
+						 sizeof(*census->card[i].process));
+		census->card[i].use = calloc(CENSUS_MAX_PROCESSES, sizeof(*census->card[i].use));
+		if (!census->card[i].process || !census->card[i].use)
+			return -ENOMEM;
+	}
+	census->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (census->ready_fd < 0)
+		return -errno;
+	return loop_add(census->node->loop, census->ready_fd, EPOLLIN, reading_ready, census,
+			&census->source);
+}
+
+int census_start(struct node *node, struct census **ret, struct error *err)
+{
+	struct census *census = calloc(1, sizeof(*census));
+	if (!census)
+		return error_set_errno(err, ENOMEM, "census");
+	census->node = node;
+	census->ready_fd = -1;
+	int r = prepare(census);
+	if (r < 0)
+		error_set_errno(err, -r, "census");
+	else
+		r = worker_start(&census->worker, "census", run, census, err);
+	if (r < 0) {
+		free_parts(census);
+		return r;
+	}
+	*ret = census;
+	return 0;
+}
+
+struct census *census_stop(struct census *census)
+{
+	if (!census)
+		return NULL;
+	worker_stop(&census->worker);
+	free_parts(census);
+	return NULL;
+}

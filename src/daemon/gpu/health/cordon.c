@@ -1,0 +1,91 @@
+/* Cards that take no new tenants because somebody says so. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/gpu/health/health_inside.h"
+#include "daemon/state/node/node.h"
+#include "daemon/util/whole_file.h"
+
+#define PATH_SIZE (NODE_PATH_MAX + 16)
+#define MOST_BYTES (1 << 20)
+
+static int write_file(const struct node *node)
+{
+	char path[PATH_SIZE], lines[NODE_MAX_CARDS * GPU_UUID_TEXT_MAX + 1] = "";
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (node->card[i].is_cordoned)
+			strcat(strcat(lines, node->card[i].info.uuid_text), "\n");
+	snprintf(path, sizeof(path), "%s/cordoned", node->run_dir);
+	return whole_file_write_lines(path, lines, true);
+}
+
+static struct card *find(struct node *node, const char *uuid_text)
+{
+	uint8_t uuid[16];
+	return gpu_uuid_parse(uuid_text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+}
+
+static int load_settings(struct node *node, struct error *err)
+{
+	char list[CONFIG_PATH_MAX], *save = NULL;
+	strcpy(list, node->config.cordon);
+	if (!strcmp(list, "none"))
+		return 0;
+	for (char *word = strtok_r(list, ", ", &save); word; word = strtok_r(NULL, ", ", &save)) {
+		struct card *card = find(node, word);
+		if (!card)
+			return error_set(err, EINVAL,
+					 "cordon: '%.60s': must be none, or UUIDs of this "
+					 "machine's GPUs, by "
+					 "commas",
+					 word);
+		card->is_cordoned_by_settings = true;
+	}
+	return 0;
+}
+
+/* A card that is not here now may be again: its line goes when the file is next written. */
+static void load_line(void *data, char *line)
+{
+	struct card *card = find(data, line);
+	if (card)
+		card->is_cordoned = true;
+}
+
+int cordon_load(struct node *node, struct error *err)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof(path), "%s/cordoned", node->run_dir);
+	whole_file_read_lines(path, MOST_BYTES, load_line, node);
+	int r = load_settings(node, err);
+	for (unsigned i = 0; r >= 0 && i < node->card_count; i++)
+		if (node->card[i].is_cordoned || node->card[i].is_cordoned_by_settings)
+			log_info("GPU %u (%s) is cordoned", i, node->card[i].info.uuid_text);
+	return r;
+}
+
+int cordon_set(struct node *node, struct card *card, bool cordoned, struct error *err)
+{
+	bool before = card->is_cordoned;
+	if (!cordoned && card->is_cordoned_by_settings)
+		return error_set(
+			err, EPERM,
+			"GPU %u is cordoned by the daemon's settings (cordon): take it out there",
+			card->index);
+	card->is_cordoned = cordoned;
+	int r = write_file(node);
+	if (r < 0) {
+		card->is_cordoned = before;
+		return error_set_errno(err, -r, "%s/cordoned", node->run_dir);
+	}
+	if (!cordoned)
+		health_cure_by_hand(card);
+	if (before != cordoned)
+		log_info("GPU %u (%s) is %s", card->index, card->info.uuid_text,
+			 cordoned ? "cordoned: it takes no new tenants" : "no longer cordoned");
+	health_tell(node, card);
+	return 0;
+}

@@ -1,0 +1,356 @@
+#include "daemon/gpu/health/health.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/gpu/health/health_inside.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/node/subsystem.h"
+#include "daemon/util/worker.h"
+
+#define WAIT_MS 500U                  /* for a fault: so long at most an end of the daemon waits */
+#define LOOK_NS HEALTH_LOOK_NS        /* between two questions to a card */
+#define OLD_NS (3 * LOOK_NS)          /* so old an answer is none */
+#define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts so long is no answer */
+#define FAULTS_MOST 64
+
+struct health_watch {
+	struct node *node;
+	struct worker worker;
+	struct health_ignored ignored;
+	int ready_fd; /* the thread counts it up when there is something to read */
+	struct loop_source *source, *timer;
+	/* Under the worker's lock: */
+	struct gpu_fault fault[FAULTS_MOST];
+	unsigned fault_count, dropped;
+	bool has_answers;
+	enum health_answer answer[NODE_MAX_CARDS];
+	/* The thread's, read by the main thread: */
+	_Atomic unsigned asked_card;
+	_Atomic uint64_t asked_ns;    /* 0: no call is under way */
+	_Atomic uint64_t answered_ns; /* when all cards did; 0: not all, the last time */
+	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
+	unsigned rung; /* the thread's alone: answers that were told, since one was news */
+	/* The main thread's, read by the thread: each answer counts, as a card is not well. */
+	_Atomic bool is_any_bad;
+};
+
+/* ---- the thread ---- */
+
+static void ring(struct health_watch *w)
+{
+	uint64_t one = 1;
+	ssize_t n = write(w->ready_fd, &one, sizeof(one));
+	(void)n; /* full: it will be read */
+}
+
+/* Without the lock. *ret_changed is set where the card's memory is not what it was. */
+static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_changed)
+{
+	struct gpu_memory memory;
+	struct error err = { 0 };
+	atomic_store(&w->asked_card, card);
+	atomic_store(&w->asked_ns, clock_now_ns());
+	int r = w->node->backend->memory(w->node->gpu, card, &memory, &err);
+	atomic_store(&w->asked_ns, 0);
+	if (r < 0)
+		return r == -ENODEV ? HEALTH_SAYS_LOST : HEALTH_FAILED;
+	*ret_changed |= atomic_exchange(&w->used_bytes[card], memory.used_bytes) !=
+			memory.used_bytes;
+	return HEALTH_ANSWERED;
+}
+
+/* The main thread hears of it while there is something to hear: so many answers after the last that was not as ever. */
+static void ask_all(struct health_watch *w)
+{
+	enum health_answer answer[NODE_MAX_CARDS];
+	bool has_changed = false, have_all = true;
+	for (unsigned i = 0; i < w->node->card_count; i++) {
+		answer[i] = ask(w, i, &has_changed);
+		have_all &= answer[i] == HEALTH_ANSWERED;
+	}
+	atomic_store(&w->answered_ns, have_all ? clock_now_ns() : 0);
+	if (has_changed || !have_all || atomic_load(&w->is_any_bad))
+		w->rung = 0;
+	if (w->rung == HEALTH_ANSWERS)
+		return;
+	w->rung++;
+	pthread_mutex_lock(&w->worker.lock);
+	memcpy(w->answer, answer, sizeof(w->answer));
+	w->has_answers = true;
+	pthread_mutex_unlock(&w->worker.lock);
+	ring(w);
+}
+
+/* Waits for a fault, or rests as long where the driver tells of none. */
+static void wait_for_fault(struct health_watch *w, bool *can_wait)
+{
+	const struct gpu_backend *backend = w->node->backend;
+	struct gpu_fault fault;
+	struct error err = { 0 };
+	int r = *can_wait ? backend->wait_fault(w->node->gpu, WAIT_MS, &fault, &err) : -EOPNOTSUPP;
+	if (*can_wait && r == -EOPNOTSUPP)
+		log_info("%s: faults show by calls that fail alone", err.text);
+	*can_wait &= r != -EOPNOTSUPP;
+	pthread_mutex_lock(&w->worker.lock);
+	if (r > 0 && w->fault_count < FAULTS_MOST)
+		w->fault[w->fault_count++] = fault;
+	else if (r > 0)
+		w->dropped++;
+	else if (r < 0 && !w->worker.stop) {
+		/* A lost card may end each wait at once. */
+		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
+		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
+	}
+	pthread_mutex_unlock(&w->worker.lock);
+	if (r > 0)
+		ring(w);
+}
+
+static void *run(void *data)
+{
+	struct health_watch *w = data;
+	bool can_wait = w->node->backend->wait_fault != NULL;
+	uint64_t next_ns = clock_now_ns();
+	prctl(PR_SET_NAME, "allot-health");
+	pthread_mutex_lock(&w->worker.lock);
+	while (!w->worker.stop) {
+		pthread_mutex_unlock(&w->worker.lock);
+		if (clock_now_ns() >= next_ns) {
+			ask_all(w);
+			next_ns = clock_now_ns() + LOOK_NS;
+		}
+		wait_for_fault(w, &can_wait);
+		pthread_mutex_lock(&w->worker.lock);
+	}
+	pthread_mutex_unlock(&w->worker.lock);
+	return NULL;
+}
+
+/* ---- the main thread ---- */
+
+static struct health_time time_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (struct health_time){ .now_ns = clock_now_ns(),
+				     .now_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 };
+}
+
+void health_tell(struct node *node, struct card *card)
+{
+	node->health_generation++;
+	for (unsigned i = 0; i < node->health_listener_count; i++)
+		node->health_listener[i].handler(node->health_listener[i].data, card);
+}
+
+static void changed(struct node *node, struct card *card)
+{
+	char reason[HEALTH_REASON_MAX];
+	health_reason(&card->health, reason);
+	if (card->health.is_bad)
+		log_error("GPU %u (%s) is not healthy: %s: it takes no new tenants", card->index,
+			  card->info.uuid_text, reason);
+	else
+		log_warning("GPU %u (%s) is healthy again", card->index, card->info.uuid_text);
+	health_tell(node, card);
+}
+
+static void note_fault(struct health_watch *w, const struct gpu_fault *fault,
+		       const struct health_time *now)
+{
+	const struct health_xid *xid = health_find_xid(fault->number);
+	if (fault->index >= w->node->card_count)
+		return;
+	struct card *card = &w->node->card[fault->index];
+	card->faults[fault->kind]++;
+	if (fault->kind == GPU_FAULT_XID)
+		log_warning_of(card->index, "GPU %u: Xid %" PRIu64 "%s%s", card->index,
+			       fault->number, xid ? ": " : "", xid ? xid->what : "");
+	bool is_change = fault->kind == GPU_FAULT_XID
+				 ? health_note_xid(&card->health, fault->number, &w->ignored, now)
+				 : health_note_ecc(&card->health, now);
+	if (is_change)
+		changed(w->node, card);
+}
+
+static void note_bad(struct health_watch *w)
+{
+	bool is_any = false;
+	for (unsigned i = 0; i < w->node->card_count; i++)
+		is_any |= w->node->card[i].health.is_bad;
+	atomic_store(&w->is_any_bad, is_any);
+}
+
+static void ready(void *data, uint32_t events)
+{
+	struct health_watch *w = data;
+	struct gpu_fault fault[FAULTS_MOST];
+	enum health_answer answer[NODE_MAX_CARDS];
+	struct health_time now = time_now();
+	uint64_t count;
+	if (read(w->ready_fd, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&w->worker.lock);
+	unsigned fault_count = w->fault_count, dropped = w->dropped;
+	bool has_answers = w->has_answers;
+	memcpy(fault, w->fault, sizeof(fault));
+	memcpy(answer, w->answer, sizeof(answer));
+	w->fault_count = w->dropped = 0;
+	w->has_answers = false;
+	pthread_mutex_unlock(&w->worker.lock);
+	if (dropped)
+		log_warning("%u more faults of GPUs came at once and were not looked at", dropped);
+	for (unsigned i = 0; i < fault_count; i++)
+		note_fault(w, &fault[i], &now);
+	for (unsigned i = 0; has_answers && i < w->node->card_count; i++) {
+		struct card *card = &w->node->card[i];
+		bool is_change = health_note_answer(&card->health, answer[i], &now);
+		is_change ^= health_pass_time(&card->health, w->node->config.health_recover_ns,
+					      &now);
+		if (is_change)
+			changed(w->node, card);
+	}
+	note_bad(w);
+	if (has_answers)
+		tell_cards_answered(w->node);
+}
+
+/* A call that does not come back can't say so itself. */
+static void look_for_silence(void *data, uint32_t events)
+{
+	struct health_watch *w = data;
+	uint64_t asked_ns = atomic_load(&w->asked_ns), now_ns = clock_now_ns();
+	struct card *card = &w->node->card[atomic_load(&w->asked_card)];
+	struct health_time now = time_now();
+	if (asked_ns && now_ns > asked_ns && now_ns - asked_ns >= SILENT_NS &&
+	    health_note_answer(&card->health, HEALTH_SILENT, &now))
+		changed(w->node, card);
+	note_bad(w);
+}
+
+bool health_used_bytes(const struct health_watch *w, unsigned card, uint64_t now_ns,
+		       uint64_t *ret_bytes)
+{
+	uint64_t answered_ns = w ? atomic_load(&w->answered_ns) : 0;
+	if (!answered_ns || (now_ns > answered_ns && now_ns - answered_ns > OLD_NS))
+		return false;
+	*ret_bytes = atomic_load(&w->used_bytes[card]);
+	return true;
+}
+
+bool health_takes_tenants(const struct card *card)
+{
+	return !card->health.is_bad && !card->is_cordoned && !card->is_cordoned_by_settings;
+}
+
+int health_check_takes(const struct card *card, struct error *err)
+{
+	char reason[HEALTH_REASON_MAX];
+	if (card->is_cordoned || card->is_cordoned_by_settings)
+		return error_set(err, EBUSY,
+				 "GPU %u is cordoned and takes no new tenants: name another, or "
+				 "allot uncordon %u first",
+				 card->index, card->index);
+	if (!card->health.is_bad)
+		return 0;
+	health_reason(&card->health, reason);
+	return error_set(err, EIO,
+			 "GPU %u is not healthy (%s) and takes no new tenants: name another",
+			 card->index, reason);
+}
+
+void health_cure_by_hand(struct card *card)
+{
+	struct health_time now = time_now();
+	if (health_cure(&card->health, &now))
+		log_warning("GPU %u (%s) is healthy again, by request", card->index,
+			    card->info.uuid_text);
+}
+
+int health_subscribe(struct node *node, health_handler handler, void *data)
+{
+	if (node->health_listener_count == NODE_HEALTH_LISTENERS)
+		return -ENOSPC;
+	node->health_listener[node->health_listener_count++] =
+		(struct health_listener){ .handler = handler, .data = data };
+	return 0;
+}
+
+void health_unsubscribe(struct node *node, health_handler handler, void *data)
+{
+	for (unsigned i = 0; i < node->health_listener_count; i++)
+		if (node->health_listener[i].handler == handler &&
+		    node->health_listener[i].data == data)
+			node->health_listener[i] =
+				node->health_listener[--node->health_listener_count];
+}
+
+/* ---- start and end ---- */
+
+static void free_parts(struct health_watch *w)
+{
+	loop_remove(w->source);
+	loop_remove(w->timer);
+	close_fd(&w->ready_fd);
+	free(w);
+}
+
+static int prepare(struct health_watch *w, struct error *err)
+{
+	int r = health_parse_ignored(w->node->config.health_ignore_xids, &w->ignored, err);
+	if (r < 0)
+		return error_add(err, r, "health_ignore_xids");
+	w->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = w->ready_fd < 0 ? -errno
+			    : loop_add(w->node->loop, w->ready_fd, EPOLLIN, ready, w, &w->source);
+	if (r >= 0)
+		r = loop_add_timer(w->node->loop, look_for_silence, w, &w->timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "health");
+	loop_arm(w->timer, SILENT_NS, SILENT_NS / 4);
+	return 0;
+}
+
+int health_start(struct node *node, struct health_watch **ret, struct error *err)
+{
+	if (!node->config.watches_health)
+		return 0;
+	struct health_watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return error_set_errno(err, ENOMEM, "health");
+	w->node = node;
+	w->ready_fd = -1;
+	int r = prepare(w, err);
+	/* From here on nothing is missed: the thread may come late. */
+	if (r >= 0)
+		w->fault_count = node->backend->wait_fault &&
+				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;
+	if (r >= 0)
+		r = worker_start(&w->worker, "health", run, w, err);
+	if (r < 0) {
+		free_parts(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+struct health_watch *health_stop(struct health_watch *w)
+{
+	if (!w)
+		return NULL;
+	worker_stop(&w->worker);
+	free_parts(w);
+	return NULL;
+}

@@ -1,0 +1,96 @@
+/* Between the files of the NVML backend. */
+#ifndef ALLOT_GPU_GPU_NVML_H
+#define ALLOT_GPU_GPU_NVML_H
+
+#include "abi/nvml_abi.h"
+#include "daemon/gpu/nvml/gpu.h"
+
+/* One row an entry point: its name, whether the backend can do without it, its parameters. */
+#define NVML_ENTRIES(X) \
+	X(init, "nvmlInit_v2", true, (void)) \
+	X(shutdown, "nvmlShutdown", true, (void)) \
+	X(count, "nvmlDeviceGetCount_v2", true, (unsigned *)) \
+	X(handle, "nvmlDeviceGetHandleByIndex_v2", true, (unsigned, nvmlDevice_t *)) \
+	X(uuid, "nvmlDeviceGetUUID", true, (nvmlDevice_t, char *, unsigned)) \
+	X(name, "nvmlDeviceGetName", true, (nvmlDevice_t, char *, unsigned)) \
+	X(memory, "nvmlDeviceGetMemoryInfo", true, (nvmlDevice_t, nvmlMemory_t *)) \
+	X(memory_v2, "nvmlDeviceGetMemoryInfo_v2", false, (nvmlDevice_t, nvmlMemory_v2_t *)) \
+	X(compute, "nvmlDeviceGetComputeRunningProcesses_v3", false, \
+	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
+	X(graphics, "nvmlDeviceGetGraphicsRunningProcesses_v3", false, \
+	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
+	X(process_use, "nvmlDeviceGetProcessUtilization", false, \
+	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
+	X(rates, "nvmlDeviceGetUtilizationRates", false, (nvmlDevice_t, nvmlUtilization_t *)) \
+	X(minor, "nvmlDeviceGetMinorNumber", false, (nvmlDevice_t, unsigned *)) \
+	X(mig_mode, "nvmlDeviceGetMigMode", false, (nvmlDevice_t, unsigned *, unsigned *)) \
+	X(mig_most, "nvmlDeviceGetMaxMigDeviceCount", false, (nvmlDevice_t, unsigned *)) \
+	X(mig_device, "nvmlDeviceGetMigDeviceHandleByIndex", false, \
+	  (nvmlDevice_t, unsigned, nvmlDevice_t *)) \
+	X(mig_gpu_instance, "nvmlDeviceGetGpuInstanceId", false, (nvmlDevice_t, unsigned *)) \
+	X(mig_compute_instance, "nvmlDeviceGetComputeInstanceId", false, \
+	  (nvmlDevice_t, unsigned *)) \
+	X(attributes, "nvmlDeviceGetAttributes_v2", false, \
+	  (nvmlDevice_t, nvmlDeviceAttributes_t *)) \
+	X(cores, "nvmlDeviceGetNumGpuCores", false, (nvmlDevice_t, unsigned *)) \
+	X(capability, "nvmlDeviceGetCudaComputeCapability", false, (nvmlDevice_t, int *, int *)) \
+	X(event_set, "nvmlEventSetCreate", false, (nvmlEventSet_t *)) \
+	X(event_set_free, "nvmlEventSetFree", false, (nvmlEventSet_t)) \
+	X(event_types, "nvmlDeviceGetSupportedEventTypes", false, \
+	  (nvmlDevice_t, unsigned long long *)) \
+	X(event_register, "nvmlDeviceRegisterEvents", false, \
+	  (nvmlDevice_t, unsigned long long, nvmlEventSet_t)) \
+	X(event_wait, "nvmlEventSetWait_v2", false, (nvmlEventSet_t, nvmlEventData_t *, unsigned)) \
+	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned)) \
+	X(pci, "nvmlDeviceGetPciInfo_v3", false, (nvmlDevice_t, nvmlPciInfo_t *)) \
+	X(numa_nodes, "nvmlDeviceGetMemoryAffinity", false, \
+	  (nvmlDevice_t, unsigned, unsigned long *, unsigned)) \
+	X(ancestor, "nvmlDeviceGetTopologyCommonAncestor", false, \
+	  (nvmlDevice_t, nvmlDevice_t, nvmlGpuTopologyLevel_t *)) \
+	X(link_state, "nvmlDeviceGetNvLinkState", false, (nvmlDevice_t, unsigned, unsigned *)) \
+	X(link_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2", false, \
+	  (nvmlDevice_t, unsigned, nvmlPciInfo_t *)) \
+	X(link_type, "nvmlDeviceGetNvLinkRemoteDeviceType", false, \
+	  (nvmlDevice_t, unsigned, unsigned *))
+
+#define GPU_NVML_INSTANCES_MAX 64 /* of a card */
+
+/*
+ * A card, or an instance of one. Memory, processes and names are asked of the instance; where it is, its
+ * links, its device file and its faults are the card's, and of an instance NVML does not tell them.
+ */
+struct gpu_nvml_device {
+	nvmlDevice_t handle;
+	nvmlDevice_t card; /* the same, but of an instance */
+	bool is_instance;
+	unsigned gpu_instance, compute_instance;
+};
+
+struct gpu {
+	void *library;
+	bool initialized;
+	unsigned device_count;
+	struct gpu_nvml_device *device; /* instances of one card stand together */
+	char left_out[512];
+	char version[GPU_VERSION_MAX];
+	nvmlEventSet_t events; /* of wait_fault; NULL: not made yet */
+	nvmlEventData_t event; /* the last ... */
+	unsigned event_next;   /* ... and the first device that may not have been told of it */
+#define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
+	NVML_ENTRIES(X)
+#undef X
+};
+
+/* Sets the error of a call that NVML refused, and returns its -errno. */
+int gpu_nvml_fail(struct error *err, const char *call, nvmlReturn_t r);
+
+/* Fills device, device_count and left_out. -ENODEV: there is none to share. */
+int gpu_nvml_find_devices(struct gpu *gpu, struct error *err);
+
+/* See struct gpu_backend. */
+int gpu_nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
+			struct error *err);
+struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index);
+int gpu_nvml_links(struct gpu *gpu, struct gpu_link *ret, struct error *err);
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * Which devices NVML has: cards, and instead of a card in MIG mode its instances. Instances are found as they
+ * are; none is made or destroyed.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/gpu/nvml/gpu_nvml.h"
+
+__attribute__((format(printf, 2, 3))) static void leave_out(struct gpu *gpu, const char *format, ...)
+{
+	size_t n = strlen(gpu->left_out);
+	va_list arguments;
+
+	if (n)
+		n += (size_t)snprintf(gpu->left_out + n, sizeof(gpu->left_out) - n, "; ");
+	if (n >= sizeof(gpu->left_out))
+		return;
+	va_start(arguments, format);
+	vsnprintf(gpu->left_out + n, sizeof(gpu->left_out) - n, format, arguments);
+	va_end(arguments);
+}
+
+static int add(struct gpu *gpu, const struct gpu_nvml_device *device, struct error *err)
+{
+	struct gpu_nvml_device *list = realloc(gpu->device, (gpu->device_count + 1) * sizeof(*list));
+
+	if (!list)
+		return error_set_errno(err, ENOMEM, "list of GPUs");
+	gpu->device = list;
+	list[gpu->device_count++] = *device;
+	return 0;
+}
+
+static void read_uuid(struct gpu *gpu, nvmlDevice_t device, char ret[GPU_UUID_TEXT_MAX])
+{
+	if (gpu->uuid(device, ret, GPU_UUID_TEXT_MAX) != NVML_SUCCESS)
+		strcpy(ret, "?");
+	ret[GPU_UUID_TEXT_MAX - 1] = '\0';
+}
+
+static bool is_in_mig_mode(struct gpu *gpu, nvmlDevice_t card)
+{
+	unsigned current = 0, pending = 0;
+
+	return gpu->mig_mode && gpu->mig_most && gpu->mig_device && gpu->mig_gpu_instance &&
+	       gpu->mig_compute_instance &&
+	       gpu->mig_mode(card, &current, &pending) == NVML_SUCCESS && current;
+}
+
+/* What is at this place of a card's list; 0: nothing. */
+static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
+			 struct gpu_nvml_device *ret, struct error *err)
+{
+	struct gpu_nvml_device d = { .card = card, .is_instance = true };
+	nvmlReturn_t r = gpu->mig_device(card, place, &d.handle);
+
+	if (r == NVML_ERROR_NOT_FOUND || r == NVML_ERROR_INVALID_ARGUMENT)
+		return 0;
+	if (r != NVML_SUCCESS)
+		return gpu_nvml_fail(err, "nvmlDeviceGetMigDeviceHandleByIndex", r);
+	r = gpu->mig_gpu_instance(d.handle, &d.gpu_instance);
+	if (r == NVML_SUCCESS)
+		r = gpu->mig_compute_instance(d.handle, &d.compute_instance);
+	if (r != NVML_SUCCESS)
+		return gpu_nvml_fail(err, "nvmlDeviceGetGpuInstanceId", r);
+	*ret = d;
+	return 1;
+}
+
+/* Compute instances of one GPU instance have its memory together: no quota of one could be held to. */
+static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (i != self && list[i].gpu_instance == list[self].gpu_instance)
+			return false;
+	return true;
+}
+
+static int add_instances(struct gpu *gpu, nvmlDevice_t card, struct error *err)
+{
+	struct gpu_nvml_device found[GPU_NVML_INSTANCES_MAX];
+	char uuid[GPU_UUID_TEXT_MAX];
+	unsigned most = 0, count = 0;
+	int e = 0;
+
+	nvmlReturn_t r = gpu->mig_most(card, &most);
+	if (r != NVML_SUCCESS)
+		return gpu_nvml_fail(err, "nvmlDeviceGetMaxMigDeviceCount", r);
+	for (unsigned i = 0; i < most && count < GPU_NVML_INSTANCES_MAX; i++) {
+		e = read_instance(gpu, card, i, &found[count], err);
+		if (e < 0)
+			return e;
+		count += e > 0;
+	}
+	if (!count) {
+		read_uuid(gpu, card, uuid);
+		leave_out(gpu, "%s is in MIG mode and has no instance", uuid);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_alone(found, count, i)) {
+			read_uuid(gpu, found[i].handle, uuid);
+			leave_out(gpu, "%s shares the memory of GPU instance %u with another", uuid,
+				  found[i].gpu_instance);
+			continue;
+		}
+		e = add(gpu, &found[i], err);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+int gpu_nvml_find_devices(struct gpu *gpu, struct error *err)
+{
+	unsigned count = 0;
+	nvmlReturn_t r = gpu->count(&count);
+
+	if (r != NVML_SUCCESS)
+		return gpu_nvml_fail(err, "nvmlDeviceGetCount", r);
+	if (count == 0)
+		return error_set(err, ENODEV, "the NVIDIA driver is there, but no GPU");
+	for (unsigned i = 0; i < count; i++) {
+		struct gpu_nvml_device d = { 0 };
+		r = gpu->handle(i, &d.handle);
+		if (r != NVML_SUCCESS)
+			return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetHandleByIndex", r),
+					 "GPU %u", i);
+		d.card = d.handle;
+		int e = is_in_mig_mode(gpu, d.card) ? add_instances(gpu, d.card, err)
+						    : add(gpu, &d, err);
+		if (e < 0)
+			return error_add(err, e, "GPU %u", i);
+	}
+	if (!gpu->device_count)
+		return error_set(err, ENODEV, "no GPU to share: %s", gpu->left_out);
+	return 0;
+}

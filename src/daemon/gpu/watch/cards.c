@@ -1,0 +1,140 @@
+#include "daemon/gpu/watch/cards.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/api/topology.h"
+#include "daemon/gpu/census.h"
+#include "daemon/gpu/sensor.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/state/node/node.h"
+#include "daemon/util/lock.h"
+
+/* In an arbitration's thread. */
+static void tell_fresh(void *data)
+{
+	const struct node *node = data;
+	uint64_t one = 1;
+	ssize_t n = write(node->fresh_fd, &one, sizeof(one));
+	(void)n; /* full: it will be read */
+}
+
+static void fresh_seen(void *data, uint32_t events)
+{
+	struct node *node = data;
+	uint64_t count;
+	if (read(node->fresh_fd, &count, sizeof(count)) <= 0)
+		return;
+	if (census_is_due(node))
+		census_request(node->census);
+	node_admit_soon(node);
+}
+
+static int make_fresh_event(struct node *node, struct error *err)
+{
+	node->fresh_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r = node->fresh_fd < 0 ? -errno
+				   : loop_add(node->loop, node->fresh_fd, EPOLLIN, fresh_seen, node,
+					      &node->fresh_source);
+	return r < 0 ? error_set_errno(err, -r, "event") : 0;
+}
+
+/* What a card's lock is called: its UUID, and for a simulated card the simulation that it is in. */
+static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
+{
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	for (const char *c = node->sim_socket; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 16777619U;
+	if (node->simulated)
+		snprintf(key, size, "sim-%08x-%s", hash, card->info.uuid_text);
+	else
+		snprintf(key, size, "%s", card->info.uuid_text);
+	for (char *c = key; *c; c++)
+		if (*c == '/')
+			*c = '_';
+}
+
+static int open_card(struct node *node, unsigned index, struct error *err)
+{
+	struct card *card = &node->card[index];
+	struct gpu_memory memory;
+	char key[GPU_UUID_TEXT_MAX + 32];
+
+	*card = (struct card){ .index = index,
+			       .lock_fd = { -1, -1, -1 },
+			       .context_bytes = node->config.context_bytes };
+	node->card_count = index + 1;
+	int r = node->backend->info(node->gpu, index, &card->info, err);
+	if (r < 0)
+		return r;
+	card_key(node, card, key, sizeof(key));
+	r = lock_card(key, node->run_dir, card->lock_fd, err);
+	if (r > 0)
+		log_warning("GPU %u is shared by this daemon all the same: %s", index, err->text);
+	if (r >= 0)
+		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
+	const struct arbiter_config *policy = &node->config.arbiter;
+	if (r >= 0 && policy->policy == ARBITER_POLICY_FEEDBACK &&
+	    policy->feedback_sensor == ARBITER_SENSOR_NVML)
+		r = sensor_start(node->backend, node->gpu, index, card->arbitration, &card->sensor,
+				 err);
+	if (r < 0)
+		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
+	arbitration_set_elastic(card->arbitration, &node->config.elastic);
+	arbitration_set_turns(card->arbitration, node->config.has_turns);
+	arbitration_set_fresh(card->arbitration, tell_fresh, node);
+	arbitration_set_gangs(card->arbitration, node->gangs, index);
+	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
+		card->memory_known = true;
+		card->memory_used_bytes = memory.used_bytes;
+	}
+	return 0;
+}
+
+int cards_start(struct node *node, struct error *err)
+{
+	int r = make_fresh_event(node, err);
+	if (r >= 0)
+		r = node->backend->open(node->gpu_source, &node->gpu, err);
+	if (r < 0)
+		return r;
+	const char *left_out = node->backend->left_out ? node->backend->left_out(node->gpu) : "";
+	if (*left_out)
+		log_warning("not shared: %s", left_out);
+	unsigned count = node->backend->count(node->gpu);
+	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
+	if (node->config.is_gang && count > 1 && !node->gangs)
+		return error_set_errno(err, ENOMEM, "gangs");
+	if (count > NODE_MAX_CARDS)
+		return error_set(err, E2BIG, "%u GPUs: this build manages %d", count,
+				 NODE_MAX_CARDS);
+	for (unsigned i = 0; i < count; i++) {
+		r = open_card(node, i, err);
+		if (r < 0)
+			return r;
+	}
+	return topology_read(node, &node->topology, err);
+}
+
+void cards_stop(struct node *node)
+{
+	for (unsigned i = 0; i < node->card_count; i++) {
+		struct card *card = &node->card[i];
+		card->sensor = sensor_stop(card->sensor);
+		arbitration_stop(card->arbitration);
+		drain_free_all(card);
+		lock_release(card->lock_fd);
+	}
+	node->card_count = 0;
+	node->gangs = gangs_free(node->gangs);
+	node->topology = topology_free(node->topology);
+	if (node->gpu)
+		node->gpu = node->backend->close(node->gpu);
+	node->fresh_source = loop_remove(node->fresh_source);
+	close_fd(&node->fresh_fd);
+}

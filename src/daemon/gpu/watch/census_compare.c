@@ -1,0 +1,239 @@
+#include "daemon/gpu/watch/census_compare.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/gpu/nvml/census_policy.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
+#include "daemon/space/space.h"
+#include "daemon/state/tenant.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/util/procfs.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define CONTEXT_LEAST_PART 8         /* of the setting: less was never a whole context */
+#define UNNAMED_STEP_BYTES (2 * MIB) /* what grows by less can wait for the next census */
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static void publish_context(struct node *node, struct card *card, uint64_t cost)
+{
+	struct tenant *t;
+	log_info("GPU %u: a context costs %" PRIu64 " MiB", card->index, cost / MIB);
+	card->context_bytes = cost;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (t->terms.device[i].card == card)
+				atomic_store_explicit(&t->region.control->device[i].context_bytes,
+						      cost, memory_order_relaxed);
+}
+
+/*
+ * Never by the ledger, which a tenant writes: a process that has a context holds no less than that costs, so
+ * the least that NVML shows for a whole process is a bound, and tight for one that has little else. A
+ * context that is being made shows less: the process must have got further, run, and not change. Clients
+ * of MPS have smaller ones.
+ */
+static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
+			  uint64_t nvml_bytes)
+{
+	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	struct process_census *c = &p->census[device];
+	bool is_whole = load(d->launches) || load(d->used_bytes) > load(d->context_used_bytes);
+	bool is_settled = is_whole && nvml_bytes == c->nvml_before &&
+			  nvml_bytes >= node->config.context_bytes / CONTEXT_LEAST_PART;
+	if (nvml_bytes >= card->context_bytes || space_is_client(p->tenant) ||
+	    !census_confirm(&c->settled, is_settled, clock_now_ns(),
+			    VIOLATION_INTERVALS * node->config.census_ns) ||
+	    procfs_is_stopped(p->pid))
+		return;
+	uint64_t cost = census_agreed_context(&card->context_least, p->tenant->terms.id, nvml_bytes);
+	if (cost < card->context_bytes)
+		publish_context(node, card, cost);
+}
+
+static void check_violation(struct card *card, struct process *p, unsigned device,
+			    uint64_t nvml_bytes, uint64_t ledger_bytes)
+{
+	const struct node *node = p->tenant->node;
+	if (census_confirm(&p->census[device].over, census_is_over(nvml_bytes, ledger_bytes),
+			   clock_now_ns(), VIOLATION_INTERVALS * node->config.census_ns))
+		violations_note_over(node->violations, p->tenant, p->pid, VIOLATION_OVER_LEDGER,
+				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
+}
+
+/* The most that a process's ledger said at any moment since the census was asked for. */
+static uint64_t ledger_most(struct process *p, unsigned device)
+{
+	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	uint64_t most = process_used_bytes(p, device);
+	if (p->census[device].used_before > most)
+		most = p->census[device].used_before;
+	if (atomic_load_explicit(&d->census, memory_order_acquire) !=
+	    load(p->tenant->region.control->census))
+		return most;
+	uint64_t peak = load(d->census_peak_bytes);
+	return peak > most ? peak : most;
+}
+
+/*
+ * Writes it where the library counts it, in place of what the library had measured itself before this
+ * look. Not when it has measured more since, which this look may or may not show: the next one tells.
+ */
+static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
+{
+	struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	uint64_t fresh = p->census[device].fresh_before;
+	if (load(d->fresh_bytes) != fresh)
+		return;
+	p->census[device].unnamed = unnamed;
+	/* It explains no more than it said. */
+	uint64_t *measured = &p->census[device].measured;
+	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
+	*measured += fresh < left ? fresh : left;
+	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
+	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
+}
+
+/* A pid may have several slots (several copies of the library): NVML knows only their sum. */
+static unsigned slots_of_pid(const struct tenant *t, int pid)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		count += t->process[i] && t->process[i]->pid == pid;
+	return count;
+}
+
+/* Sum of a figure over a pid's slots. */
+static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
+			   uint64_t (*figure)(struct process *, unsigned))
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && t->process[i]->pid == pid)
+			sum += figure(t->process[i], device);
+	return sum;
+}
+
+static bool is_first_slot(const struct process *p)
+{
+	for (unsigned i = 0; i < p->slot; i++)
+		if (p->tenant->process[i] && p->tenant->process[i]->pid == p->pid)
+			return false;
+	return true;
+}
+
+static void charge_unnamed(struct node *node, struct process *p, unsigned device,
+			   uint64_t nvml_bytes)
+{
+	struct process_census *c = &p->census[device];
+	if (!is_first_slot(p))
+		return;
+	uint64_t most = sum_of_pid(p->tenant, p->pid, device, ledger_most);
+	uint64_t counted = sum_of_pid(p->tenant, p->pid, device, process_unnamed_bytes);
+	publish_unnamed(p, device, census_unnamed(nvml_bytes, most, counted, &c->beyond_before));
+	if (c->beyond_before >= c->unnamed + UNNAMED_STEP_BYTES)
+		loop_arm(node->census_timer,
+			 node->config.census_ns < CENSUS_CONFIRM_NS ? node->config.census_ns
+								    : CENSUS_CONFIRM_NS,
+			 node->census_every_ns);
+}
+
+/* What NVML says that the process holds, of two entries the greater; 0: nothing, or not known. */
+static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < seen->process_count; i++)
+		if (seen->process[i].pid == pid && seen->process[i].used_known &&
+		    seen->process[i].used_bytes > bytes)
+			bytes = seen->process[i].used_bytes;
+	return bytes;
+}
+
+static void compare_process(struct node *node, struct card *card, struct process *p,
+			    unsigned device, const struct census_card *seen)
+{
+	struct process_census *c = &p->census[device];
+	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
+	/* What is off the card counts in the ledger, which is what NVML is held against. */
+	uint64_t held_bytes = nvml_bytes ? nvml_bytes + process_swapped_bytes(p, device) : 0;
+	if (nvml_bytes) {
+		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
+		if (slots_of_pid(p->tenant, p->pid) == 1)
+			learn_context(node, card, p, device, nvml_bytes);
+		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
+		if (ledger < c->used_before)
+			ledger = c->used_before;
+		check_violation(card, p, device, held_bytes, ledger + c->measured);
+	}
+	charge_unnamed(node, p, device, held_bytes);
+	c->nvml_before = nvml_bytes;
+}
+
+/* What NVML shows of a tenant on one card. */
+struct quota_look {
+	uint64_t context_bytes;
+	uint64_t sum;
+	uint64_t contexts; /* one of each process beyond the first */
+	uint64_t largest;
+	int largest_pid; /* 0: none */
+};
+
+static void add_process(struct quota_look *look, const struct census_card *seen, int pid)
+{
+	uint64_t bytes = nvml_bytes_of(seen, pid);
+	if (look->sum)
+		look->contexts += bytes < look->context_bytes ? bytes : look->context_bytes;
+	look->sum += bytes;
+	if (bytes > look->largest) {
+		look->largest = bytes;
+		look->largest_pid = pid;
+	}
+}
+
+/*
+ * The quota by NVML alone, whatever the tenant says. Contexts are within the quota, but may cost more than was
+ * charged, and code comes on top: each process beyond the first may have as much again as a context, and
+ * all of them no more than the quota, which is the most contexts that it has room for.
+ */
+static void check_quota(struct card *card, struct tenant *t, unsigned device,
+			const struct census_card *seen)
+{
+	uint64_t quota = t->terms.device[device].promise.quota_bytes;
+	struct quota_look look = { .context_bytes = card->context_bytes };
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && is_first_slot(t->process[i]))
+			add_process(&look, seen, t->process[i]->pid);
+	for (const struct old_process *o = t->old; o; o = o->next)
+		if (!o->registered)
+			add_process(&look, seen, o->pid);
+	uint64_t contexts = look.contexts < quota ? look.contexts : quota;
+	if (census_confirm(&t->device[device].over, census_is_over(look.sum, quota + contexts),
+			   clock_now_ns(), VIOLATION_INTERVALS * t->node->config.census_ns))
+		violations_note_over(t->node->violations, t, look.largest_pid, VIOLATION_OVER_QUOTA,
+				     card->index, look.largest, look.sum - quota);
+}
+
+void census_compare(struct node *node, unsigned card_index, const struct census_card *seen)
+{
+	struct card *card = &node->card[card_index];
+	struct tenant *t;
+	if (seen->memory_known) {
+		card->memory_known = true;
+		card->memory_used_bytes = seen->memory.used_bytes;
+	}
+	if (!seen->processes_known)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned d = 0; d < t->terms.device_count; d++) {
+			if (t->terms.device[d].card != card)
+				continue;
+			for (unsigned i = 0; i < t->slot_limit && !tenant_is_checkpointing(t); i++)
+				if (t->process[i])
+					compare_process(node, card, t->process[i], d, seen);
+			check_quota(card, t, d, seen);
+		}
+}

@@ -1,0 +1,180 @@
+#include "daemon/kubelet/devices/allocate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/state/tenant.h"
+
+/* ---- who had them before ---- */
+
+bool allocate_made(const struct claim *claim)
+{
+	return !strncmp(claim_terms(claim)->claim.key, ALLOCATE_KEY, strlen(ALLOCATE_KEY));
+}
+
+bool allocate_has(const struct slices *slices, const struct claim *claim,
+		  const struct slice_set *set)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	if (!allocate_made(claim))
+		return false;
+	/* Slots are compared before names: most claims have others. */
+	for (unsigned i = 0; i < terms->device_count; i++)
+		for (unsigned card = 0; card < slices->card_count; card++)
+			if (slots_first_common(&terms->device[i].slots, &set->card[card]) >= 0 &&
+			    !strcmp(slices->uuid[card], claim_uuid(claim, i)))
+				return true;
+	return false;
+}
+
+/* After a restart its processes may not have moved over yet. */
+bool allocate_is_lived_in(const struct claim *claim)
+{
+	return claim->tenant && tenant_living_count(claim->tenant) > 0;
+}
+
+static int release_one(struct claims *claims, const struct claim *claim, const char *id,
+		       struct error *err)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	if (allocate_is_lived_in(claim))
+		return error_set(err, EBUSY,
+				 "device '%s' is still used by processes of tenant '%s': end them, "
+				 "or wait until they have",
+				 id, terms->name);
+	int r = claims_release(claims, terms->claim.key, "the kubelet gives its devices again", err);
+	return r < 0 ? error_add(err, r, "device '%s'", id) : 0;
+}
+
+static int release_former(struct claims *claims, const struct slices *slices,
+			  const struct slice_set *set, struct error *err)
+{
+	for (unsigned card = 0; card < slices->card_count; card++) {
+		struct slots left = set->card[card];
+		struct claim *c;
+		unsigned slot;
+		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
+			char id[SLICE_ID_MAX];
+			slots_remove(&left, slot);
+			/* Other claims are released by whoever made them. */
+			if (!allocate_made(c))
+				continue;
+			slice_format(slices, card, slot, id);
+			int r = release_one(claims, c, id, err);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+bool allocate_is_same(const struct claim *claim, const struct claim_request *request)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	if (!claim->tenant || terms->device_count != request->device_count)
+		return false;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		const struct claim_device_request *d = &request->device[i];
+		const struct promise *p = claim_asked_promise(claim, i);
+		if (terms->device[i].card != d->card ||
+		    memcmp(&terms->device[i].slots, &d->slots, sizeof(d->slots)) != 0 ||
+		    p->quota_bytes != d->terms.memory_bytes || p->cores_pct != d->terms.cores_pct ||
+		    p->limit_pct != d->terms.limit_pct)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A pod's containers are given the slices of its init containers again, which nobody has begun to use then. They
+ * share the claim: what the first was told to mount must stay. What a pod wished for beyond that (claims_wish()) ends, as
+ * this may be another pod. NULL: it is none of these, or can't be had again as it was made.
+ */
+static struct claim *find_same(struct claims *claims, const struct claim_request *request)
+{
+	const struct claim_wish nothing = { 0 };
+	bool has_changed;
+	struct claim *claim = claims_find(claims, request->key);
+	if (!claim || !allocate_is_same(claim, request) || allocate_is_lived_in(claim))
+		return NULL;
+	return claims_wish(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
+}
+
+/* ---- the claim ---- */
+
+static void fill_device(const struct node *node, struct card *card, unsigned per_card,
+			const struct slots *slots, struct claim_device_request *d)
+{
+	struct slice_share share = slices_worth(per_card, slots_count(slots),
+						card->info.memory_bytes,
+						node->config.is_kube_slice_hard);
+	*d = (struct claim_device_request){ .card = card,
+					    .terms = { .has_memory = true,
+						       .memory_bytes = share.memory_bytes,
+						       .has_cores = true,
+						       .cores_pct = share.cores_pct,
+						       .has_limit = true,
+						       .limit_pct = share.limit_pct },
+					    .slots = *slots };
+}
+
+static int fill_request(struct node *node, const struct slices *slices, const struct slice_set *set,
+			const char *key, struct claim_request *request, struct error *err)
+{
+	*request = (struct claim_request){ .key = key, .while_wanted = true };
+	for (unsigned i = 0; i < slices->card_count; i++) {
+		if (!slots_count(&set->card[i]))
+			continue;
+		if (request->device_count == REGION_MAX_DEVICES)
+			return error_set(err, EINVAL,
+					 "devices of more than %d GPUs: a container can have no more",
+					 REGION_MAX_DEVICES);
+		fill_device(node, &node->card[i], slices->per_card, &set->card[i],
+			    &request->device[request->device_count++]);
+	}
+	return 0;
+}
+
+static bool make_key(const struct slices *slices, const struct slice_set *set,
+		     char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX])
+{
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned k = 0; k < slices->per_card; k++)
+			if (slots_has(&set->card[i], k)) {
+				strcpy(key, ALLOCATE_KEY);
+				slice_format(slices, i, k, key + strlen(ALLOCATE_KEY));
+				return true;
+			}
+	return false;
+}
+
+int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
+		    struct claim **ret_claim, struct injection *ret_injection, struct error *err)
+{
+	char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX];
+	struct claim_request request;
+	struct claim *claim;
+	if (!make_key(slices, set, key))
+		return error_set(err, EINVAL, "no devices are named");
+	int r = fill_request(node, slices, set, key, &request, err);
+	if (r < 0)
+		return r;
+	struct claim *same = find_same(node->claims, &request);
+	claim = same;
+	if (!same)
+		r = release_former(node->claims, slices, set, err);
+	if (!same && r >= 0)
+		r = claims_allocate(node->claims, &request, &claim, err);
+	if (r < 0)
+		return r;
+	r = injection_make(node->claims, claim, ret_injection, err);
+	if (r >= 0) {
+		*ret_claim = claim;
+		return 0;
+	}
+	if (!same)
+		claims_undo(node->claims, key, "its container can't be prepared");
+	return r;
+}

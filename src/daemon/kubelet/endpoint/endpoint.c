@@ -1,0 +1,169 @@
+#include "daemon/kubelet/endpoint/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "daemon/state/node/node.h"
+#include "net/listen.h"
+
+#define BACKLOG 64
+/* A kubelet that starts removes our socket and makes its own a moment later: then it is made anew once. */
+#define RENEW_NS (200 * NSEC_PER_MSEC)
+#define AGAIN_NS NSEC_PER_SEC
+
+/* allot-gpu.sock for nvidia.com/gpu: several plugins may share the directory. */
+static void name_socket(const char *resource, char own[ENDPOINT_PATH_MAX])
+{
+	snprintf(own, ENDPOINT_PATH_MAX, "allot-%s.sock", strchr(resource, '/') + 1);
+}
+
+int endpoint_check(const char *dir, const char *resource, struct error *err)
+{
+	char own[ENDPOINT_PATH_MAX], path[ENDPOINT_PATH_MAX];
+	name_socket(resource, own);
+	if (paths_join(dir, own, path, sizeof(path), NULL) < 0)
+		return error_set(err, EINVAL,
+				 "kube_plugin_dir: '%.100s': must be at most %zu bytes, so that the "
+				 "path of the socket %s fits",
+				 dir, sizeof(path) - strlen(own) - 2, own);
+	return 0;
+}
+
+/* ---- the socket ---- */
+
+static bool is_own(const struct endpoint *e)
+{
+	struct stat st;
+	return e->server && lstat(e->path, &st) == 0 && st.st_dev == e->device &&
+	       st.st_ino == e->inode;
+}
+
+static void close_socket(struct endpoint *e)
+{
+	if (is_own(e))
+		unlink(e->path);
+	e->server = grpc_server_free(e->server);
+}
+
+static int open_socket(struct endpoint *e, struct error *err)
+{
+	struct stat st;
+	struct grpc_service service = { .methods = e->methods,
+					.method_count = e->method_count,
+					.data = e,
+					.limits = grpc_limits_default() };
+	service.limits.message_bytes = e->request_most_bytes(e);
+	cleanup_fd int fd = listen_bind(e->path, SOCK_STREAM, err);
+	if (fd < 0)
+		return fd;
+	if (chmod(e->path, 0600) < 0 || lstat(e->path, &st) < 0 || listen(fd, BACKLOG) < 0)
+		return error_set_errno(err, errno, "%s", e->path);
+	int r = grpc_server_new(e->node->loop, fd, &service, &e->server, err);
+	if (r < 0)
+		return r;
+	steal_fd(&fd);
+	e->device = st.st_dev;
+	e->inode = st.st_ino;
+	return 0;
+}
+
+/* A new socket, and then the kubelet is told of it. */
+static void renew(struct endpoint *e)
+{
+	struct error err = { 0 };
+	loop_disarm(e->renew_timer);
+	close_socket(e);
+	if (open_socket(e, &err) < 0) {
+		log_warning("device plugin: %s", err.text);
+		loop_arm(e->renew_timer, AGAIN_NS, 0);
+		return;
+	}
+	/* Its streams have ended with the old one: not for want of a kubelet. */
+	loop_disarm(e->renew_timer);
+	registrar_want(e->registrar);
+}
+
+static void renew_due(void *data, uint32_t events)
+{
+	struct endpoint *e = data;
+	if (!e->has_kubelet)
+		return;
+	if (!is_own(e))
+		renew(e);
+	else if (!e->watcher_count)
+		registrar_want(e->registrar);
+}
+
+/* A kubelet that stays asks again only when it is told again. */
+void endpoint_is_unwatched(struct endpoint *e)
+{
+	if (e->has_kubelet)
+		loop_arm(e->renew_timer, AGAIN_NS, 0);
+}
+
+static void directory_changed(void *data, enum kubelet_dir_event event)
+{
+	struct endpoint *e = data;
+	switch (event) {
+	case KUBELET_DIR_KUBELET_CAME:
+		e->has_kubelet = true;
+		e->kubelet_came(e->plugin);
+		renew(e);
+		break;
+	case KUBELET_DIR_KUBELET_LEFT:
+		e->has_kubelet = false;
+		registrar_forget(e->registrar);
+		break;
+	case KUBELET_DIR_OWN_LEFT:
+		if (e->has_kubelet && !is_own(e))
+			loop_arm(e->renew_timer, RENEW_NS, 0);
+		break;
+	case KUBELET_DIR_REMOVED_OUTSIDE:
+		log_error("kube_plugin_dir: %s was removed outside of this container, which has it "
+			  "mounted: ending, so that the restarted container mounts the new one; "
+			  "tenants go on",
+			  e->node->config.kube_plugin_dir);
+		loop_quit(e->node->loop);
+		break;
+	}
+}
+
+/* ---- life ---- */
+
+int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
+{
+	char kubelet[ENDPOINT_PATH_MAX];
+	struct loop *loop = e->node->loop;
+	name_socket(e->resource, e->own);
+	int r = paths_join(dir, e->own, e->path, sizeof(e->path), err);
+	if (r >= 0)
+		r = paths_join(dir, KUBELET_SOCKET, kubelet, sizeof(kubelet), err);
+	if (r >= 0)
+		r = registrar_start(kubelet, e->own, e->resource, e->role == ENDPOINT_SHARES,
+				    &e->registrar, err);
+	if (r < 0)
+		return r;
+	r = loop_add_timer(loop, renew_due, e, &e->renew_timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "timer");
+	return kubelet_dir_watch(loop, dir, e->own, directory_changed, e, &e->dir, err);
+}
+
+void endpoint_stop(struct endpoint *e)
+{
+	e->registrar = registrar_stop(e->registrar);
+	e->dir = kubelet_dir_free(e->dir);
+	e->has_kubelet = false;
+	close_socket(e);
+	e->renew_timer = loop_remove(e->renew_timer);
+	grpc_message_unref(e->list);
+	e->list = NULL;
+}

@@ -1,0 +1,154 @@
+#include "daemon/kubelet/endpoint/kubelet_dir.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/paths.h"
+
+#define LOOK_NS NSEC_PER_SEC
+#define WATCHED \
+	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | \
+	 IN_ONLYDIR)
+
+struct kubelet_dir {
+	const char *dir, *own;
+	kubelet_dir_handler handler;
+	void *data;
+	int fd, watch; /* watch: negative: the directory is not there */
+	bool has_said; /* that it is not, or that it is a removed one */
+	struct loop_source *source, *look_timer;
+};
+
+static bool has_kubelet(const struct kubelet_dir *k)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	return paths_join(k->dir, KUBELET_SOCKET, path, sizeof(path), NULL) >= 0 &&
+	       lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Only a mount can lead to a removed directory: another one at its place outside is never seen here. */
+static bool is_removed(const struct kubelet_dir *k)
+{
+	struct stat st;
+	return stat(k->dir, &st) == 0 && st.st_nlink == 0;
+}
+
+static void directory_left(struct kubelet_dir *k)
+{
+	if (k->watch < 0)
+		return;
+	/* One that was renamed would still be told of. */
+	inotify_rm_watch(k->fd, k->watch);
+	k->watch = -1;
+	k->handler(k->data, KUBELET_DIR_KUBELET_LEFT);
+}
+
+static void directory_came(struct kubelet_dir *k, int watch)
+{
+	k->watch = watch;
+	k->has_said = false;
+	/* From here on inotify tells of a kubelet that comes. */
+	if (has_kubelet(k))
+		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
+}
+
+/*
+ * IN_DELETE_SELF for a removed directory comes only after its last user has left it, and our own socket is such a user.
+ * So the path is looked up each second: a watch of the same directory has the same number.
+ */
+static void look(void *data, uint32_t events)
+{
+	struct kubelet_dir *k = data;
+	int watch = inotify_add_watch(k->fd, k->dir, WATCHED);
+	int why = errno;
+	if (watch >= 0 && is_removed(k)) {
+		if (!k->has_said)
+			k->handler(k->data, KUBELET_DIR_REMOVED_OUTSIDE);
+		k->has_said = true;
+	}
+	if (watch >= 0 && watch == k->watch)
+		return;
+	directory_left(k);
+	if (watch >= 0) {
+		directory_came(k, watch);
+		return;
+	}
+	if (!k->has_said)
+		log_info("kube_plugin_dir: %s: %s; looked for each second", k->dir, strerror(why));
+	k->has_said = true;
+}
+
+static void take(struct kubelet_dir *k, const struct inotify_event *e)
+{
+	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
+	if (e->mask & IN_Q_OVERFLOW) {
+		/* Something was missed: as if all were new. */
+		k->handler(k->data,
+			   has_kubelet(k) ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
+	} else if (e->wd != k->watch) {
+		return; /* of a directory that was */
+	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
+		directory_left(k);
+		loop_arm(k->look_timer, 0, LOOK_NS);
+	} else if (e->len && !strcmp(e->name, KUBELET_SOCKET)) {
+		k->handler(k->data, comes ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
+	} else if (e->len && !strcmp(e->name, k->own) && !comes) {
+		k->handler(k->data, KUBELET_DIR_OWN_LEFT);
+	}
+}
+
+static void something_happened(void *data, uint32_t events)
+{
+	struct kubelet_dir *k = data;
+	_Alignas(struct inotify_event) char buffer[8192];
+	ssize_t n = read(k->fd, buffer, sizeof(buffer));
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *e = (const void *)(buffer + at);
+		take(k, e);
+		at += (ssize_t)(sizeof(*e) + e->len);
+	}
+}
+
+int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
+		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,
+		      struct error *err)
+{
+	struct kubelet_dir *k = calloc(1, sizeof(*k));
+	if (!k)
+		return error_set_errno(err, ENOMEM, "%s", dir);
+	*k = (struct kubelet_dir){
+		.dir = dir, .own = own, .handler = handler, .data = data, .watch = -1
+	};
+	k->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int r = k->fd < 0 ? -errno
+			  : loop_add(loop, k->fd, EPOLLIN, something_happened, k, &k->source);
+	if (r >= 0)
+		r = loop_add_timer(loop, look, k, &k->look_timer);
+	if (r < 0) {
+		kubelet_dir_free(k);
+		return error_set_errno(err, -r, "watch %s", dir);
+	}
+	loop_arm(k->look_timer, 0, LOOK_NS);
+	*ret = k;
+	return 0;
+}
+
+struct kubelet_dir *kubelet_dir_free(struct kubelet_dir *k)
+{
+	if (!k)
+		return NULL;
+	loop_remove(k->source);
+	loop_remove(k->look_timer);
+	close_fd(&k->fd);
+	free(k);
+	return NULL;
+}

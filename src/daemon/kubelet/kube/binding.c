@@ -1,0 +1,344 @@
+#include "daemon/kubelet/kube/binding.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/node_lock.h"
+#include "kube/util/backoff.h"
+#include "kube/util/object.h"
+
+#define PATH_MAX_BYTES 640
+#define REFUSALS_MAX 3
+
+enum step { STEP_READ_POD, STEP_WRITE_POD, STEP_READ_NODE, STEP_WRITE_NODE };
+
+struct binding {
+	struct kube_client *client;
+	const char *node;
+	binding_done done;
+	void *data;
+	bool is_failure;
+	char *uid, *name, *pod_namespace;
+	size_t container;          /* unless is_failure */
+	struct kube_shares shares; /* what it got; containers: 0 */
+	enum step step;
+	bool may_be_written; /* the pod: the answer to it was lost */
+	unsigned refusals;
+	json_t *object; /* the pod, or the node, as it was read last */
+	struct kube_call *call;
+	struct alarm again;
+	struct backoff backoff;
+	uint64_t until_ns;
+};
+
+static void begin(void *data);
+
+static const char *meta_text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
+}
+
+static const char *annotation(const json_t *object, const char *name)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
+}
+
+static void finish(struct binding *b, const struct error *why)
+{
+	const struct error err = why ? *why : (struct error){ 0 };
+	binding_done done = b->done;
+	void *data = b->data;
+	binding_drop(b);
+	done(data, &err);
+}
+
+static void go_on(struct binding *b, enum step step)
+{
+	b->step = step;
+	begin(b);
+}
+
+/* ---- the pod ---- */
+
+static int parse_shares(const json_t *pod, const char *text, struct kube_shares *ret,
+			struct error *err)
+{
+	const json_t *spec = json_object_get(pod, "spec");
+	size_t init = json_array_size(json_object_get(spec, "initContainers"));
+	size_t others = json_array_size(json_object_get(spec, "containers"));
+	return shares_parse_of(text, init, init + others, ret, err);
+}
+
+/* The pod's shares without those of the container; -ESTALE when it no longer has just these. */
+static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
+{
+	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
+	size_t count;
+	int r = parse_shares(b->object, text ? text : "", left, err);
+	if (r < 0)
+		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
+	const struct kube_share *share = shares_of(left, b->container, &count);
+	if (!shares_equal(share, count, b->shares.share, b->shares.count)) {
+		shares_free(left);
+		return error_set(err, ESTALE,
+				 KUBE_POD_TO_ALLOCATE
+				 " is '%.200s' now: no longer what container %zu was given",
+				 text ? text : "", b->container);
+	}
+	shares_erase(left, b->container);
+	return 0;
+}
+
+/* What is to be written to the pod, as a patch of the version that was read. */
+static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
+{
+	struct kube_shares left = { 0 };
+	struct patch_pair pair[2];
+	size_t pairs = 0;
+	cleanup_free char *text = NULL;
+	int r = b->is_failure ? 0 : take_shares(b, &left, err);
+	if (r < 0)
+		return r;
+	if (b->is_failure) {
+		pair[pairs++] = (struct patch_pair){ KUBE_POD_BIND_PHASE, "failed" };
+	} else {
+		text = shares_format(&left);
+		pair[pairs++] = (struct patch_pair){ KUBE_POD_TO_ALLOCATE, text };
+		if (!left.count)
+			pair[pairs++] = (struct patch_pair){ KUBE_POD_BIND_PHASE, "success" };
+	}
+	shares_free(&left);
+	if (b->is_failure || text)
+		*ret = patch_metadata(pair, pairs, NULL, 0, meta_text(b->object, "resourceVersion"));
+	return *ret ? 0 : error_set_errno(err, ENOMEM, "patch");
+}
+
+static void pod_written(struct binding *b);
+
+/* Has the write whose answer was lost been done? */
+static bool is_written(const struct binding *b)
+{
+	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
+	struct kube_shares left;
+	size_t count = 1;
+	if (!b->may_be_written || b->is_failure ||
+	    parse_shares(b->object, text ? text : "", &left, NULL) < 0)
+		return false;
+	shares_of(&left, b->container, &count);
+	shares_free(&left);
+	return count == 0;
+}
+
+static void pod_came(struct binding *b)
+{
+	struct error err;
+	const char *uid = meta_text(b->object, "uid");
+	if (uid && !strcmp(uid, b->uid)) {
+		if (is_written(b))
+			pod_written(b);
+		else
+			go_on(b, STEP_WRITE_POD);
+		return;
+	}
+	error_set(&err, ESTALE, "pod %s/%s: is another one now: its uid is %s, not %s",
+		  b->pod_namespace, b->name, uid ? uid : "none", b->uid);
+	finish(b, &err);
+}
+
+/* Written. While others of its containers wait for theirs, the lock is theirs. */
+static void pod_written(struct binding *b)
+{
+	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
+	if (phase && strcmp(phase, "allocating") != 0)
+		go_on(b, STEP_READ_NODE);
+	else
+		finish(b, NULL);
+}
+
+/* ---- the lock ---- */
+
+static void node_came(struct binding *b)
+{
+	const char *text = annotation(b->object, KUBE_NODE_LOCK);
+	struct node_lock lock;
+	if (text && node_lock_parse(text, &lock, NULL) >= 0 &&
+	    node_lock_is_of(&lock, b->pod_namespace, b->name))
+		go_on(b, STEP_WRITE_NODE);
+	else
+		finish(b, NULL);
+}
+
+/* ---- calls ---- */
+
+/*
+ * What may be otherwise the next time. A server that was started just now refuses everybody until it has read who may do
+ * what; whoever lacks the rights for good hears so a few tries later.
+ */
+static bool is_passing(struct binding *b, const struct error *err)
+{
+	if (err->code == EACCES)
+		return b->refusals++ < REFUSALS_MAX;
+	return err->code == EAGAIN || err->code == EBUSY || err->code == ETIMEDOUT ||
+	       err->code == ECONNREFUSED;
+}
+
+static void try_again(struct binding *b, const struct kube_answer *answer)
+{
+	uint64_t wait_ns = backoff_next_ns(&b->backoff, (uint32_t)clock_now_ns() * 2654435761U,
+					   answer->retry_after_ns);
+	bool is_write = b->step == STEP_WRITE_POD || b->step == STEP_WRITE_NODE;
+	if (!is_passing(b, &answer->err) || clock_now_ns() + wait_ns > b->until_ns) {
+		struct error err = answer->err;
+		error_add(&err, 0, "pod %s/%s", b->pod_namespace, b->name);
+		finish(b, &err);
+		return;
+	}
+	/* Whoever was faster has changed what was read; an answer that was lost may stand for a write. */
+	b->may_be_written |= b->step == STEP_WRITE_POD && !answer->status;
+	if (is_write)
+		b->step--;
+	alarm_set(kube_client_reactor(b->client), &b->again, wait_ns);
+}
+
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct binding *b = data;
+	b->call = NULL;
+	/* The pod is gone, and with it what it was to get: the lock remains. */
+	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
+		go_on(b, STEP_READ_NODE);
+		return;
+	}
+	if (answer->err.code) {
+		try_again(b, answer);
+		return;
+	}
+	json_decref(b->object);
+	b->object = json_incref(answer->object);
+	switch (b->step) {
+	case STEP_READ_POD: pod_came(b); break;
+	case STEP_WRITE_POD: pod_written(b); break;
+	case STEP_READ_NODE: node_came(b); break;
+	case STEP_WRITE_NODE: finish(b, NULL); break;
+	}
+}
+
+static int make_patch(const struct binding *b, char **ret, struct error *err)
+{
+	const struct patch_pair unlock = { KUBE_NODE_LOCK, NULL };
+	*ret = NULL;
+	if (b->step == STEP_WRITE_POD)
+		return make_pod_patch(b, ret, err);
+	if (b->step == STEP_WRITE_NODE)
+		*ret = patch_metadata(&unlock, 1, NULL, 0, meta_text(b->object, "resourceVersion"));
+	return *ret || b->step != STEP_WRITE_NODE ? 0 : error_set_errno(err, ENOMEM, "patch");
+}
+
+static void begin(void *data)
+{
+	struct binding *b = data;
+	struct error err;
+	char path[PATH_MAX_BYTES];
+	cleanup_free char *patch = NULL;
+	int r = make_patch(b, &patch, &err);
+	if (b->step <= STEP_WRITE_POD)
+		snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", b->pod_namespace,
+			 b->name);
+	else
+		snprintf(path, sizeof(path), "/api/v1/nodes/%s", b->node);
+	struct kube_request request = { .method = patch ? "PATCH" : "GET",
+					.path = path,
+					.type = patch ? KUBE_MERGE_PATCH : NULL,
+					.body = patch };
+	if (r >= 0)
+		b->call = kube_call_start(b->client, &request, NULL, answered, b);
+	if (r >= 0 && !b->call)
+		r = error_set_errno(&err, ENOMEM, "call");
+	if (r < 0) {
+		error_add(&err, r, "pod %s/%s", b->pod_namespace, b->name);
+		finish(b, &err);
+	}
+}
+
+/* ---- life ---- */
+
+static struct binding *new_binding(struct kube_client *client, const char *node,
+				   const struct kube_pod *pod, binding_done done, void *data)
+{
+	struct binding *b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
+	*b = (struct binding){ .client = client, .node = node, .done = done, .data = data };
+	b->again = (struct alarm){ .ring = begin, .data = b };
+	b->until_ns = clock_now_ns() + BINDING_TIMEOUT_S * NSEC_PER_SEC;
+	b->uid = strdup(pod->uid);
+	b->name = strdup(pod->name);
+	b->pod_namespace = strdup(pod->pod_namespace);
+	return b->uid && b->name && b->pod_namespace ? b : binding_drop(b);
+}
+
+struct binding *binding_take(struct kube_client *client, const char *node,
+			     const struct choice *choice, binding_done done, void *data)
+{
+	struct binding *b = new_binding(client, node, choice->pod, done, data);
+	if (!b)
+		return NULL;
+	b->container = choice->container;
+	b->shares.share = calloc(choice->share_count + 1, sizeof(*b->shares.share));
+	if (!b->shares.share)
+		return binding_drop(b);
+	b->shares.count = choice->share_count;
+	for (size_t i = 0; i < choice->share_count; i++)
+		b->shares.share[i] = choice->share[i];
+	/* What the watch showed is tried first: mostly nobody has changed it since. */
+	b->object = json_incref(choice->pod->object);
+	b->step = STEP_WRITE_POD;
+	alarm_set(kube_client_reactor(client), &b->again, 0);
+	return b;
+}
+
+struct binding *binding_fail(struct kube_client *client, const char *node,
+			     const struct kube_pod *pod, binding_done done, void *data)
+{
+	struct binding *b = new_binding(client, node, pod, done, data);
+	if (!b)
+		return NULL;
+	b->is_failure = true;
+	b->object = json_incref(pod->object);
+	b->step = STEP_WRITE_POD;
+	alarm_set(kube_client_reactor(client), &b->again, 0);
+	return b;
+}
+
+struct binding *binding_unlock(struct kube_client *client, const char *node,
+			       const struct kube_pod *pod, binding_done done, void *data)
+{
+	struct binding *b = new_binding(client, node, pod, done, data);
+	if (!b)
+		return NULL;
+	b->step = STEP_READ_NODE;
+	alarm_set(kube_client_reactor(client), &b->again, 0);
+	return b;
+}
+
+struct binding *binding_drop(struct binding *b)
+{
+	if (!b)
+		return NULL;
+	kube_call_drop(b->call);
+	alarm_clear(kube_client_reactor(b->client), &b->again);
+	json_decref(b->object);
+	shares_free(&b->shares);
+	free(b->uid);
+	free(b->name);
+	free(b->pod_namespace);
+	free(b);
+	return NULL;
+}

@@ -1,0 +1,178 @@
+#include "daemon/kubelet/kube/giving_up.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/kubelet/kube/binding.h"
+#include "kube/client/event.h"
+#include "kube/hami/choice.h"
+
+/*
+ * A lock that is younger is left alone: the binding's own end may be on its way, and the pod of that name that
+ * the watch shows may be the one before.
+ */
+#define LOCK_LEFT_S 5
+
+/* One pod that is being given up; stays until the pod shows it, so that it is done once. */
+struct given_up {
+	char *uid;
+	struct binding *binding; /* NULL: written, or not to be written */
+	LIST_ENTRY(given_up) link;
+};
+
+struct giving_up {
+	struct kube_client *client;
+	const char *node;
+	const struct node_object *object;
+	const struct node_pods *pods;
+	struct binding *unlocking; /* NULL: none is under way */
+	struct alarm again;        /* when the lock is looked at next */
+	LIST_HEAD(, given_up) cases;
+};
+
+static void drop(struct given_up *c)
+{
+	LIST_REMOVE(c, link);
+	binding_drop(c->binding);
+	free(c->uid);
+	free(c);
+}
+
+static struct given_up *find(struct giving_up *g, const char *uid)
+{
+	struct given_up *c;
+	LIST_FOREACH(c, &g->cases, link)
+		if (!strcmp(c->uid, uid))
+			return c;
+	return NULL;
+}
+
+static bool is_over(const struct kube_pod *pod)
+{
+	int64_t since_s;
+	return pod->phase == POD_PENDING && !pod->is_ending && pod->bind_phase == BIND_ALLOCATING &&
+	       pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")] &&
+	       pod_bind_time(pod, &since_s, NULL) >= 0 &&
+	       (int64_t)time(NULL) - since_s > CHOICE_BIND_LIMIT_S;
+}
+
+static void written(void *data, const struct error *err)
+{
+	struct given_up *c = data;
+	c->binding = NULL;
+	if (err->code)
+		log_warning("giving up a binding: %s", err->text);
+}
+
+static void give_up(struct giving_up *g, const struct kube_pod *pod)
+{
+	struct given_up *c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	*c = (struct given_up){ .uid = strdup(pod->uid) };
+	LIST_INSERT_HEAD(&g->cases, c, link);
+	c->binding = c->uid ? binding_fail(g->client, g->node, pod, written, c) : NULL;
+	if (!c->binding) {
+		drop(c);
+		return;
+	}
+	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
+		    "asked for "
+		    "its shares: given up",
+		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
+	event_tell(
+		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
+		true, "BindingGivenUp",
+		"the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
+		g->node);
+}
+
+/* ---- a lock that was left ---- */
+
+static bool has_ended(const struct kube_pod *pod)
+{
+	return pod->phase == POD_ENDED || pod->bind_phase == BIND_SUCCESS ||
+	       pod->bind_phase == BIND_FAILED;
+}
+
+static void unlocked(void *data, const struct error *err)
+{
+	struct giving_up *g = data;
+	g->unlocking = NULL;
+	if (err->code)
+		log_warning("releasing the lock of node %s: %s", g->node, err->text);
+}
+
+static void look_at_lock(struct giving_up *g)
+{
+	size_t count;
+	const struct kube_pod *const *pod = pods_all(g->pods, &count), *holder = NULL;
+	struct node_lock lock;
+	if (g->unlocking || node_object_lock(g->object, &lock, NULL) < 0 ||
+	    !node_lock_is_expired(&lock, time(NULL), LOCK_LEFT_S))
+		return;
+	for (size_t i = 0; i < count && !holder; i++)
+		if (node_lock_is_of(&lock, pod[i]->pod_namespace, pod[i]->name))
+			holder = pod[i];
+	if (!holder || !has_ended(holder))
+		return;
+	g->unlocking = binding_unlock(g->client, g->node, holder, unlocked, g);
+	if (g->unlocking)
+		log_warning("node %s: its lock is of pod %s/%s, whose binding has ended: released",
+			    g->node, holder->pod_namespace, holder->name);
+}
+
+static void ring(void *data)
+{
+	struct giving_up *g = data;
+	look_at_lock(g);
+	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
+}
+
+/* ---- life ---- */
+
+struct giving_up *giving_up_start(struct kube_client *client, const char *node,
+				  const struct node_object *object, const struct node_pods *pods)
+{
+	struct giving_up *g = calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	*g = (struct giving_up){ .client = client, .node = node, .object = object, .pods = pods };
+	LIST_INIT(&g->cases);
+	g->again = (struct alarm){ .ring = ring, .data = g };
+	alarm_set(kube_client_reactor(client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
+	return g;
+}
+
+struct giving_up *giving_up_stop(struct giving_up *g)
+{
+	if (!g)
+		return NULL;
+	while (!LIST_EMPTY(&g->cases))
+		drop(LIST_FIRST(&g->cases));
+	alarm_clear(kube_client_reactor(g->client), &g->again);
+	binding_drop(g->unlocking);
+	free(g);
+	return NULL;
+}
+
+void giving_up_look(struct giving_up *g)
+{
+	size_t count;
+	const struct kube_pod *const *pod = pods_all(g->pods, &count);
+	struct given_up *c, *next;
+	for (c = LIST_FIRST(&g->cases); c; c = next) {
+		const struct kube_pod *of = pods_find(g->pods, c->uid);
+		next = LIST_NEXT(c, link);
+		/* Not while it is being written; where that failed, it is tried anew. */
+		if (!c->binding && (!of || !is_over(of)))
+			drop(c);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (is_over(pod[i]) && !find(g, pod[i]->uid))
+			give_up(g, pod[i]);
+}

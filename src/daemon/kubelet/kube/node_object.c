@@ -1,0 +1,281 @@
+#include "daemon/kubelet/kube/node_object.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/handshake.h"
+#include "kube/util/backoff.h"
+
+/* What somebody else keeps changing is put back this often: two writers must not fight at full speed. */
+#define PUT_BACK_NS (2 * NSEC_PER_SEC)
+#define PATH_MAX_BYTES 320
+
+struct node_object {
+	struct kube_client *client;
+	const char *name;
+	void (*trouble)(void *data, const struct error *err);
+	void *data;
+	struct kube_watch *watch;
+	json_t *metadata; /* as last seen: name, uid, annotations, labels; NULL: there is none */
+	bool is_listing;  /* a list is under way ... */
+	bool is_listed;   /* ... and has named it */
+	bool is_missed;   /* said that the node is not there */
+	struct wanted wanted;
+	bool is_withdrawn;       /* what is wanted is no longer kept there */
+	struct kube_call *patch; /* under way */
+	struct alarm again;
+	struct backoff backoff;
+	uint64_t patched_ns; /* the last patch that succeeded; 0: none */
+	bool is_refused;     /* said that a patch failed, and none has succeeded since */
+	bool is_disputed;    /* said that somebody else writes there too */
+};
+
+static void update(void *data);
+
+static const char *text_of(const struct node_object *o, const char *part, const char *name)
+{
+	return json_string_value(json_object_get(json_object_get(o->metadata, part), name));
+}
+
+/*
+ * The object as the watch or an answer to a patch has it, unless it is older than what is known: these come
+ * on two connections, in any order. `is_certain`: it is from a list, which is believed, since an API server
+ * may come back with an older state.
+ */
+static bool take(struct node_object *o, json_t *metadata, bool is_certain)
+{
+	const char *have = json_string_value(json_object_get(o->metadata, "resourceVersion"));
+	const char *got = json_string_value(json_object_get(metadata, "resourceVersion"));
+	if (!metadata ||
+	    (!is_certain && have && got && strtoull(got, NULL, 10) < strtoull(have, NULL, 10)))
+		return false;
+	json_decref(o->metadata);
+	o->metadata = json_incref(metadata);
+	return true;
+}
+
+/* ---- writing ---- */
+
+static void patched(void *data, const struct kube_answer *answer)
+{
+	struct node_object *o = data;
+	o->patch = NULL;
+	if (o->is_withdrawn) {
+		if (answer->err.code)
+			log_warning("node %s: what it has can't be taken back: %s", o->name,
+				    answer->err.text);
+		else
+			take(o, json_object_get(answer->object, "metadata"), false);
+		return;
+	}
+	if (!answer->err.code) {
+		o->backoff.failures = 0;
+		o->is_refused = false;
+		o->patched_ns = clock_now_ns();
+		if (o->metadata)
+			take(o, json_object_get(answer->object, "metadata"), false);
+		update(o);
+		return;
+	}
+	log_write(o->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		  "node %s: what it has can't be published: %s; it is tried again", o->name,
+		  answer->err.text);
+	o->is_refused = true;
+	alarm_set(kube_client_reactor(o->client), &o->again,
+		  backoff_next_ns(&o->backoff, (uint32_t)clock_now_ns() * 2654435761U,
+				  answer->retry_after_ns));
+}
+
+static int send_patch(struct node_object *o, const struct patch_pair *annotation,
+		      size_t annotations, const struct patch_pair *label, size_t labels)
+{
+	char path[PATH_MAX_BYTES];
+	log_debug("node %s: %zu annotations and %zu labels are written", o->name, annotations,
+		  labels);
+	snprintf(path, sizeof(path), "/api/v1/nodes/%s", o->name);
+	cleanup_free char *body = patch_metadata(annotation, annotations, label, labels, NULL);
+	if (body)
+		o->patch = kube_call_start(o->client,
+					   &(struct kube_request){ .method = "PATCH",
+								   .path = path,
+								   .type = KUBE_MERGE_PATCH,
+								   .body = body },
+					   NULL, patched, o);
+	return o->patch ? 0 : -ENOMEM;
+}
+
+static void send(struct node_object *o, const struct wanting *w, const char *handshake)
+{
+	struct patch_pair annotation[4]; /* those that are wanting, and the handshake */
+	size_t annotations = w->annotations;
+	memcpy(annotation, w->annotation, sizeof(w->annotation));
+	if (handshake)
+		annotation[annotations++] = (struct patch_pair){ KUBE_NODE_HANDSHAKE, handshake };
+	if (send_patch(o, annotation, annotations, w->label, w->labels) < 0)
+		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
+}
+
+/* Has somebody undone what we wrote a moment ago? Then it is put back later. */
+static bool is_too_soon(struct node_object *o, const struct wanting *w)
+{
+	uint64_t since_ns = clock_now_ns() - o->patched_ns;
+	if (!o->patched_ns || since_ns >= PUT_BACK_NS)
+		return false;
+	const char *what = w->annotations ? w->annotation[0].name : w->label[0].name;
+	if (!o->is_disputed)
+		log_warning("node %s: somebody else writes %s as well: it is put back every %" PRIu64
+			    " s; is another device plugin running here?",
+			    o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
+	o->is_disputed = true;
+	alarm_set(kube_client_reactor(o->client), &o->again, PUT_BACK_NS - since_ns);
+	return true;
+}
+
+static void update(void *data)
+{
+	struct node_object *o = data;
+	char answer[HANDSHAKE_MAX];
+	if (o->is_withdrawn || o->patch || !o->metadata || !o->wanted.cards)
+		return;
+	const struct wanting w = wanted_compare(&o->wanted, o->metadata);
+	bool is_wanting = w.annotations || w.labels;
+	bool is_asked = handshake_parse(text_of(o, "annotations", KUBE_NODE_HANDSHAKE)) !=
+			HANDSHAKE_NONE;
+	if (is_wanting && !is_asked && is_too_soon(o, &w))
+		return;
+	handshake_answer((int64_t)time(NULL), answer);
+	if (is_wanting || is_asked)
+		send(o, &w, is_asked ? answer : NULL);
+}
+
+/* ---- seeing ---- */
+
+static void list_begins(void *data)
+{
+	struct node_object *o = data;
+	o->is_listing = true;
+	o->is_listed = false;
+}
+
+static void seen(void *data, json_t *object)
+{
+	struct node_object *o = data;
+	o->is_listed = true;
+	if (!take(o, json_object_get(object, "metadata"), o->is_listing))
+		return;
+	if (o->is_missed)
+		log_info("node %s is there now", o->name);
+	o->is_missed = false;
+	update(o);
+}
+
+static void forget(struct node_object *o)
+{
+	json_decref(o->metadata);
+	o->metadata = NULL;
+	if (!o->is_missed)
+		log_warning("node %s: there is no such Node; is kube_node_name right?", o->name);
+	o->is_missed = true;
+}
+
+static void gone(void *data, json_t *object)
+{
+	forget(data);
+}
+
+static void synced(void *data)
+{
+	struct node_object *o = data;
+	o->is_listing = false;
+	if (!o->is_listed)
+		forget(o);
+}
+
+static void troubled(void *data, const struct error *err)
+{
+	const struct node_object *o = data;
+	o->trouble(o->data, err);
+}
+
+/* ---- life ---- */
+
+struct node_object *node_object_start(struct kube_client *client, const char *name,
+				      void (*trouble)(void *data, const struct error *err),
+				      void *data)
+{
+	static const struct watch_handlers handlers = { list_begins, seen, gone, synced, troubled };
+	char selector[PATH_MAX_BYTES];
+	struct node_object *o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	*o = (struct node_object){ .client = client, .name = name, .trouble = trouble, .data = data };
+	o->again = (struct alarm){ .ring = update, .data = o };
+	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", name);
+	o->watch = kube_watch_start(client, "/api/v1/nodes", selector, &handlers, o);
+	return o->watch ? o : node_object_stop(o);
+}
+
+bool node_object_withdraw(struct node_object *o)
+{
+	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
+						  { KUBE_NODE_SCORE, NULL },
+						  { KUBE_NODE_USE, NULL } };
+	/* Not seen yet, it may have what a daemon before this one published. */
+	if (o->is_missed || o->is_withdrawn)
+		return false;
+	kube_call_drop(o->patch);
+	alarm_clear(kube_client_reactor(o->client), &o->again);
+	if (send_patch(o, none, sizeof(none) / sizeof(none[0]), NULL, 0) < 0)
+		return false;
+	o->is_withdrawn = true;
+	return true;
+}
+
+bool node_object_has_withdrawn(const struct node_object *o)
+{
+	return o->is_withdrawn && !o->patch;
+}
+
+struct node_object *node_object_stop(struct node_object *o)
+{
+	if (!o)
+		return NULL;
+	kube_watch_stop(o->watch);
+	kube_call_drop(o->patch);
+	alarm_clear(kube_client_reactor(o->client), &o->again);
+	json_decref(o->metadata);
+	wanted_free(&o->wanted);
+	free(o);
+	return NULL;
+}
+
+void node_object_want(struct node_object *o, struct wanted *wanted)
+{
+	if (o->wanted.cards && wanted_equal(&o->wanted, wanted)) {
+		wanted_free(wanted);
+		return;
+	}
+	wanted_free(&o->wanted);
+	o->wanted = *wanted;
+	*wanted = (struct wanted){ 0 };
+	/* This change is ours: nobody has undone anything. */
+	o->patched_ns = 0;
+	update(o);
+}
+
+int node_object_lock(const struct node_object *o, struct node_lock *ret, struct error *err)
+{
+	const char *text = text_of(o, "annotations", KUBE_NODE_LOCK);
+	if (!text)
+		return error_set(err, ENOENT, "node %s is not locked", o->name);
+	int r = node_lock_parse(text, ret, err);
+	return r < 0 ? error_add(err, r, "node %s", o->name) : 0;
+}

@@ -1,0 +1,134 @@
+#include "daemon/kubelet/kube/wanted.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/hami/annotations.h"
+
+#define LABEL_PART_MAX 63
+#define LABEL_PREFIX_MAX 253
+#define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+/* ---- labels ---- */
+
+/* Letters, digits, '-', '_' and '.', a letter or digit at both ends. */
+static bool is_label_part(const char *text, size_t length)
+{
+	return length && length <= LABEL_PART_MAX && strspn(text, ALNUM "-_.") >= length &&
+	       strchr(ALNUM, text[0]) && strchr(ALNUM, text[length - 1]);
+}
+
+static bool is_label_name(const char *name)
+{
+	const char *slash = strchr(name, '/');
+	size_t prefix = slash ? (size_t)(slash - name) : 0;
+	if (slash && (!prefix || prefix > LABEL_PREFIX_MAX ||
+		      strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != prefix))
+		return false;
+	name = slash ? slash + 1 : name;
+	return is_label_part(name, strlen(name));
+}
+
+/* Takes `text` apart into pairs that point into it. */
+static int split_labels(char *text, struct patch_pair *label, size_t *ret_count, struct error *err)
+{
+	size_t count = 0;
+	*ret_count = 0;
+	if (!strcmp(text, "none"))
+		return 0;
+	for (char *part; (part = strsep(&text, ","));) {
+		part += strspn(part, " \t");
+		char *value = strchr(part, '=');
+		if (count == WANTED_LABELS_MAX)
+			return error_set(err, EINVAL, "must be at most %d labels",
+					 WANTED_LABELS_MAX);
+		if (value)
+			*value++ = '\0';
+		if (!value || !is_label_name(part) ||
+		    (*value && !is_label_part(value, strlen(value))))
+			return error_set(err, EINVAL,
+					 "'%.80s%s%.80s': must be NAME=VALUE, as gpu=on", part,
+					 value ? "=" : "", value ? value : "");
+		label[count++] = (struct patch_pair){ part, value };
+	}
+	*ret_count = count;
+	return 0;
+}
+
+int wanted_check_labels(const char *labels, struct error *err)
+{
+	struct patch_pair label[WANTED_LABELS_MAX];
+	size_t count;
+	char *text = strdup(labels);
+	int r = text ? split_labels(text, label, &count, err)
+		     : error_set_errno(err, ENOMEM, "labels");
+	free(text);
+	return r;
+}
+
+/* ---- what is wanted ---- */
+
+int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
+		const char *labels, struct wanted *ret, struct error *err)
+{
+	struct wanted w = { .cards = cards_format(cards),
+			    .scores = scores ? scores_format(scores) : NULL,
+			    .label_text = strdup(labels) };
+	int r = w.cards && w.label_text && (w.scores || !scores)
+			? split_labels(w.label_text, w.label, &w.labels, err)
+			: error_set_errno(err, ENOMEM, "the node's cards");
+	if (r < 0) {
+		wanted_free(&w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+void wanted_free(struct wanted *wanted)
+{
+	free(wanted->cards);
+	free(wanted->scores);
+	free(wanted->uses);
+	free(wanted->label_text);
+	*wanted = (struct wanted){ 0 };
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool wanted_equal(const struct wanted *a, const struct wanted *b)
+{
+	bool is_equal = is_same(a->cards, b->cards) && is_same(a->scores, b->scores) &&
+			is_same(a->uses, b->uses) && a->labels == b->labels;
+	for (size_t i = 0; is_equal && i < a->labels; i++)
+		is_equal = is_same(a->label[i].name, b->label[i].name) &&
+			   is_same(a->label[i].value, b->label[i].value);
+	return is_equal;
+}
+
+/* ---- what is wanting ---- */
+
+static bool has(const json_t *metadata, const char *part, const struct patch_pair *pair)
+{
+	const json_t *all = json_object_get(metadata, part);
+	return is_same(json_string_value(json_object_get(all, pair->name)), pair->value);
+}
+
+struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata)
+{
+	struct wanting w = { 0 };
+	const struct patch_pair annotation[] = { { KUBE_NODE_REGISTER, wanted->cards },
+						 { KUBE_NODE_SCORE, wanted->scores },
+						 { KUBE_NODE_USE, wanted->uses } };
+	for (size_t i = 0; i < 3; i++)
+		if (annotation[i].value && !has(metadata, "annotations", &annotation[i]))
+			w.annotation[w.annotations++] = annotation[i];
+	for (size_t i = 0; i < wanted->labels; i++)
+		if (!has(metadata, "labels", &wanted->label[i]))
+			w.label[w.labels++] = wanted->label[i];
+	return w;
+}

@@ -1,0 +1,428 @@
+#include "daemon/kubelet/plugin/agreement.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "daemon/kubelet/devices/allocate.h"
+#include "daemon/kubelet/devices/claim_holders.h"
+#include "daemon/kubelet/devices/pod_key.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/kube/pods.h"
+#include "daemon/kubelet/plugin/plugin_inside.h"
+#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/vcuda_request.h"
+#include "kube/hami/shares.h"
+
+/* What differs. */
+struct difference {
+	TAILQ_ENTRY(difference) link;
+	uint64_t answer; /* of the kubelet, that showed it last */
+	bool is_said;
+	char text[ERROR_TEXT_MAX];
+};
+
+struct agreement {
+	TAILQ_HEAD(, difference) differences;
+	uint64_t answer;
+	struct agreement_figures figures;
+};
+
+/* ---- one container, pure ---- */
+
+/* What every error of this begins with. */
+static int differs(struct error *err, const struct pod_holder *holder)
+{
+	return error_add(err, -EEXIST,
+			 "kubelet: pod %.64s/%.64s, container %.64s: holds %zu "
+			 "devices, '%.64s' first",
+			 holder->pod_namespace, holder->pod, holder->container, holder->count,
+			 holder->id[0]);
+}
+
+static struct slice_set set_of(const struct slices *slices, const struct claim *claim)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	struct slice_set set = { 0 };
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned d = 0; d < terms->device_count; d++)
+			if (!strcmp(slices->uuid[i], claim_uuid(claim, d)))
+				set.card[i] = terms->device[d].slots;
+	return set;
+}
+
+int agreement_of_slices(const struct slices *slices, struct claims *claims,
+			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+{
+	struct slice_set held = { 0 };
+	for (size_t i = 0; i < holder->count; i++) {
+		unsigned card, number;
+		if (slice_parse(slices, holder->id[i], &card, &number, err) < 0)
+			return differs(err, holder);
+		slots_add(&held.card[card], number);
+	}
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		if (!allocate_has(slices, c, &held))
+			continue;
+		struct slice_set claimed = set_of(slices, c);
+		if (!memcmp(&held, &claimed, sizeof(held))) {
+			*ret_claim = c;
+			return 0;
+		}
+		error_set(err, EEXIST,
+			  "allotd: claim '%s' (tenant '%s') has some of them, and "
+			  "not just these",
+			  claim_terms(c)->claim.key, claim_terms(c)->name);
+		return differs(err, holder);
+	}
+	error_set(err, EEXIST, "allotd: no claim has them");
+	return differs(err, holder);
+}
+
+static bool claim_has_card(const struct claim *claim, const char *uuid)
+{
+	for (unsigned i = 0; i < claim_terms(claim)->device_count; i++)
+		if (!strcmp(claim_uuid(claim, i), uuid))
+			return true;
+	return false;
+}
+
+static int check_shares(const struct kube_share *share, size_t count, const struct claim *claim,
+			const struct pod_holder *holder, struct error *err)
+{
+	if (count != holder->count)
+		return error_set(err, EEXIST, KUBE_POD_ALLOCATED ": %zu shares", count);
+	if (!claim)
+		return error_set(err, EEXIST, "allotd: there is no claim of this container");
+	for (size_t i = 0; i < count; i++)
+		if (!claim_has_card(claim, share[i].card))
+			return error_set(err, EEXIST,
+					 KUBE_POD_ALLOCATED ": a share of %.64s; allotd: claim '%s' "
+							    "has none",
+					 share[i].card, claim_terms(claim)->claim.key);
+	for (unsigned d = 0; d < claim_terms(claim)->device_count; d++) {
+		size_t i = 0;
+		while (i < count && strcmp(share[i].card, claim_uuid(claim, d)) != 0)
+			i++;
+		if (i == count)
+			return error_set(err, EEXIST,
+					 "allotd: claim '%s' is of %s; " KUBE_POD_ALLOCATED
+					 ": no share of it",
+					 claim_terms(claim)->claim.key, claim_uuid(claim, d));
+	}
+	return 0;
+}
+
+int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
+			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+{
+	char key[TENANT_CLAIM_MAX];
+	struct kube_shares shares;
+	size_t container = pod_find_container(pod, holder->container), count;
+	struct claim *claim = NULL;
+	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
+		claim = claims_find(claims, key);
+	/* A daemon of an earlier version did not say when an init container runs. */
+	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
+	if (!claim)
+		claim = claims_find(claims, key);
+	*ret_claim = claim;
+	if (!pod->allocated) {
+		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
+		return differs(err, holder);
+	}
+	if (shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, err) <
+	    0) {
+		error_add(err, -EEXIST, KUBE_POD_ALLOCATED);
+		return differs(err, holder);
+	}
+	const struct kube_share *share = shares_of(&shares, container, &count);
+	int r = check_shares(share, count, claim, holder, err);
+	shares_free(&shares);
+	return r < 0 ? differs(err, holder) : 0;
+}
+
+/* ---- gpu-manager's vocabulary ---- */
+
+/* Of the claims with a device of the holder's the one that was made for it, else another; NULL: there is none. */
+static struct claim *find_by_device(struct claims *claims, const char *uid,
+				    const struct pod_holder *holder)
+{
+	struct claim *found = NULL;
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		struct pod_key key;
+		if (!pod_key_parse(claim_terms(c)->claim.key, &key) || !key.device)
+			continue;
+		size_t i = 0;
+		while (i < holder->count && strcmp(holder->id[i], key.device) != 0)
+			i++;
+		if (i == holder->count)
+			continue;
+		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
+			return c;
+		/* A pod's containers are given the devices of its init containers again. */
+		if (!found || !strcmp(key.uid, uid))
+			found = c;
+	}
+	return found;
+}
+
+int agreement_of_cores(const struct slices *slices, const struct vcuda_names *names,
+		       const struct kube_pod *pod, struct claims *claims,
+		       const struct pod_holder *holder, struct claim **ret_claim,
+		       size_t *ret_container, struct error *err)
+{
+	struct vcuda_ask ask = { 0 };
+	size_t container = 0;
+	while (container < pod->containers && strcmp(pod->container[container], holder->container))
+		container++;
+	struct claim *claim = find_by_device(claims, pod->uid, holder);
+	*ret_claim = claim;
+	*ret_container = container;
+	if (!claim) {
+		error_set(err, EEXIST, "allotd: no claim has them");
+		return differs(err, holder);
+	}
+	if (container == pod->containers) {
+		error_set(err, EEXIST, "its pod has no such container");
+		return differs(err, holder);
+	}
+	if (vcuda_ask_read(pod, container, names, &ask, err) < 0) {
+		error_add(err, -EEXIST, "pod");
+		return differs(err, holder);
+	}
+	if (ask.cores != holder->count || !vcuda_request_is_met(claim, &ask)) {
+		error_set(err, EEXIST,
+			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
+			  "share",
+			  ask.cores, names->cores, ask.units, names->memory,
+			  claim_terms(claim)->claim.key, claim_terms(claim)->name);
+		return differs(err, holder);
+	}
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+struct look {
+	struct agreement *agreement;
+	struct plugin *plugin;
+	struct claim **matched; /* room for all claims */
+	size_t matched_count;
+	struct owner *owner; /* of each of those that another container holds; the same room */
+	size_t owner_count, room;
+};
+
+/* Whose a claim is by the kubelet's books. */
+struct owner {
+	struct claim *claim;
+	const struct kube_pod *pod;
+	size_t container;
+};
+
+static void note(struct agreement *a, const char *what)
+{
+	char text[ERROR_TEXT_MAX];
+	struct difference *d;
+	snprintf(text, sizeof(text), "%s", what);
+	text_clean(text);
+	TAILQ_FOREACH(d, &a->differences, link)
+		if (!strcmp(d->text, text))
+			break;
+	if (!d) {
+		d = calloc(1, sizeof(*d));
+		if (!d)
+			return;
+		memcpy(d->text, text, sizeof(text));
+		TAILQ_INSERT_TAIL(&a->differences, d, link);
+	} else if (!d->is_said && d->answer != a->answer) {
+		d->is_said = true;
+		a->figures.now++;
+		a->figures.ever++;
+		log_error("device plugin: %s", d->text);
+	}
+	d->answer = a->answer;
+}
+
+static const struct node_pods *pods_of(const struct plugin *plugin)
+{
+	return plugin->bound ? node_kube_pods(plugin->node->kube) : NULL;
+}
+
+/* An init container's claim stays its own, as one of its pod's containers uses it. */
+static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
+{
+	for (size_t i = 0; i < pod->init_containers; i++)
+		if (pod_key_is_of(claim_terms(claim)->claim.key, pod->uid, pod->container[i]))
+			return true;
+	return false;
+}
+
+static int look_at_cores(struct look *look, const struct kube_pod *pod,
+			 const struct pod_holder *holder, struct claim **ret_claim,
+			 struct error *err)
+{
+	const struct plugin *plugin = look->plugin;
+	struct vcuda_names names = vcuda_names(plugin->vcuda);
+	struct owner owner = { .pod = pod };
+	int r = agreement_of_cores(&plugin->slices, &names, pod, plugin->node->claims, holder,
+				   ret_claim, &owner.container, err);
+	owner.claim = *ret_claim;
+	if (r >= 0 && !is_of_init(owner.claim, pod) && look->owner_count < look->room)
+		look->owner[look->owner_count++] = owner;
+	return r;
+}
+
+/* Not while the books are read: they are locked then. */
+static void attribute(struct look *look)
+{
+	struct plugin *plugin = look->plugin;
+	uint64_t read_ns = pod_resources_time_ns(plugin->pods);
+	for (size_t i = 0; i < look->owner_count; i++) {
+		const struct owner *o = &look->owner[i];
+		struct error err = { 0 };
+		/* Books from before the claim was made have its devices with whoever had them then. */
+		if (read_ns < o->claim->wanted_ns)
+			continue;
+		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
+		look->agreement->figures.reattributions += r > 0;
+		if (r < 0)
+			note(look->agreement, err.text);
+	}
+}
+
+static void look_at(void *data, const struct pod_holder *holder)
+{
+	struct look *look = data;
+	struct plugin *plugin = look->plugin;
+	struct claim *claim = NULL;
+	struct error err = { 0 };
+	int r;
+	if (plugin->bound) {
+		/* The kubelet's books have pods for a while after the API server's. */
+		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
+							     holder->pod);
+		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
+			return;
+		r = plugin->vcuda
+			    ? look_at_cores(look, pod, holder, &claim, &err)
+			    : agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
+	} else {
+		r = agreement_of_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
+		if (r >= 0)
+			claim_holders_note(plugin->holders, claim, holder, look->agreement->answer);
+	}
+	if (r < 0)
+		note(look->agreement, err.text);
+	for (size_t i = 0; claim && i < look->matched_count; i++)
+		if (look->matched[i] == claim)
+			claim = NULL;
+	if (claim)
+		look->matched[look->matched_count++] = claim;
+}
+
+/* Does its pod run, so that the kubelet has to know it? Of init containers it knows nothing once they have ended. */
+static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
+{
+	struct pod_key key;
+	if (!plugin->bound || !pod_key_parse(claim_terms(claim)->claim.key, &key))
+		return allocate_made(claim) && allocate_is_lived_in(claim);
+	const struct kube_pod *pod = pods_find(pods_of(plugin), key.uid);
+	if (!pod || pod->phase != POD_RUNNING || pod->is_ending)
+		return false;
+	for (size_t k = pod->init_containers; k < pod->containers; k++)
+		if (!strcmp(key.container, pod->container[k]))
+			return true;
+	return false;
+}
+
+static void look_at_claim(const struct look *look, const struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	for (size_t i = 0; i < look->matched_count; i++)
+		if (look->matched[i] == claim)
+			return;
+	if (!is_to_be_held(look->plugin, claim))
+		return;
+	snprintf(text, sizeof(text),
+		 "allotd: claim '%s' (tenant '%s') is in use; kubelet: no container holds just its "
+		 "devices",
+		 claim_terms(claim)->claim.key, claim_terms(claim)->name);
+	note(look->agreement, text);
+}
+
+static void forget_old(struct agreement *a)
+{
+	struct difference *d, *next;
+	for (d = TAILQ_FIRST(&a->differences); d; d = next) {
+		next = TAILQ_NEXT(d, link);
+		if (d->answer == a->answer)
+			continue;
+		if (d->is_said) {
+			a->figures.now--;
+			log_info("device plugin: no more: %s", d->text);
+		}
+		TAILQ_REMOVE(&a->differences, d, link);
+		free(d);
+	}
+}
+
+void agreement_look(struct agreement *a, struct plugin *plugin)
+{
+	struct claims *claims = plugin->node->claims;
+	if (!a || !plugin->pods || pod_resources_answers(plugin->pods) == a->answer ||
+	    (plugin->bound && !pods_are_known(pods_of(plugin))))
+		return;
+	cleanup_free struct claim **matched = calloc(claims_count(claims) + 1, sizeof(*matched));
+	cleanup_free struct owner *owner = calloc(claims_count(claims) + 1, sizeof(*owner));
+	struct look look = { .agreement = a,
+			     .plugin = plugin,
+			     .matched = matched,
+			     .owner = owner,
+			     .room = claims_count(claims) };
+	if (!matched || !owner)
+		return;
+	a->answer = pod_resources_answers(plugin->pods);
+	if (!pod_resources_each(plugin->pods, look_at, &look))
+		return;
+	attribute(&look);
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
+		look_at_claim(&look, c);
+	forget_old(a);
+	claim_holders_end(plugin->holders, a->answer);
+	if (plugin->node->kube)
+		node_kube_claims_changed(plugin->node->kube);
+}
+
+/* ---- life ---- */
+
+struct agreement *agreement_new(void)
+{
+	struct agreement *a = calloc(1, sizeof(*a));
+	if (a)
+		TAILQ_INIT(&a->differences);
+	return a;
+}
+
+struct agreement *agreement_free(struct agreement *a)
+{
+	struct difference *d;
+	if (!a)
+		return NULL;
+	while ((d = TAILQ_FIRST(&a->differences))) {
+		TAILQ_REMOVE(&a->differences, d, link);
+		free(d);
+	}
+	free(a);
+	return NULL;
+}
+
+struct agreement_figures agreement_figures(const struct agreement *a)
+{
+	return a ? a->figures : (struct agreement_figures){ 0 };
+}

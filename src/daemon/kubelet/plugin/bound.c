@@ -1,0 +1,432 @@
+#include "daemon/kubelet/plugin/bound.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/kubelet/devices/allocate.h"
+#include "daemon/kubelet/kube/binding.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/kube/node_object.h"
+#include "daemon/kubelet/kube/pods.h"
+#include "daemon/kubelet/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/plugin_inside.h"
+#include "kube/hami/choice.h"
+
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
+#define PATIENCE_NS (20 * NSEC_PER_SEC)
+
+/* A container whose shares have been written down, as long as the watch still shows them as open. */
+struct given {
+	TAILQ_ENTRY(given) link;
+	size_t container;
+	char uid[];
+};
+
+/* A call on its way. */
+struct bound_call {
+	TAILQ_ENTRY(bound_call) link;
+	struct bound *bound;
+	struct grpc_call *call; /* NULL: the kubelet has taken it back */
+	uint64_t begun_ns;
+	struct binding *binding;    /* NULL: it waits for its pod */
+	struct grpc_message *reply; /* once the binding is written; NULL: it could not be given */
+	struct given *given;
+	char key[TENANT_CLAIM_MAX];
+	bool is_new; /* the claim was made for this call */
+	size_t id_count;
+	char *id[]; /* owned */
+};
+
+struct bound {
+	struct plugin *plugin;
+	struct loop_source *timer;
+	TAILQ_HEAD(, bound_call) calls;
+	TAILQ_HEAD(, given) given;
+};
+
+static struct node_kube *kube_of(const struct bound *b)
+{
+	return b->plugin->node->kube;
+}
+
+static struct bound_call *call_free(struct bound_call *c)
+{
+	binding_drop(c->binding);
+	grpc_message_unref(c->reply);
+	free(c->given);
+	for (size_t i = 0; i < c->id_count; i++)
+		free(c->id[i]);
+	free(c);
+	return NULL;
+}
+
+static void forget(struct bound_call *c)
+{
+	TAILQ_REMOVE(&c->bound->calls, c, link);
+	call_free(c);
+}
+
+/* The kubelet hears of it; the record stays while something is being written. */
+static void refuse(struct bound_call *c, int r, const struct error *err)
+{
+	c->bound->plugin->refused++;
+	if (c->call)
+		plugin_refuse(c->call, "Allocate", r, err);
+	c->call = NULL;
+}
+
+/* ---- claims of pods that have ended ---- */
+
+bool bound_made(const struct claim *claim)
+{
+	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
+}
+
+/* Whoever was meant by the call: a container that the kubelet knows of holds it. */
+static enum claim_need need_by_books(struct plugin *plugin, const char *device)
+{
+	struct slice_set held;
+	unsigned card, number;
+	if (!plugin->pods || slice_parse(&plugin->slices, device, &card, &number, NULL) < 0)
+		return CLAIM_UNWANTED;
+	if (!pod_resources_get(plugin->pods, &held))
+		return CLAIM_UNKNOWN;
+	return slots_has(&held.card[card], number) ? CLAIM_WANTED : CLAIM_UNWANTED;
+}
+
+enum claim_need bound_need(const struct bound *b, const struct claim *claim)
+{
+	struct pod_key key;
+	const struct node_pods *pods = node_kube_pods(kube_of(b));
+	if (!pods_are_known(pods))
+		return CLAIM_UNKNOWN;
+	if (!pod_key_parse(claim_terms(claim)->claim.key, &key))
+		return CLAIM_UNWANTED;
+	const struct kube_pod *pod = pods_find(pods, key.uid);
+	if (pod && pod->phase != POD_ENDED)
+		return CLAIM_WANTED;
+	return key.device ? need_by_books(b->plugin, key.device) : CLAIM_UNWANTED;
+}
+
+void bound_sweep(struct bound *b)
+{
+	struct claims *claims = b->plugin->node->claims;
+	struct claim *next;
+	for (struct claim *c = claims_first(claims); c; c = next) {
+		char key[TENANT_CLAIM_MAX];
+		struct error err;
+		next = claims_next(c);
+		if (!bound_made(c) || bound_need(b, c) != CLAIM_UNWANTED || allocate_is_lived_in(c))
+			continue;
+		strcpy(key, claim_terms(c)->claim.key);
+		if (claims_release(claims, key, "its pod has ended", &err) < 0)
+			log_warning("device plugin: %s", err.text);
+	}
+}
+
+static bool has_ending(const struct bound *b)
+{
+	const struct node_pods *pods = node_kube_pods(kube_of(b));
+	struct claim *c = claims_first(b->plugin->node->claims);
+	for (; c; c = claims_next(c)) {
+		struct pod_key key;
+		if (!bound_made(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
+			continue;
+		const struct kube_pod *pod = pods_find(pods, key.uid);
+		if (!pod || pod->phase == POD_ENDED)
+			return true;
+	}
+	return false;
+}
+
+bool bound_may_fit_soon(const struct bound *b, uint64_t begun_ns)
+{
+	uint64_t waited_ns = clock_now_ns() - begun_ns;
+	return waited_ns < BOUND_LATE_NS || (waited_ns < BOUND_ENDING_NS && has_ending(b));
+}
+
+/* ---- what was given already ---- */
+
+static bool is_open(const struct kube_pod *pod, size_t container)
+{
+	struct kube_shares shares;
+	size_t count = 0;
+	if (!pod->to_allocate || shares_parse_of(pod->to_allocate, pod->init_containers,
+						 pod->containers, &shares, NULL) < 0)
+		return false;
+	shares_of(&shares, container, &count);
+	shares_free(&shares);
+	return count > 0;
+}
+
+/* Is the choice what the watch has not shown yet as given? */
+static bool is_given(struct bound *b, const struct choice *choice)
+{
+	struct given *g, *next;
+	bool found = false;
+	for (g = TAILQ_FIRST(&b->given); g; g = next) {
+		const struct kube_pod *pod = pods_find(node_kube_pods(kube_of(b)), g->uid);
+		next = TAILQ_NEXT(g, link);
+		if (!pod || !is_open(pod, g->container)) {
+			TAILQ_REMOVE(&b->given, g, link);
+			free(g);
+			continue;
+		}
+		found |= g->container == choice->container && !strcmp(g->uid, choice->pod->uid);
+	}
+	const struct bound_call *c;
+	TAILQ_FOREACH(c, &b->calls, link)
+		found |= c->given && c->given->container == choice->container &&
+			 !strcmp(c->given->uid, choice->pod->uid);
+	return found;
+}
+
+static struct given *new_given(const struct choice *choice)
+{
+	size_t length = strlen(choice->pod->uid) + 1;
+	struct given *g = malloc(sizeof(*g) + length);
+	if (!g)
+		return NULL;
+	g->container = choice->container;
+	memcpy(g->uid, choice->pod->uid, length);
+	return g;
+}
+
+/* ---- the claim ---- */
+
+static int make_claim(struct bound_call *c, const struct choice *choice, struct injection *ret,
+		      struct error *err)
+{
+	struct node *node = c->bound->plugin->node;
+	struct claim_request request;
+	struct claim *claim;
+	char name[REGION_NAME_MAX];
+	int r = bound_request_make(node, choice, c->key, name, &request, err);
+	if (r < 0)
+		return r;
+	claim = claims_find(node->claims, c->key);
+	if (claim && !allocate_is_same(claim, &request)) {
+		/* Of a call whose answer was lost, and the scheduler has thought again since. */
+		if (allocate_is_lived_in(claim))
+			return error_set(err, EBUSY,
+					 "processes still use tenant '%s', which is to be given other "
+					 "shares: end them, or wait until they have",
+					 claim_terms(claim)->name);
+		r = claims_release(node->claims, c->key, "it is given other shares", err);
+		claim = NULL;
+	}
+	if (r >= 0 && !claim) {
+		r = claims_allocate(node->claims, &request, &claim, err);
+		c->is_new = r >= 0;
+	}
+	return r < 0 ? r : injection_make(node->claims, claim, ret, err);
+}
+
+static void take_back(struct bound_call *c, const char *why)
+{
+	if (c->is_new)
+		claims_undo(c->bound->plugin->node->claims, c->key, why);
+	c->is_new = false;
+}
+
+/* ---- the binding ---- */
+
+static void written(void *data, const struct error *err)
+{
+	struct bound_call *c = data;
+	struct plugin *plugin = c->bound->plugin;
+	c->binding = NULL;
+	if (err->code) {
+		log_warning("device plugin: Allocate: what was decided can't be written: %s",
+			    err->text);
+		take_back(c, "its pod can't be told");
+		if (c->reply)
+			refuse(c, -err->code, err);
+		forget(c);
+		return;
+	}
+	if (c->given)
+		TAILQ_INSERT_TAIL(&c->bound->given, c->given, link);
+	c->given = NULL;
+	if (c->call && c->reply) {
+		struct grpc_call *call = c->call;
+		c->call = NULL;
+		grpc_call_send(call, c->reply);
+		grpc_call_end(call, GRPC_OK, NULL);
+		plugin->allocations++;
+		plugin->allocate_ns += clock_now_ns() - c->begun_ns;
+	}
+	forget(c);
+}
+
+/* The shares are the container's; or they are not, and the scheduler is told. False: there is no room yet. */
+static bool give(struct bound_call *c, const struct choice *choice)
+{
+	struct node_kube *kube = kube_of(c->bound);
+	cleanup_injection struct injection injection = { 0 };
+	struct error err = { 0 };
+	bound_sweep(c->bound);
+	int r = make_claim(c, choice, &injection, &err);
+	if (r >= 0) {
+		c->given = new_given(choice);
+		c->reply = message_allocated(&injection, 1);
+		c->binding = c->given && c->reply
+				     ? binding_take(node_kube_client(kube), node_kube_name(kube),
+						    choice, written, c)
+				     : NULL;
+		if (c->binding)
+			return true;
+		r = error_set_errno(&err, ENOMEM, "Allocate");
+	}
+	if (r == -ENOSPC && bound_may_fit_soon(c->bound, c->begun_ns))
+		return false;
+	take_back(c, "its container can't be prepared");
+	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,
+		  choice->pod->container[choice->container]);
+	refuse(c, r, &err);
+	c->binding = binding_fail(node_kube_client(kube), node_kube_name(kube), choice->pod,
+				  written, c);
+	if (!c->binding)
+		forget(c);
+	return true;
+}
+
+/* ---- the pod ---- */
+
+static int choose(struct bound_call *c, struct choice *ret, struct error *err)
+{
+	struct node_kube *kube = kube_of(c->bound);
+	struct node_lock lock;
+	struct choice_question q = { .node = node_kube_name(kube),
+				     .now_s = (int64_t)time(NULL),
+				     .id = (const char *const *)c->id,
+				     .id_count = c->id_count };
+	if (!pods_are_known(node_kube_pods(kube)))
+		return error_set(err, EAGAIN, "the pods of node %s are not known yet", q.node);
+	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
+	int r = node_object_lock(node_kube_object(kube), &lock, err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	q.lock = r >= 0 ? &lock : NULL;
+	r = choice_make(&q, ret, err);
+	if (r < 0 || !is_given(c->bound, ret))
+		return r;
+	error_set(err, EAGAIN, "pod %s/%s: its shares are all given", ret->pod->pod_namespace,
+		  ret->pod->name);
+	shares_free(&ret->shares);
+	return -EAGAIN;
+}
+
+/* False: it waits on. */
+static bool try_call(struct bound_call *c)
+{
+	struct choice choice;
+	struct error err = { 0 };
+	int r = choose(c, &choice, &err);
+	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+		return false;
+	if (r < 0) {
+		refuse(c, r == -EAGAIN ? -ENODEV : r, &err);
+		forget(c);
+		return true;
+	}
+	bool is_over = give(c, &choice);
+	shares_free(&choice.shares);
+	return is_over;
+}
+
+static void look(void *data, uint32_t events)
+{
+	struct bound *b = data;
+	struct bound_call *c, *next;
+	bool waits = false;
+	for (c = TAILQ_FIRST(&b->calls); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->binding)
+			continue;
+		if (!c->call)
+			forget(c);
+		else
+			waits |= !try_call(c);
+	}
+	if (waits)
+		loop_arm(b->timer, LOOK_NS, 0);
+}
+
+/* ---- calls ---- */
+
+/* What is being written is written all the same; to the kubelet the pod has failed, and the claim ends with it. */
+static void call_gone(void *data, struct grpc_call *call)
+{
+	struct bound_call *c = data;
+	c->call = NULL;
+}
+
+static struct bound_call *new_call(struct bound *b, const struct message_container *container)
+{
+	struct bound_call *c = calloc(1, sizeof(*c) + container->count * sizeof(*c->id));
+	if (!c)
+		return NULL;
+	c->bound = b;
+	c->begun_ns = clock_now_ns();
+	for (; c->id_count < container->count; c->id_count++)
+		if (!(c->id[c->id_count] = strdup(container->ids[c->id_count])))
+			return call_free(c);
+	return c;
+}
+
+int bound_allocate(struct bound *b, struct grpc_call *call, const struct message_request *request,
+		   struct error *err)
+{
+	if (request->count != 1)
+		return error_set(err, EINVAL, "of %zu containers: must be of one", request->count);
+	struct bound_call *c = new_call(b, &request->container[0]);
+	if (!c)
+		return error_set_errno(err, ENOMEM, "request");
+	c->call = call;
+	grpc_call_keep(call, call_gone, c);
+	TAILQ_INSERT_TAIL(&b->calls, c, link);
+	/* From the loop: nothing ends a call within its handler. */
+	loop_arm(b->timer, 0, 0);
+	return 0;
+}
+
+int bound_start(struct plugin *plugin, struct bound **ret, struct error *err)
+{
+	struct bound *b = calloc(1, sizeof(*b));
+	if (!b)
+		return error_set_errno(err, ENOMEM, "device plugin");
+	b->plugin = plugin;
+	TAILQ_INIT(&b->calls);
+	TAILQ_INIT(&b->given);
+	int r = loop_add_timer(plugin->node->loop, look, b, &b->timer);
+	if (r < 0) {
+		free(b);
+		return error_set_errno(err, -r, "timer");
+	}
+	*ret = b;
+	return 0;
+}
+
+struct bound *bound_stop(struct bound *b)
+{
+	struct given *g;
+	if (!b)
+		return NULL;
+	while (!TAILQ_EMPTY(&b->calls))
+		forget(TAILQ_FIRST(&b->calls));
+	while ((g = TAILQ_FIRST(&b->given))) {
+		TAILQ_REMOVE(&b->given, g, link);
+		free(g);
+	}
+	loop_remove(b->timer);
+	free(b);
+	return NULL;
+}

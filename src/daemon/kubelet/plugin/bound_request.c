@@ -1,0 +1,124 @@
+#include "daemon/kubelet/plugin/bound_request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/kubelet/devices/pod_key.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
+#include "kube/own/live.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define CORES_MOST_PCT 100
+
+static struct card *find_card(const struct node *node, const char *uuid)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (!strcmp(node->card[i].info.uuid_text, uuid))
+			return (struct card *)&node->card[i];
+	return NULL;
+}
+
+/* The request's device of that card; a new one where it has none. NULL: there are too many. */
+static struct claim_device_request *device_of(struct claim_request *request, struct card *card)
+{
+	for (unsigned i = 0; i < request->device_count; i++)
+		if (request->device[i].card == card)
+			return &request->device[i];
+	if (request->device_count == REGION_MAX_DEVICES)
+		return NULL;
+	struct claim_device_request *d = &request->device[request->device_count++];
+	*d = (struct claim_device_request){ .card = card, .terms.has_memory = true };
+	return d;
+}
+
+static int add_share(const struct node *node, const struct kube_share *share, unsigned borrowed_pct,
+		     struct claim_request *request, struct error *err)
+{
+	struct card *card = find_card(node, share->card);
+	if (!card)
+		return error_set(err, ENODEV, "%s is no GPU of this node", share->card);
+	if (share->memory_mib == 0 || share->memory_mib > UINT64_MAX / MIB / 2)
+		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is no share of memory",
+				 share->card, share->memory_mib);
+	struct claim_device_request *d = device_of(request, card);
+	if (!d)
+		return error_set(err, EINVAL, "shares of more than %d GPUs", REGION_MAX_DEVICES);
+	d->terms.memory_bytes += share->memory_mib * MIB;
+	d->terms.cores_pct += share->cores_pct;
+	d->terms.limit_pct += borrowed_pct;
+	return 0;
+}
+
+/* Kernel time: none asked for is a fair part of what others leave, or what was borrowed, behind all others. */
+static void set_limits(const struct node *node, struct claim_request *request)
+{
+	for (unsigned i = 0; i < request->device_count; i++) {
+		struct promise_request *terms = &request->device[i].terms;
+		if (terms->cores_pct > CORES_MOST_PCT)
+			terms->cores_pct = CORES_MOST_PCT;
+		terms->has_cores = terms->cores_pct > 0;
+		terms->has_limit = true;
+		if (!terms->has_cores && terms->limit_pct > 0) {
+			request->priority = KUBE_PRIORITY_FILLER;
+			if (terms->limit_pct > CORES_MOST_PCT)
+				terms->limit_pct = CORES_MOST_PCT;
+			continue;
+		}
+		terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard
+					   ? terms->cores_pct
+					   : CORES_MOST_PCT;
+	}
+}
+
+int bound_request_sharing(const struct kube_pod *pod, const char *container,
+			  struct claim_request *ret, struct error *err)
+{
+	struct kube_live live;
+	int r = live_read_sharing(pod, container, &live, err);
+	if (r < 0)
+		return r;
+	ret->namespace_name = pod->pod_namespace;
+	ret->sharing.has_way = live.sharing &&
+			       sharing_way_parse(live.sharing, &ret->sharing.way) == 0;
+	snprintf(ret->sharing.group, sizeof(ret->sharing.group), "%s", live.group ? live.group : "");
+	return 0;
+}
+
+int bound_request_make(const struct node *node, const struct choice *choice,
+		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
+		       struct claim_request *ret, struct error *err)
+{
+	const struct kube_pod *pod = choice->pod;
+	const char *container = pod->container[choice->container];
+	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
+	if (node->config.kube_memory_scaling > 1)
+		ret->on_full = ON_FULL_SWAP;
+	int r = priority_read(pod, choice->container, node->config.kube_priority_resource,
+			      &ret->priority, err);
+	if (r >= 0)
+		r = pod_key_make(pod, choice->container, NULL, key, err);
+	if (r < 0)
+		return r;
+	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
+	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
+	r = bound_request_sharing(pod, container, ret, err);
+	if (r < 0)
+		return r;
+	struct kube_shares borrowed = { 0 };
+	const char *text = pod_annotation(pod, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
+	if (text)
+		r = shares_parse(text, &borrowed, err);
+	if (r < 0)
+		return error_add(err, r, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
+	for (size_t i = 0; r >= 0 && i < choice->share_count; i++)
+		r = add_share(node, &choice->share[i],
+			      shares_borrowed(&borrowed, &choice->share[i]), ret, err);
+	shares_free(&borrowed);
+	if (r < 0)
+		return r;
+	set_limits(node, ret);
+	return 0;
+}

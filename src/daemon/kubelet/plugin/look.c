@@ -1,0 +1,113 @@
+/* What the plugin looks at: whether the cards are well, and which claims the kubelet's pods need. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/kubelet/devices/allocate.h"
+#include "daemon/kubelet/devices/claim_holders.h"
+#include "daemon/kubelet/plugin/agreement.h"
+#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/plugin_inside.h"
+
+#define TICK_NS NSEC_PER_SEC
+#define PODS_NS (10 * NSEC_PER_SEC)
+#define SOON_NS (2 * NSEC_PER_SEC)
+#define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* a pod may hold all the same what we know nothing of */
+
+/* ---- which claims are needed ---- */
+
+/* A claim of somebody else's is no business of the kubelet's. */
+static enum claim_need need_of(void *data, const struct claim *claim)
+{
+	const struct plugin *p = data;
+	struct slice_set held;
+	if (p->bound && bound_made(claim))
+		return bound_need(p->bound, claim);
+	if (!allocate_made(claim))
+		return CLAIM_UNWANTED;
+	if (!p->pods || !pod_resources_get(p->pods, &held))
+		return CLAIM_UNKNOWN;
+	return allocate_has(&p->slices, claim, &held) ? CLAIM_WANTED : CLAIM_UNWANTED;
+}
+
+static void ask_pods(struct plugin *p, uint64_t now_ns)
+{
+	uint64_t every_ns = claims_count(p->node->claims) ? PODS_NS : NO_CLAIMS_NS;
+	if (!p->pods || (p->asked_ns && now_ns - p->asked_ns < every_ns))
+		return;
+	p->asked_ns = now_ns;
+	pod_resources_ask(p->pods);
+}
+
+/* Whose the new claim is, which its pod's annotations may be about. */
+void plugin_ask_soon(struct plugin *p)
+{
+	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);
+	if (asked_ns < p->asked_ns)
+		p->asked_ns = asked_ns;
+}
+
+void plugin_ask_pods(struct plugin *p)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (!p->pods || now_ns - p->asked_ns < TICK_NS)
+		return;
+	p->asked_ns = now_ns;
+	pod_resources_ask(p->pods);
+}
+
+/* ---- health ---- */
+
+static void health_changed(void *data, struct card *card)
+{
+	struct plugin *p = data;
+	if (plugin_publish(p) < 0)
+		log_warning("device plugin: no memory to tell of the cards' health");
+}
+
+static void look(void *data, uint32_t events)
+{
+	struct plugin *p = data;
+	ask_pods(p, clock_now_ns());
+	agreement_look(p->agreement, p);
+	if (p->bound)
+		bound_sweep(p->bound);
+}
+
+/* ---- begin and end ---- */
+
+int plugin_begin_looking(struct plugin *p, struct error *err)
+{
+	const struct config *config = &p->node->config;
+	int r = 0;
+	if (strcmp(config->kube_pod_resources, "none") != 0)
+		r = pod_resources_start(config->kube_pod_resources, p->endpoint[0].resource,
+					&p->slices, &p->pods, err);
+	if (r < 0)
+		return r;
+	p->agreement = agreement_new();
+	p->node->claim_holders = p->holders = claim_holders_new();
+	if (!p->agreement || !p->holders)
+		return error_set_errno(err, ENOMEM, "device plugin");
+	if (claims_add_keep(p->node->claims, need_of, p) < 0)
+		return error_set(err, ENOSPC, "too many know which claims are needed");
+	r = loop_add_timer(p->node->loop, look, p, &p->look_timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "timer");
+	loop_arm(p->look_timer, 0, TICK_NS);
+	r = health_subscribe(p->node, health_changed, p);
+	return r < 0 ? error_set(err, -r, "too many want to know of the cards' health") : 0;
+}
+
+void plugin_end_looking(struct plugin *p)
+{
+	claims_remove_keep(p->node->claims, need_of, p);
+	p->pods = pod_resources_stop(p->pods);
+	p->agreement = agreement_free(p->agreement);
+	p->node->claim_holders = p->holders = claim_holders_free(p->holders);
+	health_unsubscribe(p->node, health_changed, p);
+	p->look_timer = loop_remove(p->look_timer);
+}

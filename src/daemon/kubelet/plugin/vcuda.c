@@ -1,0 +1,351 @@
+#include "daemon/kubelet/plugin/vcuda.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/kubelet/devices/pod_key.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/kube/pods.h"
+#include "kube/gpu_manager/vcuda_choice.h"
+#include "daemon/api/topology.h"
+#include "daemon/kubelet/plugin/plugin_inside.h"
+#include "daemon/kubelet/plugin/vcuda_inside.h"
+#include "daemon/kubelet/plugin/vcuda_request.h"
+
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
+#define PATIENCE_NS (20 * NSEC_PER_SEC)
+/* Until it shows that a pod has ended between its two calls. */
+#define OTHER_HALF_NS (5 * NSEC_PER_SEC)
+
+static struct node_pods *pods_of(const struct vcuda *v)
+{
+	return node_kube_pods(v->plugin->node->kube);
+}
+
+struct vcuda_names vcuda_names(const struct vcuda *v)
+{
+	return owners_names(&v->owners);
+}
+
+static bool has_claim(void *data, const struct kube_pod *pod, size_t container)
+{
+	return owners_has(data, pod, container);
+}
+
+static struct vcuda_question question_of(struct vcuda *v, const struct vcuda_names *names,
+					 unsigned count)
+{
+	struct vcuda_question q = { .node = node_kube_name(v->plugin->node->kube),
+				    .names = names,
+				    .has_claim = has_claim,
+				    .data = &v->owners,
+				    .count = count,
+				    .has_open = v->has_open,
+				    .open_units = v->open_units };
+	q.pod = pods_all(pods_of(v), &q.pod_count);
+	return q;
+}
+
+/* ---- the end of a call ---- */
+
+void vcuda_forget(struct vcuda_call *c)
+{
+	TAILQ_REMOVE(&c->v->calls, c, link);
+	binding_drop(c->binding);
+	grpc_message_unref(c->reply);
+	free(c);
+}
+
+void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err)
+{
+	c->v->plugin->refused++;
+	if (c->call)
+		plugin_refuse(c->call, "Allocate", r == -EAGAIN ? -ENODEV : r, err);
+	c->call = NULL;
+}
+
+void vcuda_answer(struct vcuda_call *c)
+{
+	struct plugin *plugin = c->v->plugin;
+	struct grpc_call *call = c->call;
+	c->call = NULL;
+	if (!call)
+		return;
+	grpc_call_send(call, c->reply);
+	grpc_call_end(call, GRPC_OK, NULL);
+	plugin->allocations++;
+	plugin->asked_ns = 0; /* whose devices they are is told soon */
+	plugin->allocate_ns += clock_now_ns() - c->begun_ns;
+}
+
+/* ---- cores ---- */
+
+/* The pod whose call for memory was answered is not to be started any more: so its cores are not asked for. */
+static void close_open(struct vcuda *v, const struct vcuda_names *names)
+{
+	struct vcuda_question q = question_of(v, names, v->open_units);
+	bool has_unclaimed;
+	struct error err;
+	int r = v->has_open ? vcuda_check_memory(&q, &has_unclaimed, &err) : 0;
+	if (r < 0 || !has_unclaimed)
+		v->has_open = false;
+}
+
+/* False: it waits on. */
+static bool try_cores(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_choice choice = { 0 };
+	struct error err = { 0 };
+	if (v->has_open)
+		close_open(v, &names);
+	struct vcuda_question q = question_of(v, &names, c->count);
+	int r = vcuda_choose(&q, &choice, &err);
+	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+		return false;
+	if (r < 0 && choice.pod)
+		vcuda_fail(c, choice.pod, r, &err);
+	else if (r < 0)
+		vcuda_refuse(c, r, &err);
+	else
+		return vcuda_give(c, &choice);
+	return true;
+}
+
+uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
+{
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_question q = question_of(v, &names, cores);
+	struct node *node = v->plugin->node;
+	struct vcuda_choice choice;
+	struct claim_request request;
+	struct error err;
+	char key[TENANT_CLAIM_MAX], name[REGION_NAME_MAX];
+	uint64_t cards = 0;
+	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
+	if (!model || vcuda_choose(&q, &choice, &err) < 0)
+		return 0;
+	if (pod_key_make(choice.pod, choice.container, NULL, key, &err) < 0)
+		return 0;
+	topology_model(node, key, model);
+	if (vcuda_request_make(node, model, &choice, NULL, key, name, &request, &err) < 0)
+		return 0;
+	for (unsigned i = 0; i < request.device_count; i++)
+		cards |= UINT64_C(1) << request.device[i].card->index;
+	return cards;
+}
+
+/* ---- memory ---- */
+
+/* The pod of which cores were given, while the kubelet may still be at it; NULL: it is not any more. */
+static const struct kube_pod *awaited_pod(const struct vcuda *v, struct pod_key *ret_key)
+{
+	const struct kube_pod *pod = pod_key_parse(v->awaited.key, ret_key)
+					     ? pods_find(pods_of(v), ret_key->uid)
+					     : NULL;
+	return pod && !pod->is_started && !pod->is_ending && pod->phase != POD_ENDED ? pod : NULL;
+}
+
+static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const struct pod_key *key)
+{
+	struct vcuda *v = c->v;
+	struct vcuda_names names = vcuda_names(v);
+	struct error err = { 0 };
+	error_set(&err, EINVAL,
+		  "the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s was "
+		  "given: it asks for %u and %u",
+		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
+		  pod->name, key->container, v->awaited.cores, v->awaited.units);
+	if (v->awaited.is_new)
+		claims_undo(v->plugin->node->claims, v->awaited.key, "its memory was not asked for");
+	vcuda_refuse(c, -EINVAL, &err);
+}
+
+static int check_memory(struct vcuda_call *c, struct error *err)
+{
+	struct vcuda *v = c->v;
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_question q = question_of(v, &names, c->count);
+	bool has_unclaimed;
+	int r = vcuda_check_memory(&q, &has_unclaimed, err);
+	if (r < 0)
+		return r;
+	v->has_open = has_unclaimed;
+	v->open_units = c->count;
+	return 0;
+}
+
+static bool try_memory(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	struct pod_key key;
+	const struct injection nothing = { 0 };
+	struct error err = { 0 };
+	bool is_half = v->awaited.is_due && v->awaited.units == c->count;
+	const struct kube_pod *pod = v->awaited.is_due && !is_half ? awaited_pod(v, &key) : NULL;
+	if (pod && clock_now_ns() - c->begun_ns < OTHER_HALF_NS)
+		return false;
+	v->awaited.is_due = false;
+	if (pod) {
+		refuse_half(c, pod, &key);
+		return true;
+	}
+	int r = is_half ? 0 : check_memory(c, &err);
+	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+		return false;
+	c->reply = r < 0 ? NULL : message_allocated(&nothing, 1);
+	if (r >= 0 && !c->reply)
+		r = error_set_errno(&err, ENOMEM, "Allocate");
+	if (r < 0) {
+		vcuda_refuse(c, r, &err);
+		return true;
+	}
+	log_debug("device plugin: %u units of memory: %s", c->count,
+		  is_half ? v->awaited.key : "the cores are still to be asked for, or were before");
+	vcuda_answer(c);
+	return true;
+}
+
+/* ---- calls ---- */
+
+/* False: it waits on. */
+static bool try_call(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	struct error err = { 0 };
+	if (pods_are_known(pods_of(v)))
+		return c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c);
+	if (clock_now_ns() - c->begun_ns < PATIENCE_NS)
+		return false;
+	error_set(&err, ENODEV, "the pods of node %s are not known",
+		  node_kube_name(v->plugin->node->kube));
+	vcuda_refuse(c, -ENODEV, &err);
+	return true;
+}
+
+/* One after the other, as what the first means depends on the one before. */
+static void look(void *data, uint32_t events)
+{
+	struct vcuda *v = data;
+	struct vcuda_call *c;
+	owners_forget(&v->owners, pods_of(v));
+	while ((c = TAILQ_FIRST(&v->calls))) {
+		if (c->call && !c->binding && !try_call(c)) {
+			plugin_ask_pods(v->plugin);
+			loop_arm(v->timer, LOOK_NS, 0);
+			return;
+		}
+		if (c->binding)
+			return; /* once it is written: vcuda_go_on() */
+		vcuda_forget(c);
+	}
+}
+
+void vcuda_go_on(struct vcuda *v)
+{
+	loop_arm(v->timer, 0, 0);
+}
+
+static void call_gone(void *data, struct grpc_call *call)
+{
+	struct vcuda_call *c = data;
+	c->call = NULL;
+}
+
+int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role role,
+		   const struct message_request *request, struct error *err)
+{
+	const struct message_container *container = request->container;
+	if (request->count != 1)
+		return error_set(err, EINVAL, "of %zu containers: must be of one", request->count);
+	if (!container->count)
+		return error_set(err, EINVAL, "no devices are named");
+	struct vcuda_call *c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set_errno(err, ENOMEM, "request");
+	*c = (struct vcuda_call){ .v = v,
+				  .call = call,
+				  .role = role,
+				  .begun_ns = clock_now_ns(),
+				  .count = (unsigned)container->count };
+	int r = role == ENDPOINT_MEMORY
+			? units_check(&v->plugin->units, container->ids, container->count, err)
+			: slice_set_parse(&v->plugin->slices, container->ids, container->count,
+					  &c->set, err);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	grpc_call_keep(call, call_gone, c);
+	TAILQ_INSERT_TAIL(&v->calls, c, link);
+	/* From the loop: nothing ends a call within its handler. */
+	loop_arm(v->timer, 0, 0);
+	return 0;
+}
+
+void vcuda_kubelet_came(struct vcuda *v)
+{
+	v->has_open = v->awaited.is_due = false;
+}
+
+/* ---- whose it is ---- */
+
+int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
+		    size_t container, struct error *err)
+{
+	char key[TENANT_CLAIM_MAX], name[REGION_NAME_MAX], before[TENANT_CLAIM_MAX];
+	struct pod_key was;
+	memcpy(before, claim_terms(claim)->claim.key, sizeof(before));
+	if (pod_key_is_of(before, pod->uid, pod->container[container]))
+		return 0;
+	if (!pod_key_parse(before, &was))
+		return -EINVAL;
+	int r = pod_key_make(pod, container, was.device, key, err);
+	vcuda_request_name(pod, container, name);
+	if (r >= 0)
+		r = claims_rename(claim, key, name, err);
+	if (r < 0)
+		return r;
+	log_info("device plugin: claim '%s' is '%s' now: so the kubelet has it, and both ask for "
+		 "the same",
+		 before, key);
+	vcuda_tell_pod(v, pod);
+	return 1;
+}
+
+/* ---- life ---- */
+
+int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err)
+{
+	struct vcuda *v = calloc(1, sizeof(*v));
+	if (!v)
+		return error_set_errno(err, ENOMEM, "device plugin");
+	v->plugin = plugin;
+	TAILQ_INIT(&v->calls);
+	owners_begin(&v->owners, plugin);
+	int r = loop_add_timer(plugin->node->loop, look, v, &v->timer);
+	if (r < 0) {
+		free(v);
+		return error_set_errno(err, -r, "timer");
+	}
+	*ret = v;
+	return 0;
+}
+
+struct vcuda *vcuda_stop(struct vcuda *v)
+{
+	if (!v)
+		return NULL;
+	while (!TAILQ_EMPTY(&v->calls))
+		vcuda_forget(TAILQ_FIRST(&v->calls));
+	owners_forget(&v->owners, NULL);
+	loop_remove(v->timer);
+	free(v);
+	return NULL;
+}

@@ -1,0 +1,257 @@
+/* What a container gets in gpu-manager's vocabulary. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/api/topology.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/plugin_inside.h"
+#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/vcuda_inside.h"
+#include "daemon/kubelet/plugin/vcuda_request.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/tenant.h"
+#include "kube/client/client.h"
+#include "kube/client/patch.h"
+#include "kube/gpu_manager/vcuda.h"
+
+/*
+ * What a pod got in gpu-manager's vocabulary, written to its annotations, where gpu-manager's scheduler counts what is taken
+ * of a node: tencent.com/predicate-gpu-idx-N, the cards' numbers, and gpu-assigned. In the background, once: who has what is
+ * decided by claims, not by this. Main thread only.
+ */
+
+#define VCUDA_TELL_MAX 64 /* containers of a pod */
+
+struct vcuda_telling {
+	const struct kube_pod *pod;
+	struct claim *const *claim; /* of each container, init containers aside; NULL: it has none */
+	size_t count;
+	bool is_assigned; /* every container has what it asks for */
+};
+
+#define CARDS_MAX 96 /* bytes: REGION_MAX_DEVICES numbers */
+#define PATH_MAX_BYTES 640
+
+/* The cards' numbers, as "0,1"; false: they do not fit. Pure. */
+static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	size_t at = 0;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		const struct card *card = terms->device[i].card;
+		if (!card || at >= size)
+			return false;
+		at += (size_t)snprintf(ret + at, size - at, "%s%u", i ? "," : "",
+				       card->info.minor_known ? card->info.minor : card->index);
+	}
+	return at > 0 && at < size;
+}
+
+static void told(void *data, const struct kube_answer *answer)
+{
+	/* A pod that is gone has nothing any more. */
+	if (answer->err.code && answer->status != 404)
+		log_warning("device plugin: what a pod got can't be written to it: %s",
+			    answer->err.text);
+}
+
+static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t)
+{
+	char name[VCUDA_TELL_MAX][sizeof(VCUDA_INDEX) + 4], cards[VCUDA_TELL_MAX][CARDS_MAX];
+	struct patch_pair pair[VCUDA_TELL_MAX + 1];
+	char path[PATH_MAX_BYTES];
+	size_t pairs = 0;
+	for (size_t i = 0; i < t->count && i < VCUDA_TELL_MAX; i++) {
+		if (!t->claim[i] || !vcuda_tell_cards(t->claim[i], cards[i], sizeof(cards[i])))
+			continue;
+		snprintf(name[i], sizeof(name[i]), VCUDA_INDEX "%u", (unsigned char)i);
+		pair[pairs++] = (struct patch_pair){ name[i], cards[i] };
+	}
+	pair[pairs++] = (struct patch_pair){ VCUDA_ASSIGNED, t->is_assigned ? "true" : "false" };
+	cleanup_free char *body = patch_metadata(pair, pairs, NULL, 0, NULL);
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", t->pod->pod_namespace,
+		 t->pod->name);
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
+	};
+	if (!body || !kube_call_start(client, &request, NULL, told, NULL))
+		log_warning("device plugin: what a pod got can't be written to it: no memory");
+}
+
+/* ---- the claim ---- */
+
+static bool first_device(const struct slices *slices, const struct slice_set *set,
+			 char ret_id[SLICE_ID_MAX])
+{
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned k = 0; k < slices->per_card; k++)
+			if (slots_has(&set->card[i], k)) {
+				slice_format(slices, i, k, ret_id);
+				return true;
+			}
+	return false;
+}
+
+static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, struct claim **ret,
+		      struct error *err)
+{
+	struct plugin *plugin = c->v->plugin;
+	struct node *node = plugin->node;
+	struct claim_request request;
+	char device[SLICE_ID_MAX], name[REGION_NAME_MAX];
+	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
+	if (!model)
+		return error_set_errno(err, ENOMEM, "Allocate");
+	bound_sweep(plugin->bound);
+	struct claim *old = owners_claim(&c->v->owners, choice->pod, choice->container);
+	if (old) {
+		memcpy(c->key, claim_terms(old)->claim.key, sizeof(c->key));
+		int r = claims_release(node->claims, c->key, "the kubelet has not taken it", err);
+		if (r < 0)
+			return r;
+	}
+	first_device(&plugin->slices, &c->set, device);
+	int r = pod_key_make(choice->pod, choice->container, device, c->key, err);
+	if (r < 0)
+		return r;
+	topology_model(node, c->key, model);
+	r = vcuda_request_make(node, model, choice, device, c->key, name, &request, err);
+	if (r >= 0)
+		r = claims_allocate(node->claims, &request, ret, err);
+	c->is_new = r >= 0;
+	return r;
+}
+
+/* Its own, or that of an init container whose devices it was given again. */
+static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
+{
+	struct vcuda *v = c->v;
+	cleanup_injection struct injection injection = { 0 };
+	struct claim *claim = owners_init(&v->owners, choice, &c->set);
+	int r;
+	if (claim)
+		r = owners_share(&v->owners, choice);
+	else
+		r = make_claim(c, choice, &claim, err);
+	if (r < 0)
+		return claim ? error_set_errno(err, ENOMEM, "Allocate") : r;
+	memcpy(c->key, claim_terms(claim)->claim.key, sizeof(c->key));
+	r = injection_make(v->plugin->node->claims, claim, &injection, err);
+	if (r < 0)
+		return r;
+	c->reply = message_allocated(&injection, 1);
+	return c->reply ? 0 : error_set_errno(err, ENOMEM, "Allocate");
+}
+
+static void take_back(struct vcuda_call *c, const char *why)
+{
+	if (c->is_new)
+		claims_undo(c->v->plugin->node->claims, c->key, why);
+	c->is_new = false;
+	c->reply = grpc_message_unref(c->reply);
+}
+
+/* ---- what is written to the pod ---- */
+
+void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
+{
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_telling telling = { .pod = pod, .is_assigned = true };
+	struct claim *claims[VCUDA_TELL_MAX];
+	for (size_t i = pod->init_containers; i < pod->containers; i++) {
+		struct vcuda_ask ask;
+		size_t at = i - pod->init_containers;
+		if (at == VCUDA_TELL_MAX)
+			break;
+		claims[at] = owners_claim(&v->owners, pod, i);
+		telling.is_assigned &= vcuda_ask_read(pod, i, &names, &ask, NULL) == -ENODATA ||
+				       owners_has(&v->owners, pod, i);
+		telling.count = at + 1;
+	}
+	telling.claim = claims;
+	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
+}
+
+/* The kubelet is answered, and its call for memory is to come, unless it came before. */
+static void end_well(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	v->awaited.is_due = c->units > 0 && !v->has_open;
+	v->awaited.is_new = c->is_new;
+	v->awaited.cores = c->cores;
+	v->awaited.units = c->units;
+	memcpy(v->awaited.key, c->key, sizeof(v->awaited.key));
+	v->has_open = false;
+	vcuda_answer(c);
+}
+
+static void written(void *data, const struct error *err)
+{
+	struct vcuda_call *c = data;
+	c->binding = NULL;
+	if (err->code) {
+		log_warning("device plugin: Allocate: what was decided can't be written: %s",
+			    err->text);
+		bool was_given = c->reply != NULL;
+		take_back(c, "its pod can't be told");
+		if (was_given)
+			vcuda_refuse(c, -err->code, err);
+	} else if (c->reply) {
+		end_well(c);
+	}
+	vcuda_go_on(c->v);
+}
+
+/* Of a scheduler that waits for it: that the container has its shares. */
+static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
+{
+	struct node_kube *kube = c->v->plugin->node->kube;
+	struct choice given = { .pod = choice->pod, .container = choice->container };
+	int r = shares_parse_of(choice->pod->to_allocate, choice->pod->init_containers,
+				choice->pod->containers, &given.shares, err);
+	if (r < 0)
+		return r;
+	given.share = shares_of(&given.shares, given.container, &given.share_count);
+	c->binding = binding_take(node_kube_client(kube), node_kube_name(kube), &given, written, c);
+	shares_free(&given.shares);
+	return c->binding ? 0 : error_set_errno(err, ENOMEM, "Allocate");
+}
+
+void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err)
+{
+	struct node_kube *kube = c->v->plugin->node->kube;
+	vcuda_refuse(c, r, err);
+	if (pod->bind_phase == BIND_ALLOCATING && pod->to_allocate)
+		c->binding = binding_fail(node_kube_client(kube), node_kube_name(kube), pod,
+					  written, c);
+}
+
+bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
+{
+	struct error err = { 0 };
+	c->cores = choice->ask.cores;
+	c->units = choice->ask.units;
+	int r = make_reply(c, choice, &err);
+	if (r >= 0 && choice->ask.is_by_shares)
+		r = begin_binding(c, choice, &err);
+	if (r >= 0 && c->binding)
+		return true;
+	if (r >= 0) {
+		end_well(c);
+		vcuda_tell_pod(c->v, choice->pod);
+		return true;
+	}
+	if (r == -ENOSPC && !c->is_new && bound_may_fit_soon(c->v->plugin->bound, c->begun_ns))
+		return false;
+	take_back(c, "its container can't be prepared");
+	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,
+		  choice->pod->name, choice->pod->container[choice->container]);
+	vcuda_fail(c, choice->pod, r, &err);
+	return true;
+}

@@ -1,0 +1,285 @@
+/* allotd: start and end, in order. What it does between is node.c's and the loop's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "daemon/api/audit/audit.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/memory/checkpoint/keeper.h"
+#include "daemon/state/node/node.h"
+#include "daemon/subsystems.h"
+#include "daemon/util/lock.h"
+#include "daemon/options.h"
+#include "daemon/util/service.h"
+
+static struct node node; /* large; one a process */
+
+/* ---- background ---- */
+
+/*
+ * Goes on in a child of its own session. The parent waits for the child to be ready and exits with
+ * what became of it; it does not return here. *ret_fd: where the child says that it is ready.
+ */
+static int go_to_background(int *ret_fd, struct error *err)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "pipe");
+	pid_t pid = fork();
+	if (pid < 0)
+		return error_set_errno(err, errno, "fork");
+	if (pid > 0) {
+		char c;
+		close(fds[1]);
+		_exit(read(fds[0], &c, 1) == 1 ? 0 : 1);
+	}
+	close(fds[0]);
+	setsid();
+	*ret_fd = fds[1];
+	return 0;
+}
+
+/* Lets go of the terminal: the log goes to a file. */
+static void leave_terminal(const char *run_dir)
+{
+	char path[NODE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/allotd.log", run_dir);
+	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	cleanup_fd int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+				  0600);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(log >= 0 ? log : null, STDERR_FILENO);
+	}
+}
+
+static void say_ready(int *fd)
+{
+	static const char text[] = "ready\n";
+	if (*fd >= 0 && write(*fd, text, sizeof(text) - 1) < 0)
+		log_debug("nobody waits for us to be ready: %s", strerror(errno));
+	close_fd(fd);
+}
+
+/* ---- places ---- */
+
+/* The directory, made and checked, in its absolute form. */
+static int prepare_run_dir(const struct options *options, struct error *err)
+{
+	char dir[PATHS_MAX];
+	int r = 0;
+	if (options->run_dir)
+		snprintf(dir, sizeof(dir), "%s", options->run_dir);
+	else if (node.is_private)
+		r = paths_private_run_dir("gpu", dir, err);
+	else
+		r = paths_system_run_dir("gpu", dir, err);
+	if (r < 0)
+		return r;
+	if (!node.is_private)
+		r = paths_make_system(dir, err);
+	else if (options->run_dir && (mkdir(dir, 0700) == 0 || errno == EEXIST))
+		r = paths_check_private(dir, err);
+	else
+		r = paths_make_private(dir, err);
+	if (r < 0)
+		return r;
+	cleanup_free char *real = realpath(dir, NULL);
+	if (!real)
+		return error_set_errno(err, errno, "%s", dir);
+	if (strlen(real) >= NODE_RUN_DIR_MAX)
+		return error_set(err, ENAMETOOLONG,
+				 "%s: too long: sockets below it need a path of at most %d bytes",
+				 real, NODE_RUN_DIR_MAX - 1);
+	r = paths_check_text(real, err);
+	if (r >= 0)
+		strcpy(node.run_dir, real);
+	return r;
+}
+
+static int prepare_sim(const char *socket_path, struct error *err)
+{
+	if (!socket_path)
+		return 0;
+	cleanup_free char *real = realpath(socket_path, NULL);
+	if (!real)
+		return error_set_errno(err, errno, "simulated GPU: %s", socket_path);
+	if (strlen(real) >= sizeof(node.sim_socket))
+		return error_set(err, ENAMETOOLONG, "simulated GPU: %s", real);
+	strcpy(node.sim_socket, real);
+	node.simulated = true;
+	/* The simulated NVML looks for its card there. */
+	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0 ? error_set_errno(err, errno, "environment")
+						       : 0;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static gid_t find_admin_group(void)
+{
+	const struct group *group = getgrnam("allot");
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
+/* ---- signals ---- */
+
+static int signal_fd = -1;
+
+/*
+ * In a cluster an end waits until the API server knows that this node offers nothing any more, and then until the kubelet has asked
+ * for the shares of all pods that were bound before. A pod that finds no daemon is failed by the kubelet, which does not try again.
+ * A binding that a scheduler began before it saw the end of the offer is not to be seen at once: so none may be for a while.
+ * A second signal ends it at once.
+ */
+#define WITHDRAW_NS (2 * NSEC_PER_SEC)
+#define QUIET_NS NSEC_PER_SEC
+#define DEPART_NS (20 * NSEC_PER_SEC) /* less than the 30 s that a kubelet gives a pod to end */
+#define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
+static struct loop_source *departing;
+static uint64_t departing_since_ns, quiet_since_ns;
+
+static void look_at_departure(void *data, uint32_t events)
+{
+	uint64_t now_ns = clock_now_ns(), waited_ns = now_ns - departing_since_ns;
+	enum kube_departure departure = node_kube_departure(node.kube);
+	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
+	if (departure == KUBE_PODS_ON_WAY && is_late)
+		log_warning(
+			"ending while a pod is being bound to this node: the kubelet may fail it");
+	if (departure != KUBE_MAY_END)
+		quiet_since_ns = now_ns;
+	if (now_ns - quiet_since_ns > QUIET_NS || is_late)
+		loop_quit(node.loop);
+}
+
+static bool depart(void)
+{
+	if (departing || !node_kube_withdraw(node.kube) ||
+	    loop_add_timer(node.loop, look_at_departure, NULL, &departing) < 0)
+		return false;
+	departing_since_ns = quiet_since_ns = clock_now_ns();
+	loop_arm(departing, DEPART_LOOK_NS, DEPART_LOOK_NS);
+	return true;
+}
+
+static void signal_came(void *data, uint32_t events)
+{
+	struct signalfd_siginfo info;
+	if (read(signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP) {
+		audit_reopen(node.audit);
+		return;
+	}
+	log_info("signal %d: ending; tenants go on", (int)info.ssi_signo);
+	if (!depart())
+		loop_quit(node.loop);
+}
+
+/* Before any thread: all inherit the mask. */
+static int block_signals(struct error *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signal_fd < 0 ? error_set_errno(err, errno, "signals") : 0;
+}
+
+/* ---- life ---- */
+
+static int start(struct options *options, int *run_lock, struct error *err)
+{
+	struct loop_source *signals;
+	int r = block_signals(err);
+	if (r >= 0)
+		r = prepare_sim(options->sim_socket, err);
+	if (r >= 0)
+		r = prepare_run_dir(options, err);
+	if (r < 0)
+		return r;
+	*run_lock = lock_run_dir(node.run_dir, err);
+	if (*run_lock < 0)
+		return *run_lock;
+	r = node_open(&node, gpu_backend_find("nvml"), node.config.nvml, err);
+	if (r < 0)
+		return r;
+	r = loop_add(node.loop, signal_fd, EPOLLIN, signal_came, NULL, &signals);
+	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct error err = { 0 };
+	struct service *service = NULL;
+	int background_fd = -1, run_lock = -1;
+
+	if (argc > 1 && !strcmp(argv[1], KEEPER_OPTION))
+		return keeper_main(argc, argv);
+	log_init("allotd");
+	int status = options_parse(argc, argv, &options);
+	if (status >= 0)
+		return status;
+	log_set_level(options.config.log_level);
+	umask(077);
+	raise_descriptor_limit();
+	node.config = options.config;
+	/* Kept to the end of the process. NULL where the file is gone by now. */
+	node.config_file = options.config_file ? realpath(options.config_file, NULL) : NULL;
+	node.is_private = options.is_private || geteuid() != 0;
+	node.lingers = options.is_private;
+	node.admin_gid = find_admin_group();
+
+	int r = 0;
+	if (!options.foreground && options.ready_fd < 0)
+		r = go_to_background(&background_fd, &err);
+	if (r >= 0) {
+		service = service_open();
+		r = start(&options, &run_lock, &err);
+	}
+	if (r >= 0) {
+		char what[64 + NODE_RUN_DIR_MAX];
+		snprintf(what, sizeof(what), "%u GPU%s, %s", node.card_count,
+			 node.card_count == 1 ? "" : "s", node.run_dir);
+		log_info("ready: %s", what);
+		if (background_fd >= 0)
+			leave_terminal(node.run_dir);
+		say_ready(&options.ready_fd);
+		say_ready(&background_fd);
+		service_ready(service, node.loop, what);
+		r = loop_run(node.loop);
+		if (r < 0)
+			error_set_errno(&err, -r, "event loop");
+	}
+	if (r < 0)
+		log_error("%s", err.text);
+	service_close(service);
+	node_close(&node);
+	close_fd(&run_lock);
+	return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,502 @@
+#include "daemon/memory/admission.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/state/card_promises.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/state/tenant.h"
+#include "daemon/state/tenant_state.h"
+#include "daemon/state/use.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+
+#define MIB (UINT64_C(1) << 20)
+/* After a restart, who waited asks again so soon once it has a slot (interpose/admission.c). */
+#define RETURN_NS (200 * NSEC_PER_MSEC)
+#define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
+/* Growth is granted in such steps while the card has twice as much: one ask serves many allocations. */
+#define GROWTH_STEP_BYTES (256 * MIB)
+
+static bool waits(const struct tenant *t)
+{
+	return t->terms.on_full == ON_FULL_WAIT;
+}
+
+static struct region_want *want_of(const struct tenant *t, unsigned slot, unsigned device)
+{
+	return &t->region.report->want[slot][device];
+}
+
+/* What its processes ask for on a device, bounded by the card. False: nothing. */
+static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
+{
+	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++) {
+		const struct region_want *w = want_of(t, i, device);
+		if (!t->process[i] || atomic_load(&w->ask) == atomic_load(&w->answered))
+			continue;
+		uint64_t bytes = atomic_load(&w->bytes);
+		sum += bytes < most - sum ? bytes : most - sum;
+	}
+	*ret_bytes = sum;
+	return sum > 0;
+}
+
+uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device)
+{
+	uint64_t bytes;
+	return read_asks(tenant, device, &bytes) ? bytes : 0;
+}
+
+static bool asks(struct tenant *t)
+{
+	uint64_t bytes;
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		if (read_asks(t, i, &bytes))
+			return true;
+	return false;
+}
+
+/* Wakes whoever asked: it looks at what is granted now. */
+static void answer(struct tenant *t)
+{
+	for (unsigned d = 0; d < t->terms.device_count; d++) {
+		for (unsigned i = 0; i < t->slot_limit; i++) {
+			struct region_want *w = want_of(t, i, d);
+			if (t->process[i])
+				atomic_store(&w->answered, atomic_load(&w->ask));
+		}
+		region_tell_memory_grant(t->region.control, d);
+	}
+}
+
+static void publish(struct tenant *t)
+{
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
+}
+
+/* The end of a wait; nothing where it does not wait. */
+static void count_end(struct tenant *t, const struct tenant_admission *wait,
+		      enum wait_outcome outcome, uint64_t now_ns)
+{
+	uint64_t waited_ns = now_ns - wait->since_ns;
+	if (wait->state != ADMISSION_QUEUED)
+		return;
+	t->waits.ended[outcome]++;
+	t->waits.waited_ns += waited_ns;
+	t->node->waits.ended[outcome]++;
+	t->node->waits.waited_ns += waited_ns;
+}
+
+void admission_begin(struct tenant *tenant)
+{
+	atomic_store(&tenant->region.control->memory_waits, waits(tenant));
+	atomic_store(&tenant->region.control->memory_wait_ns, tenant->terms.wait_timeout_ns);
+	publish(tenant);
+}
+
+/* Which may then have memory up to its quota: that was promised. terms.on_full is still wait. */
+static void stop(struct tenant *tenant)
+{
+	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
+	tenant->admission = (struct tenant_admission){ 0 };
+	atomic_store(&tenant->region.control->memory_waits, 0);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		region_set_memory_grant(tenant->region.control, i,
+					tenant->terms.device[i].promise.quota_bytes);
+	answer(tenant);
+}
+
+void admission_restore(struct tenant *tenant, const struct admission_past *past)
+{
+	struct tenant_admission *a = &tenant->admission;
+	uint64_t now_ns = clock_now_ns();
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		a->granted_bytes[i] = past->granted_bytes[i];
+		if (past->granted_bytes[i])
+			a->state = ADMISSION_HOLDING;
+	}
+	/* The clock of another boot says nothing. */
+	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
+		a->past = *past;
+		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
+		if (tenant->node->arrivals < past->arrival)
+			tenant->node->arrivals = past->arrival;
+	}
+	publish(tenant);
+}
+
+static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
+{
+	const struct promise *p = &t->terms.device[device].promise;
+	return p->reserve_bytes && p->reserve_bytes < p->quota_bytes ? p->reserve_bytes
+								     : p->quota_bytes;
+}
+
+/* What the tenant is to be granted on a device, so that it can begin. */
+static uint64_t first_bytes(struct tenant *t, unsigned device)
+{
+	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
+	uint64_t need = reserve_bytes(t, device);
+	read_asks(t, device, &wanted);
+	wanted += tenant_usage(t, device).used_bytes;
+	if (wanted > need)
+		need = wanted < quota ? wanted : quota;
+	return need;
+}
+
+/* ---- states ---- */
+
+void admission_forget(struct tenant *tenant)
+{
+	count_end(tenant, &tenant->admission, WAIT_LEFT, clock_now_ns());
+}
+
+static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
+{
+	struct tenant_admission *a = &t->admission;
+	struct admission_past past = a->past;
+	if (!past.arrival)
+		past = (struct admission_past){ .arrival = ++node->arrivals, .since_ns = now_ns };
+	*a = (struct tenant_admission){ .state = ADMISSION_QUEUED,
+					.arrival = past.arrival,
+					.since_ns = past.since_ns };
+	t->waits.begun++;
+	node->waits.begun++;
+	tenant_save_soon(t);
+}
+
+/* It waited for the daemon before this one, and may be about to ask again. */
+static bool is_to_return(struct tenant *t, uint64_t now_ns)
+{
+	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
+	       t->process_count > 0 && !asks(t);
+}
+
+static void end_hold(struct tenant *t)
+{
+	log_debug("tenant '%s': holds no memory any more", t->terms.name);
+	t->admission = (struct tenant_admission){ 0 };
+	publish(t);
+	tenant_save_soon(t);
+}
+
+static uint64_t held_bytes(struct tenant *t)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		sum += tenant_usage(t, i).used_bytes;
+	return sum;
+}
+
+/* The daemon before ended between a grant and its state file, or the file was lost: it holds all the same. */
+static void hold_what_it_has(struct tenant *t)
+{
+	struct tenant_admission *a = &t->admission;
+	count_end(t, &t->admission, WAIT_GRANTED, clock_now_ns());
+	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		a->granted_bytes[i] = first_bytes(t, i);
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': holds memory without a grant: has one now", t->terms.name);
+	tenant_save_soon(t);
+	publish(t);
+	answer(t);
+}
+
+/* A quota that was lowered takes back what is granted beyond it and not held. */
+static void follow_quota(struct tenant *t)
+{
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		uint64_t *granted = &t->admission.granted_bytes[i];
+		uint64_t quota = t->terms.device[i].promise.quota_bytes;
+		if (*granted <= quota)
+			continue;
+		*granted = quota;
+		publish(t);
+	}
+}
+
+void admission_give_up(struct tenant *tenant)
+{
+	if (tenant->admission.state != ADMISSION_QUEUED)
+		return;
+	log_info_of(tenant_log_key(&tenant->terms),
+		    "tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
+	count_end(tenant, &tenant->admission, WAIT_GIVEN_UP, clock_now_ns());
+	tenant->admission = (struct tenant_admission){ 0 };
+	answer(tenant);
+	node_admit_soon(tenant->node);
+}
+
+static void leave_queue(struct tenant *t, uint64_t now_ns)
+{
+	count_end(t, &t->admission, WAIT_LEFT, now_ns);
+	t->admission = (struct tenant_admission){ 0 };
+	tenant_save_soon(t);
+}
+
+static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
+{
+	struct tenant_admission *a = &t->admission;
+	bool is_empty = !t->process_count && !t->old;
+	switch (a->state) {
+	case ADMISSION_HOLDING:
+		follow_quota(t);
+		if (is_empty && !held_bytes(t))
+			end_hold(t);
+		break;
+	case ADMISSION_NONE:
+	case ADMISSION_QUEUED:
+		if (held_bytes(t))
+			hold_what_it_has(t);
+		else if (!asks(t) && a->state == ADMISSION_QUEUED)
+			leave_queue(t, now_ns);
+		else if (!asks(t))
+			*a = (struct tenant_admission){ 0 };
+		else if (a->state == ADMISSION_NONE)
+			begin_to_wait(node, t, now_ns);
+		break;
+	}
+}
+
+/* ---- one decision ---- */
+
+struct admit_card admission_card(struct node *node, const struct card *card)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
+				    .taken_bytes = p.promised_bytes + p.rest_held_bytes +
+						   p.granted_bytes + p.movable_bytes +
+						   drain_bytes(card) + card->foreign_bytes +
+						   gpu_watch_starting_bytes(node->watch, card->index),
+				    .kept_bytes = card->kept_bytes };
+}
+
+static struct order_key key_of(struct tenant *t, uint64_t now_ns)
+{
+	const struct tenant_admission *a = &t->admission;
+	return (struct order_key){ .use_ns = use_ns(t, now_ns),
+				   .arrival = a->arrival,
+				   .since_ns = a->since_ns,
+				   .passes = a->passes,
+				   .id = (uint32_t)strtoul(t->terms.id, NULL, 16) };
+}
+
+static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned device,
+			     uint64_t wanted, const struct admit_card *cards)
+{
+	uint64_t quota = t->terms.device[device].promise.quota_bytes;
+	uint64_t granted = t->admission.granted_bytes[device];
+	uint64_t target = tenant_usage(t, device).used_bytes + wanted;
+	uint64_t rounded = (target + GROWTH_STEP_BYTES - 1) / GROWTH_STEP_BYTES * GROWTH_STEP_BYTES;
+	const struct admit_card *card = &cards[t->terms.device[device].card - node->card];
+	if (rounded > granted && rounded - granted <= admit_free_bytes(card) / 2)
+		target = rounded;
+	if (target > quota)
+		target = quota;
+	return target > granted ? target - granted : 0;
+}
+
+/* False: there is nothing to decide of it. */
+static bool make_request(const struct node *node, struct tenant *t, uint64_t now_ns,
+			 const struct admit_card *cards, struct admit_request *r)
+{
+	bool is_growth = t->admission.state == ADMISSION_HOLDING;
+	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
+	/* Memory for one that may not work would lie idle; a removed one gets no more. */
+	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
+	    (!is_growth && t->terms.paused))
+		return false;
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		uint64_t wanted = 0;
+		bool is_asked = read_asks(t, i, &wanted);
+		if (is_growth && !is_asked)
+			continue;
+		r->need[r->need_count++] = (struct admit_need){
+			.card = t->terms.device[i].card->index,
+			.bytes = is_growth ? growth_bytes(node, t, i, wanted, cards)
+					   : first_bytes(t, i),
+		};
+	}
+	return r->need_count > 0;
+}
+
+static void grow(struct tenant *t, const struct admit_request *r)
+{
+	for (unsigned n = 0; n < r->need_count; n++)
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (t->terms.device[i].card->index == r->need[n].card)
+				t->admission.granted_bytes[i] += r->need[n].bytes;
+}
+
+/* More than the card has: a tenant with the rest was faster. Its quota is down by now. */
+static bool is_overfull(struct node *node, const struct tenant *t)
+{
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		const struct card *card = t->terms.device[i].card;
+		struct promise_card p;
+		node_update_rest(node, card);
+		p = node_promised(node, card, NULL);
+		if (p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.movable_bytes >
+		    p.memory_bytes)
+			return true;
+	}
+	return false;
+}
+
+static void log_grant(const struct node *node, const struct tenant *t, uint64_t waited_ns,
+		      unsigned waiting)
+{
+	char list[256] = "";
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof(list) - n, "%s%" PRIu64 " MiB of GPU %u", i ? ", " : "",
+			 t->admission.granted_bytes[i] / MIB, t->terms.device[i].card->index);
+	}
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': granted %s after %.3f s (use %.3f s; %u more wait)",
+		    t->terms.name, list, (double)waited_ns / (double)NSEC_PER_SEC,
+		    use_ns(t, clock_now_ns()) / (double)NSEC_PER_SEC, waiting);
+}
+
+static void grant(struct node *node, struct tenant *t, const struct admit_request *r,
+		  unsigned waiting, uint64_t now_ns)
+{
+	struct tenant_admission *a = &t->admission;
+	struct tenant_admission before = *a;
+	struct error err = { 0 };
+	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
+	grow(t, r);
+	if (is_overfull(node, t)) {
+		*a = before;
+		return;
+	}
+	count_end(t, &before, WAIT_GRANTED, now_ns);
+	if (tenant_state_save(t, false, &err) < 0) {
+		log_error("%s (the grant holds, but a restarted daemon may not know)", err.text);
+		tenant_save_soon(t);
+	}
+	log_grant(node, t, now_ns - before.since_ns, waiting);
+	publish(t);
+	answer(t);
+}
+
+static void apply(struct node *node, struct admit_request *r, unsigned waiting, uint64_t now_ns)
+{
+	struct tenant *t = r->owner;
+	if (!r->is_growth) {
+		t->admission.passes = r->key.passes;
+		t->admission.place = r->place;
+	}
+	if (r->verdict == ADMIT_GRANTED && !r->is_growth) {
+		grant(node, t, r, waiting, now_ns);
+	} else if (r->verdict == ADMIT_GRANTED) {
+		grow(t, r);
+		tenant_save_soon(t);
+		publish(t);
+		answer(t);
+	} else if (r->verdict == ADMIT_REFUSED) {
+		log_info_of(tenant_log_key(&t->terms),
+			    "tenant '%s': more memory refused: the card has none free",
+			    t->terms.name);
+		answer(t);
+	}
+}
+
+/* Places of those that are left, and a line in the log for who begins to wait. */
+static void renumber(struct admit_request *list, size_t count)
+{
+	unsigned place = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct tenant *t = list[i].owner;
+		if (t->admission.state != ADMISSION_QUEUED)
+			continue;
+		t->admission.place = ++place;
+		if (!t->admission.is_logged)
+			log_info_of(tenant_log_key(&t->terms),
+				    "tenant '%s': waits for memory, number %u", t->terms.name,
+				    place);
+		t->admission.is_logged = true;
+	}
+}
+
+static bool is_any_adopting(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (t->adopting)
+			return true;
+	return false;
+}
+
+static void decide(struct node *node, uint64_t now_ns)
+{
+	struct order_bounds bounds = { .patience_ns = node->config.wait_patience_ns,
+				       .passes_most = ORDER_PASSES_MOST };
+	cleanup_free struct admit_request *list = calloc(node->tenant_count + 1, sizeof(*list));
+	struct admit_card cards[NODE_MAX_CARDS];
+	size_t count = 0;
+	unsigned waiting = 0;
+	struct tenant *t;
+	if (!list)
+		return; /* the next tick tries again */
+	for (unsigned i = 0; i < node->card_count; i++)
+		cards[i] = admission_card(node, &node->card[i]);
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
+			count++;
+	admit_decide(cards, node->card_count, list, count, now_ns, &bounds);
+	for (size_t i = 0; i < count; i++)
+		waiting += list[i].verdict == ADMIT_WAITS;
+	for (unsigned i = 0; i < node->card_count; i++)
+		node->card[i].kept_bytes = cards[i].kept_bytes;
+	for (size_t i = 0; i < count; i++)
+		apply(node, &list[i], waiting, now_ns);
+	renumber(list, count);
+	for (unsigned i = 0; i < node->card_count; i++)
+		node_update_rest(node, &node->card[i]);
+}
+
+void admission_set_on_full(struct tenant *tenant, enum on_full on_full)
+{
+	bool waited = tenant->terms.on_full == ON_FULL_WAIT;
+	bool waits = on_full == ON_FULL_WAIT;
+	if (on_full == tenant->terms.on_full)
+		return;
+	if (waited)
+		stop(tenant);
+	tenant->terms.on_full = on_full;
+	tenant->node->waiter_count += waits;
+	tenant->node->waiter_count -= waited;
+	if (waits)
+		admission_begin(tenant);
+	node_admit_soon(tenant->node);
+}
+
+void admission_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	uint64_t now_ns = clock_now_ns();
+	struct tenant *t;
+	/* Until all have moved over, it is not known who holds what. */
+	if (is_any_adopting(node) || !node->foreign_known)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (waits(t) && is_to_return(t, now_ns)) {
+			loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
+			return;
+		}
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (waits(t)) {
+			use_update(t, now_ns);
+			update_state(node, t, now_ns);
+		}
+	decide(node, now_ns);
+}

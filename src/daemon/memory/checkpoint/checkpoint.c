@@ -1,0 +1,320 @@
+#include "daemon/memory/checkpoint/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/state/node/node.h"
+
+#define FILE_PREFIX "keeper-"
+#define KEY_MAX 72
+#define BYTES_PER_S (UINT64_C(256) << 20) /* a tenth of what a checkpoint was seen to do */
+#define ROOM_NS (5 * NSEC_PER_SEC)        /* others that are to make room have so long */
+#define RETRIES_MOST 3                    /* keepers lost one after the other */
+
+struct checkpoint {
+	struct node *node;
+	char key[KEY_MAX];
+	checkpoint_changed changed;
+	void *data;
+	enum checkpoint_place place;
+	struct keeper_order order; /* the last one */
+	uint64_t begun_ns, moved_ns, failed;
+	unsigned lost; /* keepers, since one answered */
+	char said[KEEPER_TEXT_MAX];
+	int fd, pidfd; /* the keeper's; -1: none */
+	struct loop_source *source, *timer;
+};
+
+/* ---- the keeper's process ---- */
+
+/* libcuda is beside NVML where that is named by a path. */
+static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
+{
+	const char *slash = strrchr(node->config.nvml, '/');
+	int length = slash ? (int)(slash - node->config.nvml) + 1 : 0;
+	snprintf(path, CONFIG_PATH_MAX + 16, "%.*slibcuda.so.1", length, node->config.nvml);
+	if (length && access(path, F_OK) < 0)
+		strcpy(path, "libcuda.so.1");
+}
+
+static void file_path(const struct node *node, const char *key, char path[NODE_PATH_MAX])
+{
+	snprintf(path, NODE_PATH_MAX, "%s/" FILE_PREFIX "%s", node->run_dir, key);
+}
+
+/*
+ * A grandchild, so that nobody has to wait for its end: it may outlive its order, and this process. In both
+ * children async-signal-safe calls alone, since there are threads.
+ */
+static _Noreturn void be_parent_of_keeper(int fd, char *const *argv)
+{
+	pid_t pid = fork();
+	if (pid != 0) {
+		send(fd, &pid, sizeof(pid), MSG_NOSIGNAL);
+		_exit(0);
+	}
+	setsid();
+	if (fd != KEEPER_FD) {
+		dup2(fd, KEEPER_FD);
+		close(fd);
+	} else {
+		fcntl(fd, F_SETFD, 0);
+	}
+	execv("/proc/self/exe", argv);
+	_exit(127);
+}
+
+/* *ret_fd: its socket, *ret_pidfd: -1 where the kernel refuses one. Both are the caller's. */
+static int spawn(const struct node *node, const char *key, bool recovers, int *ret_fd,
+		 int *ret_pidfd, struct error *err)
+{
+	char cuda[CONFIG_PATH_MAX + 16], nvml[CONFIG_PATH_MAX], file[NODE_PATH_MAX];
+	char name[] = "allot-checkpoint", option[] = KEEPER_OPTION, recover[] = KEEPER_RECOVER;
+	char *argv[] = { name, option, cuda, nvml, file, recovers ? recover : NULL, NULL };
+	int fds[2];
+	pid_t keeper = -1;
+	find_cuda(node, cuda);
+	snprintf(nvml, sizeof(nvml), "%s", node->config.nvml);
+	file_path(node, key, file);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return error_set_errno(err, errno, "checkpoint: socket");
+	cleanup_fd int fd = fds[0];
+	pid_t child = fork();
+	if (child == 0)
+		be_parent_of_keeper(fds[1], argv);
+	close(fds[1]);
+	if (child < 0)
+		return error_set_errno(err, errno, "checkpoint: fork");
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (recv(fd, &keeper, sizeof(keeper), 0) != sizeof(keeper) || keeper < 0)
+		return error_set(err, EAGAIN, "checkpoint: its process can't be started");
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, keeper, 0);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static void let_go(struct checkpoint *c)
+{
+	c->source = loop_remove(c->source);
+	loop_disarm(c->timer);
+	close_fd(&c->fd);
+	close_fd(&c->pidfd);
+}
+
+/* ---- orders ---- */
+
+static void heard(void *data, uint32_t events);
+
+static int send_order(struct checkpoint *c, struct error *err)
+{
+	int r = 0;
+	if (c->fd < 0) {
+		r = spawn(c->node, c->key, false, &c->fd, &c->pidfd, err);
+		if (r >= 0)
+			r = loop_add(c->node->loop, c->fd, EPOLLIN, heard, c, &c->source);
+	}
+	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
+		r = error_set_errno(err, errno, "checkpoint: order");
+	if (r < 0) {
+		let_go(c);
+		return r;
+	}
+	loop_arm(c->timer,
+		 c->node->config.checkpoint_timeout_ns + c->order.room_ms * NSEC_PER_MSEC +
+			 checkpoint_bytes(c) / BYTES_PER_S * NSEC_PER_SEC,
+		 0);
+	return 0;
+}
+
+static void give(struct checkpoint *c, enum checkpoint_goal goal)
+{
+	uint64_t timeout_ns = c->node->config.checkpoint_timeout_ns;
+	c->order.goal = goal;
+	c->order.lock_ms = (uint32_t)(timeout_ns / 3 / NSEC_PER_MSEC) + 1;
+	c->order.room_ms = goal == CHECKPOINT_IN ? (uint32_t)(ROOM_NS / NSEC_PER_MSEC) : 0;
+	c->place = goal == CHECKPOINT_IN ? PLACE_RETURNING : PLACE_LEAVING;
+}
+
+int checkpoint_order(struct checkpoint *c, struct keeper_order *order, struct error *err)
+{
+	enum checkpoint_place before = c->place;
+	if (before == PLACE_LEAVING || before == PLACE_RETURNING)
+		return error_set(err, EBUSY, "it is on its way already: %s",
+				 checkpoint_place_name(before));
+	c->order = *order;
+	c->begun_ns = clock_now_ns();
+	c->lost = 0;
+	c->said[0] = '\0';
+	give(c, (enum checkpoint_goal)order->goal);
+	int r = send_order(c, err);
+	if (r < 0)
+		c->place = before;
+	return r;
+}
+
+static void come_to(struct checkpoint *c, enum checkpoint_place place)
+{
+	loop_disarm(c->timer);
+	c->moved_ns = clock_now_ns() - c->begun_ns;
+	c->place = place;
+	c->failed += c->said[0] != '\0';
+	if (place == PLACE_IN)
+		let_go(c);
+	c->changed(c->data, c);
+}
+
+/* The keeper is gone: another takes back what was begun, or keeps what is out. */
+static void keeper_lost(struct checkpoint *c, const char *why)
+{
+	struct error err = { 0 };
+	let_go(c);
+	log_warning("checkpoint %s: %s", c->key, why);
+	if (c->place != PLACE_OUT)
+		snprintf(c->said, sizeof(c->said), "%s", why);
+	if (c->place == PLACE_STUCK)
+		return;
+	if (++c->lost > RETRIES_MOST) {
+		come_to(c, PLACE_STUCK);
+		return;
+	}
+	bool is_out = c->place == PLACE_OUT;
+	give(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
+	if (send_order(c, &err) >= 0)
+		return;
+	log_error("%s", err.text);
+	come_to(c, PLACE_STUCK);
+}
+
+static void heard(void *data, uint32_t events)
+{
+	struct checkpoint *c = data;
+	struct keeper_answer answer;
+	ssize_t n = recv(c->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(answer) ||
+	    (c->place != PLACE_LEAVING && c->place != PLACE_RETURNING)) {
+		keeper_lost(c, "its process has ended");
+		return;
+	}
+	answer.text[KEEPER_TEXT_MAX - 1] = '\0';
+	bool was_leaving = c->place == PLACE_LEAVING;
+	c->lost = 0;
+	if (answer.result != KEEPER_DONE)
+		snprintf(c->said, sizeof(c->said), "%s", answer.text);
+	if (answer.result == KEEPER_STUCK)
+		come_to(c, PLACE_STUCK);
+	else if (answer.result == KEEPER_DONE)
+		come_to(c, was_leaving ? PLACE_OUT : PLACE_IN);
+	else
+		come_to(c, was_leaving ? PLACE_IN : PLACE_OUT);
+}
+
+static void timed_out(void *data, uint32_t events)
+{
+	struct checkpoint *c = data;
+	if (c->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
+	keeper_lost(c, "the driver did not answer in time");
+}
+
+/* ---- what is told ---- */
+
+enum checkpoint_place checkpoint_place(const struct checkpoint *c)
+{
+	return c ? c->place : PLACE_IN;
+}
+
+const char *checkpoint_place_name(enum checkpoint_place place)
+{
+	static const char *const names[] = { [PLACE_IN] = "in",
+					     [PLACE_LEAVING] = "leaving",
+					     [PLACE_OUT] = "out",
+					     [PLACE_RETURNING] = "returning",
+					     [PLACE_STUCK] = "stuck" };
+	return names[place];
+}
+
+const char *checkpoint_error(const struct checkpoint *c)
+{
+	return c ? c->said : "";
+}
+
+uint64_t checkpoint_bytes(const struct checkpoint *c)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < KEEPER_MAX_CARDS; i++)
+		sum += c->order.bytes[i];
+	return sum;
+}
+
+uint64_t checkpoint_moved_ns(const struct checkpoint *c)
+{
+	return c->moved_ns;
+}
+
+uint64_t checkpoint_failed(const struct checkpoint *c)
+{
+	return c->failed;
+}
+
+/* ---- start and end ---- */
+
+int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
+		   struct checkpoint **ret, struct error *err)
+{
+	cleanup_free struct checkpoint *c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set_errno(err, ENOMEM, "checkpoint");
+	c->node = node;
+	c->changed = changed;
+	c->data = data;
+	c->fd = c->pidfd = -1;
+	snprintf(c->key, sizeof(c->key), "%s", key);
+	int r = loop_add_timer(node->loop, timed_out, c, &c->timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "checkpoint: timer");
+	*ret = steal_pointer(&c);
+	return 0;
+}
+
+struct checkpoint *checkpoint_free(struct checkpoint *c)
+{
+	if (!c)
+		return NULL;
+	let_go(c);
+	loop_remove(c->timer);
+	free(c);
+	return NULL;
+}
+
+void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key))
+{
+	cleanup_dir DIR *dir = opendir(node->run_dir);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		const char *key = entry->d_name + strlen(FILE_PREFIX);
+		struct error err = { 0 };
+		int fd = -1, pidfd = -1;
+		if (strncmp(entry->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0 ||
+		    strlen(key) >= KEY_MAX || keeps(node, key))
+			continue;
+		log_info("checkpoint %s: left by a daemon before: comes back to its GPU", key);
+		if (spawn(node, key, true, &fd, &pidfd, &err) < 0)
+			log_error("%s", err.text);
+		close_fd(&fd);
+		close_fd(&pidfd);
+	}
+}

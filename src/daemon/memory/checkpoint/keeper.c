@@ -1,0 +1,292 @@
+#include "daemon/memory/checkpoint/keeper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/gpu/nvml/gpu.h"
+#include "daemon/memory/checkpoint/keeper_file.h"
+#include "daemon/memory/checkpoint/steps.h"
+#include "daemon/util/procfs.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
+#define ORPHAN_LOOK_NS (200 * NSEC_PER_MSEC) /* where nobody makes room for it, less often */
+
+struct keeper {
+	const char *cuda, *nvml, *path;
+	int file; /* -1: not opened yet */
+	struct checkpoint_driver *driver;
+	const struct gpu_backend *backend;
+	struct gpu *gpu;
+	struct keeper_order order; /* the last one */
+	enum checkpoint_state state[KEEPER_MAX_PROCESSES];
+};
+
+/* ---- the driver ---- */
+
+static int open_driver(struct keeper *k, struct error *err)
+{
+	return k->driver ? 0 : checkpoint_driver_open(k->cuda, &k->driver, err);
+}
+
+static void look(struct keeper *k)
+{
+	for (unsigned i = 0; i < k->order.process_count; i++) {
+		const struct keeper_process *p = &k->order.process[i];
+		uint64_t start_time;
+		k->state[i] = CHECKPOINT_GONE;
+		if (procfs_start_time(p->pid, &start_time) >= 0 && start_time == p->start_time)
+			k->state[i] = checkpoint_driver_state(k->driver, p->pid);
+	}
+}
+
+static const struct keeper_process *find_in(const struct keeper *k, enum checkpoint_state state)
+{
+	for (unsigned i = 0; i < k->order.process_count; i++)
+		if (k->state[i] == state)
+			return &k->order.process[i];
+	return NULL;
+}
+
+/* Step by step to the goal, as far as it goes. What dies under a step has no more to do. */
+static int drive(struct keeper *k, enum checkpoint_goal goal, struct error *err)
+{
+	size_t count = k->order.process_count;
+	for (size_t i = 0; i <= checkpoint_most_steps(count) + count; i++) {
+		struct error failure = { 0 };
+		look(k);
+		struct checkpoint_next next = checkpoint_next(goal, k->state, count);
+		if (next.step == CHECKPOINT_NOTHING) {
+			const struct keeper_process *failed = find_in(k, CHECKPOINT_FAILED);
+			if (!failed)
+				return 0;
+			return error_set(err, EIO,
+					 "process %d has failed for good, says the driver: it can only "
+					 "be ended",
+					 failed->pid);
+		}
+		int r = checkpoint_driver_do(k->driver, next.step, k->order.process[next.index].pid,
+					     k->order.lock_ms, &failure);
+		if (r >= 0)
+			continue;
+		look(k);
+		if (k->state[next.index] != CHECKPOINT_GONE)
+			return error_set(err, -r, "%s", failure.text);
+	}
+	return error_set(err, EIO, "the driver says that it did what it did not do");
+}
+
+/* ---- room ---- */
+
+static int open_nvml(struct keeper *k, struct error *err)
+{
+	if (k->gpu)
+		return 0;
+	k->backend = gpu_backend_find("nvml");
+	return k->backend->open(k->nvml, &k->gpu, err);
+}
+
+/* A restore without room would leave the process stuck for good on a real driver: asked just before. */
+static int check_room(struct keeper *k, struct error *err)
+{
+	int r = open_nvml(k, err);
+	for (unsigned i = 0; r >= 0 && i < KEEPER_MAX_CARDS; i++) {
+		struct gpu_info info;
+		struct gpu_memory memory;
+		if (!k->order.bytes[i])
+			continue;
+		r = k->backend->info(k->gpu, i, &info, err);
+		if (r >= 0)
+			r = k->backend->memory(k->gpu, i, &memory, err);
+		if (r < 0)
+			break;
+		uint64_t room = info.memory_bytes > memory.used_bytes
+					? info.memory_bytes - memory.used_bytes
+					: 0;
+		if (k->order.bytes[i] > room)
+			return error_set(err, ENOMEM,
+					 "GPU %u has %" PRIu64 " MiB free, of %" PRIu64
+					 " MiB that are to come back",
+					 i, room / MIB, k->order.bytes[i] / MIB);
+	}
+	return r;
+}
+
+/* True: somebody who takes over has asked this process to end. */
+static bool rest(uint64_t ns)
+{
+	struct timespec ts = clock_to_timespec(ns);
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	return sigtimedwait(&set, NULL, &ts) == SIGTERM;
+}
+
+/* ---- orders ---- */
+
+static int take_file(struct keeper *k, struct error *err)
+{
+	int r = k->file >= 0 ? 0 : keeper_file_take(k->path, &k->file, err);
+	if (r < 0)
+		return r;
+	r = keeper_file_write(k->file, &k->order);
+	return r < 0 ? error_set_errno(err, -r, "%s", k->path) : 0;
+}
+
+static enum keeper_result leave(struct keeper *k, struct error *err)
+{
+	struct error back = { 0 };
+	int r = open_driver(k, err);
+	if (r >= 0)
+		r = take_file(k, err);
+	if (r < 0)
+		return KEEPER_NOT;
+	r = drive(k, CHECKPOINT_OUT, err);
+	if (r >= 0 && find_in(k, CHECKPOINT_SAVED))
+		return KEEPER_DONE;
+	if (r >= 0)
+		error_set(err, ESRCH, "none of its processes uses CUDA");
+	/* What it took a moment ago is there still: the daemon counts it as held until it has left. */
+	if (drive(k, CHECKPOINT_IN, &back) >= 0)
+		return KEEPER_NOT;
+	error_add(&back, 0, "%.150s; and back", err->text);
+	*err = back;
+	return KEEPER_STUCK;
+}
+
+static enum keeper_result come_back(struct keeper *k, struct error *err)
+{
+	uint64_t until_ns = clock_now_ns() + k->order.room_ms * NSEC_PER_MSEC;
+	struct error out = { 0 };
+	int r = open_driver(k, err);
+	if (r >= 0)
+		r = take_file(k, err);
+	if (r < 0)
+		return KEEPER_NOT;
+	look(k);
+	if (find_in(k, CHECKPOINT_SAVED)) {
+		while ((r = check_room(k, err)) == -ENOMEM && clock_now_ns() < until_ns)
+			rest(ROOM_LOOK_NS);
+		if (r < 0)
+			return KEEPER_NOT;
+	}
+	if (drive(k, CHECKPOINT_IN, err) >= 0)
+		return KEEPER_DONE;
+	/* Those that were restored leave again, as none has run yet. */
+	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
+		return KEEPER_NOT;
+	return KEEPER_STUCK;
+}
+
+static void obey(struct keeper *k, int fd)
+{
+	struct keeper_answer answer = { .result = KEEPER_DONE };
+	struct error err = { 0 };
+	answer.result = k->order.goal == CHECKPOINT_OUT ? leave(k, &err) : come_back(k, &err);
+	if (answer.result != KEEPER_DONE)
+		snprintf(answer.text, sizeof(answer.text), "%.*s", KEEPER_TEXT_MAX - 1, err.text);
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+		log_debug("nobody hears the answer: %s", strerror(errno));
+}
+
+/*
+ * The daemon is gone, or left these to it: back with all of them, when there is room. They may die, and
+ * somebody may take over meanwhile. Nothing is to be done for those that the driver can't restore.
+ */
+static void bring_all_back(struct keeper *k)
+{
+	struct error err = { 0 };
+	char said[ERROR_TEXT_MAX] = "";
+	if (k->file < 0 || open_driver(k, &err) < 0)
+		return;
+	for (;;) {
+		int r = 0;
+		look(k);
+		if (find_in(k, CHECKPOINT_SAVED))
+			r = check_room(k, &err);
+		if (r >= 0)
+			r = drive(k, CHECKPOINT_IN, &err);
+		if (r >= 0 || !(find_in(k, CHECKPOINT_SAVED) || find_in(k, CHECKPOINT_LOCKED)))
+			break;
+		if (strcmp(said, err.text) != 0)
+			log_warning("what is off its GPU waits to come back: %s", err.text);
+		strcpy(said, err.text);
+		if (rest(ORPHAN_LOOK_NS))
+			return;
+	}
+	unlink(k->path);
+}
+
+/* ---- life ---- */
+
+/* Before any thread of a library: SIGTERM is looked for where it may be obeyed, and nowhere else. */
+static void set_signals(void)
+{
+	static const int ignored[] = { SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	sigset_t set;
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+static int recover(struct keeper *k)
+{
+	struct error err = { 0 };
+	int r = keeper_file_take(k->path, &k->file, &err);
+	if (r >= 0 && (r = keeper_file_read(k->file, &k->order)) < 0)
+		error_set_errno(&err, -r, "%s", k->path);
+	if (r >= 0 && (r = keeper_file_write(k->file, &k->order)) < 0)
+		error_set_errno(&err, -r, "%s", k->path);
+	if (r < 0) {
+		log_error("%s", err.text);
+		return 1;
+	}
+	bring_all_back(k);
+	return 0;
+}
+
+static bool is_sound(const struct keeper_order *order, ssize_t size)
+{
+	return size == (ssize_t)sizeof(*order) && order->process_count <= KEEPER_MAX_PROCESSES &&
+	       order->goal <= CHECKPOINT_OUT;
+}
+
+int keeper_main(int argc, char **argv)
+{
+	static struct keeper k; /* large */
+	if (argc < 5) {
+		fputs("allotd: " KEEPER_OPTION " is for the daemon itself\n", stderr);
+		return 1;
+	}
+	log_init("allot-checkpoint");
+	set_signals();
+	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
+	/* A list of the daemon's caller would hide cards from the driver here. */
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	k = (struct keeper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
+	if (argc > 5 && !strcmp(argv[5], KEEPER_RECOVER))
+		return recover(&k);
+	for (;;) {
+		ssize_t n = recv(KEEPER_FD, &k.order, sizeof(k.order), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (!is_sound(&k.order, n))
+			break;
+		obey(&k, KEEPER_FD);
+	}
+	bring_all_back(&k);
+	return 0;
+}

@@ -1,0 +1,236 @@
+#include "daemon/memory/swap/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/util/memory_cgroup.h"
+
+#define STEP_BYTES (UINT64_C(64) << 20)
+#define SPARED_BYTES (UINT64_C(64) << 20) /* of a tenant's cgroup: left to its processes */
+#define BUDGET_PART 2                     /* of the machine's memory */
+
+struct arena {
+	int fd;
+	uint64_t bytes;
+	struct region_control *control;
+	bool is_tenants, has_thread;
+	pthread_t thread;
+	_Atomic bool stop, is_short, has_ended;
+	/* Charged to the tenant: */
+	struct memory_cgroup cgroup;
+	char tenant[REGION_NAME_MAX + 16]; /* for the log; "": not known */
+	_Atomic pid_t child;               /* 0: none */
+};
+
+/* A line of /proc/meminfo, in bytes; 0: it is not there. */
+static uint64_t read_meminfo(const char *key)
+{
+	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	size_t length = strlen(key);
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, length) && line[length] == ':')
+			return strtoull(line + length + 1, NULL, 10) * 1024;
+	return 0;
+}
+
+uint64_t arena_default_budget(void)
+{
+	return read_meminfo("MemTotal") / BUDGET_PART;
+}
+
+int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err)
+{
+	uint64_t available = read_meminfo("MemAvailable");
+	available = available > pending_bytes ? available - pending_bytes : 0;
+	if (bytes <= available)
+		return 0;
+	return error_set(err, ENOSPC,
+			 "%" PRIu64 " bytes of host memory are wanted, and the machine has %" PRIu64
+			 " available",
+			 bytes, available);
+}
+
+/*
+ * Backs it from where it is on: 0, or an errno. fallocate, not a touch: short of memory it fails, where a touch
+ * would be killed for. Also in a fork, which has no more than system calls.
+ */
+static int back(struct arena *a, const struct memory_cgroup *cgroup)
+{
+	for (uint64_t at = atomic_load(&a->control->arena_ready_bytes);
+	     at < a->bytes && !atomic_load(&a->stop);) {
+		uint64_t n = a->bytes - at < STEP_BYTES ? a->bytes - at : STEP_BYTES;
+		if (cgroup && memory_cgroup_room(cgroup) < n + SPARED_BYTES)
+			return ENOMEM;
+		if (fallocate(a->fd, 0, (off_t)at, (off_t)n) < 0) {
+			if (errno == EINTR)
+				continue;
+			return errno;
+		}
+		at += n;
+		atomic_store(&a->control->arena_ready_bytes, at);
+	}
+	return 0;
+}
+
+static void tell_short(struct arena *a, const char *where, const char *why)
+{
+	log_error("%sswap arena: only %" PRIu64 " of %" PRIu64
+		  " bytes%s: %s; what has no place there stays on the card",
+		  a->tenant, atomic_load(&a->control->arena_ready_bytes), a->bytes, where, why);
+	atomic_store(&a->is_short, true);
+}
+
+static void *back_here(void *data)
+{
+	struct arena *a = data;
+	prctl(PR_SET_NAME, "allot-arena");
+	int e = back(a, NULL);
+	if (e)
+		tell_short(a, "", strerror(e));
+	return NULL;
+}
+
+/* In the child. Should its cgroup be out of memory all the same, it is to be killed, and none of the tenant's. */
+static _Noreturn void back_as_child(struct arena *a)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	child_close_others(a->fd);
+	int e, score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (score < 0 || write(score, "1000", 4) < 0)
+		_exit(errno);
+	e = -memory_cgroup_join(&a->cgroup);
+	_exit(e ? e : back(a, &a->cgroup));
+}
+
+/* A process, since the kernel charges what a process allocates to the cgroup that it is in. */
+static void *back_there(void *data)
+{
+	struct arena *a = data;
+	char where[CGROUP_DIR_MAX + 32];
+	int status = 0;
+	prctl(PR_SET_NAME, "allot-arena");
+	snprintf(where, sizeof(where), ", charged to %s", a->cgroup.dir);
+	pid_t child = fork();
+	if (child == 0)
+		back_as_child(a);
+	if (child < 0) {
+		tell_short(a, where, strerror(errno));
+		return NULL;
+	}
+	atomic_store(&a->child, child);
+	/* Nobody saw the child before that. */
+	if (atomic_load(&a->stop))
+		kill(child, SIGKILL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	atomic_store(&a->child, 0);
+	if (!atomic_load(&a->stop) && status)
+		tell_short(a, where, WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed");
+	atomic_store(&a->has_ended, true);
+	return NULL;
+}
+
+static int start(struct arena *a, void *(*run)(void *))
+{
+	atomic_store(&a->has_ended, false);
+	atomic_store(&a->is_short, false);
+	int e = pthread_create(&a->thread, NULL, run, a);
+	a->has_thread = !e;
+	return -e;
+}
+
+void arena_charge_to(struct arena *a, int pid, const char *tenant)
+{
+	if (!a->is_tenants ||
+	    (a->has_thread && !(atomic_load(&a->has_ended) && atomic_load(&a->is_short))))
+		return;
+	if (a->has_thread)
+		pthread_join(a->thread, NULL);
+	a->has_thread = false;
+	snprintf(a->tenant, sizeof(a->tenant), "tenant '%s': ", tenant);
+	int r = memory_cgroup_of(pid, &a->cgroup);
+	if (r >= 0)
+		r = start(a, back_there);
+	if (r < 0)
+		tell_short(a, ", charged to its memory cgroup", strerror(-r));
+}
+
+int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
+	      struct error *err)
+{
+	cleanup_free struct arena *a = calloc(1, sizeof(*a));
+	if (!a)
+		return error_set_errno(err, ENOMEM, "swap arena");
+	cleanup_fd int fd = memfd_create("allot-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return error_set_errno(err, errno, "swap arena of %" PRIu64 " bytes", bytes);
+	a->fd = fd;
+	a->bytes = bytes;
+	a->control = control;
+	a->is_tenants = is_tenants;
+	int r = is_tenants ? 0 : start(a, back_here);
+	if (r < 0)
+		return error_set_errno(err, -r, "swap arena");
+	control->arena_bytes = bytes;
+	(void)steal_fd(&fd);
+	*ret = steal_pointer(&a);
+	return 0;
+}
+
+static void *close_it(void *data)
+{
+	prctl(PR_SET_NAME, "allot-arena");
+	close((int)(intptr_t)data);
+	return NULL;
+}
+
+/* The last one to close it gives its pages back, which of many GiB takes seconds. */
+static void close_apart(int fd)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, close_it, (void *)(intptr_t)fd) == 0)
+		pthread_detach(thread);
+	else
+		close(fd);
+}
+
+struct arena *arena_free(struct arena *a)
+{
+	if (!a)
+		return NULL;
+	atomic_store(&a->stop, true);
+	pid_t child = atomic_load(&a->child);
+	if (child)
+		kill(child, SIGKILL);
+	if (a->has_thread)
+		pthread_join(a->thread, NULL);
+	close_apart(a->fd);
+	free(a);
+	return NULL;
+}
+
+int arena_fd(const struct arena *a)
+{
+	return a->fd;
+}
+
+uint64_t arena_pending_bytes(struct arena *a)
+{
+	return atomic_load(&a->is_short) ? 0
+					 : a->bytes - atomic_load(&a->control->arena_ready_bytes);
+}

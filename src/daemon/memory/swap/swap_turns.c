@@ -1,0 +1,303 @@
+#include "daemon/memory/swap/swap_turns.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/memory/swap/swap.h"
+#include "daemon/state/card_promises.h"
+#include "daemon/state/node/drain.h"
+#include "policy/memory/residence.h"
+
+#define LOOK_NS (50 * NSEC_PER_MSEC)
+#define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
+/* What the card turned out not to have is left free from then on, so much more at a time. */
+#define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
+#define MARGIN_PART 4 /* of the card, at most */
+#define SCALE_STEP 0.03
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+struct swap_turns {
+	struct residence residence;
+	uint64_t margin_bytes[NODE_MAX_CARDS];
+	struct swap_moves moves;
+};
+
+_Static_assert(NODE_MAX_CARDS <= RESIDENCE_CARDS && REGION_MAX_DEVICES <= RESIDENCE_PARTS,
+	       "every card and every part has a place");
+
+static bool is_swappable(const struct tenant *t)
+{
+	return t->terms.on_full == ON_FULL_SWAP;
+}
+
+/* Threads that wait at the gate or at the hold, or work in flight. */
+static bool has_work(const struct tenant *t)
+{
+	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
+		const struct region_slot *slot = &t->region.report->slot[i];
+		for (unsigned k = 0; t->process[i] && k < t->terms.device_count; k++)
+			if (load(slot->device[k].waiting) || load(slot->device[k].busy) ||
+			    load(slot->device[k].launching))
+				return true;
+	}
+	return false;
+}
+
+static enum residence_place place_of(const struct tenant *t, const struct swap_figures *f)
+{
+	if (swap_order_of(load(t->region.control->swap)) == SWAP_ORDER_OUT)
+		return f->in || f->moving ? RESIDENCE_LEAVING : RESIDENCE_OUT;
+	return f->out || f->moving ? RESIDENCE_RETURNING : RESIDENCE_IN;
+}
+
+/* What the cards turned out not to have for it. */
+static void widen_margins(struct swap_turns *turns, const struct tenant *t,
+			  const struct swap_figures *f)
+{
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		const struct card *card = t->terms.device[k].card;
+		uint64_t *margin = &turns->margin_bytes[card->index];
+		if (f->device[k].out_bytes && *margin < card->info.memory_bytes / MARGIN_PART)
+			*margin += MARGIN_STEP_BYTES;
+	}
+}
+
+/* Guarantees of tenants that have one; the others share what these leave, at least 1 each (arbiter.h). */
+static double weight_of(const struct node *node, const struct tenant *t)
+{
+	double weight = 100;
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		const struct card *card = t->terms.device[k].card;
+		double cores_pct = t->terms.device[k].promise.cores_pct, rest_pct = 100;
+		unsigned count = 0;
+		const struct tenant *other;
+		TAILQ_FOREACH(other, &node->tenants, link)
+			for (unsigned i = 0; i < other->terms.device_count; i++)
+				if (other->terms.device[i].card == card) {
+					rest_pct -= other->terms.device[i].promise.cores_pct;
+					count += other->terms.device[i].promise.cores_pct <= 0;
+				}
+		if (cores_pct <= 0)
+			cores_pct = fmax(rest_pct / fmax(count, 1), 1);
+		weight = fmin(weight, cores_pct);
+	}
+	return weight;
+}
+
+/* Said only when it makes a difference: saying it begins what is lent (elastic.h) anew. */
+static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
+{
+	turn_share_see(&t->turn_share, !t->is_away, has_work, now_ns);
+	double scale = turn_share_scale(&t->turn_share);
+	if (!t->is_away && fabs(scale - t->share_scale) > SCALE_STEP * t->share_scale)
+		tenant_scale_share(t, scale);
+}
+
+/* What has come to its end since the last look. */
+static void count_moves(struct swap_turns *turns, struct tenant *t, enum residence_place before,
+			enum residence_place now, const struct swap_figures *f)
+{
+	bool has_left = now == RESIDENCE_OUT && before != RESIDENCE_OUT;
+	bool is_back = now == RESIDENCE_IN &&
+		       (before == RESIDENCE_OUT || before == RESIDENCE_RETURNING);
+	t->moves.out += has_left;
+	t->moves.back += is_back;
+	turns->moves.out += has_left;
+	turns->moves.back += is_back;
+	for (unsigned k = 0; has_left && k < t->terms.device_count; k++)
+		t->terms.device[k].card->swapped_out_bytes += f->device[k].out_bytes;
+}
+
+static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
+{
+	struct swap_figures f = swap_figures(t);
+	struct residence_seen seen = {
+		.place = place_of(t, &f),
+		.part_count = t->terms.device_count,
+		.has_work = has_work(t),
+		.weight = weight_of(t->node, t),
+		.is_put_out = t->terms.swapped_out,
+		.is_short = f.is_short,
+		.moved_ns = f.moved_ns,
+		.progress = f.progress,
+	};
+	t->wants_room = false;
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		uint64_t used = tenant_usage(t, k).used_bytes, movable = f.device[k].movable_bytes;
+		seen.part[k] = (struct residence_part){
+			.card = t->terms.device[k].card->index,
+			.fixed_bytes = used > movable ? used - movable : 0,
+			.movable_bytes = movable,
+			.wanted_bytes = f.device[k].wanted_bytes,
+		};
+		t->wants_room |= f.device[k].wanted_bytes;
+	}
+	seen.has_work |= t->wants_room;
+	seen.has_refused = swap_has_refused(t);
+	if (seen.has_refused && !t->terms.swapped_out)
+		log_info_of(tenant_log_key(&t->terms),
+			    "tenant '%s': its memory can't leave the card for now", t->terms.name);
+	if (f.is_short && !t->was_short)
+		widen_margins(turns, t, &f);
+	t->was_short = f.is_short;
+	scale_share(t, seen.has_work, now_ns);
+	count_moves(turns, t, turns->residence.tenant[t->residence].seen.place, seen.place, &f);
+	residence_see(&turns->residence, t->residence, &seen, now_ns);
+}
+
+/* What others are promised or hold is not to be had; nor what the driver is yet to give back. */
+static uint64_t capacity_of(struct node *node, struct card *card)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.kept_bytes +
+			 card->foreign_bytes + drain_bytes(card) +
+			 node->swap_turns->margin_bytes[card->index];
+	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
+}
+
+static void publish_hope(struct tenant *t)
+{
+	const struct residence *r = &t->node->swap_turns->residence;
+	atomic_store(&t->region.control->swap_hope, residence_has_hope(r, t->residence));
+}
+
+/* Where all quotas of such tenants fit together nobody ever leaves, but by hand. */
+static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
+{
+	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned k = 0; is_swappable(t) && k < t->terms.device_count; k++)
+			wanted_bytes[t->terms.device[k].card->index] +=
+				t->terms.device[k].promise.quota_bytes;
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		bool is_likely = false;
+		for (unsigned k = 0; k < t->terms.device_count; k++) {
+			unsigned card = t->terms.device[k].card->index;
+			is_likely |= wanted_bytes[card] > capacity_bytes[card];
+		}
+		if (is_swappable(t))
+			atomic_store(&t->region.control->swap_is_likely, is_likely);
+	}
+}
+
+/* Before any order: what is reserved for who returns is nobody else's from there on. */
+static void publish_bounds(struct tenant *t)
+{
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		uint64_t more = residence_may_take(&t->node->swap_turns->residence, t->residence, k);
+		uint64_t used = tenant_usage(t, k).used_bytes;
+		atomic_store(&t->region.control->device[k].swap_bound_bytes,
+			     more < UINT64_MAX - used ? used + more : UINT64_MAX);
+	}
+}
+
+/* True while it moves. */
+static bool obey(struct tenant *t)
+{
+	const struct residence_tenant *r = &t->node->swap_turns->residence.tenant[t->residence];
+	bool is_in = r->is_to_be_in && r->seen.place == RESIDENCE_IN;
+	bool was_away = t->is_away;
+	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
+	/* Who has no room to return to is let at his calls, which tell him so. */
+	t->is_away = !is_in && !r->seen.is_short;
+	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
+		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
+	return r->seen.place == RESIDENCE_LEAVING || r->seen.place == RESIDENCE_RETURNING ||
+	       r->is_to_be_in != (r->seen.place == RESIDENCE_IN);
+}
+
+/* Where it is by what its processes say: those of an adopted tenant may be out. */
+static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
+{
+	struct swap_figures f = swap_figures(t);
+	if (t->residence >= 0 || t->adopting)
+		return;
+	t->residence = residence_add(&turns->residence,
+				     !(f.out || f.moving || t->terms.swapped_out), now_ns);
+}
+
+static bool is_any_swappable(struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (is_swappable(t))
+			return true;
+	return false;
+}
+
+static struct swap_turns *begin(void)
+{
+	struct residence_config config = residence_default_config();
+	struct swap_turns *turns = calloc(1, sizeof(*turns));
+	if (turns)
+		residence_init(&turns->residence, &config);
+	return turns;
+}
+
+/* True while anybody moves. */
+static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
+{
+	uint64_t capacity_bytes[NODE_MAX_CARDS];
+	bool is_moving = false;
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		if (!is_swappable(t))
+			continue;
+		admit(turns, t, now_ns);
+		if (t->residence >= 0)
+			see(turns, t, now_ns);
+	}
+	for (unsigned i = 0; i < node->card_count; i++)
+		capacity_bytes[i] = capacity_of(node, &node->card[i]);
+	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
+	publish_likely(node, capacity_bytes);
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (is_swappable(t) && t->residence >= 0) {
+			publish_bounds(t);
+			publish_hope(t);
+		}
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (is_swappable(t) && t->residence >= 0)
+			is_moving |= obey(t);
+	return is_moving;
+}
+
+void swap_turns_look(struct node *node)
+{
+	bool is_moving = false;
+	if (!is_any_swappable(node))
+		return;
+	if (!node->swap_turns)
+		node->swap_turns = begin();
+	if (node->swap_turns)
+		is_moving = look(node, node->swap_turns, clock_now_ns());
+	loop_arm(node->swap_timer, is_moving ? LOOK_MOVING_NS : LOOK_NS, 0);
+}
+
+void swap_turns_due(void *data, uint32_t events)
+{
+	swap_turns_look(data);
+}
+
+void swap_turns_forget(struct tenant *t)
+{
+	if (t->residence >= 0)
+		residence_remove(&t->node->swap_turns->residence, t->residence);
+	t->residence = -1;
+}
+
+struct swap_moves swap_turns_moves(const struct node *node)
+{
+	return node->swap_turns ? node->swap_turns->moves : (struct swap_moves){ 0 };
+}
+
+void swap_turns_free(struct node *node)
+{
+	free(node->swap_turns);
+	node->swap_turns = NULL;
+}

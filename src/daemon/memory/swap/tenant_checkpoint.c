@@ -1,0 +1,344 @@
+#include "daemon/memory/swap/tenant_checkpoint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/gpu/census.h"
+#include "daemon/memory/swap/swap.h"
+#include "daemon/space/space.h"
+#include "daemon/state/card_promises.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/state/node/subsystem.h"
+#include "daemon/state/tenant_state.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define PARK_LOOK_NS (2 * NSEC_PER_MSEC)
+/* A library that does not answer (its process is stopped, it is of an older build) is not waited for. */
+#define PARK_NS (200 * NSEC_PER_MSEC)
+
+struct tenant_checkpoint {
+	struct loop_source *timer; /* while its libraries are asked to park */
+	bool is_parking;
+	uint64_t park_until_ns;
+	bool was_paused; /* before it was asked to leave: what it is again if it can't */
+	int failed;      /* the errno of the last request's failure; 0: none */
+};
+
+static void changed(void *data, struct checkpoint *checkpoint);
+static void look_at_parking(void *data, uint32_t events);
+
+enum checkpoint_place tenant_checkpoint_place(const struct tenant *t)
+{
+	if (!t->checkpoint)
+		return PLACE_IN;
+	return t->checkpoint_request->is_parking ? PLACE_LEAVING : checkpoint_place(t->checkpoint);
+}
+
+bool tenant_is_checkpointing(const struct tenant *t)
+{
+	return tenant_checkpoint_place(t) != PLACE_IN;
+}
+
+static int need(struct tenant *t, struct error *err)
+{
+	struct checkpoint *checkpoint = NULL;
+	cleanup_free struct tenant_checkpoint *c = NULL;
+	if (t->checkpoint)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set_errno(err, ENOMEM, "checkpoint");
+	int r = checkpoint_new(t->node, t->terms.id, changed, t, &checkpoint, err);
+	if (r >= 0 && loop_add_timer(t->node->loop, look_at_parking, t, &c->timer) < 0) {
+		checkpoint_free(checkpoint);
+		r = error_set_errno(err, ENOMEM, "checkpoint: timer");
+	}
+	if (r >= 0) {
+		t->checkpoint = checkpoint;
+		t->checkpoint_request = steal_pointer(&c);
+	}
+	return r;
+}
+
+void tenant_checkpoint_forget(struct tenant *t)
+{
+	if (!t->checkpoint)
+		return;
+	checkpoint_free(t->checkpoint);
+	t->checkpoint = NULL;
+	loop_remove(t->checkpoint_request->timer);
+	free(t->checkpoint_request);
+	t->checkpoint_request = NULL;
+}
+
+/* ---- orders ---- */
+
+/* Its processes, also those of before a restart that have not found this daemon yet. */
+static void fill(struct tenant *t, struct keeper_order *order)
+{
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && order->process_count < KEEPER_MAX_PROCESSES)
+			order->process[order->process_count++] = (struct keeper_process){
+				.pid = t->process[i]->pid, .start_time = t->process[i]->start_time
+			};
+	for (const struct old_process *o = t->old; o; o = o->next)
+		if (!o->registered && order->process_count < KEEPER_MAX_PROCESSES)
+			order->process[order->process_count++] = (struct keeper_process){
+				.pid = o->pid, .start_time = o->start_time
+			};
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		order->bytes[t->terms.device[i].card->index] = tenant_usage(t, i).used_bytes;
+}
+
+static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
+{
+	cleanup_free struct keeper_order *order = calloc(1, sizeof(*order));
+	if (!order)
+		return error_set_errno(err, ENOMEM, "checkpoint");
+	order->goal = goal;
+	fill(t, order);
+	return checkpoint_order(t->checkpoint, order, err);
+}
+
+/* What it may hold, and what others may be promised, follows where it is. */
+static void publish_place(struct tenant *t)
+{
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		tenant_publish_quota(t, i);
+	tell_tenants_changed(t->node);
+	census_request(t->node->census);
+}
+
+static void save(struct tenant *t)
+{
+	struct error err = { 0 };
+	if (tenant_state_save(t, true, &err) < 0)
+		log_error("%s", err.text);
+}
+
+/* No lease while it is away, whatever its terms say. */
+static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
+{
+	t->is_away = is_away;
+	tenant_set_paused(t, paused, swapped_out);
+	save(t);
+}
+
+/* It is on its card, all of it. */
+static void go_on(struct tenant *t, bool paused)
+{
+	swap_set_order(t, SWAP_ORDER_IN);
+	publish_place(t);
+	set_terms(t, false, paused, false);
+}
+
+static void say_failure(struct tenant *t, const char *what, const char *text)
+{
+	log_warning_of(tenant_log_key(&t->terms), "tenant '%s': %s: %s", t->terms.name, what, text);
+	t->checkpoint_request->failed = EIO;
+}
+
+static void changed(void *data, struct checkpoint *checkpoint)
+{
+	struct tenant *t = data;
+	const char *error = checkpoint_error(checkpoint);
+	switch (checkpoint_place(checkpoint)) {
+	case PLACE_IN:
+		if (*error)
+			say_failure(t, "it stays on its GPU", error);
+		go_on(t, t->terms.swapped_out ? t->checkpoint_request->was_paused : t->terms.paused);
+		break;
+	case PLACE_OUT:
+		if (*error)
+			say_failure(t, "it stays off its GPU", error);
+		else
+			log_info_of(tenant_log_key(&t->terms),
+				    "tenant '%s': %" PRIu64 " MiB are off its GPU, in %.1f s",
+				    t->terms.name, checkpoint_bytes(checkpoint) / MIB,
+				    (double)checkpoint_moved_ns(checkpoint) / (double)NSEC_PER_SEC);
+		set_terms(t, true, true, true);
+		publish_place(t);
+		break;
+	default:
+		say_failure(t, "it is partly off its GPU", error);
+		publish_place(t);
+		break;
+	}
+}
+
+/* ---- leaving ---- */
+
+static bool has_parked(struct tenant *t)
+{
+	uint32_t word = atomic_load(&t->region.control->swap);
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && atomic_load(&t->region.report->slot[i].swap_word) != word)
+			return false;
+	return true;
+}
+
+static void look_at_parking(void *data, uint32_t events)
+{
+	struct tenant *t = data;
+	struct tenant_checkpoint *c = t->checkpoint_request;
+	struct error err = { 0 };
+	if (!c->is_parking)
+		return;
+	if (!has_parked(t) && clock_now_ns() < c->park_until_ns) {
+		loop_arm(c->timer, PARK_LOOK_NS, 0);
+		return;
+	}
+	c->is_parking = false;
+	if (give(t, CHECKPOINT_OUT, &err) >= 0)
+		return;
+	say_failure(t, "it stays on its GPU", err.text);
+	go_on(t, c->was_paused);
+}
+
+static int begin_to_leave(struct tenant *t, struct error *err)
+{
+	int r = need(t, err);
+	if (r < 0)
+		return r;
+	t->checkpoint_request->failed = 0;
+	t->checkpoint_request->is_parking = true;
+	t->checkpoint_request->park_until_ns = clock_now_ns() + PARK_NS;
+	swap_set_order(t, SWAP_ORDER_PARKED);
+	loop_arm(t->checkpoint_request->timer, PARK_LOOK_NS, 0);
+	return 0;
+}
+
+int tenant_checkpoint_leave(struct tenant *t, struct error *err)
+{
+	bool was_paused = t->terms.paused;
+	if (tenant_is_off_card(t))
+		return 0;
+	if (space_is_client(t))
+		return error_set(
+			err, EOPNOTSUPP,
+			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
+			"the card; pause it without",
+			t->terms.name);
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	if (place != PLACE_IN && place != PLACE_STUCK)
+		return error_set(err, EBUSY, "it is on its way already: %s",
+				 checkpoint_place_name(place));
+	if (!t->process_count)
+		return error_set(err, ESRCH,
+				 "tenant '%s' has no process on a GPU that could leave it; pause it "
+				 "without",
+				 t->terms.name);
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		bytes += tenant_usage(t, i).used_bytes;
+	int r = swap_check_host_memory(t->node, bytes, err);
+	if (r >= 0)
+		r = begin_to_leave(t, err);
+	if (r < 0)
+		return r;
+	t->checkpoint_request->was_paused = was_paused;
+	set_terms(t, true, true, true);
+	return 0;
+}
+
+void tenant_checkpoint_adopted(struct tenant *t)
+{
+	struct error err = { 0 };
+	if (!t->terms.swapped_out || swap_way_of(&t->terms) != SWAP_BY_CHECKPOINT ||
+	    (t->checkpoint && checkpoint_place(t->checkpoint) != PLACE_IN))
+		return;
+	if (begin_to_leave(t, &err) < 0)
+		log_error("tenant '%s': %s", t->terms.name, err.text);
+	else
+		t->checkpoint_request->was_paused = t->is_away = true;
+}
+
+/* ---- returning ---- */
+
+/* What it takes of a card when it is there: what it is promised, or holds. */
+static uint64_t wanted_bytes(struct tenant *t, unsigned device)
+{
+	const struct promise *p = &t->terms.device[device].promise;
+	if (t->terms.on_full == ON_FULL_WAIT)
+		return tenant_taken_bytes(t, device);
+	return p->memory_given ? p->quota_bytes : tenant_usage(t, device).used_bytes;
+}
+
+static int check_room(struct tenant *t, struct error *err)
+{
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		struct card *card = t->terms.device[i].card;
+		struct promise_card p = node_promised(t->node, card, t);
+		uint64_t wanted = wanted_bytes(t, i), most = card->info.memory_bytes;
+		uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes +
+				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
+		uint64_t left = taken < most ? most - taken : 0;
+		if (wanted > left)
+			return error_set(err, ENOSPC,
+					 "tenant '%s' needs %" PRIu64
+					 " MiB of GPU %u to come back; of %" PRIu64 " MiB, %" PRIu64
+					 " are promised to others or held: it stays out",
+					 t->terms.name, wanted / MIB, card->index, most / MIB,
+					 taken / MIB);
+	}
+	return 0;
+}
+
+int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
+{
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
+		return error_set(err, EBUSY, "it is on its way already: %s",
+				 checkpoint_place_name(place));
+	int r = check_room(t, err);
+	if (r >= 0)
+		r = give(t, CHECKPOINT_IN, err);
+	if (r < 0)
+		return r;
+	t->checkpoint_request->failed = 0;
+	/* From here on it counts on its card again: others are promised no more of it. */
+	publish_place(t);
+	set_terms(t, true, paused, false);
+	return 0;
+}
+
+/* ---- what is told ---- */
+
+int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
+{
+	struct tenant_checkpoint *c = t->checkpoint_request;
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	if (!c)
+		return 0;
+	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
+		return 1;
+	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(t->checkpoint)) : 0;
+}
+
+struct swap_progress tenant_checkpoint_progress(struct tenant *t)
+{
+	struct swap_progress p = { 0 };
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		p.total_bytes += tenant_usage(t, i).used_bytes;
+	if (tenant_is_off_card(t))
+		p.moved_bytes = p.total_bytes = checkpoint_bytes(t->checkpoint);
+	return p;
+}
+
+json_t *tenant_checkpoint_to_json(struct tenant *t)
+{
+	const struct tenant_checkpoint *c = t->checkpoint_request;
+	if (!c || (!tenant_is_checkpointing(t) && !checkpoint_failed(t->checkpoint)))
+		return json_null();
+	const char *error = checkpoint_error(t->checkpoint);
+	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "kind", "checkpoint", "state",
+			 checkpoint_place_name(tenant_checkpoint_place(t)), "swapped_bytes",
+			 (json_int_t)(tenant_is_off_card(t) ? checkpoint_bytes(t->checkpoint) : 0),
+			 "failed", (json_int_t)checkpoint_failed(t->checkpoint), "moved_s",
+			 (double)checkpoint_moved_ns(t->checkpoint) / (double)NSEC_PER_SEC, "error",
+			 *error ? json_string(error) : json_null());
+}

@@ -1,0 +1,25 @@
+/* allotd's command line: one table row an option; parsed, and then the files of settings and of tuning. */
+#ifndef ALLOT_NODE_OPTIONS_H
+#define ALLOT_NODE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "daemon/config/config.h"
+
+struct options {
+	const char *run_dir; /* NULL: the default */
+	const char *sim_socket;
+	const char *config_file;
+	const char *tuning_file; /* NULL: all tuning at its default */
+	bool foreground, is_private;
+	int ready_fd; /* -1: none */
+	struct config config;
+};
+
+/*
+ * Parses argv, and the files of settings and of tuning. Returns -1 to go on; else the exit status, when all is said
+ * (--help, --version, --check-config, --list-tuning, errors).
+ */
+int options_parse(int argc, char **argv, struct options *options);
+
+#endif

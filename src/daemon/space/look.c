@@ -1,0 +1,90 @@
+#include "daemon/space/look.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/util/procfs.h"
+
+/* A zombie serves nobody. */
+static void add_server(struct mps_sight *s, int pid)
+{
+	struct mps_server server = { .pid = pid, .is_stopped = procfs_is_stopped(pid) };
+	if (s->server_count < MPS_SERVERS_MAX && procfs_start_time(pid, &server.start_time) >= 0)
+		s->server[s->server_count++] = server;
+}
+
+/* /proc/PID/task/TID/children, proc(5): it is any of its threads that starts a server. */
+static void add_children(struct mps_sight *s, int pid, const char *task)
+{
+	char name[64], text[512], *save = NULL;
+	snprintf(name, sizeof(name), "task/%.20s/children", task);
+	if (procfs_read(pid, name, text, sizeof(text)) <= 0)
+		return;
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		add_server(s, atoi(word));
+}
+
+void mps_look(int control_pid, struct mps_sight *ret)
+{
+	char path[64];
+	*ret = (struct mps_sight){ .is_stopped = procfs_is_stopped(control_pid) };
+	snprintf(path, sizeof(path), "/proc/%d/task", control_pid);
+	cleanup_dir DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (entry->d_name[0] != '.')
+			add_children(ret, control_pid, entry->d_name);
+}
+
+bool mps_is_over(const struct mps_server *server)
+{
+	uint64_t start_time;
+	char text[2048];
+	int threads = 0;
+	if (procfs_start_time(server->pid, &start_time) >= 0)
+		return start_time != server->start_time;
+	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
+		return true;
+	/* Of a zombie: itself, and those that are not through. */
+	const char *line = strstr(text, "\nThreads:");
+	return !line || sscanf(line, " Threads: %d", &threads) != 1 || threads <= 1;
+}
+
+const char *mps_line_text(const char *line)
+{
+	const char *end = *line == '[' ? strstr(line, "] ") : NULL;
+	return end ? end + 2 : line;
+}
+
+enum mps_line mps_read_line(const char *line, int *ret_pid)
+{
+	const char *text = mps_line_text(line);
+	int pid, status;
+	char word[8];
+	*ret_pid = 0;
+	if (sscanf(text, "NEW SERVER %d: %7s", &pid, word) == 2 && !strcmp(word, "Ready")) {
+		*ret_pid = pid;
+		return MPS_LINE_SERVER_READY;
+	}
+	if (sscanf(text, "Try shutting down server %d", &pid) == 1) {
+		*ret_pid = pid;
+		return MPS_LINE_SERVER_QUITS;
+	}
+	if (sscanf(text, "Server %d exited with status %d", &pid, &status) == 2) {
+		*ret_pid = pid;
+		return MPS_LINE_SERVER_ENDED;
+	}
+	if (sscanf(text, "Client {PID: %d,", &pid) == 1 && strstr(text, "Worker is in reset")) {
+		*ret_pid = pid;
+		return MPS_LINE_CLIENT_FAILED;
+	}
+	/* What the whole server does not survive is called so by the manual of MPS. */
+	if (strstr(text, "fatal exception")) {
+		if (sscanf(line, "[%*s %*s Server %d]", &pid) == 1)
+			*ret_pid = pid;
+		return MPS_LINE_SERVER_FAULT;
+	}
+	return MPS_LINE_OTHER;
+}

@@ -1,0 +1,488 @@
+#include "daemon/space/space.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/space/group.h"
+#include "daemon/space/programs.h"
+#include "daemon/space/threads.h"
+
+_Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
+
+#define KNOWN_MAX 1024 /* groups of a node */
+#define OTHERS_MAX 64  /* of a group, who are looked at for what a mix would gain */
+#define MIB (UINT64_C(1) << 20)
+
+struct space_groups {
+	struct mps_group *groups;
+	bool is_closing;
+	uint64_t faults[MPS_FAULTS];
+};
+
+static struct space_groups *space_of(const struct node *node)
+{
+	return node->space;
+}
+
+static bool is_namespaces(const char *group)
+{
+	return !strncmp(group, "namespace/", strlen("namespace/"));
+}
+
+/* ---- what a group tells ---- */
+
+/* Of a fault of a client it is that client's tenant alone that has lost anything. */
+static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
+		     int pid)
+{
+	if (t->space != group)
+		return false;
+	if (fault != MPS_FAULT_CLIENT)
+		return true;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && t->process[i]->pid == pid)
+			return true;
+	/* Most programs end at once when their work fails. */
+	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
+		if (t->gone_pid[i] == pid)
+			return true;
+	return false;
+}
+
+void space_note_gone(struct tenant *t, int pid, unsigned slot)
+{
+	if (t->space)
+		t->gone_pid[t->gone_count++ % SPACE_GONE_PIDS] = pid;
+}
+
+static void faulted(struct mps_group *group, enum mps_fault fault, int pid, const char *what)
+{
+	struct node *node = group->node;
+	struct tenant *t;
+	space_of(node)->faults[fault]++;
+	log_warning_of(group->record.uid, "GPU %u: group '%s' of uid %u: %s",
+		       group->record.card->index, group->record.group, (unsigned)group->record.uid,
+		       what);
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		if (!concerns(t, group, fault, pid))
+			continue;
+		snprintf(t->space_fault, sizeof(t->space_fault), "%s", what);
+		log_warning_of(tenant_log_key(&t->terms), "tenant '%s' (%s): %s", t->terms.name,
+			       t->terms.id, what);
+	}
+}
+
+static void ended(struct mps_group *group)
+{
+	struct mps_group **link = &space_of(group->node)->groups;
+	while (*link != group)
+		link = &(*link)->next;
+	*link = group->next;
+	mps_group_free(group);
+}
+
+/* ---- groups ---- */
+
+static int add_group(struct node *node, const struct mps_record *record, struct mps_group **ret,
+		     struct error *err)
+{
+	struct space_groups *space = space_of(node);
+	int r = mps_group_new(node, record, is_namespaces(record->group), faulted, ended, ret, err);
+	if (r < 0)
+		return r;
+	(*ret)->next = space->groups;
+	space->groups = *ret;
+	return 0;
+}
+
+static void found(void *data, const struct mps_record *record)
+{
+	struct error err = { 0 };
+	struct mps_group *group;
+	if (add_group(data, record, &group, &err) < 0)
+		log_warning("%s", err.text);
+}
+
+int space_open(struct node *node, struct error *err)
+{
+	node->space = calloc(1, sizeof(*node->space));
+	if (!node->space)
+		return error_set_errno(err, ENOMEM, "groups");
+	int r = mps_make_top(node, err);
+	if (r >= 0)
+		mps_load_all(node, found, node);
+	return r;
+}
+
+void space_sweep(struct node *node)
+{
+	for (struct mps_group *g = space_of(node)->groups, *next; g; g = next) {
+		next = g->next;
+		if (!g->members)
+			mps_group_end(g);
+	}
+}
+
+void space_let_run(struct node *node)
+{
+	if (node->space)
+		node->space->is_closing = true;
+}
+
+void space_close(struct node *node)
+{
+	while (node->space && node->space->groups) {
+		struct mps_group *g = node->space->groups;
+		node->space->groups = g->next;
+		mps_group_free(g);
+	}
+	free(node->space);
+	node->space = NULL;
+}
+
+/* The groups that there are; those that end are still there: their numbers and names are theirs until then. */
+static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
+{
+	size_t count = 0;
+	for (const struct mps_group *g = space_of(node)->groups; g && count < KNOWN_MAX; g = g->next)
+		list[count++] = (struct space_known){ .key = { .card = g->record.card->index,
+							       .uid = g->record.uid,
+							       .group = g->record.group },
+						      .number = g->record.number };
+	return count;
+}
+
+static struct mps_group *nth(const struct node *node, int place)
+{
+	struct mps_group *g = space_of(node)->groups;
+	for (int i = 0; i < place; i++)
+		g = g->next;
+	return g;
+}
+
+/* The group of these terms; NULL: there is none yet, and *ret_number would be its. */
+static int find_group(const struct node *node, const struct tenant_terms *terms,
+		      struct mps_group **ret, unsigned *ret_number, struct error *err)
+{
+	static struct space_known list[KNOWN_MAX]; /* large; the main thread's */
+	size_t count = list_known(node, list);
+	struct space_key key = { .card = terms->device[0].card->index,
+				 .uid = terms->uid,
+				 .group = terms->sharing.group };
+	int place;
+	int r = space_find(list, count, &key, &place, ret_number, err);
+	if (r < 0)
+		return r;
+	if (place < 0 && count == KNOWN_MAX)
+		return error_set(err, ENOSPC, "group: there are %d, the most that a node has",
+				 KNOWN_MAX);
+	*ret = place < 0 ? NULL : nth(node, place);
+	return 0;
+}
+
+static unsigned count_processes(const struct node *node, const struct mps_group *group)
+{
+	const struct tenant *t;
+	unsigned count = 0;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		count += t->space == group ? t->process_count : 0;
+	return count;
+}
+
+static int check_full(const struct node *node, const struct mps_group *group, struct error *err)
+{
+	if (count_processes(node, group) < node->config.mps_clients)
+		return 0;
+	return error_set(err, ENOSPC,
+			 "group: '%s' has %u processes on GPU %u, the most that one MPS server "
+			 "takes (mps_clients): wait for one to end, or name another group",
+			 group->record.group, node->config.mps_clients, group->record.card->index);
+}
+
+/* ---- deciding ---- */
+
+int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err)
+{
+	struct sharing_wish wish = { 0 };
+	const char *way = NULL, *group = NULL;
+	int r = json_read_string(request, "sharing", &way, err);
+	if (r > 0 && sharing_way_parse(way, &wish.way) < 0)
+		return error_set(err, EINVAL, "sharing: '%.20s': must be time, space or auto", way);
+	wish.has_way = r > 0;
+	if (r >= 0)
+		r = json_read_string(request, "group", &group, err);
+	if (r < 0)
+		return r;
+	if (r > 0 && (!*group || strlen(group) >= sizeof(wish.group)))
+		return error_set(err, EINVAL, "group: '%.20s': must have 1 to %d characters", group,
+				 SPACE_NAME_MAX - 1);
+	if (r > 0)
+		strcpy(wish.group, group);
+	*ret = wish;
+	return 0;
+}
+
+/* What its program would gain beside those of the group that it would join. */
+static struct gain_verdict judge(const struct node *node, const struct tenant_terms *terms,
+				 const char *key, const char *group)
+{
+	static const struct gain_record nothing;
+	const struct gain_record *self = programs_find(node, key);
+	const struct gain_record *others[OTHERS_MAX];
+	const struct tenant *t;
+	size_t count = 0;
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		const struct mps_record *r = t->space ? &t->space->record : NULL;
+		if (r && r->card == terms->device[0].card && r->uid == terms->uid &&
+		    !strcmp(r->group, group) && count < OTHERS_MAX)
+			others[count++] = programs_find(node, t->terms.sharing.program);
+	}
+	return gain_judge(self ? self : &nothing, others, count,
+			  node->config.space_gain_min_pct / 100, (int64_t)time(NULL));
+}
+
+static void log_choice(const struct tenant_terms *terms)
+{
+	const struct sharing_choice *c = &terms->sharing;
+	char gain[64] = "";
+	if (!c->why)
+		return;
+	if (c->source != GAIN_UNKNOWN)
+		snprintf(gain, sizeof(gain), " (%+.0f %%, %s)", 100 * c->gain,
+			 gain_source_name(c->source));
+	log_info_of(tenant_log_key(terms), "tenant '%s': sharing auto: %s: %s%s", terms->name,
+		    sharing_way_name(c->way), c->why, gain);
+}
+
+int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
+		 struct tenant_terms *terms, struct error *err)
+{
+	char program[PATHS_MAX];
+	struct error missing = { 0 };
+	struct mps_group *group;
+	unsigned number;
+	const struct promise *p = &terms->device[0].promise;
+	bool has_mps = mps_find_program(node->simulated, program, &missing) >= 0;
+	struct sharing_facts facts = {
+		.setting = node->config.sharing,
+		.uid = terms->uid,
+		.namespace_name = namespace_name,
+		.device_count = terms->device_count,
+		.cores_pct = p->cores_pct,
+		.limit_pct = p->limit_pct,
+		.sms = terms->device[0].card->info.sms,
+		.memory_given = p->memory_given,
+		.is_movable = terms->on_full == ON_FULL_SWAP,
+		.has_leases = node->config.arbiter.policy == ARBITER_POLICY_LEASE,
+		.missing = has_mps ? NULL : missing.text,
+	};
+	char key[PROGRAM_KEY_MAX], name[SPACE_GROUP_MAX];
+	program_key(namespace_name, terms->uid, terms->name, wish->unnamed_pid, key);
+	sharing_name_group(wish->group, &facts, name);
+	facts.gain = judge(node, terms, key, name);
+	int r = sharing_choose(wish, &facts, &terms->sharing, err);
+	if (r < 0)
+		return r;
+	strcpy(terms->sharing.program, key);
+	log_choice(terms);
+	if (terms->sharing.source != GAIN_UNKNOWN)
+		programs_record(node, key)->takes_turns = terms->sharing.way == SHARING_TIME;
+	if (terms->sharing.way != SHARING_SPACE)
+		return 0;
+	r = find_group(node, terms, &group, &number, err);
+	return r >= 0 && group ? check_full(node, group, err) : r;
+}
+
+/* ---- tenants ---- */
+
+static struct mps_threads threads_of(const struct tenant *t)
+{
+	const struct tenant_device_terms *d = &t->terms.device[0];
+	if (t->node->config.space_caps == SPACE_CAPS_GATE)
+		return (struct mps_threads){ 100, 100 };
+	return mps_threads_for(d->promise.limit_pct, d->card->info.sms);
+}
+
+static int enter(struct tenant *t, struct error *err)
+{
+	struct mps_record record = { .card = t->terms.device[0].card, .uid = t->terms.uid };
+	struct mps_group *group;
+	int r = find_group(t->node, &t->terms, &group, &record.number, err);
+	if (r >= 0 && !group) {
+		snprintf(record.id, sizeof(record.id), "%u-%u", record.card->index, record.number);
+		strcpy(record.group, t->terms.sharing.group);
+		r = add_group(t->node, &record, &group, err);
+	}
+	if (r < 0)
+		return r;
+	t->space = group;
+	group->members++;
+	r = lessee_set_space_group(t->device[0].lessee, group->record.number,
+				   threads_of(t).part_pct);
+	if (r < 0)
+		return error_set_errno(err, -r, "group '%s'", group->record.group);
+	return mps_group_want(group, err);
+}
+
+static int join(struct tenant *tenant, bool is_new, struct error *err)
+{
+	if (tenant->terms.sharing.way != SHARING_SPACE)
+		return 0;
+	int r = enter(tenant, err);
+	if (r < 0 && is_new)
+		space_leave(tenant);
+	return r;
+}
+
+/* An adopted tenant has processes already, which may be at work: it is told what is wrong, and goes on. */
+int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
+{
+	struct error why = { 0 };
+	int r = join(tenant, is_new, is_new ? err : &why);
+	if (r >= 0 || is_new)
+		return r;
+	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);
+	snprintf(tenant->space_fault, sizeof(tenant->space_fault), "%.*s", SPACE_FAULT_MAX - 1,
+		 why.text);
+	return 0;
+}
+
+void space_leave(struct tenant *tenant)
+{
+	struct mps_group *group = tenant->space;
+	if (!group)
+		return;
+	tenant->space = NULL;
+	if (space_of(tenant->node)->is_closing)
+		return;
+	if (--group->members == 0)
+		mps_group_end(group);
+}
+
+bool space_is_starting(const struct tenant *tenant)
+{
+	return tenant->space && mps_group_is_starting(tenant->space);
+}
+
+int space_check_process(const struct tenant *tenant, struct error *err)
+{
+	const struct mps_group *g = tenant->space;
+	if (tenant->terms.sharing.way != SHARING_SPACE)
+		return 0;
+	if (!g || g->state == MPS_FAILED || g->state == MPS_OFF)
+		return error_set(err, EHOSTDOWN, "MPS: %s", g && *g->why ? g->why : "is not there");
+	return check_full(tenant->node, g, err);
+}
+
+bool space_is_client(const struct tenant *tenant)
+{
+	return tenant->terms.sharing.way == SHARING_SPACE;
+}
+
+/* ---- what is told ---- */
+
+bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
+{
+	if (tenant->space)
+		mps_path(tenant->node, tenant->space->record.id, "/pipe", path);
+	return tenant->space != NULL;
+}
+
+/*
+ * What MPS holds a client to from its first context on: coarse and never lent, so it is given at the cap, rounded up, or not at all. The
+ * ledger and the gate are what a share is held by. Memory: what of the quota is named; one that is raised later needs a new start.
+ */
+int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
+{
+	const struct promise *p = &t->terms.device[0].promise;
+	char text[64];
+	if (!t->space)
+		return 0;
+	int r = add(data, "CUDA_MPS_PIPE_DIRECTORY", pipe_dir);
+	snprintf(text, sizeof(text), "%g", threads_of(t).pct);
+	if (r >= 0)
+		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
+	/* Two levels, 0 and 1 below it: who was given a priority comes before all others. */
+	if (r >= 0)
+		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority > 0 ? "0" : "1");
+	/* 0: the one card that it sees. */
+	snprintf(text, sizeof(text), "0=%" PRIu64 "M", (p->quota_bytes + MIB - 1) / MIB);
+	if (r >= 0 && p->memory_given)
+		r = add(data, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", text);
+	return r;
+}
+
+static int add_variable(void *data, const char *name, const char *value)
+{
+	return json_object_set_new(data, name, json_string(value));
+}
+
+void space_describe(const struct tenant *t, json_t *reply)
+{
+	char path[NODE_PATH_MAX];
+	json_object_set_new(reply, "sharing", json_string(sharing_way_name(t->terms.sharing.way)));
+	if (t->terms.sharing.why)
+		json_object_set_new(reply, "sharing_why", json_string(t->terms.sharing.why));
+	space_add_gain(t, reply);
+	if (!space_pipe_dir(t, path))
+		return;
+	json_t *environment = json_object();
+	space_each_variable(t, path, add_variable, environment);
+	json_object_set_new(reply, "environment", environment);
+	json_object_set_new(reply, "space", space_to_json(t));
+}
+
+json_t *space_to_json(const struct tenant *t)
+{
+	const struct mps_group *g = t->space;
+	if (!g)
+		return json_null();
+	return json_pack("{s:s, s:i, s:s, s:s*, s:i, s:o}", "group", g->record.group, "number",
+			 (int)g->record.number, "state", mps_state_name(g->state), "why",
+			 *g->why ? g->why : NULL, "tenants", (int)g->members, "fault",
+			 *t->space_fault ? json_string(t->space_fault) : json_null());
+}
+
+enum gain_source space_gain(const struct tenant *t, double *ret_gain)
+{
+	const struct sharing_choice *c = &t->terms.sharing;
+	const struct gain_record *r = *c->program ? programs_find(t->node, c->program) : NULL;
+	if (r && (c->is_open || t->space) && gain_measured(r, (int64_t)time(NULL), ret_gain))
+		return GAIN_MEASURED;
+	*ret_gain = c->gain;
+	return c->source;
+}
+
+void space_add_gain(const struct tenant *t, json_t *json)
+{
+	double gain;
+	enum gain_source source = space_gain(t, &gain);
+	if (source == GAIN_UNKNOWN)
+		return;
+	json_object_set_new(json, "sharing_gain_pct", json_real((double)lround(1000 * gain) / 10));
+	json_object_set_new(json, "sharing_gain_by", json_string(gain_source_name(source)));
+}
+
+const char *space_fault_name(unsigned kind)
+{
+	return mps_fault_name((enum mps_fault)kind);
+}
+
+struct space_figures space_figures(const struct node *node)
+{
+	struct space_figures f = { 0 };
+	for (unsigned i = 0; i < MPS_FAULTS; i++)
+		f.faults[i] = space_of(node)->faults[i];
+	for (const struct mps_group *g = space_of(node)->groups; g; g = g->next) {
+		f.groups++;
+		f.tenants += g->members;
+	}
+	return f;
+}

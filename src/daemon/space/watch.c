@@ -1,0 +1,350 @@
+/* Looks at a group's control daemon and servers: on the way to ready, and from then on. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "daemon/space/group.h"
+#include "daemon/space/group_inside.h"
+
+#define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server: a sick card takes long */
+#define ANSWER_NS (NSEC_PER_SEC)     /* of a command that does nothing */
+#define ASK_NS (10 * NSEC_PER_SEC)   /* how often it is asked whether it still answers */
+#define END_NS (10 * NSEC_PER_SEC)   /* of what is killed */
+#define FAULT_NS (3 * NSEC_PER_SEC)  /* from a server's word of a fault until its status tells */
+#define STOPPED_LOOKS 3    /* in a row: a debugger, or a freezer that thaws, is no fault */
+#define LOG_MOST (1 << 20) /* bytes, then it is emptied */
+
+/* ---- what they write ---- */
+
+static void server_gone(struct mps_group *g, int pid)
+{
+	char what[MPS_WHY_MAX];
+	if (pid == g->gone)
+		return;
+	g->gone = pid;
+	if (pid == g->quitting || g->state == MPS_ENDING || g->state == MPS_STARTING)
+		return;
+	snprintf(what, sizeof(what),
+		 "its MPS server (pid %d) ended, and the GPU work of all in the group with it", pid);
+	mps_tell(g, MPS_FAULT_SERVER, pid, what);
+	mps_renew(g);
+}
+
+/* Lines of which one tells why a start failed; "recevie": as it is written. */
+static bool tells_failure(const char *text)
+{
+	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
+					     "only supported", "not supported", "fatal" };
+	if (strstr(text, "assuming client"))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}
+
+static void take_line(struct mps_group *g, char *line)
+{
+	char what[MPS_WHY_MAX];
+	int pid;
+	text_clean(line);
+	switch (mps_read_line(line, &pid)) {
+	case MPS_LINE_SERVER_QUITS: g->quitting = pid; break;
+	case MPS_LINE_SERVER_ENDED: server_gone(g, pid); break;
+	case MPS_LINE_CLIENT_FAILED:
+		snprintf(what, sizeof(what),
+			 "a fault of process %d: the MPS server threw its GPU work away", pid);
+		mps_tell(g, MPS_FAULT_CLIENT, pid, what);
+		break;
+	case MPS_LINE_SERVER_FAULT:
+		snprintf(what, sizeof(what), "MPS: %.200s", mps_line_text(line));
+		mps_tell(g, MPS_FAULT_SERVER, pid, what);
+		g->faulty = pid;
+		g->faulty_ns = clock_now_ns();
+		break;
+	case MPS_LINE_SERVER_READY:
+	case MPS_LINE_OTHER: break;
+	}
+	if (tells_failure(mps_line_text(line)))
+		snprintf(g->last_line, sizeof(g->last_line), "%.250s", mps_line_text(line));
+}
+
+static void take_text(struct mps_group *g, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] != '\n') {
+			/* What is too long for a line is cut. */
+			if (g->line_length < sizeof(g->line) - 1)
+				g->line[g->line_length++] = text[i];
+			continue;
+		}
+		g->line[g->line_length] = '\0';
+		g->line_length = 0;
+		take_line(g, g->line);
+		if (g->log_fd < 0)
+			return; /* what it told ended the group */
+	}
+}
+
+static void read_log(struct mps_group *g)
+{
+	char text[4096];
+	for (ssize_t n = 1; g->log_fd >= 0 && n > 0;) {
+		n = pread(g->log_fd, text, sizeof(text), g->log_at);
+		if (n <= 0)
+			break;
+		g->log_at += n;
+		take_text(g, text, (size_t)n);
+	}
+	/* Who writes appends. */
+	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
+		g->log_at = 0;
+}
+
+/* ---- on the way to ready ---- */
+
+static void say_ready(struct mps_group *g)
+{
+	g->state = MPS_READY;
+	g->again_ns = 0;
+	mps_look(g->record.pid, &g->sight);
+	g->asked_ns = clock_now_ns();
+	log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS is ready",
+		    g->record.card->index, g->record.group, (unsigned)g->record.uid);
+}
+
+static void status_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	g->ask = NULL;
+	if (g->state != MPS_STARTING)
+		return;
+	/* A driver that has no such command says something else: then a server that is listed is ready. */
+	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
+		say_ready(g);
+}
+
+static void ask(struct mps_group *g, const char *command, uint64_t timeout_ns, mps_answered answered)
+{
+	char pipe_dir[NODE_PATH_MAX];
+	struct error err = { 0 };
+	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
+	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
+	if (mps_ask(g->node->loop, &s, command, timeout_ns, answered, g, &g->ask, &err) < 0)
+		log_debug("group '%s': %s: %s", g->record.group, command, err.text);
+}
+
+static void start_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	g->ask = NULL;
+	g->has_asked_start = status == 0;
+}
+
+static void list_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	char command[48];
+	int server = atoi(text);
+	g->ask = NULL;
+	if (g->state != MPS_STARTING || status != 0)
+		return;
+	if (server > 0) {
+		snprintf(command, sizeof(command), "get_server_status %d", server);
+		ask(g, command, START_NS, status_answered);
+	} else if (g->has_asked_start && *g->last_line && !mps_is_settling(g)) {
+		mps_fail(g, g->last_line);
+	} else {
+		snprintf(command, sizeof(command), "start_server -uid %u", (unsigned)g->record.uid);
+		ask(g, command, ANSWER_NS, start_answered);
+	}
+}
+
+static void start_due(struct mps_group *g)
+{
+	char why[MPS_WHY_MAX];
+	if (g->ask)
+		return;
+	if (clock_now_ns() - g->begun_ns > START_NS) {
+		snprintf(why, sizeof(why), "MPS is not ready after %d s%s%.180s",
+			 (int)(START_NS / NSEC_PER_SEC), *g->last_line ? ": " : "", g->last_line);
+		mps_fail(g, why);
+		return;
+	}
+	ask(g, "get_server_list", ANSWER_NS, list_answered);
+}
+
+/* ---- from then on ---- */
+
+static bool is_in(const struct mps_sight *sight, int pid)
+{
+	for (unsigned i = 0; i < sight->server_count; i++)
+		if (sight->server[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void hang(struct mps_group *g, int pid, const char *who, const char *how)
+{
+	if (g->state != MPS_READY)
+		return;
+	g->state = MPS_HUNG;
+	snprintf(g->why, sizeof(g->why), "its MPS %s (pid %d) %s", who, pid, how);
+	mps_tell(g, MPS_FAULT_HUNG, pid, g->why);
+}
+
+static void go_on(struct mps_group *g)
+{
+	if (g->state != MPS_HUNG)
+		return;
+	log_info_of(g->record.uid, "GPU %u: group '%s': MPS goes on", g->record.card->index,
+		    g->record.group);
+	g->state = MPS_READY;
+	*g->why = '\0';
+}
+
+static void still_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	g->ask = NULL;
+	if (status == -ETIMEDOUT)
+		hang(g, g->record.pid, "control daemon", "does not answer");
+	else if (!g->stopped_looks)
+		go_on(g);
+}
+
+/* It takes nobody until its last client has ended, and those may stay for ever: their work is lost already. */
+static void fault_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	g->ask = NULL;
+	if (status == 0 && strstr(text, "FAULT") && (g->state == MPS_READY || g->state == MPS_HUNG))
+		mps_renew(g);
+}
+
+static void ask_after_fault(struct mps_group *g, uint64_t now_ns)
+{
+	char command[48];
+	if (now_ns - g->faulty_ns > FAULT_NS) {
+		g->faulty = 0;
+		return;
+	}
+	snprintf(command, sizeof(command), "get_server_status %d", g->faulty);
+	ask(g, command, ANSWER_NS, fault_answered);
+}
+
+static void look_for_stopped(struct mps_group *g)
+{
+	int pid = g->sight.is_stopped ? g->record.pid : 0;
+	for (unsigned i = 0; !pid && i < g->sight.server_count; i++)
+		pid = g->sight.server[i].is_stopped ? g->sight.server[i].pid : 0;
+	if (!pid) {
+		if (g->stopped_looks)
+			g->asked_ns = 0; /* it may go on: ask */
+		g->stopped_looks = 0;
+		return;
+	}
+	if (++g->stopped_looks == STOPPED_LOOKS)
+		hang(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
+}
+
+/* Its end is told by mps_control_gone(), and not as that of its servers, which end with it. */
+static bool is_control_over(const struct mps_group *g)
+{
+	struct pollfd p = { .fd = g->pidfd, .events = POLLIN };
+	return poll(&p, 1, 0) > 0;
+}
+
+/* False: it is ending now. */
+static bool look_for_gone(struct mps_group *g)
+{
+	struct mps_sight before = g->sight;
+	mps_look(g->record.pid, &g->sight);
+	for (unsigned i = 0; i < before.server_count; i++) {
+		if (is_in(&g->sight, before.server[i].pid))
+			continue;
+		/* Looked at after the servers: those that ended with it are not told of. */
+		if (is_control_over(g)) {
+			g->sight = before;
+			return false;
+		}
+		mps_keep_old(g, &before.server[i]);
+		server_gone(g, before.server[i].pid);
+	}
+	return g->state == MPS_READY || g->state == MPS_HUNG;
+}
+
+bool mps_group_is_starting(struct mps_group *g)
+{
+	if (g->state == MPS_READY && (is_control_over(g) || !look_for_gone(g)))
+		return true;
+	return g->state == MPS_STARTING || g->state == MPS_ENDING;
+}
+
+static void watch_due(struct mps_group *g)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (!look_for_gone(g))
+		return;
+	look_for_stopped(g);
+	if (g->faulty && !g->ask)
+		ask_after_fault(g, now_ns);
+	if (g->ask || g->stopped_looks || now_ns - g->asked_ns < ASK_NS)
+		return;
+	g->asked_ns = now_ns;
+	ask(g, "get_server_list", ANSWER_NS, still_answered);
+}
+
+/* Its time to end by itself, if it had one, is over. */
+static void end_due(struct mps_group *g)
+{
+	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
+		mps_fail(g, "its MPS control daemon was killed, and does not end");
+	else
+		mps_kill(g);
+}
+
+void mps_watch_due(void *data, uint32_t events)
+{
+	struct mps_group *g = data;
+	if (g->state == MPS_ENDING && g->pidfd < 0) {
+		mps_start_again(g);
+		return;
+	}
+	read_log(g);
+	switch (g->state) {
+	case MPS_STARTING: start_due(g); break;
+	case MPS_READY:
+	case MPS_HUNG: watch_due(g); break;
+	case MPS_ENDING: end_due(g); break;
+	case MPS_OFF:
+	case MPS_FAILED: break;
+	}
+}
+
+void mps_control_gone(void *data, uint32_t events)
+{
+	struct mps_group *g = data;
+	char what[MPS_WHY_MAX];
+	int pid = g->record.pid;
+	read_log(g);
+	bool was_starting = g->state == MPS_STARTING && !g->sight.server_count;
+	if (was_starting && *g->last_line && g->members && !mps_is_settling(g)) {
+		mps_fail(g, g->last_line);
+		return;
+	}
+	if (g->state == MPS_READY || g->state == MPS_HUNG) {
+		snprintf(what, sizeof(what),
+			 "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
+			 pid);
+		mps_tell(g, MPS_FAULT_CONTROL, pid, what);
+	}
+	mps_gone(g);
+}

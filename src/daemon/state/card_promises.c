@@ -1,0 +1,124 @@
+#include "daemon/state/card_promises.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/state/pod_stage.h"
+#include "daemon/state/tenant.h"
+
+/* Is the tenant an init container, which does not run beside the other containers of its pod? */
+static bool is_init(const struct tenant *t)
+{
+	return strchr(t->terms.claim.key, '@') && pod_stage_of(t->terms.claim.key).is_init;
+}
+
+static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
+{
+	const struct promise *q = &t->terms.device[device].promise;
+	struct stage_amount a = { .cores_pct = q->cores_pct };
+	if (tenant_is_off_card(t))
+		return a;
+	if (t->terms.on_full == ON_FULL_WAIT)
+		a.granted_bytes = tenant_taken_bytes(t, device);
+	else if (t->terms.on_full == ON_FULL_FAIL && q->memory_given)
+		a.promised_bytes = q->quota_bytes;
+	return a;
+}
+
+/* Without memory for the list all is counted as if it ran at once. */
+static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
+			    const struct pod_stage *beside, struct promise_card *p)
+{
+	struct tenant *t;
+	size_t count = 0;
+	cleanup_free struct stage_item *items = calloc(p->tenant_count, sizeof(*items));
+	if (!items)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			if (t == except || t->terms.device[i].card != card)
+				continue;
+			items[count++] = (struct stage_item){ pod_stage_of(t->terms.claim.key),
+							      stage_amount_of(t, i) };
+		}
+	struct stage_amount unneeded = pod_stage_unneeded(items, count, beside);
+	p->promised_bytes -= unneeded.promised_bytes;
+	p->granted_bytes -= unneeded.granted_bytes;
+	p->promised_cores_pct -= unneeded.cores_pct;
+}
+
+static struct promise_card promised(struct node *node, const struct card *card,
+				    const struct tenant *except, const char *key)
+{
+	struct promise_card p = { .index = card->index,
+				  .memory_bytes = card->info.memory_bytes,
+				  .kept_bytes = card->kept_bytes + card->returning_bytes,
+				  .may_overcommit = !node->config.refuse_overcommit };
+	const struct pod_stage beside = pod_stage_of(key);
+	bool has_init = beside.is_init;
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		if (t == except)
+			continue;
+		has_init |= is_init(t);
+		bool is_off = tenant_is_off_card(t);
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			const struct promise *q = &t->terms.device[i].promise;
+			if (t->terms.device[i].card != card)
+				continue;
+			p.tenant_count++;
+			p.promised_cores_pct += q->cores_pct;
+			if (is_off)
+				continue;
+			if (t->terms.on_full == ON_FULL_WAIT)
+				p.granted_bytes += tenant_taken_bytes(t, i);
+			else if (t->terms.on_full == ON_FULL_SWAP)
+				p.movable_bytes = q->quota_bytes > p.movable_bytes ? q->quota_bytes
+										   : p.movable_bytes;
+			else if (q->memory_given)
+				p.promised_bytes += q->quota_bytes;
+			else
+				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
+		}
+	}
+	if (has_init && p.tenant_count)
+		take_stages_off(node, card, except, beside.uid ? &beside : NULL, &p);
+	return p;
+}
+
+struct promise_card node_promised(struct node *node, const struct card *card,
+				  const struct tenant *except)
+{
+	return promised(node, card, except, except ? except->terms.claim.key : "");
+}
+
+struct promise_card node_promised_beside(struct node *node, const struct card *card, const char *key)
+{
+	return promised(node, card, NULL, key);
+}
+
+void node_update_rest(struct node *node, const struct card *card)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (t->terms.device[i].card == card &&
+			    !t->terms.device[i].promise.memory_given && !t->terms.is_retired)
+				tenant_set_quota(t, i, promise_rest_bytes(&p));
+}
+
+/* Of most cards nobody has the rest: the tenants are looked at once for all, not once a card. */
+void node_update_rests(struct node *node)
+{
+	bool has_rest[NODE_MAX_CARDS] = { false };
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (!t->terms.device[i].promise.memory_given)
+				has_rest[t->terms.device[i].card->index] = true;
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (has_rest[i])
+			node_update_rest(node, &node->card[i]);
+}

@@ -1,0 +1,74 @@
+#include "daemon/state/elastic.h"
+
+#include <math.h>
+
+#include "base/log.h"
+
+#define LOG_STEP_PCT 5.0 /* a change of less is not worth a line */
+#define SAME_PCT 0.01
+
+bool elastic_is_on(const struct tenant *tenant)
+{
+	if (tenant->terms.elastic == ELASTIC_BY_SETTING)
+		return tenant->node->config.is_elastic;
+	return tenant->terms.elastic == ELASTIC_CHOSEN_ON;
+}
+
+void elastic_apply(struct tenant *tenant)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct promise *p = &tenant->terms.device[i].promise;
+		lessee_set_elastic(tenant->device[i].lessee,
+				   elastic_is_on(tenant) && !p->limit_given && p->cores_pct > 0);
+	}
+}
+
+static const char *explain(enum elastic_reason reason)
+{
+	switch (reason) {
+	case ELASTIC_LENT: return "others leave time unused";
+	case ELASTIC_RECLAIMED: return "others want theirs";
+	case ELASTIC_UNNEEDED: return "it needs no more";
+	case ELASTIC_OFF: return "it borrows nothing any more";
+	}
+	return "?";
+}
+
+static void log_device(struct tenant *t, unsigned i)
+{
+	struct tenant_device *device = &t->device[i];
+	double own = t->terms.device[i].promise.limit_pct;
+	struct lessee_figures f = lessee_figures(device->lessee);
+	double before = device->limit_logged_pct > 0 ? device->limit_logged_pct : own;
+	/* A small change is told as well where it is the end of lending. */
+	bool is_end = f.limit_now_pct - own < SAME_PCT && before - own >= SAME_PCT;
+
+	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)
+		return;
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': GPU %u: limit %.1f %%, was %.1f, own %g: %s (%s)", t->terms.name,
+		    t->terms.device[i].card->index, f.limit_now_pct, before, own,
+		    elastic_reason_name(f.elastic_reason), explain(f.elastic_reason));
+	device->limit_logged_pct = f.limit_now_pct;
+}
+
+void elastic_log(struct tenant *tenant)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		log_device(tenant, i);
+}
+
+json_t *elastic_choice_to_json(enum elastic_choice choice)
+{
+	return choice == ELASTIC_BY_SETTING ? json_null()
+					    : json_boolean(choice == ELASTIC_CHOSEN_ON);
+}
+
+int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err)
+{
+	bool is_on;
+	int r = json_read_bool(object, "elastic", &is_on, err);
+	if (r > 0)
+		*ret = is_on ? ELASTIC_CHOSEN_ON : ELASTIC_CHOSEN_OFF;
+	return r;
+}

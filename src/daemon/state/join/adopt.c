@@ -1,0 +1,312 @@
+#include "daemon/state/join/adopt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/memory/admission.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/state/tenant.h"
+#include "daemon/state/tenant_state.h"
+#include "daemon/state/use.h"
+#include "daemon/util/procfs.h"
+
+#define LOOK_NS (2 * NSEC_PER_MSEC)
+
+static void publish_unslotted(struct tenant *tenant)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		uint64_t sum = 0;
+		for (const struct old_process *o = tenant->old; o; o = o->next)
+			sum += o->used_bytes[i];
+		atomic_store_explicit(&tenant->region.control->device[i].unslotted_bytes, sum,
+				      memory_order_seq_cst);
+	}
+}
+
+static void forget(struct old_process *old)
+{
+	struct tenant *tenant = old->tenant;
+	struct old_process **link = &tenant->old;
+	while (*link != old)
+		link = &(*link)->next;
+	*link = old->next;
+	loop_remove(old->source);
+	close_fd(&old->pidfd);
+	free(old);
+	publish_unslotted(tenant);
+}
+
+/* Its command has ended: nobody comes back to hold it. */
+static void command_ended(void *data, uint32_t events)
+{
+	struct tenant *tenant = data;
+	adopt_forget_command(tenant);
+	tenant->grace = false;
+	tenant_end_if_unused(tenant);
+}
+
+void adopt_forget_command(struct tenant *tenant)
+{
+	if (!tenant->command_source)
+		return;
+	loop_remove(tenant->command_source);
+	tenant->command_source = NULL;
+	close_fd(&tenant->command_pidfd);
+}
+
+void adopt_forget_all(struct tenant *tenant)
+{
+	adopt_forget_command(tenant);
+	while (tenant->old) {
+		struct old_process *old = tenant->old;
+		tenant->old = old->next;
+		loop_remove(old->source);
+		close_fd(&old->pidfd);
+		free(old);
+	}
+}
+
+static void old_process_died(void *data, uint32_t events)
+{
+	struct old_process *old = data;
+	struct tenant *tenant = old->tenant;
+	/* One that registered drains by its slot. */
+	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
+		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
+			  false);
+	forget(old);
+	tenant_save_soon(tenant);
+	node_admit_soon(tenant->node);
+	tenant_end_if_unused(tenant);
+}
+
+/* -ESRCH: it has ended, or the pid is another's by now. */
+static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
+{
+	struct pollfd ended = { .events = POLLIN };
+	uint64_t start_now;
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	/* Read after the pidfd was opened: it stands for this very process, or for none. */
+	int r = procfs_start_time(pid, &start_now);
+	ended.fd = pidfd;
+	if (r < 0 || start_now != start_time || poll(&ended, 1, 0) > 0)
+		return -ESRCH;
+	*ret_pidfd = pidfd;
+	pidfd = -1;
+	return 0;
+}
+
+/* Watches a process of the state file, when it is still the same one. */
+static int watch(struct tenant *tenant, struct old_process *old)
+{
+	int r = open_process(old->pid, old->start_time, &old->pidfd);
+	return r < 0 ? r
+		     : loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
+				&old->source);
+}
+
+/* Whether the tenant's command may come back to hold it. Of one that can't be watched, it may. */
+static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
+{
+	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
+						  &tenant->command_pidfd)
+				   : -ENOENT;
+	if (r < 0)
+		return r != -ESRCH;
+	tenant->command_pid = state->command_pid;
+	tenant->command_start = state->command_start;
+	if (loop_add(tenant->node->loop, tenant->command_pidfd, EPOLLIN, command_ended, tenant,
+		     &tenant->command_source) < 0)
+		close_fd(&tenant->command_pidfd);
+	return true;
+}
+
+/* Takes the living ones of the list over, frees the rest. */
+static void take_processes(struct tenant *tenant, struct tenant_state *state)
+{
+	while (state->old) {
+		struct old_process *old = state->old;
+		state->old = old->next;
+		if (watch(tenant, old) < 0) {
+			close_fd(&old->pidfd);
+			free(old);
+			continue;
+		}
+		old->tenant = tenant;
+		old->next = tenant->old;
+		tenant->old = old;
+	}
+}
+
+static int adopt(struct node *node, enum tenant_place place, const char *id, struct error *err)
+{
+	char path[NODE_PATH_MAX];
+	struct tenant_state state;
+	struct tenant *tenant;
+	tenant_dir_path(node, place, id, "tenant.json", path);
+	int r = tenant_state_load(node, path, id, &state, err);
+	if (r < 0)
+		return r;
+	if (tenant_place(&state.terms) != place) {
+		tenant_state_free(&state);
+		return error_set(err, EINVAL, "%s: claim: there only below claims/", path);
+	}
+	if (node_find_tenant(node, state.terms.name)) {
+		tenant_state_free(&state);
+		return error_set(err, EEXIST, "%s: a second tenant of that name", path);
+	}
+	r = tenant_adopt(node, &state.terms, &tenant, err);
+	if (r < 0) {
+		tenant_state_free(&state);
+		return r;
+	}
+	uint64_t now_ns = clock_now_ns();
+	take_processes(tenant, &state);
+	publish_unslotted(tenant);
+	/* A retired tenant's quota is what it holds, which is known only now. */
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		tenant_publish_quota(tenant, i);
+	admission_restore(tenant, &state.past);
+	/* Its own file is older than that of all use, and tells of no time that has passed since. */
+	if (!tenant->use.at_ns)
+		use_restore(tenant, state.use_ns);
+	tenant->started = tenant->old != NULL;
+	tenant->grace = watch_command(tenant, &state);
+	tenant->grace_end_ns = now_ns + node->config.adopt_grace_ns;
+	tenant->adopting_end_ns = now_ns + node->config.adopt_wait_ns;
+	tenant->adopting = tenant->old != NULL;
+	atomic_store(&tenant->region.control->adopting, tenant->adopting);
+	tenant_save_soon(tenant);
+	return 0;
+}
+
+static bool is_id(const char *name)
+{
+	return strlen(name) == TENANT_ID_MAX - 1 &&
+	       strspn(name, "0123456789abcdef") == TENANT_ID_MAX - 1;
+}
+
+static unsigned adopt_place(struct node *node, enum tenant_place place)
+{
+	char path[NODE_PATH_MAX];
+	unsigned count = 0;
+	tenant_dir_path(node, place, NULL, NULL, path);
+	cleanup_dir DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct error err = { 0 };
+		if (!is_id(entry->d_name))
+			continue;
+		int r = adopt(node, place, entry->d_name, &err);
+		if (r == -ENOENT)
+			tenant_delete_files(node, place, entry->d_name); /* begun, never finished */
+		else if (r < 0)
+			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
+				  err.text);
+		else
+			count++;
+	}
+	return count;
+}
+
+unsigned adopt_all(struct node *node)
+{
+	unsigned count = adopt_place(node, TENANT_PLACE_OWN) + adopt_place(node, TENANT_PLACE_CLAIM);
+	for (struct tenant *t = TAILQ_FIRST(&node->tenants), *next; t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		tenant_end_if_unused(t);
+	}
+	if (count)
+		loop_arm(node->adopt_timer, LOOK_NS, 0);
+	return count;
+}
+
+void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before)
+{
+	for (struct old_process *o = tenant->old, *next; o; o = next) {
+		next = o->next;
+		if (o->pid != pid || o->registered)
+			continue;
+		if (!from_before) {
+			forget(o);
+			continue;
+		}
+		o->registered = true;
+		o->slot = slot;
+		break;
+	}
+	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
+}
+
+bool adopt_is_anybody_expected(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (t->adopting)
+			return true;
+	return false;
+}
+
+bool adopt_is_expected(const struct tenant *tenant, int pid)
+{
+	for (const struct old_process *o = tenant->old; o; o = o->next)
+		if (o->pid == pid && !o->registered)
+			return true;
+	return false;
+}
+
+void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
+{
+	for (struct old_process *o = tenant->old; o; o = o->next)
+		if (o->registered && o->slot == slot)
+			o->registered = false;
+}
+
+/* True while there is something of the tenant to look at again. */
+static bool look_at(struct tenant *tenant, uint64_t now_ns)
+{
+	bool copying = false;
+	for (struct old_process *o = tenant->old, *next; o; o = next) {
+		next = o->next;
+		if (!o->registered)
+			continue;
+		/* Counted in its slot from here on; until here in both, which errs on the safe side. */
+		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
+			forget(o);
+		else
+			copying = true;
+	}
+	if (tenant->adopting && (!tenant->old || now_ns >= tenant->adopting_end_ns)) {
+		tenant->adopting = false;
+		atomic_store(&tenant->region.control->adopting, 0);
+		log_info("tenant '%s' (%s): adopted, %u processes moved over%s", tenant->terms.name,
+			 tenant->terms.id, tenant->process_count,
+			 tenant->old ? ", some are still to come" : "");
+		node_admit_soon(tenant->node);
+		tenant_checkpoint_adopted(tenant);
+	}
+	return copying || tenant->adopting;
+}
+
+void adopt_look(void *data, uint32_t events)
+{
+	struct node *node = data;
+	struct tenant *t;
+	uint64_t now_ns = clock_now_ns();
+	bool again = false;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		again |= look_at(t, now_ns);
+	if (again)
+		loop_arm(node->adopt_timer, LOOK_NS, 0);
+}

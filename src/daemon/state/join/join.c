@@ -1,0 +1,58 @@
+#include "daemon/state/join/join.h"
+
+#include <errno.h>
+
+#include "daemon/memory/swap/arena.h"
+#include "daemon/space/space.h"
+#include "daemon/state/join/adopt.h"
+#include "daemon/util/procfs.h"
+
+/*
+ * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
+ * for dead. Moving from a slot to itself changes nothing. Only what the state of an earlier daemon
+ * names gets a second one: a process may tell any epoch and write anything into its slot.
+ */
+static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
+{
+	if (previous_epoch == 0 ||
+	    (previous_epoch != tenant->node->epoch && adopt_is_expected(tenant, pid)))
+		return NULL;
+	return tenant_process_of(tenant, pid);
+}
+
+int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoch,
+		struct process **ret, bool *ret_is_new, struct error *err)
+{
+	uint64_t start_time;
+	int pid = peer->pid;
+
+	if (tenant->corrupt)
+		return error_set(err, EBADMSG, "the tenant's report is corrupt: it is closed");
+	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(peer))
+		return error_set(err, ESRCH, "process %d is gone", pid);
+	struct process *again = find_again(tenant, pid, previous_epoch);
+	if (again) {
+		*ret = again;
+		*ret_is_new = false;
+		return 0;
+	}
+	/* After a restart those that it has come again. */
+	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
+			? 0
+			: tenant_check_not_retired(tenant, err);
+	if (r >= 0 && previous_epoch == 0)
+		r = space_check_process(tenant, err);
+	if (r < 0)
+		return r;
+	/* exec keeps the pid, and with a first registration says that the old image is gone. */
+	if (previous_epoch == 0)
+		tenant_remove_pid(tenant, pid);
+	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);
+	if (r < 0)
+		return r;
+	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
+	if (tenant->arena)
+		arena_charge_to(tenant->arena, pid, tenant->terms.name);
+	*ret_is_new = true;
+	return 0;
+}

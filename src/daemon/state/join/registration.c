@@ -1,0 +1,442 @@
+#include "daemon/state/join/registration.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "abi/shm/registration.h"
+#include "abi/shm/sharing.h"
+#include "abi/shm/trace.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/export/trace/tenant_trace.h"
+#include "daemon/memory/swap/arena.h"
+#include "daemon/space/space.h"
+#include "daemon/state/join/join.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/sharing.h"
+#include "daemon/state/tenant.h"
+#include "daemon/util/json.h"
+#include "net/ancillary.h"
+#include "net/closer.h"
+#include "net/listen.h"
+
+#define BACKLOG 128
+#define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
+
+/* What a tenant's socket tells its own processes of the tenant, as `allot doctor` asks in a container. Main thread only. */
+
+#define ABOUT_QUESTION_MAX 64
+
+/* Is it {"version":1,"op":"tenant"}? Every other message on that socket begins with another byte. Pure. */
+static bool about_is_question(const char *message, size_t size)
+{
+	const char *op = NULL;
+	int64_t version = 0;
+	if (!size || size > ABOUT_QUESTION_MAX || message[0] != '{')
+		return false;
+	cleanup_json json_t *question = json_loadb(message, size, JSON_REJECT_DUPLICATES, NULL);
+	return question && json_read_int(question, "version", 1, 1, &version, NULL) > 0 &&
+	       json_read_string(question, "op", &op, NULL) > 0 && !strcmp(op, "tenant");
+}
+
+static json_t *device_to_json(struct tenant *tenant, unsigned device)
+{
+	const struct tenant_device_terms *d = &tenant->terms.device[device];
+	return json_pack("{s:s, s:I, s:I, s:f, s:f}", "uuid", d->card->info.uuid_text,
+			 "memory_quota_bytes", (json_int_t)d->promise.quota_bytes,
+			 "memory_used_bytes", (json_int_t)tenant_usage(tenant, device).used_bytes,
+			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
+}
+
+/* The answer (docs/protocol.md), to be freed; NULL: no memory. */
+static char *about_tenant(struct tenant *tenant)
+{
+	const struct tenant_terms *t = &tenant->terms;
+	json_t *devices = json_array();
+	for (unsigned i = 0; i < t->device_count; i++)
+		json_array_append_new(devices, device_to_json(tenant, i));
+	cleanup_json json_t *about = json_pack("{s:b, s:s, s:s, s:s, s:b, s:i, s:s, s:o}", "ok", 1,
+					       "daemon", "allotd " ALLOT_VERSION, "name", t->name,
+					       "id", t->id, "paused", t->paused, "processes",
+					       (int)tenant->process_count, "on_full",
+					       on_full_name(t->on_full), "devices", devices);
+	return about ? json_dumps(about, JSON_COMPACT) : NULL;
+}
+
+/* One exchange that has begun: connected, the request not yet read. */
+struct exchange {
+	struct exchange *next;
+	struct registration *registration;
+	int fd;
+	struct loop_source *source;
+	uint64_t deadline_ns;
+	struct peer peer;
+};
+
+struct registration {
+	struct tenant *tenant;
+	int fd;
+	struct loop_source *source;
+	struct loop_source *timer; /* deadlines, and accepting again when descriptors ran out */
+	struct exchange *pending;
+	unsigned pending_count;
+};
+
+static void exchange_close(struct exchange *x)
+{
+	struct exchange **link = &x->registration->pending;
+	while (*link != x)
+		link = &(*link)->next;
+	*link = x->next;
+	x->registration->pending_count--;
+	loop_remove(x->source);
+	closer_close(x->peer.uid, x->fd);
+	peer_close(&x->peer);
+	free(x);
+}
+
+/* Never blocks: the answer fits the socket's buffer, or the client gets none. False: it got none. */
+static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(3 * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = size };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+	if (count) {
+		message.msg_control = control.space;
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+static void refuse(int fd, const struct error *err)
+{
+	struct registration_reply reply = { .magic = REGISTRATION_MAGIC,
+					    .version = REGISTRATION_VERSION,
+					    .status = err->code ? err->code : EIO };
+	snprintf(reply.message, sizeof(reply.message), "%.*s", (int)sizeof(reply.message) - 1,
+		 err->text);
+	send_reply(fd, &reply, sizeof(reply), NULL, 0);
+}
+
+static int check_request(const struct registration_request *request, ssize_t size, struct error *err)
+{
+	if (size != (ssize_t)sizeof(*request) || request->magic != REGISTRATION_MAGIC)
+		return error_set(err, EPROTO, "not a registration request");
+	if (request->version != REGISTRATION_VERSION)
+		return error_set(err, EPROTONOSUPPORT,
+				 "registration version %u is not understood: this daemon speaks %u",
+				 request->version, REGISTRATION_VERSION);
+	return 0;
+}
+
+static void answer(struct exchange *x, const struct registration_request *request, ssize_t size,
+		   const struct ucred *sender)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct error err = { 0 };
+	struct process *process;
+	bool is_new = false;
+	int r = check_request(request, size, &err);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, sender, &err);
+	if (r >= 0)
+		r = join_tenant(tenant, &x->peer, request->previous_epoch, &process, &is_new, &err);
+	if (r >= 0)
+		process->library_version = request->library_version;
+	if (r < 0) {
+		log_info_of(x->peer.uid, "tenant '%s': process %d refused: %s", tenant->terms.name,
+			    x->peer.pid, err.text);
+		refuse(x->fd, &err);
+		return;
+	}
+	struct registration_reply reply = { .magic = REGISTRATION_MAGIC,
+					    .version = REGISTRATION_VERSION,
+					    .slot = process->slot,
+					    .epoch = tenant->node->epoch };
+	int fds[3] = { tenant->region.control_fd, tenant->region.report_fd,
+		       tenant->arena ? arena_fd(tenant->arena) : -1 };
+	if (send_reply(x->fd, &reply, sizeof(reply), fds, tenant->arena ? 3 : 2)) {
+		log_debug("tenant '%s': process %d has slot %u", tenant->terms.name, process->pid,
+			  process->slot);
+		return;
+	}
+	log_debug("tenant '%s': process %d went away", tenant->terms.name, process->pid);
+	if (is_new)
+		tenant_remove_process(process);
+}
+
+/* Keeps the descriptor that came along; one that is not kept is closed where that may take its time. */
+static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
+		struct error *err)
+{
+	int fd = has_fds ? ancillary_take(x->fd, x->peer.uid) : -1;
+	int r = sharing_give(x->registration->tenant->sharing, x->peer.pid, request->key,
+			     request->bytes, &fd, err);
+	if (fd >= 0)
+		closer_close(x->peer.uid, fd);
+	return r;
+}
+
+/* Does what is asked of what processes give each other; a descriptor to send along is *ret_fd. */
+static int share(struct exchange *x, const struct sharing_request *request, bool has_fds,
+		 struct sharing_reply *reply, int *ret_fd, struct error *err)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct process *process = tenant_process_of(tenant, x->peer.pid);
+	if (!process)
+		return error_set(err, EPERM, "sharing: process %d has not registered", x->peer.pid);
+	if (!tenant->sharing)
+		tenant->sharing = sharing_new();
+	if (!tenant->sharing)
+		return error_set_errno(err, ENOMEM, "sharing");
+	switch (request->op) {
+	case SHARING_GIVE: return give(x, request, has_fds, err);
+	case SHARING_TAKE:
+		*ret_fd = sharing_find(tenant->sharing, request->key, &reply->bytes);
+		return *ret_fd < 0 ? error_set(err, ENOENT, "sharing: nobody gives that") : 0;
+	case SHARING_DROP: sharing_drop(tenant->sharing, x->peer.pid, request->key); return 0;
+	default: return error_set(err, EINVAL, "sharing: op %u is not known", request->op);
+	}
+}
+
+static void answer_sharing(struct exchange *x, const struct sharing_request *request,
+			   const struct ancillary *ancillary)
+{
+	struct sharing_reply reply = { .magic = SHARING_MAGIC, .version = SHARING_VERSION };
+	struct error err = { 0 };
+	int give_fd = -1, r = 0;
+	if (request->version != SHARING_VERSION)
+		r = error_set(&err, EPROTONOSUPPORT, "sharing: version %u is not understood",
+			      request->version);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, &ancillary->sender, &err);
+	if (r >= 0)
+		r = share(x, request, ancillary->has_fds, &reply, &give_fd, &err);
+	if (r < 0) {
+		log_debug("tenant '%s': process %d: %s", x->registration->tenant->terms.name,
+			  x->peer.pid, err.text);
+		reply.status = -r;
+	}
+	send_reply(x->fd, &reply, sizeof(reply), &give_fd, r >= 0 && give_fd >= 0);
+}
+
+static void answer_question(struct exchange *x)
+{
+	cleanup_free char *text = about_tenant(x->registration->tenant);
+	if (text)
+		send_reply(x->fd, text, strlen(text), NULL, 0);
+}
+
+/* A process asks for its ring: abi/shm/trace.h. */
+static void answer_trace(struct exchange *x, const struct trace_request *request,
+			 const struct ucred *sender)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct trace_reply reply = { .magic = TRACE_MAGIC, .version = TRACE_VERSION };
+	struct process *process = NULL;
+	struct error err = { 0 };
+	int r = 0, ring_fd = -1;
+	if (request->version != TRACE_VERSION)
+		r = error_set(&err, EPROTONOSUPPORT, "trace: version %u is not understood",
+			      request->version);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, sender, &err);
+	if (r >= 0)
+		process = tenant_process_of(tenant, x->peer.pid);
+	if (r >= 0 && !process)
+		r = error_set(&err, EPERM, "trace: process %d has not registered", x->peer.pid);
+	if (r >= 0)
+		r = ring_fd = tenant_trace_join(tenant, process, request->order, &err);
+	if (r < 0) {
+		log_debug("tenant '%s': process %d: %s", tenant->terms.name, x->peer.pid, err.text);
+		reply.status = -r;
+	}
+	send_reply(x->fd, &reply, sizeof(reply), &ring_fd, r >= 0);
+}
+
+static void exchange_ready(void *data, uint32_t events)
+{
+	struct exchange *x = data;
+	union {
+		struct registration_request registration;
+		struct sharing_request sharing;
+		char question[ABOUT_QUESTION_MAX];
+		struct trace_request trace;
+	} request = { 0 };
+	struct ancillary ancillary;
+
+	/* A process that is to have its work done by MPS waits here until that is there: timer_due(). */
+	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
+		loop_watch(x->source, 0);
+		return;
+	}
+	/* Not taken: exchange_close() empties the socket, whatever is in it. */
+	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
+				      &ancillary);
+	if (size == -EAGAIN || size == -EINTR)
+		return;
+	const struct ucred *sender = &ancillary.sender;
+	if (size == (ssize_t)sizeof(request.sharing) && request.sharing.magic == SHARING_MAGIC)
+		answer_sharing(x, &request.sharing, &ancillary);
+	else if (size > 0 && about_is_question(request.question, (size_t)size))
+		answer_question(x);
+	else if (size == (ssize_t)sizeof(request.trace) && request.trace.magic == TRACE_MAGIC)
+		answer_trace(x, &request.trace, sender);
+	else if (size > 0)
+		answer(x, &request.registration, size, sender);
+	exchange_close(x);
+}
+
+static void arm_timer(struct registration *registration)
+{
+	loop_arm(registration->timer, RETRY_ACCEPT_NS, RETRY_ACCEPT_NS);
+}
+
+/* Takes the connection over, or fails and leaves it to the caller. */
+static int exchange_begin(struct registration *registration, int fd, uid_t uid, struct error *err)
+{
+	if (closer_is_stuck(uid))
+		return error_set(err, EBUSY,
+				 "descriptors that uid %u sent can't be closed: end the programs "
+				 "that hold them up",
+				 (unsigned)uid);
+	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
+		return error_set(err, EBUSY, "too many registrations at a time: try again");
+	struct exchange *x = calloc(1, sizeof(*x));
+	if (!x)
+		return error_set_errno(err, ENOMEM, "registration");
+	*x = (struct exchange){ .registration = registration,
+				.fd = fd,
+				.deadline_ns = clock_now_ns() + REGISTRATION_DEADLINE_NS };
+	int r = peer_open(fd, &x->peer, err);
+	if (r >= 0) {
+		r = loop_add(registration->tenant->node->loop, fd, EPOLLIN, exchange_ready, x,
+			     &x->source);
+		if (r < 0) {
+			error_set_errno(err, -r, "registration");
+			peer_close(&x->peer);
+		}
+	}
+	if (r < 0) {
+		free(x);
+		return r;
+	}
+	x->next = registration->pending;
+	registration->pending = x;
+	registration->pending_count++;
+	arm_timer(registration);
+	return 0;
+}
+
+static void listener_ready(void *data, uint32_t events)
+{
+	struct registration *registration = data;
+	struct error err = { 0 };
+	int fd = accept4(registration->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		/* Out of descriptors or memory: the connection stays queued; look again in a while. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			loop_watch(registration->source, 0);
+			arm_timer(registration);
+		}
+		return;
+	}
+	struct ucred peer = { .uid = (uid_t)-1 };
+	peer_credentials(fd, &peer);
+	if (exchange_begin(registration, fd, peer.uid, &err) < 0) {
+		refuse(fd, &err);
+		closer_close(peer.uid, fd);
+	}
+}
+
+static void timer_due(void *data, uint32_t events)
+{
+	struct registration *registration = data;
+	uint64_t now_ns = clock_now_ns();
+	struct exchange *next;
+	for (struct exchange *x = registration->pending; x; x = next) {
+		next = x->next;
+		if (space_is_starting(registration->tenant))
+			x->deadline_ns = now_ns + REGISTRATION_DEADLINE_NS;
+		if (now_ns >= x->deadline_ns)
+			exchange_close(x);
+		else
+			loop_watch(x->source, EPOLLIN);
+	}
+	loop_watch(registration->source, EPOLLIN);
+	if (!registration->pending)
+		loop_disarm(registration->timer);
+}
+
+static int listen_at(struct tenant *tenant, struct error *err)
+{
+	char path[NODE_PATH_MAX];
+	int on = 1;
+
+	tenant_path(tenant, "allot.sock", path);
+	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
+	if (fd < 0)
+		return fd;
+	/* A claim's is for whoever has its directory: see tenant_path(). */
+	if (chmod(path, *tenant->terms.claim.key ? 0666 : 0600) < 0 ||
+	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
+		return error_set_errno(err, errno, "give %s to uid %u", path,
+				       (unsigned)tenant->terms.uid);
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || listen(fd, BACKLOG) < 0)
+		return error_set_errno(err, errno, "listen on %s", path);
+	return steal_fd(&fd);
+}
+
+int registration_open(struct tenant *tenant, struct registration **ret, struct error *err)
+{
+	struct registration *registration = calloc(1, sizeof(*registration));
+	if (!registration)
+		return error_set_errno(err, ENOMEM, "registration");
+	registration->tenant = tenant;
+	registration->fd = listen_at(tenant, err);
+	if (registration->fd < 0) {
+		int r = registration->fd;
+		free(registration);
+		return r;
+	}
+	struct loop *loop = tenant->node->loop;
+	int r = loop_add(loop, registration->fd, EPOLLIN, listener_ready, registration,
+			 &registration->source);
+	if (r >= 0)
+		r = loop_add_timer(loop, timer_due, registration, &registration->timer);
+	if (r < 0) {
+		registration_close(registration);
+		return error_set_errno(err, -r, "watch the registration socket");
+	}
+	*ret = registration;
+	return 0;
+}
+
+struct registration *registration_close(struct registration *registration)
+{
+	if (!registration)
+		return NULL;
+	while (registration->pending)
+		exchange_close(registration->pending);
+	loop_remove(registration->source);
+	loop_remove(registration->timer);
+	close(registration->fd);
+	free(registration);
+	return NULL;
+}

@@ -1,0 +1,124 @@
+#include "daemon/state/node/drain.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "daemon/gpu/nvml/census_policy.h"
+#include "daemon/state/node/node.h"
+
+struct drain {
+	struct drain *next;
+	int pid;
+	uint64_t bytes;
+	uint64_t begun_ns;
+	bool figure_known;
+	uint64_t figure_bytes; /* the card's, last seen before the death */
+	bool unlisted_known;
+	uint64_t unlisted_bytes; /* of it, what the list did not explain */
+};
+
+void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
+{
+	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
+	/* Without memory for the note, the bytes count as free a little early. */
+	if (!d)
+		return;
+	*d = (struct drain){ .next = card->drains,
+			     .pid = pid,
+			     .bytes = bytes,
+			     .begun_ns = clock_now_ns(),
+			     .figure_known = card->memory_known,
+			     .figure_bytes = card->memory_used_bytes,
+			     .unlisted_known = card->unlisted_known && was_listed,
+			     .unlisted_bytes = card->unlisted_bytes };
+	card->drains = d;
+	loop_arm(node->drain_timer, DRAIN_LOOK_NS, 0);
+}
+
+uint64_t drain_bytes(const struct card *card)
+{
+	uint64_t sum = 0;
+	for (const struct drain *d = card->drains; d; d = d->next)
+		sum += d->bytes;
+	return sum;
+}
+
+static bool is_listed(const struct census_card *seen, int pid)
+{
+	for (size_t i = 0; i < seen->process_count; i++)
+		if (seen->process[i].pid == pid)
+			return true;
+	return false;
+}
+
+bool drain_has(const struct card *card, int pid)
+{
+	for (const struct drain *d = card->drains; d; d = d->next)
+		if (d->pid == pid)
+			return true;
+	return false;
+}
+
+/* What the card's figure has beyond what the listed processes hold. False: it can't be told. */
+static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
+{
+	uint64_t listed = 0;
+	if (!seen->memory_known || !seen->processes_known)
+		return false;
+	for (size_t i = 0; i < seen->process_count; i++) {
+		if (!seen->process[i].used_known)
+			return false;
+		listed += seen->process[i].used_bytes;
+	}
+	*ret_bytes = seen->memory.used_bytes > listed ? seen->memory.used_bytes - listed : 0;
+	return true;
+}
+
+/*
+ * The figure may also have risen for another's sake: then the list tells whose it is, and else the time
+ * limit decides.
+ */
+static bool is_confirmed(const struct drain *d, const struct census_card *seen)
+{
+	if (!seen->memory_known || seen->begun_ns < d->begun_ns)
+		return false;
+	if (seen->processes_known && is_listed(seen, d->pid))
+		return false;
+	if (!d->figure_known)
+		return seen->processes_known;
+	uint64_t expected = d->figure_bytes > d->bytes ? d->figure_bytes - d->bytes : 0;
+	uint64_t now_unlisted;
+	if (d->unlisted_known && unlisted(seen, &now_unlisted) &&
+	    now_unlisted <= d->unlisted_bytes + d->bytes / 16)
+		return true;
+	return seen->memory.used_bytes <= expected + d->bytes / 16;
+}
+
+void drain_update(struct node *node, struct card *card, const struct census_card *seen)
+{
+	uint64_t now_ns = clock_now_ns();
+	for (struct drain **link = &card->drains; *link;) {
+		struct drain *d = *link;
+		if (now_ns - d->begun_ns < DRAIN_MAX_NS && !(seen && is_confirmed(d, seen))) {
+			link = &d->next;
+			continue;
+		}
+		*link = d->next;
+		free(d);
+		node_admit_soon(node);
+	}
+	/* Of a moment without dead ones, which are in the figure and on no list. */
+	if (seen && !card->drains)
+		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
+	if (card->drains)
+		loop_arm(node->drain_timer, DRAIN_LOOK_NS, 0);
+}
+
+void drain_free_all(struct card *card)
+{
+	while (card->drains) {
+		struct drain *d = card->drains;
+		card->drains = d->next;
+		free(d);
+	}
+}

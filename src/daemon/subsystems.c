@@ -1,0 +1,428 @@
+#include "daemon/subsystems.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/api/audit/audit.h"
+#include "daemon/api/control.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/export/metrics/metrics.h"
+#include "daemon/export/page/page.h"
+#include "daemon/export/trace/tenant_trace.h"
+#include "daemon/gpu/census.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/gpu/watch/cards.h"
+#include "daemon/gpu/watch/census_compare.h"
+#include "daemon/gpu/watch/foreign.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "daemon/kubelet/plugin/plugin.h"
+#include "daemon/memory/admission.h"
+#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_turns.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
+#include "daemon/space/measure.h"
+#include "daemon/space/programs.h"
+#include "daemon/space/space.h"
+#include "daemon/state/card_promises.h"
+#include "daemon/state/elastic.h"
+#include "daemon/state/free_depth.h"
+#include "daemon/state/join/adopt.h"
+#include "daemon/state/join/registration.h"
+#include "daemon/state/node/drain.h"
+#include "daemon/state/node/subsystem.h"
+#include "daemon/state/tenant.h"
+#include "daemon/state/tenant_state.h"
+#include "daemon/state/use.h"
+#include "daemon/tasks/freezer/gpu_records.h"
+#include "daemon/tasks/namespace_use.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+#include "daemon/tasks/watch/use_state.h"
+
+#define TICK_NS NSEC_PER_SEC
+#define FIRST_LINGER_NS \
+	(1 * NSEC_PER_SEC) /* more, before the first tenant: whoever started it comes */
+
+/* ---- timers ---- */
+
+/*
+ * Whether nothing can have been charged or lent since the tick before: rest begins a second after the last of that, so
+ * what there was before the tick before has been counted there.
+ */
+static bool is_at_rest(struct node *node)
+{
+	bool was_resting = node->rested_at_tick;
+	node->rested_at_tick = true;
+	for (unsigned i = 0; i < node->card_count; i++)
+		node->rested_at_tick &= arbitration_is_resting(node->card[i].arbitration);
+	return was_resting && node->rested_at_tick;
+}
+
+/* Each second: usage to the state files; changed limits; tenants that nobody came back to; who waits. */
+static void tick_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	struct tenant *next;
+	uint64_t now_ns = clock_now_ns();
+	bool has_rested = is_at_rest(node);
+	for (struct tenant *t = TAILQ_FIRST(&node->tenants); t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (!has_rested) {
+			use_update(t, now_ns);
+			elastic_log(t);
+		}
+		tenant_state_check_usage(t);
+		tenant_end_if_unused(t);
+	}
+	measure_all(node);
+	namespace_use_count(node, !has_rested, now_ns);
+	census_look(node);
+	node_admit_soon(node);
+}
+
+static void census_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	census_request(node->census);
+}
+
+static void drain_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	for (unsigned i = 0; i < node->card_count; i++)
+		drain_update(node, &node->card[i], NULL);
+	census_request(node->census);
+}
+
+static void linger_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	/* Someone who is connected may be about to make a tenant. */
+	if (node->tenant_count)
+		return;
+	if (control_connections(node->control)) {
+		loop_arm(node->linger_timer, node->config.linger_ns, 0);
+		return;
+	}
+	log_info("no tenants: ending");
+	loop_quit(node->loop);
+}
+
+static int start_timers(struct node *node, struct error *err)
+{
+	const struct {
+		loop_handler handler;
+		struct loop_source **timer;
+	} timers[] = {
+		{ tick_due, &node->tick },
+		{ census_due, &node->census_timer },
+		{ tenant_state_save_due, &node->save_timer },
+		{ use_state_save_due, &node->use_timer },
+		{ adopt_look, &node->adopt_timer },
+		{ linger_due, &node->linger_timer },
+		{ drain_due, &node->drain_timer },
+		{ admission_due, &node->admission_timer },
+		{ swap_turns_due, &node->swap_timer },
+	};
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
+		if (r < 0)
+			return error_set_errno(err, -r, "timer");
+	}
+	return 0;
+}
+
+static void stop_timers(struct node *node)
+{
+	node->tick = loop_remove(node->tick);
+	node->census_timer = loop_remove(node->census_timer);
+	node->save_timer = loop_remove(node->save_timer);
+	node->use_timer = loop_remove(node->use_timer);
+	node->adopt_timer = loop_remove(node->adopt_timer);
+	node->linger_timer = loop_remove(node->linger_timer);
+	node->drain_timer = loop_remove(node->drain_timer);
+	node->admission_timer = loop_remove(node->admission_timer);
+	node->swap_timer = loop_remove(node->swap_timer);
+}
+
+static void populate_timers(struct node *node)
+{
+	if (node->populated) {
+		loop_arm(node->tick, TICK_NS, TICK_NS);
+		loop_disarm(node->linger_timer);
+		return;
+	}
+	loop_disarm(node->tick);
+	if (node->lingers)
+		loop_arm(node->linger_timer, node->config.linger_ns, 0);
+}
+
+static void update_drains(struct node *node, const struct census_card *seen)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		drain_update(node, &node->card[i], &seen[i]);
+}
+
+/* ---- tenants ---- */
+
+static int make_tenants_dirs(struct node *node, struct error *err)
+{
+	const mode_t modes[] = {
+		[TENANT_PLACE_OWN] = node->is_private ? 0700 : 0711, [TENANT_PLACE_CLAIM] = 0700
+	};
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		char path[NODE_PATH_MAX];
+		tenant_dir_path(node, (enum tenant_place)i, NULL, NULL, path);
+		if (mkdir(path, modes[i]) < 0 && errno != EEXIST)
+			return error_set_errno(err, errno, "make %s", path);
+		if (chmod(path, modes[i]) < 0)
+			return error_set_errno(err, errno, "chmod %s", path);
+	}
+	return 0;
+}
+
+/* A tenant that is to be off its card still: it gets a keeper of this daemon's when it is adopted. */
+static bool is_to_stay_out(struct node *node, const char *key)
+{
+	const struct tenant *t = node_find_tenant(node, key);
+	return t && t->terms.swapped_out && (t->old || t->process_count);
+}
+
+static int start_tenants(struct node *node, struct error *err)
+{
+	unsigned adopted = adopt_all(node);
+	if (adopted)
+		log_info("%u tenants of the daemon before are adopted", adopted);
+	return 0;
+}
+
+static void stop_tenants(struct node *node)
+{
+	struct tenant *t;
+	space_let_run(node);
+	while ((t = TAILQ_FIRST(&node->tenants)))
+		tenant_free(t);
+}
+
+/* When tenants and claims are known: what nobody uses ends, what was off its card is found. */
+static int sort_out(struct node *node, struct error *err)
+{
+	space_sweep(node);
+	checkpoint_recover(node, is_to_stay_out);
+	return 0;
+}
+
+/* ---- the parts ---- */
+
+#define START(name, call) \
+	static int name(struct node *node, struct error *err) \
+	{ \
+		return call; \
+	}
+#define STOP(name, field, call) \
+	static void name(struct node *node) \
+	{ \
+		node->field = call(node->field); \
+	}
+START(start_audit, audit_start(node, &node->audit, err))
+STOP(stop_audit, audit, audit_stop)
+START(start_census, census_start(node, &node->census, err))
+STOP(stop_census, census, census_stop)
+START(start_health, health_start(node, &node->health, err))
+STOP(stop_health, health, health_stop)
+START(start_claims, claims_open(node, &node->claims, err))
+STOP(stop_claims, claims, claims_close)
+START(start_watch, gpu_watch_start(node, &node->watch, err))
+START(start_violations, violations_start(node, &node->violations, err))
+STOP(stop_violations, violations, violations_stop)
+START(start_metrics, metrics_start(node, &node->metrics, err))
+STOP(stop_metrics, metrics, metrics_stop)
+START(start_page, page_start(node, &node->page, err))
+STOP(stop_page, page, page_stop)
+START(start_kube, node_kube_start(node, &node->kube, err))
+STOP(stop_kube, kube, node_kube_stop)
+START(start_control, control_open(node, &node->control, err))
+START(start_plugin, plugin_start(node, &node->plugin, err))
+STOP(stop_plugin, plugin, plugin_stop)
+
+static int load_use(struct node *node, struct error *err)
+{
+	use_state_load(node);
+	return 0;
+}
+
+static void stop_watch(struct node *node)
+{
+	node->watch = gpu_watch_stop(node->watch);
+	node->records = gpu_records_free(node->records);
+}
+
+static void stop_control(struct node *node)
+{
+	node->control = control_close(node->control);
+	free(node->list_text);
+	node->list_text = NULL;
+}
+
+static int begin_registration(struct tenant *tenant, bool is_new, struct error *err)
+{
+	return registration_open(tenant, &tenant->registration, err);
+}
+
+static void end_swap(struct tenant *tenant)
+{
+	swap_turns_forget(tenant);
+	swap_close(tenant);
+}
+
+static void end_registration(struct tenant *tenant)
+{
+	tenant->registration = registration_close(tenant->registration);
+}
+
+static void compare_all(struct node *node, const struct census_card *seen)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		census_compare(node, i, &seen[i]);
+}
+
+static void note_foreign(struct node *node, const struct census_card *seen)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		foreign_note_census(node, &node->card[i], &seen[i]);
+}
+
+static void watch_census(struct node *node, const struct census_card *seen)
+{
+	gpu_watch_census(node->watch, seen);
+}
+
+static void check_violations(struct node *node, const struct census_card *seen)
+{
+	violations_census(node->violations, seen);
+}
+
+/* A row stands after the rows that it needs when it starts, and before those that must stop while it is there. */
+static const struct subsystem subsystems[] = {
+	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
+	{ .name = "timers", start_timers, stop_timers, .populated_changed = populate_timers },
+	{ .name = "cards", cards_start, cards_stop },
+	{ .name = "cordons", cordon_load },
+	{ .name = "census",
+	  start_census,
+	  stop_census,
+	  .tenants_changed = census_tenants_changed,
+	  .populated_changed = census_populated_changed,
+	  .cards_answered = census_look,
+	  .census_read = compare_all },
+	{ .name = "health", start_health, stop_health },
+	{ .name = "directories", make_tenants_dirs },
+	{ .name = "drains", .census_read = update_drains },
+	{ .name = "foreign memory", .census_read = note_foreign },
+	{ .name = "unpromised memory", .tenants_changed = node_update_rests },
+	{ .name = "programs", programs_open, programs_close },
+	{ .name = "space",
+	  space_open,
+	  space_close,
+	  .tenant_added = space_tenant_added,
+	  .tenant_removed = space_leave,
+	  .process_gone = space_note_gone },
+	{ .name = "measurement", .tenant_begins = measure_begin, .tenant_removed = measure_end },
+	{ .name = "use", load_use, .tenant_begins = use_begin, .tenant_removed = use_end },
+	{ .name = "use by namespace",
+	  namespace_use_start,
+	  namespace_use_stop,
+	  .tenant_removed = namespace_use_end },
+	{ .name = "admission",
+	  .tenant_begins = admission_begin,
+	  .tenant_removed = admission_forget,
+	  .tenant_retired = admission_give_up,
+	  .tenants_changed = node_admit_soon },
+	{ .name = "lending", .tenant_begins = elastic_apply, .share_changed = elastic_apply },
+	{ .name = "depth of free run", .processes_changed = free_depth_publish },
+	{ .name = "swap",
+	  .stop = swap_turns_free,
+	  .tenant_added = swap_tenant_added,
+	  .tenant_removed = end_swap,
+	  .tenants_changed = swap_turns_look },
+	{ .name = "checkpoint", .tenant_removed = tenant_checkpoint_forget },
+	{ .name = "trace", .tenant_removed = tenant_trace_forget },
+	{ .name = "registration",
+	  .tenant_added = begin_registration,
+	  .tenant_removed = end_registration },
+	{ .name = "tenants",
+	  start_tenants,
+	  stop_tenants,
+	  .tenant_removed = adopt_forget_all,
+	  .process_gone = adopt_slot_gone,
+	  .needs_census = adopt_is_anybody_expected },
+	{ .name = "claims", start_claims, stop_claims },
+	{ .name = "leftovers", sort_out },
+	{ .name = "GPU watch", start_watch, stop_watch, .census_read = watch_census },
+	{ .name = "violations",
+	  start_violations,
+	  stop_violations,
+	  .census_read = check_violations,
+	  .needs_census = violations_has_open },
+	/* Saved while those are there whose use it is. */
+	{ .name = "file of use", .stop = use_state_save },
+	{ .name = "metrics", start_metrics, stop_metrics },
+	{ .name = "page", start_page, stop_page },
+	{ .name = "Kubernetes", start_kube, stop_kube },
+	{ .name = "control socket", start_control, stop_control },
+	{ .name = "device plugin", start_plugin, stop_plugin },
+	{ 0 },
+};
+
+static int make_epoch(uint64_t *ret, struct error *err)
+{
+	uint64_t epoch;
+	do {
+		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
+			return error_set_errno(err, errno, "random numbers");
+		epoch &= (UINT64_C(1) << 53) - 1; /* exact in any JSON reader */
+	} while (!epoch);
+	*ret = epoch;
+	return 0;
+}
+
+int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
+	      struct error *err)
+{
+	TAILQ_INIT(&node->tenants);
+	node->fresh_fd = -1;
+	node->backend = backend;
+	node->gpu_source = source;
+	int r = make_epoch(&node->epoch, err);
+	if (r >= 0)
+		r = loop_new(&node->loop, err);
+	if (r < 0)
+		return r;
+	node->subsystems = subsystems;
+	for (const struct subsystem *s = subsystems; r >= 0 && s->name; s++)
+		r = s->start ? s->start(node, err) : 0;
+	if (r >= 0 && node->lingers && !node->tenant_count)
+		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
+	return r;
+}
+
+void node_close(struct node *node)
+{
+	struct tenant *t;
+	if (!node->loop)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (tenant_state_save(t, false, NULL) < 0)
+			log_warning("tenant '%s': its last state can't be written", t->terms.name);
+	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)
+		if (subsystems[i].stop)
+			subsystems[i].stop(node);
+	node->loop = loop_free(node->loop);
+}

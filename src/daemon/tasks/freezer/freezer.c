@@ -1,0 +1,472 @@
+#include "daemon/tasks/freezer/freezer.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/tasks/freezer/frozen_list.h"
+#include "daemon/tasks/freezer/watchdog.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define FRESH_NS (100 * NSEC_PER_MSEC) /* figures of cards no older tell who may start */
+#define LOOK_NS (20 * NSEC_PER_MSEC)   /* how often those frozen by version 1 are looked at */
+#define MPS_NAME "nvidia-cuda-mps"     /* both the control process and the server */
+
+struct freezer {
+	struct loop *loop;
+	const struct config *config;
+	const char *run_dir;
+	struct gpu_tasks *tasks;
+	struct cgroups cgroups;
+	struct watchdog *watchdog;
+	struct loop_source *watchdog_source, *v1_timer;
+	unsigned v1_count; /* frozen by version 1 */
+	struct freeze_card card[FREEZE_MAX_CARDS];
+	uint64_t read_ns; /* when the last reading began; 0: none yet */
+	uint64_t arrivals;
+	bool said; /* that containers can't be frozen here */
+	uint64_t freezes, thaws, failures, frozen_ns;
+};
+
+/* ---- what is frozen ---- */
+
+static void write_list(struct freezer *f, const struct gpu_container *more)
+{
+	const struct cgroup *list[WATCHDOG_MAX + 1];
+	struct gpu_container *c;
+	size_t count = 0;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if ((c->is_frozen || c == more) && count <= WATCHDOG_MAX)
+			list[count++] = &c->cgroup;
+	int r = frozen_list_write(f->run_dir, list, count);
+	if (r < 0)
+		log_warning("%s/frozen can't be written: %s", f->run_dir, strerror(-r));
+}
+
+static void watchdog_died(void *data, uint32_t events);
+
+static int need_watchdog(struct freezer *f, struct error *err)
+{
+	if (f->watchdog)
+		return 0;
+	int r = watchdog_start(&f->watchdog, err);
+	if (r >= 0)
+		r = loop_add(f->loop, watchdog_pidfd(f->watchdog), EPOLLIN, watchdog_died, f,
+			     &f->watchdog_source);
+	if (r >= 0)
+		return 0;
+	f->watchdog = watchdog_stop(f->watchdog);
+	return r;
+}
+
+static void thaw(struct freezer *f, struct gpu_container *c)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (!c->is_frozen)
+		return;
+	int r = cgroup_thaw(&c->cgroup);
+	if (r < 0 && r != -ENOENT && r != -ENODEV) {
+		log_error("container %.*s can't be thawed: %s", CONTAINER_SHORT_ID, c->what.id,
+			  strerror(-r));
+		return; /* it stays in the lists, and is tried again */
+	}
+	c->is_frozen = false;
+	c->frozen_ns += now_ns - c->frozen_since_ns;
+	f->frozen_ns += now_ns - c->frozen_since_ns;
+	f->thaws++;
+	c->frozen_since_ns = 0;
+	if (f->watchdog)
+		watchdog_remove(f->watchdog, &c->cgroup);
+	if (!c->cgroup.is_v2 && --f->v1_count == 0)
+		loop_disarm(f->v1_timer);
+	write_list(f, NULL);
+}
+
+static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
+{
+	if (c->is_frozen)
+		return 0;
+	int r = cgroup_choose(&f->cgroups, &c->what, &c->cgroup, err);
+	if (r >= 0)
+		r = need_watchdog(f, err);
+	if (r < 0)
+		return r;
+	r = watchdog_add(f->watchdog, &c->cgroup);
+	if (r < 0)
+		return error_set_errno(err, -r, "watchdog");
+	write_list(f, c);
+	r = cgroup_freeze(&c->cgroup);
+	if (r < 0) {
+		watchdog_remove(f->watchdog, &c->cgroup);
+		write_list(f, NULL);
+		return error_set_errno(err, -r, "%s", c->cgroup.dir);
+	}
+	c->is_frozen = true;
+	f->freezes++;
+	c->frozen_since_ns = clock_now_ns();
+	if (!c->cgroup.is_v2 && f->v1_count++ == 0)
+		loop_arm(f->v1_timer, LOOK_NS, LOOK_NS);
+	return 0;
+}
+
+/* Without it nothing may stand still: if this process died now, it would for ever. */
+static void watchdog_died(void *data, uint32_t events)
+{
+	struct freezer *f = data;
+	struct gpu_container *c;
+	log_warning("the freezer's watchdog has died: everything is thawed");
+	f->watchdog_source = loop_remove(f->watchdog_source);
+	f->watchdog = watchdog_stop(f->watchdog);
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if (c->is_frozen) {
+			thaw(f, c);
+			c->item.by_hand = false;
+			if (freeze_is_held(&c->item))
+				freeze_let_go(&c->item, clock_now_ns());
+		}
+}
+
+/*
+ * Version 1 keeps even the killed: they are thawed, to die. And it may have missed some. Version 2 lets
+ * them die as they are, and misses none.
+ */
+static void look_at_v1(void *data, uint32_t events)
+{
+	struct freezer *f = data;
+	struct gpu_container *c;
+	TAILQ_FOREACH(c, &f->tasks->containers, link) {
+		if (!c->is_frozen || c->cgroup.is_v2)
+			continue;
+		if (!cgroup_has_killed(&c->cgroup)) {
+			cgroup_freeze_again(&c->cgroup);
+			continue;
+		}
+		log_info("container %.*s: killed while it was frozen: thawed", CONTAINER_SHORT_ID,
+			 c->what.id);
+		thaw(f, c);
+		c->item.by_hand = false;
+		if (freeze_is_held(&c->item))
+			freeze_let_go(&c->item, clock_now_ns());
+	}
+}
+
+/* ---- by policy ---- */
+
+static struct freeze_config policy(const struct freezer *f)
+{
+	return (struct freeze_config){ .threshold_bytes = f->config->freeze_threshold_bytes,
+				       .settle_ns = f->config->thaw_settle_ns,
+				       .bounds = { ORDER_PATIENCE_NS, ORDER_PASSES_MOST } };
+}
+
+/* Every container that has been decided about, and still has work. To be freed. */
+static struct freeze_item **gather(const struct freezer *f, size_t *ret_count)
+{
+	struct freeze_item **items = calloc(f->tasks->container_count + 1, sizeof(*items));
+	struct gpu_container *c;
+	size_t count = 0;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if (items && c->item.cards)
+			items[count++] = &c->item;
+	*ret_count = count;
+	return items;
+}
+
+static struct gpu_container *container_of(struct freeze_item *item)
+{
+	char *at = (char *)item - offsetof(struct gpu_container, item);
+	return (struct gpu_container *)(void *)at;
+}
+
+/* Makes it stand still or go on, as policy and hand say. */
+static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
+{
+	if (c->item.by_hand || freeze_is_held(&c->item))
+		return freeze(f, c, err);
+	thaw(f, c);
+	return 0;
+}
+
+static bool fits_list(const char *list, const struct container *what)
+{
+	char patterns[CONFIG_PATH_MAX], *save = NULL;
+	const char *path = what->v2_path[0] ? what->v2_path : what->v1_path;
+	strcpy(patterns, list);
+	for (char *p = strtok_r(patterns, ",", &save); p; p = strtok_r(NULL, ",", &save))
+		if (fnmatch(p, path, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool serves_mps(const struct freezer *f)
+{
+	struct gpu_task *t;
+	TAILQ_FOREACH(t, &f->tasks->live, link)
+		if (!strncmp(t->name, MPS_NAME, strlen(MPS_NAME)))
+			return true;
+	return false;
+}
+
+static bool is_governed(const struct freezer *f, const struct gpu_container *c)
+{
+	return f->config->is_freezing && c && !c->has_library &&
+	       fits_list(f->config->freeze_only, &c->what) &&
+	       !fits_list(f->config->freeze_never, &c->what) && !serves_mps(f);
+}
+
+static void say_held(const struct freezer *f, const struct gpu_container *c)
+{
+	for (unsigned i = 0; i < f->tasks->card_count; i++)
+		if (c->item.phase == FREEZE_WAITING && c->item.cards >> i & 1)
+			log_info("container %.*s (%s) waits at the start of its GPU work: GPU %u "
+				 "has "
+				 "%" PRIu64 " MiB free, %" PRIu64 " are wanted",
+				 CONTAINER_SHORT_ID, c->what.id, c->what.engine, i,
+				 f->card[i].free_bytes / MIB,
+				 f->config->freeze_threshold_bytes / MIB);
+}
+
+static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
+{
+	freeze_let_go(&c->item, clock_now_ns());
+	/* It went while it was looked at: nothing to complain of. */
+	if (err->code == ENOENT || err->code == ENODEV)
+		return;
+	f->failures++;
+	if (f->said)
+		return;
+	f->said = true;
+	log_warning("freezer: %s; such containers start without waiting (said once)", err->text);
+}
+
+void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards, bool runs)
+{
+	struct gpu_container *c = task->container;
+	struct freeze_config config = policy(f);
+	uint64_t now_ns = clock_now_ns();
+	struct error err = { 0 };
+	size_t count;
+	if (!is_governed(f, c)) {
+		/* Its library may have come: then it waits in its allocations. */
+		if (c && freeze_is_held(&c->item))
+			freeze_let_go(&c->item, now_ns);
+		if (c && !c->item.by_hand)
+			thaw(f, c);
+		return;
+	}
+	if (c->item.phase != FREEZE_NONE)
+		return;
+	c->item.cards = cards;
+	c->item.key = (struct order_key){
+		.use_ns = fade_use_ns(&c->fade, now_ns, f->config->use_half_life_ns),
+		.arrival = ++f->arrivals,
+		.since_ns = now_ns,
+		.id = (uint32_t)f->arrivals,
+	};
+	if (runs) {
+		freeze_let_go(&c->item, now_ns);
+		return;
+	}
+	struct freeze_item **items = gather(f, &count);
+	bool is_fresh = f->read_ns && now_ns - f->read_ns < FRESH_NS;
+	if (items)
+		freeze_start(&config, f->card, f->tasks->card_count, items, count, &c->item,
+			     is_fresh, now_ns);
+	free(items);
+	if (apply(f, c, &err) < 0)
+		cannot_freeze(f, c, &err);
+	else
+		say_held(f, c);
+}
+
+void freezer_task_ended(struct freezer *f, struct gpu_task *task)
+{
+	struct gpu_container *c = task->container;
+	if (!c || c->live)
+		return;
+	freeze_end(&c->item);
+	c->item.cards = 0;
+	c->has_library = false;
+	if (!c->item.by_hand)
+		thaw(f, c);
+}
+
+/* Those that asked before the reading began are answered, in the order in which they came. */
+static void answer_asking(struct freezer *f, const struct freeze_config *config,
+			  struct freeze_item **items, size_t count, uint64_t now_ns)
+{
+	for (;;) {
+		struct freeze_item *first = NULL;
+		for (size_t i = 0; i < count; i++)
+			if (items[i]->phase == FREEZE_ASKING &&
+			    items[i]->key.since_ns <= f->read_ns &&
+			    (!first || items[i]->key.arrival < first->key.arrival))
+				first = items[i];
+		if (!first)
+			return;
+		freeze_start(config, f->card, f->tasks->card_count, items, count, first, true,
+			     now_ns);
+		say_held(f, container_of(first));
+	}
+}
+
+void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t begun_ns)
+{
+	struct freeze_config config = policy(f);
+	uint64_t now_ns = clock_now_ns();
+	struct freeze_item *next;
+	size_t count;
+	memcpy(f->card, cards, f->tasks->card_count * sizeof(*cards));
+	f->read_ns = begun_ns;
+	struct freeze_item **items = gather(f, &count);
+	if (!items)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct gpu_container *c = container_of(items[i]);
+		uint64_t held = 0;
+		for (unsigned k = 0; k < f->tasks->card_count; k++)
+			held += c->card[k].held_bytes;
+		freeze_note_memory(items[i], held, now_ns);
+		items[i]->key.use_ns = fade_use_ns(&c->fade, now_ns, f->config->use_half_life_ns);
+	}
+	for (size_t i = 0; i < count && serves_mps(f); i++)
+		if (freeze_is_held(items[i]))
+			freeze_let_go(items[i], now_ns);
+	answer_asking(f, &config, items, count, now_ns);
+	while ((next = freeze_next(&config, f->card, f->tasks->card_count, items, count, now_ns)))
+		log_info("container %.*s goes on after %.1f s", CONTAINER_SHORT_ID,
+			 container_of(next)->what.id,
+			 (double)(now_ns - next->key.since_ns) / (double)NSEC_PER_SEC);
+	for (size_t i = 0; i < count; i++) {
+		struct error err = { 0 };
+		if (apply(f, container_of(items[i]), &err) < 0)
+			cannot_freeze(f, container_of(items[i]), &err);
+	}
+	free(items);
+}
+
+uint64_t freezer_starting_bytes(const struct freezer *f, unsigned card)
+{
+	struct freeze_config config = policy(f);
+	size_t count;
+	struct freeze_item **items = gather(f, &count);
+	uint64_t bytes = items ? freeze_starting_bytes(&config, card, items, count) : 0;
+	free(items);
+	return bytes;
+}
+
+bool freezer_wants_reading(const struct freezer *f)
+{
+	struct gpu_container *c;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if (c->item.cards && c->item.phase != FREEZE_NONE && c->item.phase != FREEZE_SETTLED)
+			return true;
+	return false;
+}
+
+bool freezer_is_asked(const struct freezer *f)
+{
+	struct gpu_container *c;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if (c->item.phase == FREEZE_ASKING)
+			return true;
+	return false;
+}
+
+/* ---- by hand ---- */
+
+int freezer_pause(struct freezer *f, struct gpu_container *c, struct error *err)
+{
+	c->item.by_hand = true;
+	int r = freeze(f, c, err);
+	if (r < 0)
+		c->item.by_hand = false;
+	return r;
+}
+
+int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err)
+{
+	if (!c->is_frozen)
+		return error_set(err, EALREADY,
+				 "container %.*s is not paused: there is nothing to resume",
+				 CONTAINER_SHORT_ID, c->what.id);
+	c->item.by_hand = false;
+	if (freeze_is_held(&c->item))
+		freeze_let_go(&c->item, clock_now_ns());
+	thaw(f, c);
+	return 0;
+}
+
+struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)
+{
+	struct freezer_figures figures = { .freezes = f->freezes,
+					   .thaws = f->thaws,
+					   .failures = f->failures,
+					   .frozen_ns = f->frozen_ns };
+	const struct gpu_container *c;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		if (c->is_frozen)
+			figures.frozen_ns += now_ns - c->frozen_since_ns;
+	return figures;
+}
+
+const char *freezer_state_name(const struct gpu_container *c)
+{
+	if (c->item.by_hand)
+		return "paused";
+	if (freeze_is_held(&c->item))
+		return "waiting";
+	if (!c->live)
+		return "ended";
+	return c->item.phase == FREEZE_STARTING ? "starting" : "running";
+}
+
+uint64_t freezer_frozen_ns(const struct gpu_container *c, uint64_t now_ns)
+{
+	return c->frozen_ns + (c->frozen_since_ns ? now_ns - c->frozen_since_ns : 0);
+}
+
+/* ---- start and end ---- */
+
+int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
+		struct gpu_tasks *tasks, struct freezer **ret, struct error *err)
+{
+	struct freezer *f = calloc(1, sizeof(*f));
+	if (!f)
+		return error_set_errno(err, ENOMEM, "freezer");
+	f->loop = loop;
+	f->config = config;
+	f->run_dir = run_dir;
+	f->tasks = tasks;
+	int r = loop_add_timer(loop, look_at_v1, f, &f->v1_timer);
+	if (r < 0) {
+		free(f);
+		return error_set_errno(err, -r, "freezer's timer");
+	}
+	r = cgroups_find(&f->cgroups);
+	if (r < 0)
+		log_warning("freezer: cgroups can't be found: %s", strerror(-r));
+	unsigned left = frozen_list_thaw(run_dir, &f->cgroups);
+	if (left)
+		log_warning("%u containers that a daemon before left frozen are thawed", left);
+	*ret = f;
+	return 0;
+}
+
+struct freezer *freezer_free(struct freezer *f)
+{
+	struct gpu_container *c;
+	if (!f)
+		return NULL;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+		thaw(f, c);
+	loop_remove(f->watchdog_source);
+	loop_remove(f->v1_timer);
+	watchdog_stop(f->watchdog);
+	free(f);
+	return NULL;
+}

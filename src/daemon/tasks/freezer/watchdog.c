@@ -1,0 +1,170 @@
+#include "daemon/tasks/freezer/watchdog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/cleanup.h"
+
+#define FILE_MAX (CGROUP_DIR_MAX + 16)
+#define ANSWER_MS 1000
+
+struct watchdog {
+	int fd, pidfd;
+	pid_t pid;
+};
+
+/* One message of the socket; the answer is one byte, for those that add. */
+struct note {
+	bool add;
+	char text[8];        /* what thaws ... */
+	char file[FILE_MAX]; /* ... written there */
+};
+
+/* ---- the child: async-signal-safe calls alone, since the daemon may have threads ---- */
+
+static struct note known[WATCHDOG_MAX];
+static unsigned known_count;
+
+static unsigned find(const char *file)
+{
+	unsigned i = 0;
+	while (i < known_count && strcmp(known[i].file, file) != 0)
+		i++;
+	return i;
+}
+
+static char take_note(const struct note *n)
+{
+	unsigned i = find(n->file);
+	if (!n->add) {
+		if (i < known_count)
+			known[i] = known[--known_count];
+		return 1;
+	}
+	if (i == WATCHDOG_MAX)
+		return 0;
+	if (i == known_count)
+		known[known_count++] = *n;
+	return 1;
+}
+
+static _Noreturn void live(int fd)
+{
+	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	static struct note note;
+	setsid();
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	prctl(PR_SET_NAME, "allot-thaw");
+	child_close_others(fd);
+	for (;;) {
+		ssize_t n = recv(fd, &note, sizeof(note), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != (ssize_t)sizeof(note))
+			break;
+		note.file[sizeof(note.file) - 1] = note.text[sizeof(note.text) - 1] = '\0';
+		char answer = take_note(&note);
+		if (note.add && send(fd, &answer, 1, MSG_NOSIGNAL) < 0)
+			break;
+	}
+	for (unsigned i = 0; i < known_count; i++) {
+		int file = open(known[i].file, O_WRONLY | O_CLOEXEC);
+		ssize_t n = file < 0 ? 0 : write(file, known[i].text, strlen(known[i].text));
+		(void)n; /* a cgroup that is gone needs nothing */
+		if (file >= 0)
+			close(file);
+	}
+	_exit(0);
+}
+
+/* ---- the daemon ---- */
+
+int watchdog_start(struct watchdog **ret, struct error *err)
+{
+	struct watchdog *w = malloc(sizeof(*w));
+	int fds[2];
+	if (!w)
+		return error_set_errno(err, ENOMEM, "watchdog");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
+		free(w);
+		return error_set_errno(err, errno, "watchdog's socket");
+	}
+	*w = (struct watchdog){ .fd = fds[0], .pidfd = -1 };
+	w->pid = fork();
+	if (w->pid == 0)
+		live(fds[1]);
+	close(fds[1]);
+	if (w->pid > 0)
+		w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	if (w->pidfd < 0) {
+		int e = errno;
+		watchdog_stop(w);
+		return error_set_errno(err, e, "watchdog");
+	}
+	fcntl(w->pidfd, F_SETFD, FD_CLOEXEC);
+	*ret = w;
+	return 0;
+}
+
+struct watchdog *watchdog_stop(struct watchdog *w)
+{
+	if (!w)
+		return NULL;
+	close_fd(&w->fd);
+	close_fd(&w->pidfd);
+	if (w->pid > 0)
+		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	free(w);
+	return NULL;
+}
+
+int watchdog_pidfd(const struct watchdog *w)
+{
+	return w->pidfd;
+}
+
+int watchdog_pid(const struct watchdog *w)
+{
+	return w->pid;
+}
+
+static int tell(struct watchdog *w, const struct cgroup *cgroup, bool add)
+{
+	struct note note = { .add = add };
+	const char *text;
+	cgroup_thaw_file(cgroup, note.file, &text);
+	strcpy(note.text, text);
+	return send(w->fd, &note, sizeof(note), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+	char answer = 0;
+	int r = tell(w, cgroup, true);
+	if (r < 0)
+		return r;
+	if (poll(&p, 1, ANSWER_MS) <= 0)
+		return -EPIPE;
+	if (recv(w->fd, &answer, 1, 0) != 1)
+		return -EPIPE;
+	return answer ? 0 : -ENOSPC;
+}
+
+void watchdog_remove(struct watchdog *w, const struct cgroup *cgroup)
+{
+	tell(w, cgroup, false);
+}

@@ -1,0 +1,245 @@
+/* What is done about offenders, step by step as violation_policy.h says, and how it is taken back. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/api/audit/audit.h"
+#include "daemon/tasks/violation/signs.h"
+#include "daemon/tasks/violation/stopped_list.h"
+#include "daemon/tasks/violation/suspects.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+#include "daemon/util/procfs.h"
+
+#define END_LOOK_NS (500 * NSEC_PER_MSEC)
+
+static int send_signal(const struct suspect *s, int signal)
+{
+	return syscall(SYS_pidfd_send_signal, s->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
+}
+
+static void say_failure(struct suspect *s, const char *what, int error)
+{
+	s->violations->figures.failed++;
+	if (error == ESRCH)
+		return;
+	if (!s->violations->said_failure)
+		log_warning_of(log_key(s->tenant),
+			       "tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
+			       s->tenant, s->pid, s->name, what, strerror(error));
+	s->violations->said_failure = true;
+}
+
+void offenders_write_list(struct violations *v)
+{
+	cleanup_free struct stopped_process *list = calloc(v->count + 1, sizeof(*list));
+	const struct suspect *s;
+	size_t count = 0;
+	TAILQ_FOREACH(s, &v->list, link)
+		if (list && s->is_stopped)
+			list[count++] = (struct stopped_process){ s->pid, s->start_time };
+	int r = list ? stopped_list_write(v->node->run_dir, list, count) : -ENOMEM;
+	if (r < 0)
+		log_warning("%s/stopped can't be written: %s", v->node->run_dir, strerror(-r));
+}
+
+static const struct tenant *tenant_of(const struct suspect *s)
+{
+	return node_find_tenant(s->violations->node, s->tenant);
+}
+
+void offenders_note(const struct suspect *s, const char *action)
+{
+	struct audit *audit = s->violations->node->audit;
+	const struct tenant *t = tenant_of(s);
+	if (!audit)
+		return;
+	json_t *what = t ? audit_about(audit, t) : json_pack("{s:s}", "tenant", s->tenant);
+	if (what) {
+		json_object_set_new(what, "action", json_string(action));
+		json_object_set_new(what, "pid", json_integer(s->pid));
+		json_object_set_new(what, "process", json_clean_string(s->name));
+	}
+	audit_write(audit, "violation_action", what);
+}
+
+/* ---- steps ---- */
+
+static void freeze(struct suspect *s)
+{
+	struct error err = { 0 };
+	int r = gpu_watch_hold(s->violations->node->watch, s->pid, s->container, &err);
+	if (r < 0) {
+		/* Then it alone is stopped. */
+		s->no_container = true;
+		log_debug("violation: process %d: %s", s->pid, err.text);
+		return;
+	}
+	s->violations->figures.frozen++;
+	offenders_note(s, "frozen");
+	log_warning_of(log_key(s->tenant),
+		       "tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
+		       "it go on",
+		       s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
+}
+
+static void stop(struct suspect *s)
+{
+	bool again = s->is_stopped;
+	/* In the file first: killed in between, the next daemon continues what was not stopped. */
+	s->is_stopped = true;
+	if (!again)
+		offenders_write_list(s->violations);
+	int r = send_signal(s, SIGSTOP);
+	if (r < 0) {
+		s->is_stopped = false;
+		offenders_write_list(s->violations);
+		say_failure(s, "stopped", -r);
+		return;
+	}
+	s->violations->figures.stopped += !again;
+	if (!again)
+		offenders_note(s, "stopped");
+	if (again)
+		log_info_of(log_key(s->tenant),
+			    "tenant '%s': process %d (%s) had been continued, and is stopped again",
+			    s->tenant, s->pid, s->name);
+	else
+		log_warning_of(log_key(s->tenant),
+			       "tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
+			       s->tenant, s->pid, s->name);
+}
+
+static void tell_to_end(struct suspect *s)
+{
+	int r = send_signal(s, SIGTERM);
+	s->is_told_to_end = true;
+	s->told_ns = clock_now_ns();
+	loop_arm(s->violations->timer, END_LOOK_NS, END_LOOK_NS);
+	if (r < 0) {
+		say_failure(s, "ended", -r);
+		return;
+	}
+	s->violations->figures.told_to_end++;
+	offenders_note(s, "told_to_end");
+	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) is told to end", s->tenant,
+		       s->pid, s->name);
+}
+
+static void end(struct suspect *s)
+{
+	if (s->is_killed)
+		return;
+	s->is_killed = true;
+	int r = send_signal(s, SIGKILL);
+	if (r < 0) {
+		say_failure(s, "killed", -r);
+		return;
+	}
+	s->violations->figures.killed++;
+	offenders_note(s, "killed");
+	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) did not end, and is killed",
+		       s->tenant, s->pid, s->name);
+}
+
+/* ---- when ---- */
+
+static bool has_own_container(struct suspect *s)
+{
+	struct node *node = s->violations->node;
+	return !s->no_container && node->watch &&
+	       signs_has_own_container(node, tenant_of(s), s->pid);
+}
+
+static struct violation_case case_of(struct suspect *s)
+{
+	const struct tenant *t = tenant_of(s);
+	if (t)
+		s->own_wanted = violations_wanted(t);
+	struct violation_case c = {
+		.wanted = on_violation_stricter(s->own_wanted,
+						s->violations->node->config.on_violation),
+		.is_pardoned = s->is_pardoned,
+		.is_frozen = s->container[0],
+		.is_stopped = s->is_stopped && procfs_is_stopped(s->pid),
+		.is_told_to_end = s->is_told_to_end,
+		.told_ns = s->told_ns,
+	};
+	if (c.wanted == ON_VIOLATION_REPORT || c.is_pardoned)
+		return c;
+	c.is_untouchable = signs_is_untouchable(s->pid);
+	c.has_own_container = c.wanted == ON_VIOLATION_FREEZE && !c.is_frozen && !c.is_stopped &&
+			      has_own_container(s);
+	return c;
+}
+
+static void act(struct suspect *s)
+{
+	struct violation_case c;
+	/* Whoever thawed it, by hand or since the watchdog died, meant it to run. */
+	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
+		s->container[0] = '\0';
+		s->is_pardoned = true;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		c = case_of(s);
+		switch (violation_next(&c, clock_now_ns())) {
+		case VIOLATION_LEAVE: return;
+		case VIOLATION_FREEZE: freeze(s); break; /* where that can't be: once more */
+		case VIOLATION_STOP: stop(s); return;
+		case VIOLATION_TERM: tell_to_end(s); return;
+		case VIOLATION_KILL: end(s); return;
+		}
+	}
+}
+
+void offenders_act(struct violations *v)
+{
+	struct suspect *s;
+	bool ending = false;
+	TAILQ_FOREACH(s, &v->list, link) {
+		if (s->is_offender)
+			act(s);
+		ending |= s->is_told_to_end && !s->is_killed;
+	}
+	if (!ending)
+		loop_disarm(v->timer);
+}
+
+/* ---- back ---- */
+
+static bool is_held_for_another(const struct suspect *s)
+{
+	const struct suspect *other;
+	TAILQ_FOREACH(other, &s->violations->list, link)
+		if (other != s && !strcmp(other->container, s->container))
+			return true;
+	return false;
+}
+
+void offenders_let_go(struct suspect *s)
+{
+	if (s->container[0] && !is_held_for_another(s))
+		gpu_watch_let_go(s->violations->node->watch, s->container);
+	s->container[0] = '\0';
+	if (s->is_stopped)
+		send_signal(s, SIGCONT);
+	s->is_stopped = false;
+}
+
+const char *offenders_action(const struct suspect *s)
+{
+	if (s->is_pardoned)
+		return "resumed";
+	if (s->is_told_to_end)
+		return "ending";
+	if (s->container[0])
+		return "frozen";
+	return s->is_stopped ? "stopped" : "reported";
+}

@@ -1,0 +1,353 @@
+#include "daemon/tasks/violation/violations.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/api/audit/audit.h"
+#include "daemon/gpu/nvml/census_policy.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
+#include "daemon/space/space.h"
+#include "daemon/state/join/adopt.h"
+#include "daemon/state/tenant.h"
+#include "daemon/tasks/violation/signs.h"
+#include "daemon/tasks/violation/stopped_list.h"
+#include "daemon/tasks/violation/suspects.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+#include "daemon/util/procfs.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SIGNS_LOOKS 10 /* of a process that is nobody's, signs are read each so many censuses */
+#define HOST_PID_NAMESPACE 0xEFFFFFFCU /* inode of the first one: Linux, include/linux/proc_ns.h */
+
+enum on_violation violations_wanted(const struct tenant *t)
+{
+	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
+							 t->node->config.on_violation);
+	/* A client of MPS that stands still would hold up all that its server serves. */
+	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
+}
+
+/* ---- who offends ---- */
+
+static void note_in_audit(const struct suspect *s, const struct tenant *t)
+{
+	struct audit *audit = t->node->audit;
+	json_t *what = audit_about(audit, t);
+	if (what) {
+		json_object_set_new(what, "pid", json_integer(s->pid));
+		json_object_set_new(what, "process", json_clean_string(s->name));
+		json_object_set_new(what, "reason", json_string(violation_reason_name(s->reason)));
+		json_object_set_new(what, "sign", s->how ? json_string(s->how) : json_null());
+		json_object_set_new(what, "memory_bytes", json_integer((json_int_t)s->held_bytes));
+	}
+	audit_write(audit, "violation", what);
+}
+
+static void become_offender(struct suspect *s, struct tenant *t, enum violation_reason reason,
+			    const char *how)
+{
+	s->is_offender = true;
+	s->reason = reason;
+	s->how = how;
+	s->own_wanted = violations_wanted(t);
+	snprintf(s->tenant, sizeof(s->tenant), "%s", t->terms.name);
+	t->violations[reason]++;
+	note_in_audit(s, t);
+}
+
+static void note_unregistered(struct suspect *s, struct tenant *t)
+{
+	/* Gone meanwhile. */
+	if (suspects_watch(s) < 0)
+		return;
+	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
+	log_warning_of(tenant_log_key(&t->terms),
+		       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
+		       " MiB of GPU memory and never registered with the library (%s)",
+		       t->terms.name, t->terms.id, s->pid, s->name, s->held_bytes / MIB, s->how);
+}
+
+void violations_note_over(struct violations *v, struct tenant *t, int pid,
+			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
+			  uint64_t beyond_bytes)
+{
+	struct suspect *s = v ? suspects_get(v, pid) : NULL;
+	if (!s || s->is_offender || suspects_watch(s) < 0)
+		return;
+	s->held_bytes = held_bytes;
+	become_offender(s, t, reason, NULL);
+	if (reason == VIOLATION_OVER_QUOTA)
+		log_warning_of(tenant_log_key(&t->terms),
+			       "tenant '%s' (%s) holds %" PRIu64
+			       " MiB more than its quota on GPU %u: its process %d (%s) holds most, "
+			       "%" PRIu64 " MiB",
+			       t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid,
+			       s->name, held_bytes / MIB);
+	else
+		log_warning_of(tenant_log_key(&t->terms),
+			       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
+			       " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
+			       t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
+			       beyond_bytes / MIB);
+}
+
+/* ---- looking ---- */
+
+static bool is_registered(struct node *node, int pid)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (tenant_process_of(t, pid) || adopt_is_expected(t, pid))
+			return true;
+	return false;
+}
+
+/*
+ * In a pid namespace of its own this daemon may be told other namespaces' pids, by old drivers. Then the list
+ * is believed only where it names somebody whom we know to hold memory, if there is one.
+ */
+static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
+{
+	struct tenant *t;
+	bool is_anyone = false;
+	TAILQ_FOREACH(t, &v->node->tenants, link)
+		for (unsigned d = 0; d < t->terms.device_count; d++)
+			for (unsigned i = 0;
+			     t->terms.device[d].card->index == card && i < t->slot_limit; i++) {
+				struct process *p = t->process[i];
+				if (!p || !p->census[d].used_before || tenant_is_checkpointing(t))
+					continue;
+				is_anyone = true;
+				for (size_t k = 0; k < seen->process_count; k++)
+					if (seen->process[k].pid == p->pid)
+						return true;
+			}
+	return v->is_host || !is_anyone;
+}
+
+static bool is_adopting(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (t->adopting)
+			return true;
+	return false;
+}
+
+static void note_seen(struct violations *v, const struct gpu_process *seen)
+{
+	struct suspect *s;
+	if ((seen->used_known && !seen->used_bytes) || is_registered(v->node, seen->pid))
+		return;
+	s = suspects_get(v, seen->pid);
+	if (!s)
+		return;
+	s->held_bytes = (s->is_seen ? s->held_bytes : 0) + (seen->used_known ? seen->used_bytes : 0);
+	s->is_seen = true;
+}
+
+/* Whose it is, by signs that are not older than a few censuses. */
+static struct tenant *find_owner(struct suspect *s)
+{
+	struct node *node = s->violations->node;
+	if (!s->owner[0] && s->looks_left > 0) {
+		s->looks_left--;
+		return NULL;
+	}
+	struct violation_signs signs = signs_of(node, s->pid);
+	const struct tenant *owner = violation_owner(&signs, &s->how);
+	/* That of another tenant is another suspicion. */
+	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
+		s->track = (struct violation_track){ 0 };
+	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
+	s->looks_left = SIGNS_LOOKS;
+	return owner ? node_find_tenant(node, owner->terms.id) : NULL;
+}
+
+static void look_at(struct suspect *s, bool is_sound, uint64_t now_ns)
+{
+	struct node *node = s->violations->node;
+	struct tenant *owner = is_sound && s->is_seen ? find_owner(s) : NULL;
+	struct violation_look look = {
+		.is_sound = is_sound,
+		.is_listed = s->is_seen,
+		.has_owner = owner,
+	};
+	if (owner) {
+		look.is_stopped = procfs_is_stopped(s->pid);
+		look.is_away = tenant_is_checkpointing(owner) ||
+			       gpu_watch_is_away(node->watch, s->pid);
+	}
+	if (violation_confirm(&s->track, &look, now_ns, VIOLATION_INTERVALS * node->config.census_ns))
+		note_unregistered(s, owner);
+}
+
+/* One that registered after all is as good as any other. */
+static void forgive_registered(struct suspect *s)
+{
+	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||
+	    !is_registered(s->violations->node, s->pid))
+		return;
+	log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) has registered", s->tenant,
+		    s->pid, s->name);
+	offenders_let_go(s);
+	s->is_offender = false;
+	offenders_write_list(s->violations);
+}
+
+void violations_census(struct violations *v, const struct census_card *cards)
+{
+	struct node *node = v->node;
+	struct suspect *s, *next;
+	uint64_t now_ns = clock_now_ns();
+	bool is_sound = !is_adopting(node), is_whole = true;
+	TAILQ_FOREACH(s, &v->list, link)
+		s->is_seen = false;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		if (!cards[i].processes_known || !are_pids_ours(v, i, &cards[i])) {
+			is_whole = false;
+			continue;
+		}
+		for (size_t k = 0; k < cards[i].process_count; k++)
+			note_seen(v, &cards[i].process[k]);
+	}
+	for (s = TAILQ_FIRST(&v->list); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		forgive_registered(s);
+		/* What a card that could not be read would have shown is not known. */
+		if (!s->is_offender && !s->is_ours)
+			look_at(s, is_sound && (s->is_seen || is_whole), now_ns);
+		if (!s->source && !s->is_seen && is_whole)
+			suspects_remove(s);
+	}
+	offenders_act(v);
+}
+
+bool violations_has_open(const struct node *node)
+{
+	const struct violations *v = node->violations;
+	const struct suspect *s;
+	if (!v)
+		return false;
+	TAILQ_FOREACH(s, &v->list, link)
+		if (!s->is_offender && !s->is_ours)
+			return true;
+	return false;
+}
+
+/* ---- let go by hand ---- */
+
+int violations_resume(struct violations *v, const char *tenant, bool is_admin, struct error *err)
+{
+	struct suspect *s;
+	bool is_settings = v->node->config.on_violation != ON_VIOLATION_REPORT;
+	int count = 0;
+	TAILQ_FOREACH(s, &v->list, link) {
+		if (!s->is_offender || strcmp(s->tenant, tenant) ||
+		    !(s->container[0] || s->is_stopped))
+			continue;
+		if (is_settings && !is_admin)
+			return error_set(
+				err, EPERM,
+				"process %d (%s) of tenant '%.63s' gets round the library and "
+				"stands still for that: only root and members of group allot may "
+				"let it go on",
+				s->pid, s->name, tenant);
+		offenders_let_go(s);
+		s->is_pardoned = true;
+		offenders_note(s, "resumed");
+		count++;
+		log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) goes on by request",
+			    s->tenant, s->pid, s->name);
+	}
+	if (count)
+		offenders_write_list(v);
+	return count;
+}
+
+/* ---- told of ---- */
+
+json_t *violations_of_tenant(const struct violations *v, const char *tenant)
+{
+	json_t *list = json_array();
+	const struct suspect *s;
+	TAILQ_FOREACH(s, &v->list, link)
+		if (s->is_offender && !strcmp(s->tenant, tenant))
+			json_array_append_new(list,
+					      json_pack("{s:i, s:s, s:s, s:o, s:s, s:I}", "pid",
+							s->pid, "name", s->name, "reason",
+							violation_reason_name(s->reason), "sign",
+							s->how ? json_string(s->how) : json_null(),
+							"action", offenders_action(s),
+							"memory_bytes", (json_int_t)s->held_bytes));
+	return list;
+}
+
+json_t *violations_of_process(const struct violations *v, int pid)
+{
+	const struct suspect *s = v ? suspects_find(v, pid) : NULL;
+	if (!s || !s->is_offender)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s}", "tenant", s->tenant, "reason",
+			 violation_reason_name(s->reason), "action", offenders_action(s));
+}
+
+struct violations_figures violations_figures(const struct violations *v)
+{
+	return v->figures;
+}
+
+/* ---- start and end ---- */
+
+static void timer_due(void *data, uint32_t events)
+{
+	offenders_act(data);
+}
+
+static bool is_host_namespace(void)
+{
+	struct stat st;
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NAMESPACE;
+}
+
+int violations_start(struct node *node, struct violations **ret, struct error *err)
+{
+	struct violations *v = calloc(1, sizeof(*v));
+	if (!v)
+		return error_set_errno(err, ENOMEM, "violations");
+	v->node = node;
+	v->is_host = is_host_namespace();
+	TAILQ_INIT(&v->list);
+	int r = loop_add_timer(node->loop, timer_due, v, &v->timer);
+	if (r < 0) {
+		free(v);
+		return error_set_errno(err, -r, "violations' timer");
+	}
+	unsigned left = stopped_list_continue(node->run_dir);
+	if (left)
+		log_warning("%u processes that a daemon before left stopped are continued", left);
+	*ret = v;
+	return 0;
+}
+
+struct violations *violations_stop(struct violations *v)
+{
+	struct suspect *s;
+	if (!v)
+		return NULL;
+	while ((s = TAILQ_FIRST(&v->list))) {
+		offenders_let_go(s);
+		suspects_remove(s);
+	}
+	offenders_write_list(v);
+	loop_remove(v->timer);
+	free(v);
+	return NULL;
+}

@@ -1,0 +1,117 @@
+#include "daemon/tasks/watch/exec_events.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENT_AT (NLMSG_HDRLEN + offsetof(struct cn_msg, data))
+#define WHAT_AT (EVENT_AT + offsetof(struct proc_event, what))
+
+struct answer {
+	struct nlmsghdr header;
+	char rest[1024];
+};
+
+/* Loads of a filter swap bytes as the network has them. */
+static int set_filter(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WHAT_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(PROC_EVENT_EXEC), 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
+											   : 0;
+}
+
+static int subscribe(int fd)
+{
+	struct {
+		struct nlmsghdr header;
+		char rest[64];
+	} message = { 0 };
+	struct cn_msg cn = { .id = { CN_IDX_PROC, CN_VAL_PROC },
+			     .len = sizeof(enum proc_cn_mcast_op) };
+	enum proc_cn_mcast_op op = PROC_CN_MCAST_LISTEN;
+	size_t length = NLMSG_LENGTH(sizeof(cn) + sizeof(op));
+	message.header = (struct nlmsghdr){ .nlmsg_len = (unsigned)length,
+					    .nlmsg_type = NLMSG_DONE };
+	memcpy(NLMSG_DATA(&message.header), &cn, sizeof(cn));
+	memcpy((char *)NLMSG_DATA(&message.header) + sizeof(cn), &op, sizeof(op));
+	return send(fd, &message, length, 0) < 0 ? -errno : 0;
+}
+
+/* The kernel answers whether it will. Where it can't, nothing comes. */
+static int read_answer(int fd)
+{
+	struct timeval limit = { .tv_usec = 200000 };
+	struct answer answer;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	for (unsigned i = 0; i < 1000; i++) {
+		struct proc_event event = { 0 };
+		ssize_t n = recv(fd, &answer, sizeof(answer), 0);
+		if (n < 0)
+			return errno == EAGAIN ? -EPERM : -errno;
+		if (n < (ssize_t)(EVENT_AT + offsetof(struct proc_event, event_data) + 4))
+			continue;
+		size_t size = (size_t)n - EVENT_AT;
+		memcpy(&event, (char *)&answer + EVENT_AT,
+		       size < sizeof(event) ? size : sizeof(event));
+		if (event.what == PROC_EVENT_NONE)
+			return event.event_data.ack.err ? -(int)event.event_data.ack.err : 0;
+	}
+	return 0; /* events come: it listens */
+}
+
+int exec_events_open(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (fd < 0)
+		return -errno;
+	int r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	if (r >= 0)
+		r = subscribe(fd);
+	if (r >= 0)
+		r = read_answer(fd);
+	if (r >= 0)
+		r = set_filter(fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int exec_events_read(int fd)
+{
+	struct answer answer;
+	for (;;) {
+		struct sockaddr_nl from = { 0 };
+		socklen_t from_size = sizeof(from);
+		struct proc_event event = { 0 };
+		ssize_t n = recvfrom(fd, &answer, sizeof(answer), MSG_DONTWAIT,
+				     (struct sockaddr *)&from, &from_size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		/* Anyone may send to a netlink socket: the kernel is port 0. */
+		if (from.nl_pid != 0 || n <= (ssize_t)EVENT_AT)
+			continue;
+		size_t size = (size_t)n - EVENT_AT;
+		memcpy(&event, (char *)&answer + EVENT_AT,
+		       size < sizeof(event) ? size : sizeof(event));
+		if (event.what == PROC_EVENT_EXEC)
+			return event.event_data.exec.process_tgid;
+	}
+}

@@ -1,0 +1,42 @@
+/* Containers that are frozen for what a process in them does (daemon/tasks/violation/violations.h). */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/tasks/watch/container_swap.h"
+#include "daemon/tasks/watch/gpu_watch.h"
+#include "daemon/tasks/watch/gpu_watch_inside.h"
+
+int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], struct error *err)
+{
+	const struct gpu_task *t = gpu_tasks_find(w->tasks, pid);
+	if (!t || !t->container)
+		return error_set(err, ENOENT, "process %d is in no container", pid);
+	if (container_swap_is_away(t->container))
+		return error_set(err, EBUSY, "container %.*s is off its GPUs", CONTAINER_SHORT_ID,
+				 t->container->what.id);
+	int r = freezer_pause(w->freezer, t->container, err);
+	if (r < 0)
+		return r;
+	strcpy(ret_id, t->container->what.id);
+	return 0;
+}
+
+bool gpu_watch_is_held(const struct gpu_watch *w, const char *id)
+{
+	const struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
+	return c && c->is_frozen && c->item.by_hand;
+}
+
+void gpu_watch_let_go(struct gpu_watch *w, const char *id)
+{
+	struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
+	struct error err = { 0 };
+	if (c && c->is_frozen)
+		freezer_resume(w->freezer, c, &err);
+}
+
+bool gpu_watch_is_away(const struct gpu_watch *w, int pid)
+{
+	const struct gpu_task *t = w ? gpu_tasks_find(w->tasks, pid) : NULL;
+	return t && t->container && container_swap_is_away(t->container);
+}

@@ -1,0 +1,325 @@
+#include "daemon/util/cgroups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define V1_LOOK_NS (500 * NSEC_PER_USEC) /* version 1 tells nobody when it is done */
+#define V1_TRIES 25                      /* at a time */
+
+/* ---- where ---- */
+
+/* mountinfo writes space, tab, newline and backslash as three octal digits (proc(5)). */
+static void unescape(char *text)
+{
+	char *to = text;
+	for (char *from = text; *from; to++) {
+		unsigned code;
+		if (from[0] == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
+			*to = (char)code;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const char *root)
+{
+	if (h->mount[0] || strlen(mount) >= sizeof(h->mount) || strlen(root) >= sizeof(h->root))
+		return;
+	strcpy(h->mount, mount);
+	strcpy(h->root, strcmp(root, "/") != 0 ? root : "");
+	unescape(h->mount);
+	unescape(h->root);
+}
+
+/* "id parent major:minor root mount options [tags] - type source super-options" */
+static void parse_mount(char *line, struct cgroups *c)
+{
+	char *type, *root, *mount, *super, *save = NULL;
+	char *rest = strstr(line, " - ");
+	if (!rest)
+		return;
+	*rest = '\0';
+	type = strtok_r(rest + 3, " ", &save);
+	strtok_r(NULL, " ", &save);
+	super = strtok_r(NULL, " ", &save);
+	save = NULL;
+	strtok_r(line, " ", &save);
+	strtok_r(NULL, " ", &save);
+	strtok_r(NULL, " ", &save);
+	root = strtok_r(NULL, " ", &save);
+	mount = strtok_r(NULL, " ", &save);
+	if (!type || !super || !root || !mount)
+		return;
+	if (!strcmp(type, "cgroup2"))
+		set_hierarchy(&c->v2, mount, root);
+	if (strcmp(type, "cgroup") != 0)
+		return;
+	save = NULL;
+	for (char *word = strtok_r(super, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (!strcmp(word, "freezer"))
+			set_hierarchy(&c->v1, mount, root);
+		if (!strcmp(word, "memory"))
+			set_hierarchy(&c->v1_memory, mount, root);
+	}
+}
+
+void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
+{
+	*ret = (struct cgroups){ 0 };
+	while (*mountinfo) {
+		size_t length = strcspn(mountinfo, "\n");
+		char line[4096];
+		if (length < sizeof(line)) {
+			memcpy(line, mountinfo, length);
+			line[length] = '\0';
+			parse_mount(line, ret);
+		}
+		mountinfo += length + (mountinfo[length] == '\n');
+	}
+	if (!container_read_path(own, "", ret->v2.own))
+		ret->v2.own[0] = '\0';
+	if (!container_read_path(own, "freezer", ret->v1.own))
+		ret->v1.own[0] = '\0';
+	if (!container_read_path(own, "memory", ret->v1_memory.own))
+		ret->v1_memory.own[0] = '\0';
+}
+
+/* A whole file of /proc; to be freed. */
+static char *read_whole(const char *path)
+{
+	cleanup_file FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+	if (f && getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = strdup("");
+	}
+	return text;
+}
+
+int cgroups_find(struct cgroups *ret)
+{
+	cleanup_free char *mounts = read_whole("/proc/self/mountinfo");
+	cleanup_free char *own = mounts ? read_whole("/proc/self/cgroup") : NULL;
+	if (!own)
+		return errno ? -errno : -ENOMEM;
+	cgroups_parse(mounts, own, ret);
+	return 0;
+}
+
+/* ---- which ---- */
+
+static const char *control_file(bool is_v2)
+{
+	return is_v2 ? "cgroup.freeze" : "freezer.state";
+}
+
+int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_dir[CGROUP_DIR_MAX])
+{
+	size_t n = strlen(h->root);
+	if (!h->mount[0] || !path[0])
+		return -EOPNOTSUPP;
+	/* Mounted from within: only what is below that can be reached. */
+	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
+		return -EOPNOTSUPP;
+	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
+	return access(ret_dir, F_OK) < 0 ? -errno : 0;
+}
+
+static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path, struct cgroup *ret)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	if (!h->mount[0] || !path[0])
+		return -EOPNOTSUPP;
+	if (!container_may_freeze(path, h->own))
+		return -EPERM;
+	ret->is_v2 = is_v2;
+	int r = cgroups_dir(h, path, ret->dir);
+	if (r < 0)
+		return r;
+	snprintf(file, sizeof(file), "%s/%s", ret->dir, control_file(is_v2));
+	/* A kernel before 5.2 has version 2 and no such file. */
+	if (access(file, W_OK) < 0)
+		return errno == ENOENT ? -EOPNOTSUPP : -errno;
+	return 0;
+}
+
+int cgroup_choose(const struct cgroups *cgroups, const struct container *container,
+		  struct cgroup *ret, struct error *err)
+{
+	struct cgroup cgroup;
+	int r = place(&cgroups->v2, true, container->v2_path, &cgroup);
+	if (r < 0) {
+		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
+		/* What kept version 2 from it is told, unless that is not there. */
+		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
+	}
+	if (r == -EPERM)
+		return error_set(err, EPERM, "container %.*s holds this daemon, and is never frozen",
+				 CONTAINER_SHORT_ID, container->id);
+	if (r == -EOPNOTSUPP)
+		return error_set(err, EOPNOTSUPP,
+				 "container %.*s: there is no freezer for its cgroup: allot doctor "
+				 "says what cgroups here lack",
+				 CONTAINER_SHORT_ID, container->id);
+	if (r < 0)
+		return error_set_errno(err, -r, "freezer of container %.*s", CONTAINER_SHORT_ID,
+				       container->id);
+	*ret = cgroup;
+	return 0;
+}
+
+/* ---- freezing ---- */
+
+static int write_text(const char *file, const char *text)
+{
+	cleanup_fd int fd = open(file, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/*
+ * Version 1 may stay FREEZING for ever when processes fork meanwhile; written again it looks at them again
+ * (found here on Linux 6.18, and told of in runc's libcontainer, cgroups/fs/freezer.go).
+ */
+static int press(const char *file)
+{
+	int r = 0;
+	for (unsigned i = 0; i < V1_TRIES && r >= 0; i++) {
+		char text[16] = "";
+		cleanup_fd int fd = open(file, O_RDWR | O_CLOEXEC);
+		if (fd < 0 || write(fd, "FROZEN", 6) < 0)
+			r = -errno;
+		else if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+			r = -errno;
+		else if (!strncmp(text, "FROZEN", 6))
+			break;
+	}
+	return r;
+}
+
+int cgroup_freeze(const struct cgroup *cgroup)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	snprintf(file, sizeof(file), "%s/%s", cgroup->dir, control_file(cgroup->is_v2));
+	return cgroup->is_v2 ? write_text(file, "1") : press(file);
+}
+
+int cgroup_freeze_again(const struct cgroup *cgroup)
+{
+	int r = cgroup_is_frozen(cgroup);
+	/* Version 2 comes to its end by itself. */
+	if (r != 0 || cgroup->is_v2)
+		return r;
+	r = cgroup_thaw(cgroup);
+	if (r >= 0)
+		r = cgroup_freeze(cgroup);
+	return r < 0 ? r : cgroup_is_frozen(cgroup);
+}
+
+void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],
+		      const char **ret_text)
+{
+	snprintf(ret_file, CGROUP_DIR_MAX + 16, "%s/%s", cgroup->dir, control_file(cgroup->is_v2));
+	*ret_text = cgroup->is_v2 ? "0" : "THAWED";
+}
+
+int cgroup_thaw(const struct cgroup *cgroup)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	const char *text;
+	cgroup_thaw_file(cgroup, file, &text);
+	return write_text(file, text);
+}
+
+static int open_state(const struct cgroup *cgroup)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	snprintf(file, sizeof(file), "%s/%s", cgroup->dir,
+		 cgroup->is_v2 ? "cgroup.events" : "freezer.state");
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_state(const struct cgroup *cgroup, int fd)
+{
+	char text[256];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return cgroup->is_v2 ? strstr(text, "frozen 1") != NULL : !strncmp(text, "FROZEN", 6);
+}
+
+int cgroup_is_frozen(const struct cgroup *cgroup)
+{
+	cleanup_fd int fd = open_state(cgroup);
+	return fd < 0 ? fd : read_state(cgroup, fd);
+}
+
+int cgroup_wait_frozen(const struct cgroup *cgroup, int timeout_ms)
+{
+	uint64_t end_ns = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
+	cleanup_fd int fd = open_state(cgroup);
+	if (fd < 0)
+		return fd;
+	for (;;) {
+		int r = read_state(cgroup, fd);
+		uint64_t now_ns = clock_now_ns();
+		if (r != 0 || now_ns >= end_ns)
+			return r;
+		struct pollfd p = { .fd = fd, .events = POLLPRI };
+		struct timespec left = clock_to_timespec(end_ns - now_ns);
+		struct timespec soon = clock_to_timespec(V1_LOOK_NS);
+		/* Reading the state of version 1 also makes the kernel look whether it is done. */
+		if (cgroup->is_v2)
+			ppoll(&p, 1, &left, NULL);
+		else
+			nanosleep(&soon, NULL);
+	}
+}
+
+/* ---- the dying ---- */
+
+static bool is_killed(int pid)
+{
+	char path[64], line[128];
+	bool killed = false;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	cleanup_file FILE *f = fopen(path, "re");
+	while (f && !killed && fgets(line, sizeof(line), f)) {
+		uint64_t pending;
+		if (sscanf(line, "SigPnd: %" SCNx64, &pending) == 1 ||
+		    sscanf(line, "ShdPnd: %" SCNx64, &pending) == 1)
+			killed = pending & UINT64_C(1) << (SIGKILL - 1);
+	}
+	return killed;
+}
+
+bool cgroup_has_killed(const struct cgroup *cgroup)
+{
+	char path[CGROUP_DIR_MAX + 16];
+	int pid;
+	bool killed = false;
+	if (cgroup->is_v2)
+		return false;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup->dir);
+	cleanup_file FILE *f = fopen(path, "re");
+	while (f && !killed && fscanf(f, "%d", &pid) == 1)
+		killed = is_killed(pid);
+	return killed;
+}

@@ -1,0 +1,148 @@
+#include "daemon/util/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+/* Reads a small file whole; bytes read, or -errno. */
+static int read_small(const char *path, char *text, size_t size)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	size_t used = 0;
+	/* /proc gives long files in parts. */
+	for (ssize_t n = 1; n > 0 && used < size - 1; used += (size_t)n) {
+		n = read(fd, text + used, size - 1 - used);
+		if (n < 0)
+			return -errno;
+	}
+	text[used] = '\0';
+	return (int)used;
+}
+
+int procfs_read(int pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return read_small(path, text, size);
+}
+
+bool procfs_is_same_program(int pid)
+{
+	char path[64];
+	struct stat own, other;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+/* proc(5), /proc/pid/stat: "pid (comm) state ppid ...", comm may hold anything: look from its end. */
+static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
+{
+	char path[64], text[1024];
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_small(path, text, sizeof(text)) < 0)
+		return -ESRCH;
+	char *rest = strrchr(text, ')');
+	/* State is field 3, the start time field 22. */
+	if (!rest || sscanf(rest + 1,
+			    " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+			    " %*s %" SCNu64,
+			    ret_state, ret_start) != 2)
+		return -ESRCH;
+	return 0;
+}
+
+int procfs_parent(int pid)
+{
+	char text[1024];
+	int parent;
+	if (procfs_read(pid, "stat", text, sizeof(text)) < 0)
+		return 0;
+	const char *rest = strrchr(text, ')');
+	return rest && sscanf(rest + 1, " %*c %d", &parent) == 1 && parent > 0 ? parent : 0;
+}
+
+bool procfs_is_ending(int pid)
+{
+	const unsigned exiting = 0x4; /* PF_EXITING, the kernel's sched.h; flags are field 9 */
+	char text[1024];
+	unsigned flags;
+	if (procfs_read(pid, "stat", text, sizeof(text)) < 0)
+		return true;
+	const char *rest = strrchr(text, ')');
+	return rest && sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %u", &flags) == 1 &&
+	       (flags & exiting);
+}
+
+int procfs_start_time(int pid, uint64_t *ret_ticks)
+{
+	char state;
+	uint64_t start;
+	int r = read_stat(pid, &state, &start);
+	if (r < 0)
+		return r;
+	/* A zombie is dead: nothing will come from it any more. */
+	if (state == 'Z' || state == 'X')
+		return -ESRCH;
+	*ret_ticks = start;
+	return 0;
+}
+
+/* One line of /proc/pid/cgroup, "id:controllers:path": frozen in version 2 or 1? */
+static bool cgroup_line_is_frozen(char *line)
+{
+	char file[PATH_MAX], text[512];
+	char *controllers = strchr(line, ':');
+	char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!path)
+		return false;
+	*path++ = '\0';
+	controllers++;
+	if (!*controllers) {
+		snprintf(file, sizeof(file), CGROUP_ROOT "%s/cgroup.events", path);
+		if (read_small(file, text, sizeof(text)) <= 0) {
+			/* Where version 1 is mounted as well. */
+			snprintf(file, sizeof(file), CGROUP_ROOT "/unified%s/cgroup.events", path);
+			if (read_small(file, text, sizeof(text)) <= 0)
+				return false;
+		}
+		return strstr(text, "frozen 1") != NULL;
+	}
+	if (!strcmp(controllers, "freezer")) {
+		snprintf(file, sizeof(file), CGROUP_ROOT "/freezer%s/freezer.state", path);
+		return read_small(file, text, sizeof(text)) > 0 && !strncmp(text, "FROZEN", 6);
+	}
+	return false;
+}
+
+static bool is_frozen(int pid)
+{
+	char path[64], text[4096], *next = text;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (read_small(path, text, sizeof(text)) < 0)
+		return false;
+	for (char *line; (line = strsep(&next, "\n"));)
+		if (*line && cgroup_line_is_frozen(line))
+			return true;
+	return false;
+}
+
+bool procfs_is_stopped(int pid)
+{
+	char state;
+	uint64_t start;
+	if (read_stat(pid, &state, &start) < 0)
+		return false;
+	return state == 'T' || state == 't' || is_frozen(pid);
+}

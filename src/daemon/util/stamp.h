@@ -1,0 +1,31 @@
+/*
+ * A moment that the next daemon understands. Within one boot, by the clock that runs on while the machine
+ * sleeps and that nobody sets; over a reboot, by the wall clock, which may have been set meanwhile: a moment
+ * that seems to lie ahead is now.
+ */
+#ifndef ALLOT_NODE_STAMP_H
+#define ALLOT_NODE_STAMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/util/json.h"
+
+#define STAMP_BOOT_MAX 40
+
+struct stamp {
+	char boot[STAMP_BOOT_MAX]; /* the kernel's boot_id; "": it can't be read */
+	uint64_t boot_ns;          /* CLOCK_BOOTTIME */
+	uint64_t wall_ns;          /* CLOCK_REALTIME */
+};
+
+struct stamp stamp_now(void);
+/* Pure. */
+bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
+/* How long after `then` is `now`? Pure. */
+uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
+
+json_t *stamp_to_json(const struct stamp *stamp);
+int stamp_from_json(const json_t *json, struct stamp *ret, struct error *err);
+
+#endif

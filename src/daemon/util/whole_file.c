@@ -1,0 +1,106 @@
+#include "daemon/util/whole_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int whole_file_write(const char *path, const char *text, size_t size, bool sync)
+{
+	char fresh[PATH_MAX];
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	cleanup_fd int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	int r = write_all(fd, text, size);
+	if (r >= 0 && sync && fsync(fd) < 0)
+		r = -errno;
+	if (r >= 0 && rename(fresh, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(fresh);
+	return r;
+}
+
+int whole_file_write_lines(const char *path, const char *lines, bool sync)
+{
+	if (*lines)
+		return whole_file_write(path, lines, strlen(lines), sync);
+	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* -EFBIG: there is more than `size`. */
+static int read_all(int fd, char *text, size_t size, size_t *ret_size)
+{
+	size_t at = 0;
+	for (;;) {
+		ssize_t n = read(fd, text + at, size + 1 - at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+		if (at > size)
+			return -EFBIG;
+		if (n == 0)
+			break;
+	}
+	text[at] = '\0';
+	*ret_size = at;
+	return 0;
+}
+
+int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size)
+{
+	struct stat st;
+	/* A fifo that somebody put there would be waited for. */
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size < 0 || (size_t)st.st_size > most_bytes)
+		return -EFBIG;
+	/* What is open does not grow: a new one is renamed over it. */
+	cleanup_free char *text = malloc((size_t)st.st_size + 1);
+	int r = text ? read_all(fd, text, (size_t)st.st_size, ret_size) : -ENOMEM;
+	if (r >= 0)
+		*ret = steal_pointer(&text);
+	return r;
+}
+
+int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),
+			  void *data)
+{
+	cleanup_free char *text = NULL;
+	size_t size;
+	char *rest;
+	int r = whole_file_read(path, most_bytes, &text, &size);
+	if (r < 0)
+		return r;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			take(data, line);
+	return 0;
+}
