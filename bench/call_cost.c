@@ -9,7 +9,7 @@
 #include "by_turns.h"
 #include "abi/driver_decisions.h"
 #include "abi/driver_table.h"
-#include "interpose/elf_lookup.h"
+#include "library/loader/elf_lookup.h"
 #include "load/clock.h"
 #include "load/driver.h"
 

@@ -9,7 +9,7 @@
  * where it finds itself; a helper thread of someone else's in this process is not.
  */
 #include "by_turns.h"
-#include "interpose/elf_lookup.h"
+#include "library/loader/elf_lookup.h"
 #include "load/clock.h"
 #include "load/driver.h"
 

@@ -1,4 +1,4 @@
-"""Tenants whose liballot.so can stand aside for a while (src/interpose/bypass.h): the same process with and without it."""
+"""Tenants whose liballot.so can stand aside for a while (src/library/bypass.h): the same process with and without it."""
 
 import contextlib
 import glob
@@ -11,7 +11,7 @@ LIBRARY = "liballot-bypass.so"
 
 def find(build):
     """None where there is none: an installed allot has no such library."""
-    for folder in ("", "meson/src/interpose", "../interpose", "src/interpose"):
+    for folder in ("", "meson/src/library", "../library", "src/library"):
         path = os.path.join(build.root, folder, LIBRARY)
         if os.path.exists(path):
             return path

@@ -1,6 +1,6 @@
 /*
  * Every driver API that allot governs, one row each. The row makes the enum, the typed slot for the
- * real function, the name table, the exported wrapper and the list of exports (src/interpose), and
+ * real function, the name table, the exported wrapper and the list of exports (src/library), and
  * the simulated GPU must define every row's symbol (src/sim), so that a governed call which it
  * lacks fails at link time. CI holds the prototypes against NVIDIA's headers.
  *
@@ -12,7 +12,7 @@
  *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
  *       `streams` says what a NULL stream means: LEGACY or PER_THREAD (the _ptsz and _ptds twins).
- *       `work` describes the work, one of the WORK_ macros below, as src/interpose/work.h has it:
+ *       `work` describes the work, one of the WORK_ macros below, as src/library/launch/flight/work.h has it:
  *       WORK_KERNEL(stream, function, blocks, threads), WORK_GRAPH(stream, exec),
  *       WORK_COPY(stream, bytes) for asynchronous, WORK_SYNC(bytes) for calls that return when done.
  *       It expands to an initializer with commas in it: take it as `...`.

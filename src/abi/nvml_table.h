@@ -1,7 +1,7 @@
 /*
  * Every NVML function that tells what differs in a tenant, one row each. As driver_table.h for CUDA:
  * the row makes the slot for the real function, the exported wrapper and the list of exports
- * (src/interpose/nvml_wrap.c), and the simulated NVML must define every row's symbol.
+ * (src/library/entry/nvml/nvml_wrap.c), and the simulated NVML must define every row's symbol.
  *
  * Kinds of rows, given by the user of the table as three macros. Outside a tenant all are the real
  * function.

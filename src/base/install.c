@@ -19,7 +19,7 @@ struct part {
 static const struct part parts[] = {
 	[INSTALL_DAEMON] = { "allotd", { "allotd", "../daemon/allotd", "../libexec/allot/allotd" } },
 	[INSTALL_LIBRARY] = { "liballot.so",
-			      { "liballot.so", "../interpose/liballot.so",
+			      { "liballot.so", "../library/liballot.so",
 				"../" ALLOT_LIBDIR "/allot/liballot.so",
 				"../" ALLOT_LIBDIR "/liballot.so" } },
 	[INSTALL_SIM_SERVER] = { "allot-sim",

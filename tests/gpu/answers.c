@@ -23,7 +23,7 @@
 #include "abi/driver_decisions.h"
 #include "abi/driver_table.h"
 #include "abi/driver_versions.h"
-#include "interpose/elf_lookup.h"
+#include "library/loader/elf_lookup.h"
 
 #define NAMES_MAX 1024
 #define NAME_SIZE 80

@@ -1,4 +1,4 @@
-"""Whether calls of this process pass liballot.so by: src/interpose/bypass.h, and harness/bypass.py."""
+"""Whether calls of this process pass liballot.so by: src/library/bypass.h, and harness/bypass.py."""
 
 import ctypes
 

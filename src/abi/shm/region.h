@@ -29,9 +29,9 @@
 #define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024    /* processes of one tenant at a time */
-#define REGION_MAX_EXPORTS 4096  /* see interpose/exports.h */
+#define REGION_MAX_EXPORTS 4096  /* see library/memory/exports.h */
 #define REGION_NAME_MAX 64       /* bytes of a tenant's name, the final NUL included */
-#define REGION_ARENA_CHUNKS 4096 /* parts of a swap arena, see interpose/swap_arena.h */
+#define REGION_ARENA_CHUNKS 4096 /* parts of a swap arena, see library/swap/swap_arena.h */
 /* Page-locked host memory is counted as if it were on one more device. */
 #define REGION_HOST REGION_MAX_DEVICES
 
@@ -72,7 +72,7 @@ static inline enum swap_order swap_order_of(uint32_t word)
 	return (enum swap_order)(word & SWAP_ORDER_MASK);
 }
 
-/* Where the swappable memory of a process is (interpose/swap.h). */
+/* Where the swappable memory of a process is (library/swap/swap.h). */
 enum swap_state {
 	SWAP_NONE = 0, /* it has none: not a swappable tenant's, or not begun */
 	SWAP_IN = 1,   /* on the card */
@@ -104,7 +104,7 @@ struct region_control_device {
 	_Atomic uint64_t swap_bound_bytes;
 	/*
 	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
-	 * tokens (interpose/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
+	 * tokens (library/launch/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
 	 */
 	_Atomic uint64_t granted; /* seq_cst; tokens so far; may be taken back from who shares space */
 	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
@@ -264,7 +264,7 @@ struct region_spent {
 /*
  * Where the tenant tells D that a look is due: D sleeps on the words of those that it waits for. A ring
  * is a hint, that what the slots say has changed: D looks at them now and then without one, and listens
- * to nobody who rings too often (interpose/bell.h says when to ring, daemon/arbitrate/bell.h who is believed).
+ * to nobody who rings too often (library/state/bell.h says when to ring, daemon/arbitrate/bell.h who is believed).
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */

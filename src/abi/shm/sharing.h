@@ -1,5 +1,5 @@
 /*
- * How processes of a tenant hand each other memory that legacy IPC has no handle for (interpose/ipc_broker.h): by
+ * How processes of a tenant hand each other memory that legacy IPC has no handle for (library/swap/ipc_broker.h): by
  * descriptors, which the daemon keeps. An exchange each on the tenant's socket, as in registration.h:
  *
  *   process -> daemon   struct sharing_request; to give, with the descriptor

@@ -1,5 +1,5 @@
 /*
- * What a traced process records (interpose/trace.h): a ring of events and a list of names, in a memory file that the
+ * What a traced process records (library/trace/trace.h): a ring of events and a list of names, in a memory file that the
  * daemon makes for the process, sealed against shrinking and growing. The process writes it; `allot trace` has it from
  * the daemon and reads it, and believes nothing in it.
  *

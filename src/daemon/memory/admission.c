@@ -16,7 +16,7 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* After a restart, who waited asks again so soon once it has a slot (interpose/admission.c). */
+/* After a restart, who waited asks again so soon once it has a slot (library/memory/admission.c). */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /* Growth is granted in such steps while the card has twice as much: one ask serves many allocations. */

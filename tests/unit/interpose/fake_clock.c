@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "interpose/sys.h"
+#include "library/sys/sys.h"
 
 static _Atomic uint64_t reads, jump_at = UINT64_MAX, jump_ns;
 

@@ -5,8 +5,8 @@
 #ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
 #define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
 
-#include "interpose/real.h"
-#include "interpose/work.h"
+#include "library/launch/flight/work.h"
+#include "library/loader/real.h"
 
 #define FAKE_CONTEXT ((CUcontext)0xc0)
 #define FAKE_STREAMS 2048

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "interpose/helper.h"
-#include "interpose/hook_pool.h"
-#include "interpose/process.h"
-#include "interpose/report.h"
-#include "interpose/sharing.h"
+#include "library/entry/hook_pool.h"
+#include "library/launch/report.h"
+#include "library/process.h"
+#include "library/state/helper.h"
+#include "library/swap/sharing.h"
 
 static struct guest_own own;
 struct guest guest = { .own = &own };

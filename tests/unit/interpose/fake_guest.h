@@ -1,12 +1,12 @@
 /*
- * A guest without a daemon: what src/interpose/guest.c, process.c, helper.c and report.c give the rest of the library, by
+ * A guest without a daemon: what src/library/state/guest.c, process.c, helper.c and report.c give the rest of the library, by
  * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
  * be played.
  */
 #ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
 #define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
 
-#include "interpose/guest.h"
+#include "library/state/guest.h"
 
 /* What the daemon would write. */
 extern struct region_control *fake_control;

@@ -1,6 +1,6 @@
 #include "launching.h"
 
-#include "interpose/door_pass.h"
+#include "library/launch/door_pass.h"
 
 const void *launched_function = (const void *)0xf00;
 

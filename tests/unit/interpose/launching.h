@@ -11,7 +11,7 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/gate.h"
+#include "library/launch/gate.h"
 
 #define KERNEL_NS (1 * NS_PER_MS)
 

@@ -1,4 +1,4 @@
-/* What every test of src/interpose includes: cmocka wants these before it, in this order. */
+/* What every test of src/library includes: cmocka wants these before it, in this order. */
 #ifndef ALLOT_TESTS_UNIT_INTERPOSE_TEST_H
 #define ALLOT_TESTS_UNIT_INTERPOSE_TEST_H
 

@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 
 #include "fake_guest.h"
-#include "interpose/admission.h"
-#include "interpose/ledger.h"
+#include "library/memory/admission.h"
+#include "library/memory/ledger.h"
 
 #define QUOTA 1000000ULL
 

@@ -1,8 +1,8 @@
 /* answers.c: what was asked is answered the same, and nothing else is. */
 #include "test.h"
 
-#include "interpose/answers.h"
-#include "interpose/name.h"
+#include "library/entry/start/answers.h"
+#include "library/loader/name.h"
 
 /* A driver's functions lie around the one that tells of them; those of ours are far from some driver's. */
 static char driver[1024];

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "interpose/biased.h"
+#include "library/sys/biased.h"
 
 static struct biased_lock lock;
 static _Atomic uint32_t word;

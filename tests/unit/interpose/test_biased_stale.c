@@ -10,7 +10,7 @@ static void pause_here(void);
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "interpose/biased.h"
+#include "library/sys/biased.h"
 
 static struct biased_lock lock;
 static __thread bool is_to_stop;

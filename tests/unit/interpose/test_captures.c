@@ -1,8 +1,8 @@
 /* When a capture has ended, and when it goes on. */
 #include "test.h"
 
-#include "interpose/captures.h"
-#include "interpose/flight.h"
+#include "library/launch/captures.h"
+#include "library/launch/flight/flight.h"
 
 #define STREAM ((CUstream)0x100)
 #define OTHER ((CUstream)0x200)

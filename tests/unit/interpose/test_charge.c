@@ -6,8 +6,8 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/charge.h"
-#include "interpose/hooks.h"
+#include "library/entry/hooks.h"
+#include "library/memory/charge.h"
 
 #define HANDLE 0x7f0000000000ULL
 

@@ -6,9 +6,9 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/charge.h"
-#include "interpose/hooks.h"
-#include "interpose/measured.h"
+#include "library/entry/hooks.h"
+#include "library/memory/charge.h"
+#include "library/memory/measured.h"
 
 #define MODULE ((CUmodule)0x30)
 #define QUOTA (100 * MIB)

@@ -2,7 +2,7 @@
 #include "launching.h"
 
 #include "fake_clock.h"
-#include "interpose/door_pass.h"
+#include "library/launch/door_pass.h"
 
 /* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
 #define NOT_FOR_EVER_NS (3 * NS_PER_S)

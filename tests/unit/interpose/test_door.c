@@ -3,7 +3,7 @@
 
 #include <sys/wait.h>
 
-#include "interpose/door_pass.h"
+#include "library/launch/door_pass.h"
 
 #define OTHER_CONTEXT ((CUcontext)0xc1)
 

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "interpose/elf_lookup.h"
+#include "library/loader/elf_lookup.h"
 
 #ifndef LIBRARY_GNU
 #error "LIBRARY_GNU and LIBRARY_SYSV: versioned.c built with either hash style"

@@ -1,11 +1,11 @@
-/* interpose/fd_tag.h: the mark stays with the open file, wherever its descriptors go. */
+/* library/memory/fd_tag.h: the mark stays with the open file, wherever its descriptors go. */
 #include "test.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "interpose/fd_tag.h"
+#include "library/memory/fd_tag.h"
 
 static int file(void)
 {

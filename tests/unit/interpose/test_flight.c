@@ -5,7 +5,7 @@
 #include "launching.h"
 
 #include "fake_clock.h"
-#include "interpose/flight_overflow.h"
+#include "library/launch/flight/flight_overflow.h"
 
 /* More streams than there are records, by fewer than may be in flight beyond them. */
 #define MANY (FLIGHT_STREAMS + 60)

@@ -2,9 +2,9 @@
 #include "test.h"
 
 #include "abi/cuda_abi.h"
-#include "interpose/known.h"
-#include "interpose/names.h"
-#include "interpose/real.h"
+#include "library/loader/known.h"
+#include "library/loader/names.h"
+#include "library/loader/real.h"
 
 /* ---- what known.c and real.c have ---- */
 

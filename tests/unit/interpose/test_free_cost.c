@@ -7,7 +7,7 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/hooks.h"
+#include "library/entry/hooks.h"
 
 #define SAMPLES 2001
 #define ROUNDS 7

@@ -4,9 +4,9 @@
 #include "abi/driver_decisions.h"
 #include "abi/driver_table.h"
 #include "abi/driver_versions.h"
-#include "interpose/known.h"
-#include "interpose/name.h"
-#include "interpose/names.h"
+#include "library/loader/known.h"
+#include "library/loader/name.h"
+#include "library/loader/names.h"
 
 /* ---- what real.c has: a driver in which a function's address is its name's ---- */
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "fake_guest.h"
-#include "interpose/ledger.h"
+#include "library/memory/ledger.h"
 
 #define QUOTA 1000000ULL
 

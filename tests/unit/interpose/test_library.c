@@ -11,7 +11,7 @@
 
 #include "fake_daemon.h"
 #include "fake_libcuda.h"
-#include "interpose/sys.h"
+#include "library/sys/sys.h"
 
 #define MIB (1ULL << 20)
 #define CONTEXT (8 * MIB)

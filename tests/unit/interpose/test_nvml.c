@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "fake_guest.h"
-#include "interpose/ledger.h"
-#include "interpose/nvml_card.h"
-#include "interpose/nvml_hooks.h"
-#include "interpose/real.h"
-#include "interpose/visible.h"
+#include "library/entry/nvml/nvml_card.h"
+#include "library/entry/nvml/nvml_hooks.h"
+#include "library/entry/start/visible.h"
+#include "library/loader/real.h"
+#include "library/memory/ledger.h"
 
 struct real_nvml real_nvml;
 struct real_driver real;

@@ -3,7 +3,7 @@
 
 #include <linux/futex.h>
 
-#include "interpose/pace.h"
+#include "library/launch/pace.h"
 
 #define COST (132 * 256) /* of fake_kernel() */
 

@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
-#include "interpose/ptrmap.h"
-#include "interpose/sys.h"
+#include "library/memory/ptrmap.h"
+#include "library/sys/sys.h"
 
 static struct holding memory_at(uint64_t key, uint64_t bytes, uint64_t owner)
 {

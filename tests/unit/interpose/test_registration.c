@@ -7,8 +7,8 @@
 #include <sys/time.h>
 
 #include "fake_daemon.h"
-#include "interpose/registration.h"
-#include "interpose/sys.h"
+#include "library/registration.h"
+#include "library/sys/sys.h"
 
 static char directory[] = "/tmp/allot-registration-XXXXXX";
 static char path[64];

@@ -1,7 +1,7 @@
 /* Rests: what counts as one, and when it is rung for. */
 #include "launching.h"
 
-#include "interpose/rest.h"
+#include "library/launch/rest.h"
 
 static uint32_t rests(void)
 {

@@ -6,7 +6,7 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/swap_arena.h"
+#include "library/swap/swap_arena.h"
 
 #define MIB (1ULL << 20)
 #define CHUNK (32 * MIB)

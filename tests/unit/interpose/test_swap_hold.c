@@ -5,7 +5,7 @@
 
 #include "fake_clock.h"
 #include "fake_guest.h"
-#include "interpose/swap_hold.h"
+#include "library/memory/swap_hold.h"
 
 #define THREADS 4
 

@@ -1,7 +1,7 @@
 /* Which devices may reach which context's memory. */
 #include "test.h"
 
-#include "interpose/swap_peers.h"
+#include "library/swap/swap_peers.h"
 
 static CUcontext context(uintptr_t n)
 {

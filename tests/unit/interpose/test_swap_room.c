@@ -2,9 +2,9 @@
 #include "test.h"
 
 #include "fake_guest.h"
-#include "interpose/real.h"
-#include "interpose/swap_hold.h"
-#include "interpose/swap_room.h"
+#include "library/loader/real.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
 
 #define LONG_AGO (3600 * NS_PER_S)
 

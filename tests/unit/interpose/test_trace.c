@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "interpose/door_pass.h"
-#include "interpose/trace_launch.h"
-#include "interpose/trace_record.h"
+#include "library/launch/door_pass.h"
+#include "library/launch/trace_launch.h"
+#include "library/trace/trace_record.h"
 
 #define THREADS 4
 #define EACH 10000

@@ -1,9 +1,9 @@
 /* Entries of the driver that no row knows: what counts as a form of a name, and the policy. */
 #include "test.h"
 
-#include "interpose/config.h"
-#include "interpose/name.h"
-#include "interpose/unknown.h"
+#include "library/loader/name.h"
+#include "library/loader/unknown.h"
+#include "library/sys/config.h"
 #include "abi/cuda_abi.h"
 
 static const char *tenant_socket;

@@ -1,6 +1,6 @@
 /*
  * Tenants whose memory can be moved off the card (on_full swap): what is asked for, what their processes
- * say of it. The library does the moving (interpose/swap.h). Main thread only.
+ * say of it. The library does the moving (library/swap/swap.h). Main thread only.
  */
 #ifndef ALLOT_NODE_SWAP_H
 #define ALLOT_NODE_SWAP_H

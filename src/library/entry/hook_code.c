@@ -1,0 +1,155 @@
+/*
+ * Code, its variables and stacks: memory that the call does not tell the size of (measured.h). What lazy
+ * loading brings to the card later, at a first launch, the daemon finds.
+ */
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/measured.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
+#include "library/trace/trace_record.h"
+
+#define UNWRAP(...) __VA_ARGS__
+/* Wanted on a full card for code of unknown size: what a context's code grows by at a time. */
+#define CODE_BYTES (32 * MIB)
+
+/*
+ * A call that loads: undone when it does not fit. `made` names the parameter for the handle.
+ */
+#define LOADS(name, params, args, made, unload) \
+	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		WITH_MEMORY_HELD(); \
+		struct measured m; \
+		measured_begin(&m, charge_index()); \
+		CUresult result = real_function args; \
+		swap_room_note(result, m.index, CODE_BYTES); \
+		if (result != CUDA_SUCCESS || measured_fits(&m)) \
+			return result; \
+		unload(*(made)); \
+		return measured_undone(&m) ? real_function args : CUDA_ERROR_OUT_OF_MEMORY; \
+	} \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
+	}
+
+/* A call that loads what was put off, and can't be undone. */
+#define LOADS_FOR_GOOD(name, params, args) \
+	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		WITH_MEMORY_HELD(); \
+		struct measured m; \
+		measured_begin(&m, charge_index()); \
+		CUresult result = real_function args; \
+		measured_keep(&m); \
+		swap_room_note(result, m.index, CODE_BYTES); \
+		return result; \
+	} \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
+	}
+
+#define UNLOADS(name, params, args) \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		struct measured m; \
+		measured_begin(&m, charge_index()); \
+		/* Before, as a handle is another function's at once. */ \
+		trace_code_goes(); \
+		CUresult result = real_function args; \
+		measured_freed(&m); \
+		return result; \
+	}
+
+LOADS(module_load, (CUmodule * module, const char *path), (module, path), module,
+      real.cuModuleUnload)
+LOADS(module_load_data, (CUmodule * module, const void *image), (module, image), module,
+      real.cuModuleUnload)
+LOADS(module_load_data_ex,
+      (CUmodule * module, const void *image, unsigned int count, CUjit_option *options,
+       void **values),
+      (module, image, count, options, values), module, real.cuModuleUnload)
+LOADS(library_load_data,
+      (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values,
+       unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count),
+      (library, image, jit, jit_values, jit_count, options, values, count), library,
+      real.cuLibraryUnload)
+LOADS(library_load_file,
+      (CUlibrary * library, const char *path, CUjit_option *jit, void **jit_values,
+       unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count),
+      (library, path, jit, jit_values, jit_count, options, values, count), library,
+      real.cuLibraryUnload)
+
+LOADS_FOR_GOOD(module_get_global_v1,
+	       (CUdeviceptr_v1 * ptr, unsigned int *bytes, CUmodule module, const char *name),
+	       (ptr, bytes, module, name))
+LOADS_FOR_GOOD(module_get_global,
+	       (CUdeviceptr * ptr, size_t *bytes, CUmodule module, const char *name),
+	       (ptr, bytes, module, name))
+LOADS_FOR_GOOD(library_get_module, (CUmodule * module, CUlibrary library), (module, library))
+LOADS_FOR_GOOD(library_get_global,
+	       (CUdeviceptr * ptr, size_t *bytes, CUlibrary library, const char *name),
+	       (ptr, bytes, library, name))
+LOADS_FOR_GOOD(func_load, (CUfunction function), (function))
+
+UNLOADS(module_unload, (CUmodule module), (module))
+UNLOADS(library_unload, (CUlibrary library), (library))
+
+static uint64_t attribute(CUdevice_attribute which)
+{
+	CUdevice device;
+	int value = 0;
+
+	if (!real.cuDeviceGetAttribute || real.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+	    real.cuDeviceGetAttribute(&value, which, device) != CUDA_SUCCESS)
+		return 0;
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+/*
+ * What larger stacks take, at once: so much for each thread that the card can hold at a time (measured on
+ * an H200, driver 580: 264 MiB for each KiB). The other limits take nothing before a kernel needs it.
+ */
+static uint64_t expected(CUlimit limit, size_t old, size_t value)
+{
+	uint64_t bytes;
+
+	if (limit != CU_LIMIT_STACK_SIZE || value <= old)
+		return 0;
+	uint64_t threads = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+			   attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+	return __builtin_mul_overflow((uint64_t)(value - old), threads, &bytes) ? UINT64_MAX : bytes;
+}
+
+static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = { .device = charge_index() };
+	struct measured m;
+	size_t old;
+
+	if (h.device < 0 || !real.cuCtxGetLimit || real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
+		return set(limit, value);
+	measured_begin(&m, h.device);
+	h.bytes = expected(limit, old, value);
+	if (h.bytes && !charge_begin_on_card(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = set(limit, value);
+	swap_room_note(result, h.device, h.bytes);
+	ledger_release(h.device, h.bytes);
+	if (value < old) {
+		measured_freed(&m);
+	} else if (result == CUDA_SUCCESS && !measured_fits(&m)) {
+		set(limit, old);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return result;
+}
+
+CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+{
+	return WITH_ROOM(try_set_limit(set, limit, value));
+}

@@ -1,0 +1,261 @@
+/*
+ * Graphs that allocate memory. The driver maps it when such a graph is launched, keeps it from launch to
+ * launch, and shares it among graphs that do not run at once; so it is charged like a pool, by what the
+ * device says is reserved for graphs. A launch first reserves what it may map.
+ */
+#include "library/entry/hook_graph.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/entry/hook_pool.h"
+#include "library/entry/hooks.h"
+#include "library/launch/flight/flight.h"
+#include "library/launch/gate.h"
+#include "library/loader/real.h"
+#include "library/memory/admission.h"
+#include "library/memory/charge.h"
+#include "library/memory/reserved.h"
+#include "library/memory/swap_hold.h"
+
+/* One launch of a graph with memory at a time: a figure before and after must not mix with another's. */
+static struct sys_lock graph_lock;
+static _Atomic uint32_t graphs; /* ever instantiated with memory: without, nothing here costs anything */
+static struct {
+	bool is_known;
+	CUdevice device;
+	uint64_t bytes; /* charged */
+} reserved[REGION_MAX_DEVICES];
+
+/* Holds graph_lock. */
+static void settle(int index, uint64_t reserved_for_it)
+{
+	cuuint64_t bytes = 0;
+
+	if (!reserved[index].is_known || !real.cuDeviceGetGraphMemAttribute ||
+	    real.cuDeviceGetGraphMemAttribute(reserved[index].device,
+					      CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+					      &bytes) != CUDA_SUCCESS)
+		bytes = 0;
+	reserved_settle(index, &reserved[index].bytes, bytes, reserved_for_it);
+}
+
+void hook_graph_refresh(uint64_t now_ns)
+{
+	static uint64_t last_ns;
+
+	if (!atomic_load_explicit(&graphs, memory_order_relaxed) ||
+	    now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&graph_lock))
+		return;
+	last_ns = now_ns;
+	for (int i = 0; i < REGION_MAX_DEVICES; i++)
+		if (reserved[i].is_known)
+			settle(i, 0);
+	sys_unlock(&graph_lock);
+}
+
+void hook_graph_reset(void)
+{
+	graph_lock = (struct sys_lock){ 0 };
+	atomic_store(&graphs, 0);
+	memset(reserved, 0, sizeof(reserved));
+}
+
+/* Adds what the node allocates, and where. */
+static void add_node(CUgraphNode node, struct holding *h)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS params;
+	CUgraphNodeType type;
+
+	if (real.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS ||
+	    type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+	    real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
+		return;
+	h->bytes += (params.bytesize + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
+	h->related = (uint64_t)params.poolProps.location.id;
+}
+
+/* What a launch of the graph may map: bytes, index and (related) the CUDA device. */
+static struct holding need_of(CUgraph graph)
+{
+	struct holding h = { .kind = HOLDING_GRAPH, .device = -1 };
+	size_t count = 0;
+
+	if (!guest_is_active() || !real.cuGraphGetNodes || !real.cuGraphNodeGetType ||
+	    !real.cuGraphMemAllocNodeGetParams ||
+	    real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || !count)
+		return h;
+	size_t size = count * sizeof(CUgraphNode);
+	CUgraphNode *nodes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
+	if (nodes == MAP_FAILED)
+		return h;
+	if (real.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS)
+		for (size_t i = 0; i < count; i++)
+			add_node(nodes[i], &h);
+	munmap(nodes, size);
+	if (h.bytes)
+		h.device = guest_device_index((CUdevice)h.related);
+	return h;
+}
+
+/* A graph that no quota of this size can hold is refused when it is instantiated, not at its first launch. */
+static bool fits(const struct holding *need)
+{
+	return need->device < 0 || need->bytes <= ledger_quota(need->device);
+}
+
+/* After the driver took the graph for one: it is asked nothing about a handle that may be none. */
+static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
+{
+	if (result != CUDA_SUCCESS)
+		return result;
+	struct holding need = need_of(graph);
+	if (need.device < 0)
+		return result;
+	need.key = (uint64_t)(uintptr_t)*exec;
+	if (!fits(&need) || !ptrmap_insert(&need)) {
+		real.cuGraphExecDestroy(*exec);
+		*exec = NULL;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	WITH_LOCK(&graph_lock);
+	ledger_mark_unsure(need.device);
+	reserved[need.device].is_known = true;
+	reserved[need.device].device = (CUdevice)need.related;
+	atomic_fetch_add(&graphs, 1);
+	return result;
+}
+
+CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraphNode *, char *,
+						 size_t),
+				CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+				char *log, size_t log_size)
+{
+	WITH_MEMORY_HELD();
+	return note(make(exec, graph, error_node, log, log_size), graph, exec);
+}
+
+CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, unsigned long long),
+				      CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	WITH_MEMORY_HELD();
+	return note(make(exec, graph, flags), graph, exec);
+}
+
+/* The driver looks at the stream of an upload before it looks at the graph, which may be none. */
+static bool is_stream(CUstream stream)
+{
+	CUcontext context;
+
+	return !stream || !real.cuStreamGetCtx ||
+	       real.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS;
+}
+
+CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
+							CUDA_GRAPH_INSTANTIATE_PARAMS *),
+				       CUgraphExec *exec, CUgraph graph,
+				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+	WITH_MEMORY_HELD();
+	/* An upload maps the memory at once: too late to refuse it afterwards. */
+	if (exec && graph && params && charge_index() >= 0 &&
+	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
+		struct holding need = need_of(graph);
+		if (!fits(&need))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return note(make(exec, graph, params), graph, exec);
+}
+
+/* Its estimate stays; a new graph at the same address corrects it within a few launches. */
+CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
+{
+	struct holding h;
+
+	/* Before, as an address is another graph's at once; what it mapped is settled later. */
+	if (guest_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))
+		ptrmap_remove(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, &h);
+	return destroy(exec);
+}
+
+/* Memory that stands unused makes room, as with pools. Holds graph_lock. */
+static bool reserve(const struct holding *need)
+{
+	struct admission wait = { 0 };
+
+	if (ledger_reserve(need->device, need->bytes, false) == 0)
+		return true;
+	hook_pool_trim(need->device);
+	if (real.cuDeviceGraphMemTrim)
+		real.cuDeviceGraphMemTrim((CUdevice)need->related);
+	settle(need->device, 0);
+	/* Who launches has a context, so this is answered at once. */
+	while (admission_wait(need->device, need->bytes, &wait))
+		if (ledger_reserve(need->device, need->bytes, false) == 0)
+			return true;
+	return ledger_reserve(need->device, need->bytes, true) == 0;
+}
+
+/* May the graph be launched, and what is reserved for it: device -1 when nothing is. Locks graph_lock. */
+static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
+{
+	ret_need->device = -1;
+	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !guest_is_active() ||
+	    !ptrmap_find(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, ret_need))
+		return true;
+	if (atomic_load(&guest.captures) && flight_is_capturing(work)) {
+		ret_need->device = -1;
+		return true;
+	}
+	sys_lock(&graph_lock);
+	if (reserve(ret_need))
+		return true;
+	sys_unlock(&graph_lock);
+	return false;
+}
+
+static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
+			     CUstream stream, enum stream_meaning streams)
+{
+	struct work work = WORK_GRAPH(stream, exec);
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+	struct gate_pass pass;
+	struct holding need;
+
+	work.streams = streams;
+	gate_enter(&pass, &work);
+	if (!pass.is_refused && begin_launch(exec, &work, &need)) {
+		result = launch(exec, stream);
+		if (need.device >= 0) {
+			settle(need.device, need.bytes);
+			sys_unlock(&graph_lock);
+		}
+	}
+	gate_leave(&pass, &work, result);
+	return result;
+}
+
+CUresult hook_graph_launch(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
+			   CUstream stream)
+{
+	return launch_gated(launch, exec, stream, LEGACY);
+}
+
+CUresult hook_graph_launch_ptsz(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
+				CUstream stream)
+{
+	return launch_gated(launch, exec, stream, PER_THREAD);
+}
+
+CUresult hook_graph_mem_trim(CUresult (*trim)(CUdevice), CUdevice device)
+{
+	int index = guest_is_active() ? guest_device_index(device) : -1;
+
+	if (index < 0)
+		return trim(device);
+	WITH_LOCK(&graph_lock);
+	CUresult result = trim(device);
+	settle(index, 0);
+	return result;
+}

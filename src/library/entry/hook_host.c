@@ -1,0 +1,77 @@
+/*
+ * Page-locked host memory. No memory of the card: it is counted by itself, against a quota of its own
+ * that a tenant may have. Managed memory is not here, as it is charged to the card in full.
+ */
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+
+#define HOST_PAGE 4096ULL
+
+/* Noted as device memory is: addresses are unique, and it goes with its context as that does. */
+static struct holding charge_of(uint64_t bytes)
+{
+	return (struct holding){
+		.kind = HOLDING_MEMORY,
+		.device = guest_is_active() ? REGION_HOST : -1,
+		.bytes = bytes > UINT64_MAX - HOST_PAGE ? UINT64_MAX
+							: (bytes + HOST_PAGE - 1) & -HOST_PAGE,
+	};
+}
+
+static void undo_alloc(uint64_t ptr)
+{
+	real.cuMemFreeHost((void *)(uintptr_t)ptr);
+}
+
+static void undo_register(uint64_t ptr)
+{
+	real.cuMemHostUnregister((void *)(uintptr_t)ptr);
+}
+
+CUresult hook_host_alloc(CUresult (*alloc)(void **, size_t, unsigned int), void **ptr, size_t bytes,
+			 unsigned int flags)
+{
+	struct holding h = charge_of(bytes);
+
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo_alloc);
+}
+
+CUresult hook_alloc_host(CUresult (*alloc)(void **, size_t), void **ptr, size_t bytes)
+{
+	struct holding h = charge_of(bytes);
+
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
+}
+
+CUresult hook_alloc_host_v1(CUresult (*alloc)(void **, unsigned int), void **ptr, unsigned int bytes)
+{
+	struct holding h = charge_of(bytes);
+
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
+}
+
+CUresult hook_host_register(CUresult (*lock)(void *, size_t, unsigned int), void *ptr, size_t bytes,
+			    unsigned int flags)
+{
+	struct holding h = charge_of(bytes);
+
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, lock(ptr, bytes, flags), &ptr, undo_register);
+}
+
+CUresult hook_free_host(CUresult (*release)(void *), void *ptr)
+{
+	struct holding h;
+
+	if (!charge_forget(HOLDING_MEMORY, (uint64_t)(uintptr_t)ptr, &h))
+		return release(ptr);
+	return charge_give_back(&h, release(ptr));
+}

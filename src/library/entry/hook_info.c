@@ -1,0 +1,44 @@
+/* What the program is told of the card's memory: its quota is the card. */
+#include "library/entry/hooks.h"
+#include "library/memory/ledger.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/guest.h"
+
+CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_bytes,
+			   size_t *total_bytes)
+{
+	size_t unread_free, unread_total;
+	CUresult result = get(free_bytes, total_bytes);
+	int index = result == CUDA_SUCCESS && guest_is_active() ? guest_current_index() : -1;
+
+	if (index < 0 || (!free_bytes && !total_bytes))
+		return result;
+	/* The driver takes NULL for what is not wanted; one is reckoned from the other. */
+	if (!free_bytes || !total_bytes) {
+		free_bytes = free_bytes ? free_bytes : &unread_free;
+		total_bytes = total_bytes ? total_bytes : &unread_total;
+		result = get(free_bytes, total_bytes);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	uint64_t quota = ledger_quota(index), used = ledger_used(index);
+	if (quota >= *total_bytes && !swap_is_on())
+		return result;
+	uint64_t left = used < quota ? quota - used : 0;
+	if (*total_bytes > quota)
+		*total_bytes = quota;
+	/* What others hold leaves the card when it is wanted: the part of the tenant's own is free. */
+	if (*free_bytes > left || swap_is_on())
+		*free_bytes = left;
+	return result;
+}
+
+CUresult hook_device_total_mem(CUresult (*get)(size_t *, CUdevice), size_t *bytes, CUdevice device)
+{
+	CUresult result = get(bytes, device);
+	int index = result == CUDA_SUCCESS && guest_is_active() ? guest_device_index(device) : -1;
+
+	if (index >= 0 && bytes && ledger_quota(index) < *bytes)
+		*bytes = ledger_quota(index);
+	return result;
+}

@@ -1,0 +1,151 @@
+#include "library/entry/hook_ipc.h"
+
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/exports.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/guest.h"
+#include "library/swap/ipc_broker.h"
+#include "library/swap/swap_backing.h"
+
+/* Held over the driver's calls, so that an address can't be closed and given anew meanwhile. */
+static struct sys_lock ipc_lock;
+
+void hook_ipc_context_gone(CUcontext context)
+{
+	WITH_LOCK(&ipc_lock);
+	ipc_broker_context_gone(context);
+	shared_context_gone(context);
+}
+
+void hook_ipc_reset(void)
+{
+	ipc_lock = (struct sys_lock){ 0 };
+	ipc_broker_reset();
+}
+
+/* The allocation that ptr is in; false when the driver can't tell. */
+static bool range_of(CUdeviceptr ptr, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+	CUdeviceptr base;
+	size_t bytes;
+
+	if (!real.cuMemGetAddressRange_v2 ||
+	    real.cuMemGetAddressRange_v2(&base, &bytes, ptr) != CUDA_SUCCESS)
+		return false;
+	*ret_base = base;
+	*ret_bytes = charge_rounded(bytes);
+	return true;
+}
+
+static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct shared s = {
+		.kind = SHARED_OUT_MEMORY,
+		.key = exports_key(handle, sizeof(*handle)),
+	};
+	struct holding h;
+
+	if (!range_of(ptr, &s.id, &s.bytes) || !charge_find(s.id, s.bytes, &h) ||
+	    shared_key(s.kind, s.id))
+		return;
+	s.index = h.device;
+	s.context = (CUcontext)(uintptr_t)h.owner;
+	shared_give(&s);
+}
+
+/* What has no handle of the driver's. */
+static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct backing b;
+
+	WITH_MEMORY_HELD();
+	WITH_LOCK(&ipc_lock);
+	if (!handle || !swap_backing_find(ptr, &b))
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult result = ipc_broker_get(&b, handle);
+	if (result == CUDA_SUCCESS)
+		note_export(handle, ptr);
+	return result;
+}
+
+CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHandle *handle,
+		      CUdeviceptr ptr)
+{
+	if (!guest_is_active())
+		return get(handle, ptr);
+	if (swap_is_on() && swap_backing_find(ptr, &(struct backing){ 0 }))
+		return get_movable(handle, ptr);
+	WITH_LOCK(&ipc_lock);
+	CUresult result = get(handle, ptr);
+	if (result == CUDA_SUCCESS)
+		note_export(handle, ptr);
+	return result;
+}
+
+/* False: not charged to anyone in this tenant, and over its quota. */
+static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
+{
+	struct shared s = {
+		.kind = SHARED_IN_MEMORY,
+		.index = index,
+		.id = ptr,
+		.key = exports_key(handle, sizeof(*handle)),
+		.context = real_current_context(),
+	};
+	uint64_t base;
+
+	range_of(ptr, &base, &s.bytes);
+	return shared_take(&s);
+}
+
+/* One of ours: what the memory's maker gave to the daemon. */
+static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
+{
+	CUresult result;
+	bool is_again;
+
+	WITH_LOCK(&ipc_lock);
+	result = ipc_broker_open(handle, ptr, &is_again);
+	if (result != CUDA_SUCCESS || index < 0 ||
+	    (is_again && shared_again(SHARED_IN_MEMORY, *ptr)) || note_import(handle, *ptr, index))
+		return result;
+	ipc_broker_close(*ptr, &result);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The driver tells how much it is only once it is open; nothing new is made by that. */
+CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
+		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+{
+	WITH_MEMORY_HELD();
+	int index = charge_index();
+
+	if (guest_is_active() && ipc_broker_is_ours(&handle))
+		return open_ours(ptr, &handle, index);
+	if (index < 0)
+		return open(ptr, handle, flags);
+	WITH_LOCK(&ipc_lock);
+	CUresult result = open(ptr, handle, flags);
+	/* The same address again: the driver counts how often it was opened. */
+	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
+	    note_import(&handle, *ptr, index))
+		return result;
+	if (real.cuIpcCloseMemHandle)
+		real.cuIpcCloseMemHandle(*ptr);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
+{
+	if (!guest_is_active())
+		return close(ptr);
+	WITH_LOCK(&ipc_lock);
+	CUresult result;
+	if (!ipc_broker_close(ptr, &result))
+		result = close(ptr);
+	if (result == CUDA_SUCCESS)
+		shared_close(SHARED_IN_MEMORY, ptr);
+	return result;
+}

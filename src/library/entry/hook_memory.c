@@ -1,0 +1,234 @@
+/* Linear device memory: plain, pitched, managed. */
+#include "library/entry/hook_ipc.h"
+#include "library/entry/hook_pool.h"
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
+#include "library/swap/swap_backing.h"
+#include "library/trace/trace_record.h"
+
+#define PITCH 512ULL
+#define MANAGED_PAGE (2 * MIB)
+
+/* The driver's call, but for what it does not know of. */
+static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+{
+	CUresult result;
+
+	return swap_is_on() && swap_backing_free(ptr, &result) ? result : release(ptr);
+}
+
+static void undo(uint64_t ptr)
+{
+	call_free(real.cuMemFree_v2, ptr);
+}
+
+static struct holding charge_of(uint64_t bytes)
+{
+	return (struct holding){
+		.kind = HOLDING_MEMORY,
+		.device = charge_index_of_call(),
+		.bytes = charge_rounded(bytes),
+	};
+}
+
+/* Where it can be moved off the card, or as the driver has it. */
+static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
+{
+	/* The old one's addresses have 32 bits. */
+	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
+				  ? swap_backing_alloc(ptr, bytes)
+				  : CUDA_ERROR_NOT_SUPPORTED;
+
+	return result == CUDA_ERROR_NOT_SUPPORTED ? alloc(ptr, bytes) : result;
+}
+
+static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
+			     size_t bytes)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = charge_of(bytes);
+
+	if (!charge_begin_on_card(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, call_alloc(alloc, ptr, bytes), ptr, undo);
+}
+
+static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
+						   CUdeviceptr *ptr, size_t bytes)
+{
+	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
+}
+
+/* A piece that the driver failed to make, or that is the first of its chunk. */
+static __attribute__((noinline)) CUresult end_piece(CUresult result, const CUdeviceptr *ptr,
+						    size_t bytes)
+{
+	struct holding h = {
+		.kind = HOLDING_MEMORY,
+		.bytes = charge_rounded(bytes),
+		.related = PIECE_SPARE,
+	};
+
+	return charge_end(&h, result, ptr, undo);
+}
+
+CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
+{
+	struct guest_own *own = guest_own();
+
+	if (bytes > PIECE_MAX || !atomic_load_explicit(&own->has_one_device, memory_order_relaxed) ||
+	    !piece_begin_here(&own->desk))
+		return allocate(alloc, ptr, bytes);
+	CUresult result = alloc(ptr, bytes);
+	if (likely(result == CUDA_SUCCESS && piece_end_here(&own->desk, *ptr)))
+		return result;
+	return end_piece(result, ptr, bytes);
+}
+
+/*
+ * Charged in full at once, in whole pages, of which it shares none: the driver may move every page of it to
+ * the card.
+ */
+CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
+				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = charge_of(bytes < MANAGED_PAGE ? MANAGED_PAGE : bytes);
+
+	if (h.device >= 0)
+		ledger_mark_unsure(h.device);
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);
+}
+
+/* Rows as on every GPU that we know; what is wrong with the parameters the driver says. */
+static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
+				    size_t height, unsigned int element_bytes)
+{
+	size_t row = (width_bytes + PITCH - 1) / PITCH * PITCH;
+
+	if (!pitch || !width_bytes || !height ||
+	    (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	CUresult result = swap_backing_alloc(ptr, row * height);
+	if (result == CUDA_SUCCESS)
+		*pitch = row;
+	return result;
+}
+
+/*
+ * The driver picks the pitch: reserve for what it was on every GPU that we know, and settle by what it
+ * is. With the width reserved alone, narrow rows were held by hundreds of times as much for a moment.
+ */
+static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
+			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+			  unsigned int element_bytes)
+{
+	WITH_MEMORY_HELD();
+	uint64_t area, row = (uint64_t)width_bytes + PITCH - 1;
+	bool is_absurd = row < PITCH - 1 ||
+			 __builtin_mul_overflow(row / PITCH * PITCH, (uint64_t)height, &area);
+	struct holding h = charge_of(is_absurd ? UINT64_MAX : area);
+
+	if (!charge_begin_on_card(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = swap_is_on() && alloc == real.cuMemAllocPitch_v2
+				  ? alloc_pitch_movable(ptr, pitch, width_bytes, height,
+							element_bytes)
+				  : CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_ERROR_NOT_SUPPORTED)
+		result = alloc(ptr, pitch, width_bytes, height, element_bytes);
+	if (result == CUDA_SUCCESS && !charge_resize(&h, charge_rounded((uint64_t)*pitch * height))) {
+		undo(*ptr);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return charge_end(&h, result, ptr, undo);
+}
+
+CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t,
+						unsigned int),
+			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+			      unsigned int element_bytes)
+{
+	return WITH_ROOM(try_pitch(alloc, ptr, pitch, width_bytes, height, element_bytes));
+}
+
+static CUresult give_back(const struct holding *h, CUresult result)
+{
+	if (result == CUDA_SUCCESS)
+		hook_ipc_freed(h->key);
+	return charge_give_back(h, result);
+}
+
+static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUresult result)
+{
+	if (likely(result == CUDA_SUCCESS)) {
+		hook_ipc_freed(ptr);
+		/* How long the piece was is nowhere. */
+		if (trace_is_on())
+			trace_memory_now(TRACE_FREE, piece_device(chunk), ptr, 0);
+		piece_remove(&guest_own()->desk, chunk);
+	}
+	return result;
+}
+
+/* Of a pool of another process, perhaps: only where something is shared at all. Returns ptr. */
+static CUdeviceptr forget_import(CUdeviceptr ptr)
+{
+	if (shared_any() && guest_is_active())
+		hook_pool_freed_import(ptr);
+	return ptr;
+}
+
+/* What is freed is a piece, nearly always, and near the last one. */
+static inline struct piece_chunk *piece_nearby(CUdeviceptr ptr)
+{
+	struct piece_chunk *chunk = piece_chunk_nearby(&guest_own()->desk, ptr);
+
+	return likely(chunk && piece_count(chunk)) ? chunk : NULL;
+}
+
+static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+{
+	WITH_MEMORY_STILL();
+	struct piece_chunk *chunk = charge_piece_at(ptr);
+	struct holding h;
+
+	if (chunk)
+		return give_back_piece(chunk, ptr, release(ptr));
+	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
+		return call_free(release, forget_import(ptr));
+	return give_back(&h, call_free(release, ptr));
+}
+
+CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+{
+	struct piece_chunk *chunk = piece_nearby(ptr);
+
+	return likely(chunk) ? give_back_piece(chunk, ptr, release(ptr)) : free_any(release, ptr);
+}
+
+/* Pool memory is charged by what its pool reserves: nothing to give back here. */
+CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
+			     CUstream stream)
+{
+	WITH_MEMORY_STILL();
+	struct piece_chunk *chunk = charge_piece_at(ptr);
+	struct backing backing;
+	struct holding h;
+
+	if (chunk)
+		return give_back_piece(chunk, ptr, release(ptr, stream));
+	/* Not in the stream's order, but with all work done: as the driver has it for such memory. */
+	if (swap_is_on() && swap_backing_find(ptr, &backing))
+		return free_any(real.cuMemFree_v2, ptr);
+	if (!charge_forget(HOLDING_MEMORY, ptr, &h)) {
+		trace_memory(TRACE_FREE, trace_is_on() ? charge_index() : -1, ptr, 0);
+		return release(forget_import(ptr), stream);
+	}
+	return give_back(&h, release(ptr, stream));
+}

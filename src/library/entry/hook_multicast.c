@@ -1,0 +1,143 @@
+/*
+ * Multicast objects: addresses behind which stands memory of several devices. The object is none
+ * itself, but memory that is bound to it lives until it is unbound, though its handle was released.
+ */
+#include "library/entry/hook_vmm.h"
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+
+/* Bindings are told apart by object, device and offset, which is a multiple of 2 MiB at least. */
+static uint64_t place_in(uint64_t object, int device, size_t offset)
+{
+	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
+}
+
+/* An object is known as memory of no bytes, so that whoever imports it knows it too. */
+CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
+						  const CUmulticastObjectProp *),
+			       CUmemGenericAllocationHandle *object,
+			       const CUmulticastObjectProp *prop)
+{
+	if (!guest_is_active())
+		return create(object, prop);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = create(object, prop);
+	if (result == CUDA_SUCCESS && !vmm_note(*object, vmm_new_number(), 0, 0)) {
+		real.cuMemRelease(*object);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return result;
+}
+
+/* One reference more to the memory. Of an object from another process nothing is known but its handle. */
+static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
+{
+	struct holding memory;
+
+	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &memory))
+		return;
+	uint64_t known = vmm_number_of(HOLDING_HANDLE, object);
+	struct holding h = {
+		.kind = HOLDING_BINDING,
+		.key = place_in(known ? known : object, memory.device, offset),
+		.related = number,
+	};
+	if (ptrmap_insert(&h))
+		vmm_add_reference(number, 1);
+}
+
+CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, size_t,
+						  CUmemGenericAllocationHandle, size_t, size_t,
+						  unsigned long long),
+				 CUmemGenericAllocationHandle object, size_t offset,
+				 CUmemGenericAllocationHandle memory, size_t memory_offset,
+				 size_t bytes, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return bind(object, offset, memory, memory_offset, bytes, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = bind(object, offset, memory, memory_offset, bytes, flags);
+	if (result == CUDA_SUCCESS)
+		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
+	return result;
+}
+
+/* Newer forms name the device, which the memory tells as well. */
+CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
+						     CUmemGenericAllocationHandle, size_t, size_t,
+						     unsigned long long),
+				    CUmemGenericAllocationHandle object, CUdevice device,
+				    size_t offset, CUmemGenericAllocationHandle memory,
+				    size_t memory_offset, size_t bytes, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return bind(object, device, offset, memory, memory_offset, bytes, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = bind(object, device, offset, memory, memory_offset, bytes, flags);
+	if (result == CUDA_SUCCESS)
+		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
+	return result;
+}
+
+/* The number of the memory at an address, which may lie inside a mapping. */
+static uint64_t number_at(CUdeviceptr ptr)
+{
+	uint64_t number = vmm_number_of(HOLDING_MAPPING, ptr);
+	CUmemGenericAllocationHandle handle;
+
+	if (number ||
+	    real.cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)ptr) != CUDA_SUCCESS)
+		return number;
+	number = vmm_number_of(HOLDING_HANDLE, handle);
+	real.cuMemRelease(handle);
+	return number;
+}
+
+CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle, size_t,
+						   CUdeviceptr, size_t, unsigned long long),
+				  CUmemGenericAllocationHandle object, size_t offset,
+				  CUdeviceptr ptr, size_t bytes, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return bind(object, offset, ptr, bytes, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = bind(object, offset, ptr, bytes, flags);
+	if (result == CUDA_SUCCESS)
+		bound(object, offset, number_at(ptr));
+	return result;
+}
+
+CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
+						      CUdeviceptr, size_t, unsigned long long),
+				     CUmemGenericAllocationHandle object, CUdevice device,
+				     size_t offset, CUdeviceptr ptr, size_t bytes,
+				     unsigned long long flags)
+{
+	if (!guest_is_active())
+		return bind(object, device, offset, ptr, bytes, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = bind(object, device, offset, ptr, bytes, flags);
+	if (result == CUDA_SUCCESS)
+		bound(object, offset, number_at(ptr));
+	return result;
+}
+
+CUresult hook_multicast_unbind(CUresult (*unbind)(CUmemGenericAllocationHandle, CUdevice, size_t,
+						  size_t),
+			       CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
+			       size_t bytes)
+{
+	int index = guest_is_active() ? guest_device_index(device) : -1;
+	struct holding h;
+
+	if (index < 0)
+		return unbind(object, device, offset, bytes);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = unbind(object, device, offset, bytes);
+	uint64_t known = vmm_number_of(HOLDING_HANDLE, object);
+	if (result == CUDA_SUCCESS &&
+	    ptrmap_remove(HOLDING_BINDING, place_in(known ? known : object, index, offset), &h))
+		vmm_add_reference(h.related, -1);
+	return result;
+}

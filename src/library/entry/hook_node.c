@@ -1,0 +1,33 @@
+/*
+ * Nodes of graphs that name memory. The driver looks at it when a node is made or changed, not only when
+ * the graph runs; so it has to be where its address says.
+ */
+#include "library/entry/hooks.h"
+#include "library/memory/swap_hold.h"
+
+#define UNWRAP(...) __VA_ARGS__
+
+#define NAMES_MEMORY(name, params, args) \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		WITH_MEMORY_HELD(); \
+		return real_function args; \
+	}
+
+NAMES_MEMORY(add_copy_node,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+	      const CUDA_MEMCPY3D *copy, CUcontext ctx),
+	     (node, graph, dependencies, count, copy, ctx))
+NAMES_MEMORY(add_set_node,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+	      const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx),
+	     (node, graph, dependencies, count, params, ctx))
+NAMES_MEMORY(set_copy_node, (CUgraphNode node, const CUDA_MEMCPY3D *copy), (node, copy))
+NAMES_MEMORY(set_set_node, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params), (node, params))
+NAMES_MEMORY(set_exec_copy_node,
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext ctx),
+	     (exec, node, copy, ctx))
+NAMES_MEMORY(set_exec_set_node,
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params,
+	      CUcontext ctx),
+	     (exec, node, params, ctx))

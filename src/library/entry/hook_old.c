@@ -1,0 +1,229 @@
+/*
+ * Old ABIs of what is governed, and rare ways of doing the same. The newer hook does the work: an old
+ * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
+ */
+#include "library/entry/hooks.h"
+#include "library/launch/captures.h"
+#include "library/launch/flight/flight.h"
+#include "library/launch/gate.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+
+/* ---- memory: the driver's old function, in the form that the newer hook calls ---- */
+
+static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
+{
+	CUdeviceptr_v1 narrow = 0;
+	CUresult result = real.cuMemAlloc(&narrow, (unsigned int)bytes);
+
+	*ptr = narrow;
+	return result;
+}
+
+/* Of a call that fails the driver writes zeros, as that of 580 does; so do we where it was not asked. */
+CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
+			   unsigned int bytes)
+{
+	CUdeviceptr wide = 0;
+
+	if (!ptr || charge_index() < 0)
+		return alloc(ptr, bytes);
+	CUresult result = hook_mem_alloc(alloc_wide, &wide, bytes);
+	*ptr = result == CUDA_SUCCESS ? (CUdeviceptr_v1)wide : 0;
+	return result;
+}
+
+static CUresult alloc_pitch_wide(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+				 unsigned int element_bytes)
+{
+	CUdeviceptr_v1 narrow = 0;
+	unsigned int narrow_pitch = 0;
+	CUresult result = real.cuMemAllocPitch(&narrow, &narrow_pitch, (unsigned int)width_bytes,
+					       (unsigned int)height, element_bytes);
+
+	*ptr = narrow;
+	*pitch = narrow_pitch;
+	return result;
+}
+
+CUresult hook_mem_alloc_pitch_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int *, unsigned int,
+						   unsigned int, unsigned int),
+				 CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes,
+				 unsigned int height, unsigned int element_bytes)
+{
+	CUdeviceptr wide = 0;
+	size_t wide_pitch = 0;
+
+	if (!ptr || !pitch || charge_index() < 0)
+		return alloc(ptr, pitch, width_bytes, height, element_bytes);
+	CUresult result = hook_mem_alloc_pitch(alloc_pitch_wide, &wide, &wide_pitch, width_bytes,
+					       height, element_bytes);
+	*ptr = result == CUDA_SUCCESS ? (CUdeviceptr_v1)wide : 0;
+	*pitch = result == CUDA_SUCCESS ? (unsigned int)wide_pitch : 0;
+	return result;
+}
+
+static CUresult free_wide(CUdeviceptr ptr)
+{
+	return real.cuMemFree((CUdeviceptr_v1)ptr);
+}
+
+CUresult hook_mem_free_v1(CUresult (*release)(CUdeviceptr_v1), CUdeviceptr_v1 ptr)
+{
+	return hook_mem_free(free_wide, ptr);
+}
+
+static unsigned int narrowed(size_t bytes)
+{
+	return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
+}
+
+/*
+ * The newer call's answer, as far as 32 bits can tell it, so that the program sees its quota. The driver of
+ * 580 usually refuses the old call, and sometimes answers it where it refuses the newer one. Both results
+ * are the old call's own.
+ */
+CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
+			      unsigned int *free_bytes, unsigned int *total_bytes)
+{
+	size_t wide_free = 0, wide_total = 0;
+	CUresult result = get(free_bytes, total_bytes);
+
+	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2 ||
+	    (!free_bytes && !total_bytes))
+		return result;
+	if (hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total) != CUDA_SUCCESS)
+		return result;
+	if (free_bytes)
+		*free_bytes = narrowed(wide_free);
+	if (total_bytes)
+		*total_bytes = narrowed(wide_total);
+	return result;
+}
+
+CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), unsigned int *bytes,
+				  CUdevice device)
+{
+	size_t wide = 0;
+	CUresult result = get(bytes, device);
+
+	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuDeviceTotalMem_v2)
+		return result;
+	if (hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device) == CUDA_SUCCESS && bytes)
+		*bytes = narrowed(wide);
+	return result;
+}
+
+static CUresult array_create_narrow(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
+{
+	const CUDA_ARRAY_DESCRIPTOR_v1 narrow = {
+		.Width = (unsigned int)d->Width,
+		.Height = (unsigned int)d->Height,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+	};
+
+	return real.cuArrayCreate(array, &narrow);
+}
+
+CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
+			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+{
+	if (!array || !d || charge_index() < 0)
+		return create(array, d);
+	CUDA_ARRAY_DESCRIPTOR wide = {
+		.Width = d->Width,
+		.Height = d->Height,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+	};
+	return hook_array_create(array_create_narrow, array, &wide);
+}
+
+static CUresult array3d_create_narrow(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR_v1 narrow = {
+		.Width = (unsigned int)d->Width,
+		.Height = (unsigned int)d->Height,
+		.Depth = (unsigned int)d->Depth,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+		.Flags = d->Flags,
+	};
+
+	return real.cuArray3DCreate(array, &narrow);
+}
+
+CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
+				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+{
+	if (!array || !d || charge_index() < 0)
+		return create(array, d);
+	CUDA_ARRAY3D_DESCRIPTOR wide = {
+		.Width = d->Width,
+		.Height = d->Height,
+		.Depth = d->Depth,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+		.Flags = d->Flags,
+	};
+	return hook_array3d_create(array3d_create_narrow, array, &wide);
+}
+
+/* ---- captures ---- */
+
+CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
+{
+	captures_begin();
+	return captures_began(stream, begin(stream));
+}
+
+CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
+						CUgraphRecaptureCallback, void *),
+			      CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+			      CUgraphRecaptureCallback callback, void *data)
+{
+	captures_begin();
+	return captures_began(stream, begin(stream, mode, graph, callback, data));
+}
+
+/* ---- one launch on several devices ---- */
+
+static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
+{
+	return (struct work){
+		.kind = WORK_IS_KERNEL,
+		.streams = LEGACY,
+		.stream = l->hStream,
+		.subject = l->function,
+		.blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ,
+		.threads = (uint64_t)l->blockDimX * l->blockDimY * l->blockDimZ,
+	};
+}
+
+/*
+ * Each device's gate in turn, then the launch. A gate that is held while the next one waits is no
+ * deadlock: the daemon moves a lease past its deadline whoever holds it.
+ */
+CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
+						     unsigned int),
+				  CUDA_LAUNCH_PARAMS *launches, unsigned int count,
+				  unsigned int flags)
+{
+	struct work work[REGION_MAX_DEVICES];
+	struct gate_pass pass[REGION_MAX_DEVICES];
+	bool is_refused = false;
+
+	if (!guest_is_active() || !launches || count > REGION_MAX_DEVICES ||
+	    !guest_device_is_there(0)) /* before cuInit it refuses the call, and reads nothing */
+		return launch(launches, count, flags);
+	for (unsigned int i = 0; i < count; i++) {
+		work[i] = work_of(&launches[i]);
+		gate_enter(&pass[i], &work[i]);
+		is_refused |= pass[i].is_refused;
+	}
+	CUresult result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : launch(launches, count, flags);
+	while (count-- > 0)
+		gate_leave(&pass[count], &work[count], result);
+	return result;
+}

@@ -1,0 +1,43 @@
+/*
+ * Peer access: the driver keeps it a property of two contexts, and applies it to memory that cuMemAlloc makes. What
+ * can be moved off the card (swap_backing.h) has it said range by range, now and whenever it is made anew.
+ */
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/swap_hold.h"
+#include "library/swap/swap_backing.h"
+#include "library/swap/swap_peers.h"
+#include "library/sys/log.h"
+
+CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcontext peer,
+			      unsigned int flags)
+{
+	CUdevice device;
+
+	if (!swap_is_on())
+		return enable(peer, flags);
+	WITH_MEMORY_STILL();
+	CUresult result = enable(peer, flags);
+	if (result != CUDA_SUCCESS || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+		return result;
+	if (swap_peers_enable(real_current_context(), device, peer))
+		swap_backing_share(peer, device, true);
+	else
+		log_write("swap: too many pairs of peers: memory made from now on can't be reached "
+			  "by this one");
+	return result;
+}
+
+CUresult hook_ctx_disable_peer(CUresult (*disable)(CUcontext), CUcontext peer)
+{
+	CUdevice device;
+
+	if (!swap_is_on())
+		return disable(peer);
+	WITH_MEMORY_STILL();
+	CUresult result = disable(peer);
+	if (result == CUDA_SUCCESS && real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+	    swap_peers_disable(real_current_context(), device, peer))
+		swap_backing_share(peer, device, false);
+	return result;
+}

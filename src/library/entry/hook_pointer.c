@@ -1,0 +1,144 @@
+/*
+ * What is asked and said of device addresses. Memory that can be moved off the card (swap_backing.h) is
+ * linear memory of a context to the program, memory of no context to the driver, and nothing at all while
+ * it is out.
+ */
+#include <string.h>
+
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/swap_hold.h"
+#include "library/swap/swap_backing.h"
+
+static bool is_movable(CUdeviceptr ptr, struct backing *ret_backing)
+{
+	return swap_is_on() && swap_backing_find(ptr, ret_backing);
+}
+
+CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdeviceptr),
+				CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
+{
+	struct backing b;
+
+	if (!is_movable(ptr, &b))
+		return get(base, bytes, ptr);
+	if (base)
+		*base = b.base;
+	if (bytes)
+		*bytes = b.asked;
+	return CUDA_SUCCESS;
+}
+
+/* Addresses of 32 bits are none of ours. */
+CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
+				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
+{
+	return get(base, bytes, ptr);
+}
+
+/* True where the driver would say something else of it than of linear memory. */
+static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
+{
+	switch ((int)attr) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT: memcpy(value, &b->owner, sizeof(b->owner)); return true;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		memcpy(value, &b->buffer_id, sizeof(b->buffer_id));
+		return true;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		memcpy(value, &b->base, sizeof(b->base));
+		return true;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: {
+		size_t bytes = (size_t)b->asked;
+		memcpy(value, &bytes, sizeof(bytes));
+		return true;
+	}
+	default: return false;
+	}
+}
+
+CUresult hook_pointer_get_attribute(CUresult (*get)(void *, CUpointer_attribute, CUdeviceptr),
+				    void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+{
+	struct backing b;
+
+	if (!is_movable(ptr, &b) || !value)
+		return get(value, attr, ptr);
+	if (attribute_of(&b, attr, value))
+		return CUDA_SUCCESS;
+	WITH_MEMORY_HELD();
+	return get(value, attr, ptr);
+}
+
+CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_attribute *, void **,
+						     CUdeviceptr),
+				     unsigned int n, CUpointer_attribute *attrs, void **values,
+				     CUdeviceptr ptr)
+{
+	struct backing b;
+
+	if (!is_movable(ptr, &b) || !attrs || !values)
+		return get(n, attrs, values, ptr);
+	WITH_MEMORY_HELD();
+	CUresult result = get(n, attrs, values, ptr);
+	for (unsigned int i = 0; i < n && result == CUDA_SUCCESS; i++)
+		if (values[i])
+			attribute_of(&b, attrs[i], values[i]);
+	return result;
+}
+
+/* Said by who wants to reach the memory past the driver, a network card: then it must not move. */
+CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attribute, CUdeviceptr),
+				    const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+{
+	struct backing b;
+
+	if (!is_movable(ptr, &b))
+		return set(value, attr, ptr);
+	WITH_MEMORY_HELD();
+	CUresult result = set(value, attr, ptr);
+	if (result == CUDA_SUCCESS && attr == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+		swap_backing_keep(ptr);
+	return result;
+}
+
+/* The handle is known to others, by which they hold the memory that is there now. */
+CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
+						   CUmemRangeHandleType, unsigned long long),
+				   void *handle, CUdeviceptr ptr, size_t bytes,
+				   CUmemRangeHandleType type, unsigned long long flags)
+{
+	struct backing b;
+
+	if (!is_movable(ptr, &b))
+		return get(handle, ptr, bytes, type, flags);
+	WITH_MEMORY_HELD();
+	CUresult result = get(handle, ptr, bytes, type, flags);
+	if (result == CUDA_SUCCESS)
+		swap_backing_keep(ptr);
+	return result;
+}
+
+/* Words elsewhere are not held up: another thread's progress may hang on them. */
+#define STREAM_VALUE(bits) \
+	CUresult hook_stream_value##bits( \
+		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
+		CUstream stream, CUdeviceptr ptr, cuuint##bits##_t value, unsigned int flags) \
+	{ \
+		struct backing b; \
+		if (!is_movable(ptr, &b)) \
+			return order(stream, ptr, value, flags); \
+		WITH_MEMORY_HELD(); \
+		return order(stream, ptr, value, flags); \
+	}
+STREAM_VALUE(32)
+STREAM_VALUE(64)
+
+/* Of several words it is not looked which. */
+CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
+						    CUstreamBatchMemOpParams *, unsigned int),
+				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
+				  unsigned int flags)
+{
+	WITH_MEMORY_HELD();
+	return order(stream, n, ops, flags);
+}

@@ -1,0 +1,434 @@
+#include "library/entry/hook_pool.h"
+
+#include "library/entry/hooks.h"
+#include "library/launch/flight/flight.h"
+#include "library/loader/real.h"
+#include "library/memory/admission.h"
+#include "library/memory/charge.h"
+#include "library/memory/fd_tag.h"
+#include "library/memory/ledger.h"
+#include "library/memory/reserved.h"
+#include "library/memory/shared.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
+#include "library/state/guest.h"
+#include "library/trace/trace_record.h"
+
+#define MAX_POOLS 1024
+
+/* One at a time: a pool's figure before and after a call must not mix with another call's. */
+static struct sys_lock pool_lock;
+
+/*
+ * The pools that were allocated from. A list of their own and not holdings: they are walked 50 times a
+ * second, and a walk through 100,000 holdings took a tenth of a core.
+ */
+struct known_pool {
+	CUmemoryPool handle;
+	int index;
+	CUdevice device;
+	uint64_t bytes;   /* charged: what it reserved when we last looked */
+	uint64_t key;     /* that other processes know it by; 0: none yet */
+	uint64_t imports; /* bytes of what is imported of it now */
+	bool is_made;     /* by the program: it may be destroyed */
+	bool is_imported; /* of another process, which is charged for it; tells nothing of itself */
+	bool is_doomed;   /* destroyed by the program, but for what is still allocated from it */
+};
+static struct known_pool pools[MAX_POOLS];
+static unsigned pool_count;
+
+static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
+{
+	cuuint64_t value = 0;
+
+	if (!real.cuMemPoolGetAttribute ||
+	    real.cuMemPoolGetAttribute(pool, which, &value) != CUDA_SUCCESS)
+		return 0;
+	return value;
+}
+
+/* Holds pool_lock, as do all below. */
+static void settle(struct known_pool *p, uint64_t reserved_for_it)
+{
+	reserved_settle(p->index, &p->bytes,
+			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
+}
+
+/* NULL: not known. */
+static struct known_pool *find(CUmemoryPool handle)
+{
+	for (unsigned i = 0; i < pool_count; i++)
+		if (pools[i].handle == handle)
+			return &pools[i];
+	return NULL;
+}
+
+static struct known_pool *add(const struct known_pool *pool)
+{
+	if (pool_count == MAX_POOLS)
+		return NULL;
+	pools[pool_count] = *pool;
+	ledger_mark_unsure(pool->index);
+	return &pools[pool_count++];
+}
+
+static struct known_pool *know(CUmemoryPool handle, int index)
+{
+	struct known_pool *p = find(handle);
+
+	if (!p && (p = add(&(struct known_pool){ .handle = handle, .index = index })))
+		settle(p, 0);
+	return p;
+}
+
+static void shrink(struct known_pool *p)
+{
+	if (p->is_imported)
+		return;
+	if (real.cuMemPoolTrimTo)
+		real.cuMemPoolTrimTo(p->handle, 0);
+	settle(p, 0);
+}
+
+/* Gone for good: what it gave out too. */
+static void forget(struct known_pool *p)
+{
+	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
+	shared_drop(SHARED_IN_POOL, (uint64_t)(uintptr_t)p->handle);
+	ledger_release(p->index, p->bytes);
+	*p = pools[--pool_count];
+}
+
+/*
+ * The driver keeps a destroyed pool's memory until all that was allocated from it is freed, and tells
+ * nothing of it any more. So it is destroyed only then, and meanwhile known by its figures.
+ */
+static void doom(struct known_pool *p)
+{
+	CUmemoryPool current, standard;
+	cuuint64_t nothing = 0;
+
+	p->is_doomed = true;
+	if (real.cuMemPoolSetAttribute)
+		real.cuMemPoolSetAttribute(p->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
+	if (p->index != REGION_HOST && real.cuDeviceSetMemPool && real.cuDeviceGetDefaultMemPool &&
+	    real.cuDeviceGetMemPool(&current, p->device) == CUDA_SUCCESS && current == p->handle &&
+	    real.cuDeviceGetDefaultMemPool(&standard, p->device) == CUDA_SUCCESS)
+		real.cuDeviceSetMemPool(p->device, standard);
+	shrink(p);
+}
+
+/* In the list, the last takes its place. */
+static void end_doomed(struct known_pool *p)
+{
+	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
+	    real.cuMemPoolDestroy(p->handle) == CUDA_SUCCESS)
+		forget(p);
+}
+
+static void trim_locked(int index)
+{
+	for (unsigned i = 0; i < pool_count; i++) {
+		if (pools[i].index == index)
+			shrink(&pools[i]);
+	}
+}
+
+void hook_pool_trim(int index)
+{
+	WITH_LOCK(&pool_lock);
+	trim_locked(index);
+}
+
+void hook_pool_refresh(uint64_t now_ns)
+{
+	static uint64_t last_ns;
+
+	if (now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&pool_lock))
+		return;
+	last_ns = now_ns;
+	for (unsigned i = pool_count; i-- > 0;) {
+		if (pools[i].is_doomed) {
+			shrink(&pools[i]);
+			end_doomed(&pools[i]);
+		} else if (!pools[i].is_imported) {
+			settle(&pools[i], 0);
+		}
+	}
+	sys_unlock(&pool_lock);
+}
+
+void hook_pool_reset(void)
+{
+	pool_lock = (struct sys_lock){ 0 };
+	pool_count = 0;
+}
+
+/* The most that the pool may grow by for this request. */
+static uint64_t most_growth(size_t bytes)
+{
+	return bytes > UINT64_MAX - RESERVED_STEP
+		       ? UINT64_MAX
+		       : (bytes + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
+}
+
+/*
+ * Reserves for the growth that the call may cause: the most, though the pool may look as if it had
+ * room. That room may be in pieces, and another thread's synchronization may give it back to the card
+ * before the driver looks; with less reserved, a pool near the quota grew past it for a moment (65 MiB
+ * over 4 GiB with 8 processes).
+ */
+static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
+{
+	struct admission wait = { 0 };
+
+	if (ledger_reserve(p->index, growth, false) == 0)
+		return true;
+	trim_locked(p->index);
+	/* Who has a pool has a context, so this is answered at once. */
+	while (admission_wait(p->index, growth, &wait))
+		if (ledger_reserve(p->index, growth, false) == 0)
+			return true;
+	return ledger_reserve(p->index, growth, count_denial) == 0;
+}
+
+struct async_request {
+	CUmemoryPool pool;
+	CUstream stream;
+	int index;
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* one of the two */
+	CUresult (*alloc_from)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+};
+
+static CUresult call(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
+{
+	return r->alloc ? r->alloc(ptr, bytes, r->stream)
+			: r->alloc_from(ptr, bytes, r->pool, r->stream);
+}
+
+static bool has_spare(const struct known_pool *p, size_t bytes)
+{
+	uint64_t used = attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	uint64_t reserved = attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+
+	return used <= reserved && bytes <= reserved - used;
+}
+
+/* False: the quota has no room for the pool's growth. */
+static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
+			  CUresult *ret_result)
+{
+	uint64_t growth = most_growth(bytes);
+
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = know(r->pool, r->index);
+	if (p && (p->is_imported || p->is_doomed)) {
+		/* None can be allocated from, says the driver; of the second it does not know. */
+		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
+		return true;
+	}
+	/* The default pool's refusal is not the last word: see alloc_async(). */
+	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
+		return false;
+	/* The card may have room that is kept for another's return. What the pool has already is its own. */
+	bool is_refused = swap_room_is_kept(r->index, growth) && !has_spare(p, bytes);
+	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
+	swap_room_note(*ret_result, r->index, growth);
+	settle(p, growth);
+	if (*ret_result == CUDA_SUCCESS)
+		trace_memory(TRACE_ALLOC, r->index, *ptr, bytes);
+	return true;
+}
+
+/*
+ * Where a pool can't grow, because its steps are coarse, the very bytes may still fit: they come from
+ * cuMemAlloc then, which cuMemFreeAsync and cuMemFree take back alike (CUDA Programming Guide, stream
+ * ordered memory allocator). Not while something is being captured, which that call would spoil, nor
+ * for a pool that the program named: it may want to export the pointer.
+ */
+static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
+{
+	CUresult result;
+
+	if (alloc_in_pool(r, ptr, bytes, &result))
+		return result;
+	if (r->alloc && !atomic_load(&guest.captures) && real.cuMemAlloc_v2)
+		return hook_mem_alloc(real.cuMemAlloc_v2, ptr, bytes);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/*
+ * An allocation that is being captured makes a node of a graph and no memory. Asked of the stream
+ * itself: a capture elsewhere in the process leaves this one as it is. NULL may stand for either
+ * default stream here.
+ */
+static bool is_captured(CUstream stream)
+{
+	CUstreamCaptureStatus status;
+
+	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing ||
+	    !flight_is_handle(stream))
+		return false;
+	if (!stream && real.cuStreamIsCapturing(CU_STREAM_PER_THREAD, &status) == CUDA_SUCCESS &&
+	    status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+		return true;
+	return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
+			  size_t bytes, CUstream stream)
+{
+	WITH_MEMORY_HELD();
+	struct async_request r = { .stream = stream, .alloc = alloc };
+	CUdevice device;
+
+	if (!guest_is_active() || is_captured(stream) ||
+	    real.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+	    (r.index = guest_device_index(device)) < 0 || !real.cuDeviceGetMemPool ||
+	    real.cuDeviceGetMemPool(&r.pool, device) != CUDA_SUCCESS)
+		return alloc(ptr, bytes, stream);
+	return alloc_async(&r, ptr, bytes);
+}
+
+CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
+			      size_t bytes, CUstream stream)
+{
+	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
+}
+
+/* Where a pool's memory is: of one that the program did not make, whose default pool is it? */
+static int index_of(CUmemoryPool pool)
+{
+	CUmemoryPool standard;
+
+	{
+		WITH_LOCK(&pool_lock);
+		struct known_pool *p = find(pool);
+		if (p)
+			return p->index;
+	}
+	for (CUdevice device = 0; device < REGION_MAX_DEVICES && real.cuDeviceGetDefaultMemPool &&
+				  real.cuDeviceGetDefaultMemPool(&standard, device) == CUDA_SUCCESS;
+	     device++)
+		if (standard == pool)
+			return guest_device_index(device);
+	return guest_current_index();
+}
+
+static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
+			      CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	WITH_MEMORY_HELD();
+	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
+
+	if (!guest_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
+		return alloc(ptr, bytes, pool, stream);
+	return alloc_async(&r, ptr, bytes);
+}
+
+CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool,
+							  CUstream),
+					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+					CUstream stream)
+{
+	return WITH_ROOM(try_from_pool(alloc, ptr, bytes, pool, stream));
+}
+
+CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryPool pool,
+			       size_t keep_bytes)
+{
+	CUresult result = trim(pool, keep_bytes);
+
+	if (guest_is_active()) {
+		WITH_LOCK(&pool_lock);
+		struct known_pool *p = find(pool);
+		if (p && !p->is_imported)
+			settle(p, 0);
+	}
+	return result;
+}
+
+CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPoolProps *),
+			      CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	if (!guest_is_active() || !props)
+		return create(pool, props);
+	WITH_LOCK(&pool_lock);
+	CUresult result = create(pool, props);
+	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
+	/* One that there is no room to know can't be allocated from: alloc_in_pool(). */
+	if (index >= 0)
+		add(&(struct known_pool){ .handle = *pool,
+					  .index = index,
+					  .device = props->location.id,
+					  .is_made = true });
+	return result;
+}
+
+CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool pool)
+{
+	if (!guest_is_active())
+		return destroy(pool);
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = find(pool);
+	if (p && p->is_doomed)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p && p->is_made && attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT)) {
+		doom(p);
+		return CUDA_SUCCESS;
+	}
+	CUresult result = destroy(pool);
+	if (p && result == CUDA_SUCCESS)
+		forget(p);
+	return result;
+}
+
+void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
+{
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = find(pool);
+	*ret_key = 0;
+	if (!p || p->is_imported)
+		return;
+	if (!p->key) {
+		p->key = wanted ? wanted : fd_tag_new_key();
+		shared_give(&(struct shared){ .kind = SHARED_OUT_POOL,
+					      .index = p->index,
+					      .id = (uint64_t)(uintptr_t)pool,
+					      .key = p->key });
+	}
+	*ret_key = p->key;
+}
+
+void hook_pool_imported(CUmemoryPool pool, uint64_t key)
+{
+	WITH_LOCK(&pool_lock);
+	if (!find(pool))
+		add(&(struct known_pool){ .handle = pool, .key = key, .is_imported = true });
+}
+
+bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
+{
+	struct shared s = { .kind = SHARED_IN_POOL, .index = index, .id = (uint64_t)(uintptr_t)pool };
+
+	{
+		WITH_LOCK(&pool_lock);
+		struct known_pool *p = find(pool);
+		if (!p)
+			return true;
+		s.key = p->key;
+		s.bytes = p->imports += (uint64_t)bytes;
+	}
+	/* Freed, it stays the pool's: the driver keeps it until that is destroyed. */
+	if (bytes < 0)
+		return true;
+	/* Not under the lock, which making room takes as well. */
+	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
+		return true;
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = find(pool);
+	if (p)
+		p->imports -= (uint64_t)bytes;
+	return false;
+}

@@ -1,0 +1,112 @@
+/*
+ * Pools of one process, used in others: the pool goes as a descriptor or a fabric handle, each of its
+ * allocations as 64 bytes of its own. What a pool reserves stays charged to its maker, as long as that
+ * lives and has not destroyed it; then what another has imported of it is charged to that one, until
+ * it destroys the pool too (measured: so long the card holds it, and NVML counts it for nobody).
+ */
+#include "library/entry/hook_pool.h"
+
+#include <string.h>
+
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/exports.h"
+#include "library/memory/fd_tag.h"
+
+CUresult hook_mem_pool_export(CUresult (*export)(void *, CUmemoryPool, CUmemAllocationHandleType,
+						 unsigned long long),
+			      void *out, CUmemoryPool pool, CUmemAllocationHandleType type,
+			      unsigned long long flags)
+{
+	CUresult result = export(out, pool, type, flags);
+
+	if (result != CUDA_SUCCESS || !guest_is_active())
+		return result;
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+		struct fd_tag tag = { .pages = 0 };
+		int fd;
+		memcpy(&fd, out, sizeof(fd));
+		hook_pool_exported(pool, 0, &tag.key);
+		if (tag.key)
+			fd_tag_set(fd, &tag);
+	} else if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+		uint64_t key;
+		hook_pool_exported(pool, exports_fabric_key(out), &key);
+	}
+	return result;
+}
+
+CUresult hook_mem_pool_import(CUresult (*import)(CUmemoryPool *, void *, CUmemAllocationHandleType,
+						 unsigned long long),
+			      CUmemoryPool *pool, void *os_handle, CUmemAllocationHandleType type,
+			      unsigned long long flags)
+{
+	CUresult result = import(pool, os_handle, type, flags);
+	struct fd_tag tag = { .key = 0 };
+
+	if (result != CUDA_SUCCESS || !guest_is_active())
+		return result;
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		fd_tag_get((int)(intptr_t)os_handle, &tag);
+	else if (type == CU_MEM_HANDLE_TYPE_FABRIC)
+		tag.key = exports_fabric_key(os_handle);
+	hook_pool_imported(*pool, tag.key ? tag.key : fd_tag_new_key());
+	return result;
+}
+
+static int index_of(CUdeviceptr ptr)
+{
+	int device;
+
+	if (!real.cuPointerGetAttribute ||
+	    real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ptr) !=
+		    CUDA_SUCCESS)
+		return -1;
+	return guest_device_index(device);
+}
+
+/* False: not charged to anyone in this tenant, and over its quota. */
+static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
+{
+	struct holding h = {
+		.kind = HOLDING_IMPORT,
+		.key = ptr,
+		.device = index_of(ptr),
+		.related = (uint64_t)(uintptr_t)pool,
+	};
+	CUdeviceptr base;
+	size_t bytes;
+
+	if (h.device < 0 || !real.cuMemGetAddressRange_v2 ||
+	    real.cuMemGetAddressRange_v2(&base, &bytes, ptr) != CUDA_SUCCESS)
+		return true;
+	h.bytes = charge_rounded(bytes);
+	if (!hook_pool_import(pool, h.device, (int64_t)h.bytes))
+		return false;
+	if (ptrmap_insert(&h))
+		return true;
+	hook_pool_import(pool, h.device, -(int64_t)h.bytes);
+	return false;
+}
+
+CUresult hook_mem_pool_import_pointer(CUresult (*import)(CUdeviceptr *, CUmemoryPool,
+							 CUmemPoolPtrExportData *),
+				      CUdeviceptr *ptr, CUmemoryPool pool,
+				      CUmemPoolPtrExportData *data)
+{
+	CUresult result = import(ptr, pool, data);
+
+	if (result != CUDA_SUCCESS || !guest_is_active() || note_import(*ptr, pool))
+		return result;
+	real.cuMemFree_v2(*ptr);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void hook_pool_freed_import(CUdeviceptr ptr)
+{
+	struct holding h;
+
+	if (ptrmap_remove(HOLDING_IMPORT, ptr, &h))
+		hook_pool_import((CUmemoryPool)(uintptr_t)h.related, h.device, -(int64_t)h.bytes);
+}

@@ -1,0 +1,213 @@
+/*
+ * Memory of the virtual memory API. Physical memory is charged when it is made, and until its handle
+ * is released as often as it was obtained *and* its last mapping is gone: the driver keeps it so long.
+ */
+#include "library/entry/hook_vmm.h"
+
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/shared.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
+#include "library/swap/swap_backing.h"
+
+struct sys_lock vmm_lock;
+static uint64_t numbers;
+
+uint64_t vmm_new_number(void)
+{
+	return ++numbers;
+}
+
+void vmm_add_reference(uint64_t number, int by)
+{
+	struct holding h;
+
+	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
+		return; /* not the tenant's */
+	h.related += (uint64_t)(int64_t)by;
+	if (h.related == 0) {
+		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
+		shared_drop(SHARED_OUT_PHYSICAL, number);
+		shared_drop(SHARED_IN_PHYSICAL, number);
+		ledger_release(h.device, h.bytes);
+	} else {
+		ptrmap_update(&h);
+	}
+}
+
+uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
+{
+	struct holding h;
+
+	return ptrmap_find(kind, key, &h) ? h.related : 0;
+}
+
+/* For the first time too. Without memory to note it, it stays charged. */
+void vmm_obtain(uint64_t handle, uint64_t number)
+{
+	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
+
+	if (!number)
+		return;
+	if (!ptrmap_find(HOLDING_HANDLE, handle, &h))
+		vmm_add_reference(number, 1);
+	h.bytes++;
+	ptrmap_insert(&h);
+}
+
+bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes)
+{
+	struct holding physical = {
+		.kind = HOLDING_PHYSICAL,
+		.key = number,
+		.device = device,
+		.bytes = bytes,
+		.related = 1,
+	};
+	struct holding named = {
+		.kind = HOLDING_HANDLE,
+		.key = handle,
+		.bytes = 1,
+		.related = number,
+	};
+
+	if (!ptrmap_insert(&physical))
+		return false;
+	if (ptrmap_insert(&named))
+		return true;
+	ptrmap_remove(HOLDING_PHYSICAL, number, &physical);
+	return false;
+}
+
+static void let_go(uint64_t handle)
+{
+	struct holding h;
+
+	if (!ptrmap_remove(HOLDING_HANDLE, handle, &h))
+		return;
+	if (--h.bytes)
+		ptrmap_insert(&h);
+	else
+		vmm_add_reference(h.related, -1);
+}
+
+static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
+					      const CUmemAllocationProp *, unsigned long long),
+			   CUmemGenericAllocationHandle *handle, size_t bytes,
+			   const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = { .device = -1, .bytes = bytes };
+
+	/* Before cuInit the driver refuses the call, and reads nothing. */
+	if (guest_is_active() && handle && prop && guest_device_is_there(0))
+		h.device = charge_place(&prop->location);
+	if (h.device < 0)
+		return create(handle, bytes, prop, flags);
+	if (!charge_begin_on_card(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(handle, bytes, prop, flags);
+	swap_room_note(result, h.device, bytes);
+	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
+	WITH_LOCK(&vmm_lock);
+	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
+		return result;
+	if (result == CUDA_SUCCESS) {
+		real.cuMemRelease(*handle);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ledger_release(h.device, bytes);
+	return result;
+}
+
+CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
+					    const CUmemAllocationProp *, unsigned long long),
+			 CUmemGenericAllocationHandle *handle, size_t bytes,
+			 const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	return WITH_ROOM(try_create(create, handle, bytes, prop, flags));
+}
+
+CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
+			  CUmemGenericAllocationHandle handle)
+{
+	if (!guest_is_active())
+		return release(handle);
+	/* Held over the call: the driver may hand the same handle value to another thread at once. */
+	WITH_LOCK(&vmm_lock);
+	CUresult result = release(handle);
+	if (result == CUDA_SUCCESS)
+		let_go(handle);
+	return result;
+}
+
+CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle *, void *),
+				CUmemGenericAllocationHandle *handle, void *addr)
+{
+	struct backing backing;
+
+	if (!guest_is_active())
+		return retain(handle, addr);
+	/* Of memory as cuMemAlloc makes it there is none. */
+	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
+		return CUDA_ERROR_INVALID_VALUE;
+	WITH_LOCK(&vmm_lock);
+	CUresult result = retain(handle, addr);
+	/* By the mapping, as the handle may be a new one; by the handle for an address inside one. */
+	if (result == CUDA_SUCCESS) {
+		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
+		vmm_obtain(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
+	}
+	return result;
+}
+
+CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+				      unsigned long long),
+		      CUdeviceptr ptr, size_t bytes, size_t offset,
+		      CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return map(ptr, bytes, offset, handle, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = map(ptr, bytes, offset, handle, flags);
+	struct holding h = {
+		.kind = HOLDING_MAPPING,
+		.key = ptr,
+		.bytes = bytes,
+		.related = vmm_number_of(HOLDING_HANDLE, handle),
+	};
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Of memory that came from outside, a mapping is the first to tell how much it is. */
+	if (!shared_grow(SHARED_IN_PHYSICAL, h.related, offset + bytes)) {
+		real.cuMemUnmap(ptr, bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (ptrmap_insert(&h))
+		vmm_add_reference(h.related, 1);
+	return result;
+}
+
+CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr, size_t bytes)
+{
+	struct holding h;
+
+	if (!guest_is_active())
+		return unmap(ptr, bytes);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = unmap(ptr, bytes);
+	/* One call may take away several mappings that lie side by side. */
+	for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + bytes; at += h.bytes) {
+		if (!ptrmap_remove(HOLDING_MAPPING, at, &h) || !h.bytes)
+			break;
+		vmm_add_reference(h.related, -1);
+	}
+	return result;
+}
+
+void hook_vmm_reset(void)
+{
+	vmm_lock = (struct sys_lock){ 0 };
+}

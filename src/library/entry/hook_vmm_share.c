@@ -1,0 +1,135 @@
+/*
+ * VMM memory that goes from one process to another, as a descriptor or as a handle of the fabric. By
+ * what all processes know the same memory: a descriptor has a tag (fd_tag.h), given to it when it is
+ * made; a fabric handle its bytes.
+ */
+#include <string.h>
+
+#include "library/entry/hook_vmm.h"
+#include "library/entry/hooks.h"
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/exports.h"
+#include "library/memory/fd_tag.h"
+#include "library/memory/shared.h"
+#include "library/memory/swap_hold.h"
+
+/* What is not this tenant's memory, or came from another process itself, is charged where it goes. */
+static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
+{
+	struct holding h;
+
+	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h) ||
+	    shared_key(SHARED_IN_PHYSICAL, number))
+		return;
+	struct shared s = {
+		.kind = SHARED_OUT_PHYSICAL,
+		.index = h.device,
+		.id = number,
+		.key = shared_key(SHARED_OUT_PHYSICAL, number),
+		.bytes = h.bytes,
+	};
+	uint64_t known = s.key;
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+		struct fd_tag tag = { .key = known ? known : fd_tag_new_key(),
+				      .pages = h.bytes / FD_TAG_PAGE };
+		int fd;
+
+		memcpy(&fd, out, sizeof(fd));
+		s.key = tag.key;
+		if (!fd_tag_set(fd, &tag))
+			return;
+	} else if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+		s.key = exports_fabric_key(out);
+	}
+	if (h.bytes && s.key && s.key != known)
+		shared_give(&s);
+}
+
+CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle,
+					    CUmemAllocationHandleType, unsigned long long),
+			 void *out, CUmemGenericAllocationHandle handle,
+			 CUmemAllocationHandleType type, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return export(out, handle, type, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = export(out, handle, type, flags);
+	if (result == CUDA_SUCCESS)
+		note_export(out, type, vmm_number_of(HOLDING_HANDLE, handle));
+	return result;
+}
+
+/* Its size is known by the tag alone; without one it is charged as it is mapped. */
+static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
+{
+	struct fd_tag tag = { 0 };
+
+	*ret_is_sized = false;
+	if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+		tag.key = exports_fabric_key(os_handle);
+	} else if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+		*ret_is_sized = fd_tag_get((int)(intptr_t)os_handle, &tag);
+	}
+	if (!tag.key)
+		tag.key = fd_tag_new_key();
+	return tag;
+}
+
+/* Where the memory is to be charged; -1: nowhere. */
+static int place_of(CUmemGenericAllocationHandle handle)
+{
+	CUmemAllocationProp prop;
+
+	if (!real.cuMemGetAllocationPropertiesFromHandle ||
+	    real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) != CUDA_SUCCESS)
+		return -1;
+	return charge_place(&prop.location);
+}
+
+/* False: over the quota. */
+static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
+{
+	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);
+	struct shared s = {
+		.kind = SHARED_IN_PHYSICAL,
+		.index = index,
+		.key = tag->key,
+		.bytes = tag->pages * FD_TAG_PAGE,
+	};
+
+	if (number) {
+		vmm_obtain(handle, number);
+		return true;
+	}
+	s.id = vmm_new_number();
+	if (!shared_take(&s))
+		return false;
+	if (vmm_note(handle, s.id, index, 0))
+		return true;
+	shared_drop(SHARED_IN_PHYSICAL, s.id);
+	return false;
+}
+
+CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void *,
+					    CUmemAllocationHandleType),
+			 CUmemGenericAllocationHandle *handle, void *os_handle,
+			 CUmemAllocationHandleType type)
+{
+	WITH_MEMORY_HELD();
+	bool is_sized;
+
+	if (!guest_is_active())
+		return import(handle, os_handle, type);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = import(handle, os_handle, type);
+	if (result != CUDA_SUCCESS)
+		return result;
+	struct fd_tag tag = identify(os_handle, type, &is_sized);
+	int index = place_of(*handle);
+	/* A multicast object is no memory. */
+	if (index < 0 || (is_sized && !tag.pages) || note_import(*handle, &tag, index))
+		return result;
+	real.cuMemRelease(*handle);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}

@@ -1,0 +1,111 @@
+/* NVML: the place, memory and utilization of the tenant's virtual cards. */
+#include "library/entry/nvml/nvml_card.h"
+#include "library/entry/nvml/nvml_hooks.h"
+#include "library/entry/nvml/nvml_time.h"
+#include "library/memory/ledger.h"
+
+nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *),
+			nvmlDevice_t device, unsigned int *index)
+{
+	if (!index)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	/* An instance's is its place on its GPU, where the tenant has but this one. */
+	*index = nvml_is_instance(card) ? 0 : (unsigned int)card;
+	return NVML_SUCCESS;
+}
+
+static void virtual_memory(int card, unsigned long long *total, unsigned long long *free_bytes,
+			   unsigned long long *used_bytes)
+{
+	uint64_t quota = ledger_quota(card), used = ledger_used(card);
+
+	if (quota >= *total)
+		quota = *total;
+	uint64_t left = used < quota ? quota - used : 0;
+	*free_bytes = *free_bytes < left ? *free_bytes : left;
+	*used_bytes = used < quota ? used : quota;
+	*total = quota;
+}
+
+/* Without privileges a GPU in MIG mode does not tell its memory; the tenant's instance does. */
+static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
+{
+	nvmlDevice_t instance;
+
+	return nvml_is_instance(card) && nvml_device_of(card, &instance) == NVML_SUCCESS ? instance
+											 : device;
+}
+
+nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_t *),
+			 nvmlDevice_t device, nvmlMemory_t *memory)
+{
+	nvmlReturn_t result = get(whose_memory(card, device), memory);
+
+	if (result == NVML_SUCCESS)
+		virtual_memory(card, &memory->total, &memory->free, &memory->used);
+	return result;
+}
+
+nvmlReturn_t nvml_memory_v2(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_v2_t *),
+			    nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+	nvmlReturn_t result = get(whose_memory(card, device), memory);
+
+	if (result == NVML_SUCCESS) {
+		virtual_memory(card, &memory->total, &memory->free, &memory->used);
+		memory->reserved = 0; /* the driver's own share is outside the quota */
+	}
+	return result;
+}
+
+static unsigned int memory_pct(int card)
+{
+	return nvml_card_memory_pct(card, ledger_used(card));
+}
+
+/* Also where the driver can't tell: the figures are not its own. */
+nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
+			      nvmlDevice_t device, nvmlUtilization_t *rates)
+{
+	if (!rates)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*rates = (nvmlUtilization_t){ nvml_card_busy_pct(card), memory_pct(card) };
+	return NVML_SUCCESS;
+}
+
+/* One sample, of the last second up to now. */
+static nvmlReturn_t put_sample(unsigned int pct, unsigned long long since_us,
+			       nvmlValueType_t *value_type, unsigned int *count,
+			       nvmlSample_t *samples)
+{
+	unsigned long long now_us = nvml_now_us();
+
+	if (!value_type || !count || (samples && !*count))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
+	if (samples && now_us <= since_us)
+		return NVML_ERROR_NOT_FOUND;
+	*count = 1;
+	if (samples)
+		*samples = (nvmlSample_t){ .timeStamp = now_us, .sampleValue.uiVal = pct };
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_samples(int card,
+			  nvmlReturn_t (*get)(nvmlDevice_t, nvmlSamplingType_t, unsigned long long,
+					      nvmlValueType_t *, unsigned int *, nvmlSample_t *),
+			  nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since_us,
+			  nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples)
+{
+	switch ((enum nvml_sampling_type)type) {
+	case NVML_GPU_UTILIZATION_SAMPLES:
+		return put_sample(nvml_card_busy_pct(card), since_us, value_type, count, samples);
+	case NVML_MEMORY_UTILIZATION_SAMPLES:
+		return put_sample(memory_pct(card), since_us, value_type, count, samples);
+	case NVML_ENC_UTILIZATION_SAMPLES:
+	case NVML_DEC_UTILIZATION_SAMPLES:
+	case NVML_JPG_UTILIZATION_SAMPLES:
+	case NVML_OFA_UTILIZATION_SAMPLES: return NVML_ERROR_NOT_SUPPORTED;
+	default: return get(device, type, since_us, value_type, count, samples);
+	}
+}

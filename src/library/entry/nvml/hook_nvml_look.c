@@ -1,0 +1,195 @@
+/* NVML: which devices there are, by any of their names, and the names of processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "library/entry/nvml/nvml_card.h"
+#include "library/entry/nvml/nvml_hooks.h"
+#include "library/loader/real.h"
+
+#define MAX_DEVICES 64 /* of a machine: NVML has no more */
+
+/* NVML that was begun with NVML_INIT_FLAG_NO_ATTACH knows no device. */
+nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
+{
+	nvmlReturn_t result = get(count);
+
+	if (result == NVML_SUCCESS && *count)
+		*count = (unsigned int)nvml_card_count();
+	return result;
+}
+
+static bool has_devices(void)
+{
+	unsigned int count;
+
+	return !real_nvml.nvmlDeviceGetCount_v2 ||
+	       real_nvml.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || count;
+}
+
+nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
+			   nvmlDevice_t *device)
+{
+	return device && index < (unsigned int)nvml_card_count() && has_devices()
+		       ? nvml_gpu_of((int)index, device)
+		       : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* For an index that there is none of it leaves the last device behind (NVML 580, seen on an H200). */
+nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
+			      nvmlDevice_t *device)
+{
+	int count = nvml_card_count();
+
+	if (device && count && index >= (unsigned int)count && has_devices())
+		nvml_gpu_of(count - 1, device);
+	return nvml_by_index(get, index, device);
+}
+
+/* A device that is another tenant's is not there. */
+static nvmlReturn_t only_own(nvmlReturn_t result, nvmlDevice_t *device)
+{
+	nvmlDevice_t found = result == NVML_SUCCESS ? *device : NULL;
+	int card;
+
+	if (result != NVML_SUCCESS || nvml_card_of(found, &card) == NVML_SUCCESS)
+		return result;
+	*device = NULL;
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvml_by_text(nvmlReturn_t (*get)(const char *, nvmlDevice_t *), const char *text,
+			  nvmlDevice_t *device)
+{
+	return only_own(get(text, device), device);
+}
+
+nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *),
+			  const nvmlUUID_t *uuid, nvmlDevice_t *device)
+{
+	return only_own(get(uuid, device), device);
+}
+
+/* Of a GPU in MIG mode the tenant's one instance is the first, and there is no other. */
+nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvmlDevice_t *),
+			     nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance)
+{
+	int card;
+	nvmlReturn_t result = nvml_card_of(device, &card);
+
+	if (result != NVML_SUCCESS)
+		return NVML_REFUSED(result, get(device, index, instance));
+	if (!nvml_is_instance(card))
+		return get(device, index, instance);
+	result = get(device, index, instance); /* says whether the arguments are any */
+	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
+		return result;
+	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
+}
+
+/* Leaves the tenant's devices in `found`, and returns how many. */
+static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
+{
+	unsigned int kept = 0;
+	int card;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (nvml_card_of(found[i], &card) == NVML_SUCCESS)
+			found[kept++] = found[i];
+	return kept;
+}
+
+/*
+ * As NVML 580 has it for topology, seen on an H200: with a count of 0 and no array it says how many; one without the other
+ * is invalid; with both it fills the array, and what lies behind is as it was. `keeps_count`: so is the count then.
+ */
+static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
+			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
+{
+	if (result != NVML_SUCCESS)
+		return result;
+	if ((*count == 0) != (devices == NULL))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	unsigned int kept = keep_own(found, found_count);
+	if (devices && kept > *count)
+		kept = *count;
+	if (devices)
+		memcpy(devices, found, kept * sizeof(*devices));
+	if (!devices || !keeps_count)
+		*count = kept;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_unit_devices(nvmlReturn_t (*get)(nvmlUnit_t, unsigned int *, nvmlDevice_t *),
+			       nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlReturn_t result = get(unit, count, devices);
+
+	if (result == NVML_SUCCESS && devices)
+		*count = keep_own(devices, *count);
+	return result;
+}
+
+nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, nvmlDevice_t *),
+			      unsigned int cpu, unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlDevice_t found[MAX_DEVICES];
+	unsigned int found_count = 0;
+
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = get(cpu, &found_count, NULL);
+	if (result == NVML_SUCCESS && found_count > MAX_DEVICES)
+		found_count = MAX_DEVICES;
+	if (result == NVML_SUCCESS && found_count)
+		result = get(cpu, &found_count, found);
+	return give(result, found, found_count, true, count, devices);
+}
+
+nvmlReturn_t nvml_nearest_gpus(int card,
+			       nvmlReturn_t (*get)(nvmlDevice_t, nvmlGpuTopologyLevel_t,
+						   unsigned int *, nvmlDevice_t *),
+			       nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
+			       unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlDevice_t found[MAX_DEVICES];
+	unsigned int found_count = 0;
+
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = get(device, level, &found_count, NULL);
+	if (result == NVML_SUCCESS && found_count > MAX_DEVICES)
+		found_count = MAX_DEVICES;
+	if (result == NVML_SUCCESS && found_count)
+		result = get(device, level, &found_count, found);
+	return give(result, found, found_count, false, count, devices);
+}
+
+/* From our own /proc: the pid is one of this pid namespace, which a driver need not know. */
+nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
+			       unsigned int pid, char *name, unsigned int length)
+{
+	char path[32], line[4096];
+	int saved = errno;
+
+	if (!name || !length)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error = errno;
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	if (fd < 0 && error == EACCES)
+		return NVML_ERROR_NO_PERMISSION;
+	if (n < 0)
+		return NVML_ERROR_NOT_FOUND;
+	if (!n)
+		return NVML_ERROR_NO_DATA; /* a kernel thread has none, nor a process that has ended */
+	line[n] = '\0';                    /* the program alone: its arguments are behind a NUL */
+	snprintf(name, length, "%s", line);
+	return NVML_SUCCESS;
+}

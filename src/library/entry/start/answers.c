@@ -1,0 +1,113 @@
+#include "library/entry/start/answers.h"
+
+#include <stdatomic.h>
+
+/*
+ * A kept word, from its lowest bit: where the function is (32, signed, against what `where` says), what
+ * `where` is (2), whether it was found (1), the status (3); then the question: the number of the function
+ * asked (1), flags (2), version (22), and a mark that tells a word from an empty one (1). Whatever
+ * does not fit is not kept.
+ *
+ * One word a name, and no text.
+ */
+enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
+#define WHERE_SHIFT 32
+#define FOUND_BIT (1ULL << 34)
+#define STATUS_SHIFT 35
+#define STATUS_MAX 7
+#define QUESTION_SHIFT 38
+#define FLAGS_SHIFT 1
+#define FLAGS_MAX 3
+#define VERSION_SHIFT 3
+#define VERSION_MAX 0x3fffff
+#define MARK (1ULL << 25)
+
+/* By hash; entries stay. */
+#define PLACES 512 /* a power of two */
+#define PROBES 16
+static struct {
+	_Atomic uint64_t hash, kept;
+} places[PLACES];
+
+/* Of cuGetProcAddress and its _v2, or of two drivers in one process. */
+static const void *_Atomic asked_functions[2];
+
+static int number_of_function(const void *asked)
+{
+	for (int i = 0; i < 2; i++) {
+		const void *there = atomic_load_explicit(&asked_functions[i], memory_order_relaxed);
+		if (there == asked ||
+		    (!there && (atomic_compare_exchange_strong(&asked_functions[i], &there, asked) ||
+				there == asked)))
+			return i;
+	}
+	return -1;
+}
+
+/* The word of a name, made for it if there is none; NULL: no more room. */
+static _Atomic uint64_t *word_of(uint64_t hash)
+{
+	hash |= !hash;
+	for (uint64_t i = hash; i < hash + PROBES; i++) {
+		_Atomic uint64_t *at = &places[i % PLACES].hash;
+		uint64_t there = atomic_load_explicit(at, memory_order_relaxed);
+		if (there == hash ||
+		    (!there && (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
+			return &places[i % PLACES].kept;
+	}
+	return NULL;
+}
+
+/* False: it has a value that there is no room for. */
+static bool pack_question(struct question *q)
+{
+	int function = number_of_function(q->asked);
+
+	if (function < 0 || q->flags > FLAGS_MAX || (unsigned)q->version > VERSION_MAX)
+		return false;
+	q->packed = MARK | (uint64_t)q->version << VERSION_SHIFT | q->flags << FLAGS_SHIFT |
+		    (uint64_t)function;
+	return true;
+}
+
+/* Our hooks are told by how far they are from a function of this library. */
+static uint64_t base_of(uint64_t where, const struct question *q)
+{
+	return where == WHERE_HOOK ? (uintptr_t)answers_find : (uintptr_t)q->asked;
+}
+
+bool answers_find(struct question *q, struct answer *ret_answer)
+{
+	q->kept = pack_question(q) ? word_of(q->hash) : NULL;
+	if (!q->kept)
+		return false;
+	uint64_t word = atomic_load_explicit(q->kept, memory_order_relaxed);
+	if (word >> QUESTION_SHIFT != q->packed)
+		return false;
+	uint64_t where = word >> WHERE_SHIFT & 3;
+	uint64_t address = base_of(where, q) + (uint64_t)(int64_t)(int32_t)word;
+	*ret_answer = (struct answer){
+		.pfn = where == WHERE_NOWHERE ? NULL : (void *)(uintptr_t)address,
+		.result = word & FOUND_BIT ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND,
+		.status = (CUdriverProcAddressQueryResult)(word >> STATUS_SHIFT & STATUS_MAX),
+	};
+	return true;
+}
+
+void answers_keep(const struct question *q, const struct answer *a)
+{
+	if (!q->kept || (unsigned)a->status > STATUS_MAX)
+		return;
+	for (uint64_t where = a->pfn ? WHERE_DRIVER : WHERE_NOWHERE; where <= WHERE_HOOK; where++) {
+		uint64_t off = a->pfn ? (uintptr_t)a->pfn - base_of(where, q) : 0;
+		if (off != (uint64_t)(int64_t)(int32_t)off)
+			continue;
+		atomic_store_explicit(q->kept,
+				      q->packed << QUESTION_SHIFT |
+					      (uint64_t)a->status << STATUS_SHIFT |
+					      (a->result == CUDA_SUCCESS ? FOUND_BIT : 0) |
+					      where << WHERE_SHIFT | (uint32_t)off,
+				      memory_order_relaxed);
+		return;
+	}
+}

@@ -1,0 +1,433 @@
+/*
+ * Contexts: the memory that no allocation call names (518 MiB each on an H200), and the end of
+ * everything that was allocated in one.
+ */
+#include "library/entry/start/hook_context.h"
+
+#include <string.h>
+
+#include "library/entry/hook_ipc.h"
+#include "library/entry/hooks.h"
+#include "library/launch/captures.h"
+#include "library/launch/flight/flight.h"
+#include "library/loader/real.h"
+#include "library/memory/admission.h"
+#include "library/memory/charge.h"
+#include "library/memory/ledger.h"
+#include "library/memory/measured.h"
+#include "library/memory/ptrmap.h"
+#include "library/memory/swap_hold.h"
+#include "library/memory/swap_room.h"
+#include "library/process.h"
+#include "library/state/guest.h"
+#include "library/state/helper.h"
+#include "library/swap/swap.h"
+
+#define DEVICES 64
+
+static struct sys_lock primary_lock; /* creating takes 0.1 to 0.2 s; two at once count once */
+static struct {
+	CUcontext context;
+	uint32_t retained;
+} primary[DEVICES];
+
+static uint64_t context_cost(int index)
+{
+	return atomic_load_explicit(&guest_control_device(index)->context_bytes,
+				    memory_order_relaxed);
+}
+
+/* The context is gone, and with it all that it owned. */
+static void context_gone(CUcontext context)
+{
+	struct holding h;
+
+	captures_context_gone(context);
+	hook_ipc_context_gone(context);
+	swap_context_gone(context);
+	charge_context_gone(context);
+	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
+		ledger_release_context(h.device, h.bytes);
+}
+
+/*
+ * May this process use `device` at all, and at which index? CUDA_SUCCESS with -1: not governed, or not there,
+ * which the driver is to say itself: it may find another argument wrong first. A device outside the tenant's
+ * list (a tenant that cleared CUDA_VISIBLE_DEVICES) is refused.
+ */
+static CUresult admit(CUdevice device, int *ret_index)
+{
+	CUresult result;
+
+	*ret_index = -1;
+	switch (process_join()) {
+	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
+	case GUEST_ACTIVE: break;
+	default: return CUDA_SUCCESS;
+	}
+	if (!guest_device_is_there(device))
+		return CUDA_SUCCESS;
+	result = guest_find_device(device, ret_index);
+	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
+}
+
+/* False when the note can't be kept (no memory): a context that is not charged may not live. */
+static bool remember_context(CUcontext context, int index, uint64_t cost)
+{
+	struct holding h = {
+		.kind = HOLDING_CONTEXT,
+		.key = (uint64_t)(uintptr_t)context,
+		.device = index,
+		.bytes = cost,
+	};
+
+	helper_start();
+	flight_context_seen(context);
+	swap_context_made(context);
+	swap_start();
+	return ptrmap_insert(&h);
+}
+
+/* It could not be made, or not be kept: what the driver said of it. */
+static void not_made(int index, uint64_t cost, CUresult result)
+{
+	ledger_release_context(index, cost);
+	swap_room_note(result, index, cost);
+}
+
+/* How a primary context gets a reference more: by cuDevicePrimaryCtxRetain, or by a green context of it. */
+struct reference {
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*create_green)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int);
+	CUgreenCtx *green;
+	CUdevResourceDesc desc;
+	unsigned int flags;
+};
+
+/* By the driver. */
+static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
+{
+	if (r->retain)
+		return r->retain(context, device);
+	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* The green context has made it: one reference more, for its handle, makes nothing. */
+	result = real.cuDevicePrimaryCtxRetain(context, device);
+	if (result == CUDA_SUCCESS)
+		real.cuDevicePrimaryCtxRelease_v2(device);
+	else
+		real.cuGreenCtxDestroy(*r->green);
+	return result;
+}
+
+static void give_back_reference(const struct reference *r, CUdevice device)
+{
+	if (r->retain)
+		real.cuDevicePrimaryCtxRelease_v2(device);
+	else
+		real.cuGreenCtxDestroy(*r->green);
+}
+
+/* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
+static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
+			       int index, uint64_t *ret_lacks)
+{
+	WITH_MEMORY_HELD();
+	CUresult result;
+
+	*ret_lacks = 0;
+	WITH_LOCK(&primary_lock);
+	if (primary[device].context) {
+		result = take_reference(r, context, device);
+		if (result == CUDA_SUCCESS)
+			primary[device].retained++;
+		return result;
+	}
+	uint64_t cost = context_cost(index);
+	if (ledger_reserve_context(index, cost)) {
+		*ret_lacks = cost;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	result = swap_room_is_kept(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY
+						: take_reference(r, context, device);
+	if (result != CUDA_SUCCESS) {
+		not_made(index, cost, result);
+		return result;
+	}
+	if (!remember_context(*context, index, cost)) {
+		give_back_reference(r, device);
+		ledger_release_context(index, cost);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	primary[device].context = *context;
+	primary[device].retained = 1;
+	return result;
+}
+
+static CUresult try_primary(const struct reference *r, CUcontext *context, CUdevice device)
+{
+	struct admission wait = { 0 };
+	uint64_t lacks = 0;
+	int index;
+	CUresult result = admit(device, &index);
+
+	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
+		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
+	/* Waits without the lock: other devices' contexts come and go meanwhile. */
+	do
+		result = retain_primary(r, context, device, index, &lacks);
+	while (lacks && admission_wait(index, lacks, &wait));
+	if (lacks)
+		ledger_count_denial(index);
+	return result;
+}
+
+CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			     CUdevice device)
+{
+	const struct reference by_retain = { .retain = retain };
+
+	return WITH_ROOM(try_primary(&by_retain, context, device));
+}
+
+CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
+						 unsigned int),
+			      CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
+			      unsigned int flags)
+{
+	const struct reference by_green = {
+		.create_green = create, .green = green, .desc = desc, .flags = flags
+	};
+	CUcontext context;
+
+	return WITH_ROOM(try_primary(&by_green, &context, device));
+}
+
+static bool is_active(CUdevice device)
+{
+	unsigned int flags;
+	int active = 0;
+
+	return real.cuDevicePrimaryCtxGetState &&
+	       real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+/*
+ * Around the driver's release or reset, with primary_lock. Marks die with the context: nobody may query them once it is
+ * gone.
+ */
+static void begin_end(CUdevice device, bool is_last)
+{
+	if (!is_last)
+		return;
+	flight_drop_context(primary[device].context);
+	swap_context_ends(primary[device].context);
+}
+
+static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
+{
+	CUcontext context = primary[device].context;
+	bool is_left = result != CUDA_SUCCESS || is_active(device);
+
+	if (is_last && is_left)
+		swap_context_made(context);
+	if (result == CUDA_SUCCESS && primary[device].retained)
+		primary[device].retained--;
+	if (!is_left) {
+		flight_drop_context(context);
+		context_gone(context);
+		primary[device].context = NULL;
+		primary[device].retained = 0;
+	}
+	return result;
+}
+
+static bool is_kept(CUdevice device)
+{
+	return guest_is_active() && device >= 0 && device < DEVICES;
+}
+
+static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_reset)
+{
+	WITH_MEMORY_STILL();
+	if (!is_kept(device))
+		return end(device);
+	WITH_LOCK(&primary_lock);
+	if (!primary[device].context)
+		return end(device);
+	bool is_last = is_reset || primary[device].retained <= 1;
+	begin_end(device, is_last);
+	return end_ended(device, is_last, end(device));
+}
+
+CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
+{
+	return end_primary(release, device, false);
+}
+
+CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
+{
+	return end_primary(reset, device, true);
+}
+
+CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device)
+{
+	WITH_MEMORY_STILL();
+	if (!is_kept(device))
+		return destroy(green);
+	WITH_LOCK(&primary_lock);
+	if (!primary[device].context)
+		return destroy(green);
+	bool is_last = primary[device].retained <= 1;
+	begin_end(device, is_last);
+	return end_ended(device, is_last, destroy(green));
+}
+
+/*
+ * The part of every cuCtxCreate before and after the call itself. A further context may cost more than
+ * the first, whose cost is known (534 MiB against 518 on an H200): it is measured.
+ */
+struct creation {
+	int index;
+	uint64_t cost;
+	struct measured measured;
+	bool is_second; /* the first reading was spoilt by others */
+};
+
+static CUresult begin_create(CUdevice device, struct creation *c)
+{
+	CUresult result = admit(device, &c->index);
+	struct admission wait = { 0 };
+
+	c->is_second = false;
+	if (result != CUDA_SUCCESS || c->index < 0)
+		return result;
+	c->cost = context_cost(c->index);
+	/* Asked of the current context's device, which the new one need not be on. */
+	measured_begin(&c->measured, guest_current_index() == c->index ? c->index : -1);
+	while (ledger_reserve_context(c->index, c->cost))
+		if (!admission_wait(c->index, c->cost, &wait)) {
+			ledger_count_denial(c->index);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	if (!swap_room_is_kept(c->index, c->cost))
+		return CUDA_SUCCESS;
+	ledger_release_context(c->index, c->cost);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* True: create it once more. */
+static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
+{
+	CUresult drivers = *result;
+
+	if (c->index < 0)
+		return false;
+	if (*result == CUDA_SUCCESS && !c->is_second && !measured_fits(&c->measured)) {
+		real.cuCtxDestroy_v2(*context);
+		c->is_second = measured_undone(&c->measured);
+		if (c->is_second)
+			return true;
+		*result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (*result == CUDA_SUCCESS && !remember_context(*context, c->index, c->cost)) {
+		real.cuCtxDestroy_v2(*context);
+		*result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (*result != CUDA_SUCCESS)
+		not_made(c->index, c->cost, drivers);
+	return false;
+}
+
+static CUresult try_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
+			   CUcontext *context, unsigned int flags, CUdevice device)
+{
+	WITH_MEMORY_HELD();
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	do
+		result = create(context, flags, device);
+	while (end_create(&c, &result, context));
+	return result;
+}
+
+CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
+			 CUcontext *context, unsigned int flags, CUdevice device)
+{
+	return WITH_ROOM(try_create(create, context, flags, device));
+}
+
+static CUresult try_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
+						 unsigned int, CUdevice),
+			      CUcontext *context, CUexecAffinityParam *affinity, int affinities,
+			      unsigned int flags, CUdevice device)
+{
+	WITH_MEMORY_HELD();
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	do
+		result = create(context, affinity, affinities, flags, device);
+	while (end_create(&c, &result, context));
+	return result;
+}
+
+CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
+					       unsigned int, CUdevice),
+			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
+			    unsigned int flags, CUdevice device)
+{
+	return WITH_ROOM(try_create_v3(create, context, affinity, affinities, flags, device));
+}
+
+static CUresult try_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
+						 CUdevice),
+			      CUcontext *context, CUctxCreateParams *how, unsigned int flags,
+			      CUdevice device)
+{
+	WITH_MEMORY_HELD();
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	do
+		result = create(context, how, flags, device);
+	while (end_create(&c, &result, context));
+	return result;
+}
+
+CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
+					       CUdevice),
+			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
+			    CUdevice device)
+{
+	return WITH_ROOM(try_create_v4(create, context, how, flags, device));
+}
+
+CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
+{
+	WITH_MEMORY_STILL();
+	if (!guest_is_active())
+		return destroy(context);
+	flight_drop_context(context);
+	swap_context_ends(context);
+	CUresult result = destroy(context);
+	if (result == CUDA_SUCCESS)
+		context_gone(context);
+	else
+		swap_context_made(context);
+	return result;
+}
+
+void hook_context_reset(void)
+{
+	primary_lock = (struct sys_lock){ 0 };
+	memset(primary, 0, sizeof(primary));
+}

@@ -1,0 +1,140 @@
+/* Start of the driver, and the look-ups that hand out its functions. */
+#include "library/entry/hooks.h"
+#include "library/entry/start/answers.h"
+#include "library/entry/start/visible.h"
+#include "library/launch/pace.h"
+#include "library/loader/known.h"
+#include "library/loader/name.h"
+#include "library/loader/real.h"
+#include "library/loader/unknown.h"
+#include "library/process.h"
+#include "library/state/guest.h"
+#include "library/sys/config.h"
+
+#define MPS_PATIENCE_NS (10 * NS_PER_S)
+/* Longer than the daemon takes to see that a server is gone. */
+#define MPS_PAUSE_NS (200 * NS_PER_MS)
+
+static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	char *visible = visible_begin();
+	CUresult result = init(flags);
+	visible_end(visible);
+	return result;
+}
+
+static bool is_away(CUresult result)
+{
+	return result == CUDA_ERROR_MPS_CONNECTION_FAILED || result == CUDA_ERROR_MPS_RPC_FAILURE ||
+	       result == CUDA_ERROR_MPS_SERVER_NOT_READY;
+}
+
+/*
+ * The group's MPS has ended since this process was let in. The daemon answers once there is another one; without asking
+ * it, this process might find none at all, and go on outside the group.
+ */
+static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	uint64_t since_ns = sys_now_ns();
+	CUresult result = init_once(init, flags);
+
+	while (is_away(result) && pace_most_x100(0) && sys_now_ns() - since_ns < MPS_PATIENCE_NS) {
+		sys_sleep_ns(MPS_PAUSE_NS);
+		if (process_rejoin())
+			result = init_once(init, flags);
+	}
+	return result;
+}
+
+CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	switch (process_join()) {
+	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
+	case GUEST_ACTIVE: return init_with_mps(init, flags);
+	default: return init(flags);
+	}
+}
+
+/*
+ * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of a governed
+ * name that is in no row is handled by policy: true when it is not there.
+ */
+static bool substitute(struct answer *a, const char *name)
+{
+	if (a->result != CUDA_SUCCESS || !a->pfn)
+		return false;
+	void *hook = real_hook_of_answer(a->pfn);
+	if (hook) {
+		a->pfn = hook;
+		return false;
+	}
+	return real_governs_form_of(name) && unknown_is_refused(name);
+}
+
+/* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
+static void keep(const struct question *q, const struct answer *a)
+{
+	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
+		answers_keep(q, a);
+}
+
+static uint64_t hash_of(const char *name)
+{
+	return name_hash(name, name_length(name));
+}
+
+CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuint64_t),
+			       const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+	if (!symbol || !pfn || !*config_socket())
+		return get(symbol, pfn, version, flags);
+	struct question q = { (const void *)get, hash_of(symbol), version, flags };
+	if (likely(known_ask(q.hash, version, flags, pfn) == KNOWN_FOUND))
+		return CUDA_SUCCESS;
+	struct answer a = { .pfn = NULL };
+	if (!answers_find(&q, &a)) {
+		a.result = get(symbol, &a.pfn, version, flags);
+		if (substitute(&a, symbol))
+			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
+		keep(&q, &a);
+	}
+	if (a.result == CUDA_SUCCESS)
+		*pfn = a.pfn;
+	return a.result;
+}
+
+/* As the driver says it: "not found" is a status, and no error. */
+CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
+						  CUdriverProcAddressQueryResult *),
+				  const char *symbol, void **pfn, int version, cuuint64_t flags,
+				  CUdriverProcAddressQueryResult *status)
+{
+	CUdriverProcAddressQueryResult unread = CU_GET_PROC_ADDRESS_SUCCESS;
+
+	if (!symbol || !pfn || !*config_socket())
+		return get(symbol, pfn, version, flags, status);
+	if (!status)
+		status = &unread;
+	struct question q = { (const void *)get, hash_of(symbol), version, flags };
+	switch (known_ask(q.hash, version, flags, pfn)) {
+	case KNOWN_FOUND: *status = CU_GET_PROC_ADDRESS_SUCCESS; return CUDA_SUCCESS;
+	case KNOWN_TOO_NEW:
+		*pfn = NULL;
+		*status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+		return CUDA_SUCCESS;
+	case KNOWN_NOT: break;
+	}
+	struct answer a = { .pfn = NULL };
+	if (!answers_find(&q, &a)) {
+		a.result = get(symbol, &a.pfn, version, flags, &a.status);
+		if (substitute(&a, symbol))
+			a = (struct answer){ NULL, CUDA_SUCCESS,
+					     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
+		keep(&q, &a);
+	}
+	if (a.result == CUDA_SUCCESS) {
+		*pfn = a.pfn;
+		*status = a.status;
+	}
+	return a.result;
+}

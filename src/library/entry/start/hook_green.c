@@ -1,0 +1,62 @@
+/*
+ * Green contexts: parts of a device's processors. Each holds a reference to the primary context, which it makes where
+ * there is none: that is charged as one that the program makes itself.
+ */
+#include "library/entry/hooks.h"
+#include "library/entry/start/hook_context.h"
+#include "library/launch/flight/flight.h"
+#include "library/loader/real.h"
+#include "library/memory/ptrmap.h"
+#include "library/state/guest.h"
+
+static uint64_t key_of(CUgreenCtx green)
+{
+	return (uint64_t)(uintptr_t)green;
+}
+
+/* Costs nothing by itself; the device is kept, since the handle does not tell it. */
+static bool note(CUgreenCtx green, CUdevice device)
+{
+	const struct holding h = {
+		.kind = HOLDING_CONTEXT,
+		.key = key_of(green),
+		.device = guest_device_index(device),
+		.related = (uint64_t)device,
+	};
+
+	return ptrmap_insert(&h);
+}
+
+CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
+					      unsigned int),
+			   CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
+			   unsigned int flags)
+{
+	if (!guest_is_active() || !green || !guest_device_is_there(device))
+		return create(green, desc, device, flags);
+	CUresult result = context_create_green(create, green, desc, device, flags);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Its default stream is another one, whoever makes it current. */
+	flight_context_seen((CUcontext)*green);
+	if (note(*green, device))
+		return CUDA_SUCCESS;
+	context_end_green(real.cuGreenCtxDestroy, *green, device);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
+{
+	CUcontext context;
+	struct holding h;
+
+	if (!guest_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
+		return destroy(green);
+	/* Marks die with its streams: nobody may query them afterwards. */
+	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
+		flight_drop_context(context);
+	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);
+	if (result != CUDA_SUCCESS)
+		ptrmap_insert(&h);
+	return result;
+}

@@ -1,0 +1,208 @@
+#include "library/entry/start/visible.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "library/entry/nvml/nvml_card.h"
+#include "library/loader/real.h"
+#include "library/state/guest.h"
+
+#define VARIABLE "CUDA_VISIBLE_DEVICES="
+#define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* with one more than there are, one is named twice */
+
+/* Stays where it is: a thread may hold what getenv() returned. */
+static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
+static struct sys_lock busy;
+
+/* The environment with the entry, where the program has none. Stays mapped, for a thread that reads it. */
+static char **list, **list_before;
+static size_t list_room;
+
+static char **find(const char *prefix, size_t length)
+{
+	for (char **e = environ; e && *e; e++)
+		if (strncmp(*e, prefix, length) == 0)
+			return e;
+	return NULL;
+}
+
+/*
+ * A number as strtol reads it, which is what the driver takes of an entry; strtol itself is another
+ * symbol in each glibc. False: none. *ret is negative, or too large, for what can be no device's.
+ */
+static bool read_number(const char **at, int *ret)
+{
+	const char *c = *at + strspn(*at, " \t");
+	bool is_negative = *c == '-';
+	int value = 0;
+
+	if (*c == '-' || *c == '+')
+		c++;
+	if (*c < '0' || *c > '9')
+		return false;
+	for (; *c >= '0' && *c <= '9'; c++)
+		if (value < REGION_MAX_DEVICES)
+			value = value * 10 + (*c - '0');
+	*at = c;
+	*ret = is_negative && value ? -1 : value;
+	return true;
+}
+
+static size_t put_card(size_t at, int card)
+{
+	if (at >= sizeof(VARIABLE))
+		entry[at++] = ',';
+	nvml_format_uuid(entry + at, nvml_uuid_prefix(card), guest_control_device(card)->uuid);
+	return at + strlen(entry + at);
+}
+
+/*
+ * The first entry that is no device's ends the list. (The driver goes on to say so itself of a list that
+ * is empty, or names one twice.)
+ */
+static void write_numbers(const char *numbers)
+{
+	size_t at = sizeof(VARIABLE) - 1;
+	const char *c = numbers;
+	int card;
+
+	for (int n = 0; n < MAX_ENTRIES; n++) {
+		if (!read_number(&c, &card) || card < 0 || card >= nvml_card_count())
+			break;
+		at = put_card(at, card);
+		c += strcspn(c, ",");
+		if (*c++ == '\0')
+			break;
+	}
+}
+
+/* A UUID, or as much of it as tells it from others: which of them that is, is the driver's to say. */
+static bool is_own_uuid(const char *word, size_t length)
+{
+	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
+
+	for (int i = 0; i < nvml_card_count(); i++) {
+		nvml_format_uuid(text, nvml_uuid_prefix(i), guest_control_device(i)->uuid);
+		if (length <= strlen(text) && strncasecmp(text, word, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* As the program wrote them, up to the first that is not the tenant's. */
+static void write_uuids(const char *uuids)
+{
+	const char *c = uuids;
+	size_t length = 0;
+
+	for (int n = 0; n < MAX_ENTRIES; n++) {
+		size_t blanks = strspn(c, " \t"), word = strcspn(c + blanks, ", \t");
+		if (!word || !is_own_uuid(c + blanks, word))
+			break;
+		c += blanks + word;
+		c += strspn(c, " \t");
+		length = (size_t)(c - uuids);
+		if (*c++ != ',')
+			break;
+	}
+	if (length >= sizeof(entry) - sizeof(VARIABLE))
+		length = 0;
+	memcpy(entry + sizeof(VARIABLE) - 1, uuids, length);
+	entry[sizeof(VARIABLE) - 1 + length] = '\0';
+}
+
+static void write_all(void)
+{
+	size_t at = sizeof(VARIABLE) - 1;
+
+	for (int i = 0; i < nvml_card_count(); i++)
+		at = put_card(at, i);
+}
+
+/* Whether another environment takes its place: there may be no memory for it. */
+static bool add_entry(void)
+{
+	size_t count = 0;
+
+	while (environ && environ[count])
+		count++;
+	if (count + 2 > list_room) {
+		size_t room = 2 * (count + 2);
+		void *more = mmap(NULL, room * sizeof(*list), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (more == MAP_FAILED)
+			return false;
+		list = more;
+		list_room = room;
+	}
+	for (size_t i = 0; i < count; i++)
+		list[i] = environ[i];
+	list[count] = entry;
+	list[count + 1] = NULL;
+	list_before = environ;
+	environ = list;
+	return true;
+}
+
+/* Another thread may have set a variable meanwhile, and moved the list. */
+static void remove_entry(void)
+{
+	if (environ == list) {
+		environ = list_before;
+		return;
+	}
+	char **to = environ;
+	for (char **e = environ; e && *e; e++)
+		if (*e != entry)
+			*to++ = *e;
+	if (to)
+		*to = NULL;
+}
+
+static bool is_started(void)
+{
+	CUcontext context;
+
+	return real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
+}
+
+char *visible_begin(void)
+{
+	if (is_started() || !nvml_card_count() || !sys_trylock(&busy))
+		return NULL;
+	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);
+	char *old = place ? *place : NULL;
+	const char *value = old ? old + sizeof(VARIABLE) - 1 : NULL, *c = value;
+	int number;
+
+	memcpy(entry, VARIABLE, sizeof(VARIABLE));
+	if (!value)
+		write_all();
+	else if (read_number(&c, &number))
+		write_numbers(value);
+	else
+		write_uuids(value);
+	if (place) {
+		*place = entry;
+		return old;
+	}
+	if (add_entry())
+		return entry;
+	sys_unlock(&busy);
+	return NULL;
+}
+
+/* Looks for it again: another thread may have moved the list by setting a variable. */
+void visible_end(char *old)
+{
+	if (!old)
+		return;
+	if (old == entry)
+		remove_entry();
+	for (char **e = environ; e && *e; e++)
+		if (*e == entry)
+			*e = old;
+	sys_unlock(&busy);
+}

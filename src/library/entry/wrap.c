@@ -1,0 +1,102 @@
+/*
+ * The exported driver functions, one for each row of driver_table.h: nothing here but what the rows
+ * say. A function that is called before the driver is loaded, or that this driver lacks, answers so.
+ */
+#include "library/entry/hooks.h"
+#include "library/launch/door_pass.h"
+#include "library/launch/gate.h"
+#include "library/launch/rest.h"
+#include "library/loader/real.h"
+
+#define UNWRAP(...) __VA_ARGS__
+
+/* Without a context the driver refuses all work. */
+static bool has_context(void)
+{
+	return guest_current_index() >= 0;
+}
+
+static __attribute__((noinline, cold)) CUresult absent(void)
+{
+	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
+}
+
+/* The first call apart, so that all others need no frame for it. */
+#define WRAP_HOOK(symbol, hook, params, args) \
+	static __attribute__((noinline, cold)) CUresult first_##symbol params \
+	{ \
+		return real_find_driver() && real.symbol ? hook_##hook(real.symbol, UNWRAP args) \
+							 : absent(); \
+	} \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT CUresult symbol params \
+	{ \
+		return likely(real.symbol) ? hook_##hook(real.symbol, UNWRAP args) \
+					   : first_##symbol args; \
+	}
+
+#define GATED_BODY(symbol, meaning, args, ...) \
+	{ \
+		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
+			return absent(); \
+		bool (*const work_reads)(void) = has_context; \
+		struct work work = __VA_ARGS__; \
+		struct gate_pass pass; \
+		CUresult result; \
+		(void)work_reads; \
+		work.streams = meaning; \
+		gate_enter(&pass, &work); \
+		result = likely(!pass.is_refused) ? real.symbol args : CUDA_ERROR_OUT_OF_MEMORY; \
+		gate_leave(&pass, &work, result); \
+		return result; \
+	}
+
+#define WRAP_WORK(symbol, meaning, params, args, ...) \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
+
+/*
+ * A launch: through the door where it is open. The gate apart, so that the way through the door is short,
+ * straight and in adjacent lines. It is no tail call, as the compiler then moves all arguments at once.
+ */
+#define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
+	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \
+		symbol, meaning, args, __VA_ARGS__) \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT __attribute__((hot, aligned(64))) CUresult symbol params \
+	{ \
+		bool (*const work_reads)(void) = door_is_open; \
+		struct work work = __VA_ARGS__; \
+		(void)work_reads; \
+		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
+		struct flight_stream *s = door_pass(is_own_threads ? CU_STREAM_PER_THREAD \
+								   : work.stream); \
+		CUresult result; \
+		if (unlikely(!s) || unlikely(!door.real.symbol)) { \
+			result = gated_##symbol args; \
+			__asm__ volatile(""); \
+			return result; \
+		} \
+		result = door.real.symbol args; \
+		return door_leave(s, result); \
+	}
+
+#define WRAP_WAIT(symbol, meaning, params, args, after) \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT CUresult symbol params \
+	{ \
+		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
+			return absent(); \
+		CUresult result = real.symbol args; \
+		if (result == CUDA_SUCCESS) \
+			after; \
+		return result; \
+	}
+
+DRIVER_TABLE_HOOKS(WRAP_HOOK)
+DRIVER_TABLE_LAUNCH(WRAP_LAUNCH)
+DRIVER_TABLE_COPY(WRAP_WORK)
+DRIVER_TABLE_SET(WRAP_WORK)
+DRIVER_TABLE_BATCH(WRAP_WORK)
+DRIVER_TABLE_OLD_WORK(WRAP_WORK)
+DRIVER_TABLE_WAIT(WRAP_WAIT)

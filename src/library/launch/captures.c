@@ -1,0 +1,95 @@
+#include "library/launch/captures.h"
+
+#include "library/launch/flight/flight.h"
+#include "library/loader/real.h"
+
+#define ORIGINS 64 /* a capture beyond these is missed only where its stream ends before it */
+
+struct origin {
+	CUstream stream;
+	CUcontext context;
+};
+
+static struct {
+	struct sys_lock lock;
+	struct origin origin[ORIGINS];
+	uint32_t count;
+} begun;
+
+/* The legacy stream can't be captured: without a handle it was the thread's own. */
+static CUstream stream_of(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+void captures_begin(void)
+{
+	flight_capture_begins();
+}
+
+CUresult captures_began(CUstream stream, CUresult result)
+{
+	struct origin origin = { .stream = stream_of(stream) };
+
+	if (result != CUDA_SUCCESS) {
+		flight_capture_ended();
+		return result;
+	}
+	if (real.cuStreamGetCtx && real.cuStreamGetCtx(origin.stream, &origin.context))
+		origin.context = NULL;
+	WITH_LOCK(&begun.lock);
+	if (begun.count < ORIGINS)
+		begun.origin[begun.count++] = origin;
+	return result;
+}
+
+/* One of those of the stream, or of the context. False: there is none. */
+static bool forget(CUstream stream, CUcontext context)
+{
+	WITH_LOCK(&begun.lock);
+	for (uint32_t i = 0; i < begun.count; i++)
+		if (stream ? begun.origin[i].stream == stream : begun.origin[i].context == context) {
+			begun.origin[i] = begun.origin[--begun.count];
+			return true;
+		}
+	return false;
+}
+
+/* A capture that was spoilt ends too, with an error of captures; after any other error it goes on, where there is one. */
+static bool has_ended(CUstream stream, CUresult result)
+{
+	CUstreamCaptureStatus status;
+
+	if (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
+	    result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+		return result == CUDA_SUCCESS;
+	return real.cuStreamIsCapturing &&
+	       real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void captures_end_called(CUstream stream, CUresult result)
+{
+	if (!has_ended(stream_of(stream), result))
+		return;
+	forget(stream_of(stream), NULL);
+	flight_capture_ended();
+}
+
+void captures_stream_gone(CUstream stream)
+{
+	if (stream && forget(stream, NULL))
+		flight_capture_ended();
+}
+
+void captures_context_gone(CUcontext context)
+{
+	while (context && forget(NULL, context))
+		flight_capture_ended();
+}
+
+void captures_reset(void)
+{
+	begun.lock = (struct sys_lock){ 0 };
+	begun.count = 0;
+}

@@ -1,0 +1,48 @@
+#include "library/launch/door_pass.h"
+
+#include "library/launch/trace_launch.h"
+#include "library/loader/real.h"
+#include "library/trace/trace_record.h"
+
+/* A launch that is traced may take the fast path if the trace uses the processor's counter as its clock. */
+static bool has_detours(void)
+{
+	uint32_t detours = atomic_load(&guest.detours);
+
+	return detours & ~(uint32_t)DETOUR_TRACE ||
+	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
+}
+
+/* All but the lease, which whoever launches reads. */
+static bool is_well(int device)
+{
+	const struct flight_device *f = &flight_devices[device];
+
+	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
+	       atomic_load(&f->shows_busy) &&
+	       atomic_load(&f->inflight_ns) <
+		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
+}
+
+#define COPY_SLOT(symbol, streams, params, args, ...) \
+	__atomic_store_n(&door.real.symbol, \
+			 !is_traced || !real.symbol ? real.symbol : trace_launch.symbol, \
+			 __ATOMIC_RELAXED);
+
+void door_offer(int device)
+{
+	uint32_t bit = 1U << device;
+
+	if ((atomic_load_explicit(&door.open, memory_order_relaxed) & bit) ||
+	    !atomic_load_explicit(&door.is_prepared, memory_order_relaxed) || !is_well(device))
+		return;
+	WITH_LOCK(&door.lock);
+	if (!is_well(device))
+		return;
+	bool is_traced = trace_is_on();
+	atomic_store_explicit(&door.control,
+			      atomic_load_explicit(&guest.control, memory_order_acquire),
+			      memory_order_relaxed);
+	DRIVER_TABLE_LAUNCH(COPY_SLOT)
+	atomic_fetch_or_explicit(&door.open, bit, memory_order_release);
+}

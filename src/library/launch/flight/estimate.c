@@ -1,0 +1,193 @@
+#include "library/launch/flight/estimate.h"
+
+#define ENTRIES 4096 /* a power of two; 128 KiB, touched as used */
+#define PLACES 4
+#define FIRST_SAMPLES 4
+#define SAMPLES_AFTER_SURPRISE 2
+#define SAMPLE_EVERY 64
+/*
+ * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds: of short ones that
+ * are known, one use in so many. Where several streams share the GPU, each second sample is a surprise.
+ */
+#define SHORT_NS 200000
+#define SHORT_EVERY 8
+/* Beside as many streams of its own program a piece takes so many times as long, and is the same piece. */
+#define TOLD_FACTOR 16
+
+static struct estimate table[ENTRIES];
+static _Atomic uint32_t typical_ns; /* of a use, of those that are told; 0: none */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) * 0x9e3779b97f4a7c15ULL;
+	return h ^ (h >> 32);
+}
+
+static uint64_t key_of(const struct work *w)
+{
+	uint64_t h = mix((uint64_t)w->kind + 1, (uint64_t)(uintptr_t)w->subject);
+
+	if (w->kind == WORK_IS_COPY)
+		h = mix(h, w->blocks ? 64U - (unsigned)__builtin_clzll(w->blocks) : 0);
+	else if (w->kind == WORK_IS_KERNEL)
+		h = mix(mix(h, w->blocks), w->threads);
+	return h ? h : 1;
+}
+
+struct estimate *estimate_of(const struct work *work)
+{
+	uint64_t key = key_of(work);
+	struct estimate *first = &table[key & (ENTRIES - PLACES)], *victim = first;
+
+	for (struct estimate *e = first; e < first + PLACES; e++) {
+		uint64_t there = atomic_load_explicit(&e->key, memory_order_relaxed);
+		if (there == key)
+			return e;
+		if (!there) {
+			victim = e;
+			break;
+		}
+		if (atomic_load_explicit(&e->uses, memory_order_relaxed) <
+		    atomic_load_explicit(&victim->uses, memory_order_relaxed))
+			victim = e;
+	}
+	atomic_store_explicit(&victim->ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->uses, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
+	atomic_store_explicit(&victim->last, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->before, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->told_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->key, key, memory_order_relaxed);
+	return victim;
+}
+
+bool estimate_wants_sample(struct estimate *estimate)
+{
+	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
+
+	/*
+	 * By samples come back, not by uses: a stream has few samples under way at a time, so in a row of
+	 * many different kernels the first few uses of most get none.
+	 */
+	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
+		return uses % SAMPLE_EVERY == 0;
+	uint64_t ns = atomic_load_explicit(&estimate->ns, memory_order_relaxed);
+	return !ns || ns >= SHORT_NS || uses % SHORT_EVERY == 0;
+}
+
+bool estimate_wants_to_tell(struct estimate *estimate)
+{
+	if (estimate_is_untried(estimate))
+		return estimate_wants_sample(estimate);
+	return atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed) % SAMPLE_EVERY ==
+	       0;
+}
+
+static uint64_t median_of(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t low = a < b ? a : b, high = a < b ? b : a;
+
+	return c < low ? low : (c > high ? high : c);
+}
+
+static bool is_within(uint64_t a, uint64_t b, uint64_t factor)
+{
+	return a <= factor * b && b <= factor * a;
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return is_within(a, b, 2);
+}
+
+/* A few hundred times in a program's life, by the helper. */
+static void learn_typical(void)
+{
+	double sum_ns = 0, uses = 0;
+
+	for (const struct estimate *e = table; e < table + ENTRIES; e++) {
+		uint32_t told_ns = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+		uint32_t own = atomic_load_explicit(&e->uses, memory_order_relaxed);
+
+		if (!told_ns)
+			continue;
+		sum_ns += (double)told_ns * own;
+		uses += own;
+	}
+	if (uses > 0)
+		atomic_store_explicit(&typical_ns, (uint32_t)(sum_ns / uses), memory_order_relaxed);
+}
+
+uint64_t estimate_paid_ns(const struct estimate *e)
+{
+	uint32_t told_ns = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+
+	return told_ns ? told_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
+}
+
+/* Of three samples or more: their median, and what is known of all. */
+static void tell(struct estimate *e, uint64_t median, uint64_t known)
+{
+	uint64_t told = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+
+	if (told && is_within(told, known, TOLD_FACTOR))
+		return;
+	atomic_store_explicit(&e->told_ns, (uint32_t)(told ? known : median), memory_order_relaxed);
+	learn_typical();
+}
+
+void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
+{
+	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
+		return; /* replaced meanwhile */
+	if (ns < 1)
+		ns = 1;
+	if (ns > UINT32_MAX)
+		ns = UINT32_MAX;
+	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
+	uint32_t wanted = atomic_load_explicit(&e->samples_wanted, memory_order_relaxed);
+	uint32_t last = atomic_load_explicit(&e->last, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&e->before, memory_order_relaxed);
+	uint64_t median = before ? median_of(ns, last, before) : (last && last < ns ? last : ns);
+	uint64_t typical = median;
+
+	atomic_store_explicit(&e->before, last, memory_order_relaxed);
+	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
+	/* A surprise is looked into soon, not at the 64th use. */
+	if (known && !is_near(known, ns))
+		wanted = SAMPLES_AFTER_SURPRISE;
+	else if (wanted)
+		wanted--;
+	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
+	/* A bound from above until now: no more than that, and no mean of it. */
+	if (known && !last)
+		typical = ns < known ? ns : known;
+	else if (known && is_near(known, typical))
+		typical = (known * 3 + typical) / 4;
+	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
+	if (before)
+		tell(e, median, typical);
+}
+
+void estimate_learn_beside(struct estimate *e, uint64_t key, uint64_t ns)
+{
+	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
+
+	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
+		return;
+	if (ns < 1)
+		ns = 1;
+	if (ns > UINT32_MAX)
+		ns = UINT32_MAX;
+	if (!known || ns < known)
+		atomic_store_explicit(&e->ns, ns, memory_order_relaxed);
+	if (!known || ns > known + known / 4)
+		atomic_store_explicit(&e->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
+}
+
+bool estimate_wants_bound(struct estimate *e)
+{
+	uint32_t uses = atomic_fetch_add_explicit(&e->uses, 1, memory_order_relaxed);
+
+	return uses % SAMPLE_EVERY == 0 || !atomic_load_explicit(&e->ns, memory_order_relaxed);
+}

@@ -1,0 +1,81 @@
+/*
+ * How long a piece of work takes on the GPU: an estimate per kernel function and launch shape, per
+ * executable graph, per copy entry and size class; learned from samples timed by events.
+ *
+ * A sample may be far too long: code is loaded at a kernel's first launch (milliseconds), or the
+ * launching thread loses its CPU between the two events. So what is learned is the median of the last
+ * three, smoothed. (With a plain running average, kept up by such samples, a GPU ran dry under the
+ * bound on predicted work in flight: three trainings on an H200 got 5 % less work done in their time.)
+ *
+ * Tenants that share space are paid by length (pace.h), and how fast one is alone is known in the same lengths: those must not wander
+ * with what its streams, and others, did while they were timed. So there is a second one, which is told: once it is known of three
+ * samples it stays, until the first is not within a factor of 16 of it.
+ *
+ * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
+ * lose a sample at worst.
+ */
+#ifndef ALLOT_INTERPOSE_ESTIMATE_H
+#define ALLOT_INTERPOSE_ESTIMATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "library/launch/flight/work.h"
+
+struct estimate {
+	_Atomic uint64_t key;
+	_Atomic uint64_t ns; /* 0: not known yet */
+	_Atomic uint32_t uses;
+	_Atomic uint32_t samples_wanted; /* soon, one at each use */
+	_Atomic uint32_t last, before;   /* the last two samples in ns, 0: none yet */
+	_Atomic uint32_t told_ns;        /* 0: too few yet */
+};
+
+/* The entry for this work, made when there is none. Never NULL. */
+struct estimate *estimate_of(const struct work *work);
+
+/* Counts a use and says whether this one should be timed: till a few were (of short ones now and then), then one in 64. */
+bool estimate_wants_sample(struct estimate *estimate);
+/*
+ * The same where what is told counts: once that is known, one in 64, whatever comes out. Two events at each launch would hold up other streams
+ * that share a queue of the hardware, as they do under MPS: a program of 8 streams ran at 97 % of its speed.
+ */
+bool estimate_wants_to_tell(struct estimate *estimate);
+
+/* Takes in one timed sample. */
+void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
+/*
+ * The same of one that ran beside others' work, which makes it longer by any factor: it is taken for a bound
+ * from above. One that is longer than what is known asks to be timed again when nobody else runs.
+ */
+void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
+
+/* Was it timed less than three times but beside others' work? */
+static inline bool estimate_is_untried(const struct estimate *estimate)
+{
+	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+}
+
+/*
+ * What it counts for in what is in flight where tenants share space; 0: nothing is known yet. Of what was timed but beside
+ * others, a bound from above.
+ */
+static inline uint64_t estimate_told_ns(const struct estimate *estimate)
+{
+	uint32_t told_ns = atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+
+	return told_ns ? told_ns : atomic_load_explicit(&estimate->ns, memory_order_relaxed);
+}
+
+/*
+ * What it is paid for there: of what is not told yet, as much as a use of the others is on average. A bound would be a hundred times
+ * too much where others are at work, and not where it runs alone, so that its speed (policy/space/space_speed.h) would be another. 0: none is
+ * told yet.
+ */
+uint64_t estimate_paid_ns(const struct estimate *estimate);
+
+/* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
+bool estimate_wants_bound(struct estimate *estimate);
+
+#endif

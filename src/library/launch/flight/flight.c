@@ -1,0 +1,693 @@
+#include "library/launch/flight/flight.h"
+
+#include <string.h>
+
+#include "library/launch/flight/flight_overflow.h"
+#include "library/launch/flight/flight_sample.h"
+#include "library/loader/door.h"
+#include "library/loader/real.h"
+#include "library/sys/log.h"
+#include "library/trace/trace_record.h"
+
+#define PLACES 16                      /* where a stream may stand, from its hash on */
+#define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
+/*
+ * A launch that marks costs the driver's 0.1 us and our cold code. Where the length of a launch is known,
+ * the target holds; this bounds what is in flight unknown where the GPU kept up until now.
+ */
+#define MARK_MAX_LAUNCHES 256
+/* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
+ * function or a wait is in the average too. */
+#define AVERAGE_MAX_NS (5 * NS_PER_MS)
+/* Where tenants share space, what is not known at all: few of it are in flight, so that they are timed by themselves. */
+#define UNKNOWN_NS (1 * NS_PER_MS)
+#define LEASE_MARK_NS (200 * NS_PER_US)
+#define LEASE_MARK_LAUNCHES 16
+/* Where more may be in flight than in a lease, the marks are rarer by as much: so many in what may be. */
+#define MARKS_IN_DEPTH 10
+#define MARKS_RARER_MOST 10
+
+struct flight_device flight_devices[REGION_MAX_DEVICES];
+
+struct flight_stream flight_streams[FLIGHT_RECORDS];
+static struct {
+	_Atomic uintptr_t handle; /* 0: free */
+	_Atomic uint64_t owner;
+} keys[FLIGHT_STREAMS];
+static struct sys_lock table_lock;
+/* The first context that was seen, and whether there was another one. Hold table_lock. */
+static CUcontext only_context;
+static bool has_several_contexts;
+static struct sys_lock capture_lock;
+static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
+/* The records that were ever used, for those who look at all: the table itself is far longer. */
+static uint16_t used[FLIGHT_RECORDS];
+static _Atomic uint32_t used_count;
+
+__thread struct flight_cache flight_cache;
+
+/* ---- which stream ---- */
+
+static bool is_at(uint32_t place, CUstream handle, uint64_t owner)
+{
+	return atomic_load_explicit(&keys[place].handle, memory_order_acquire) == (uintptr_t)handle &&
+	       atomic_load_explicit(&keys[place].owner, memory_order_relaxed) == owner;
+}
+
+static struct flight_stream *find(CUstream handle, uint64_t owner)
+{
+	uint32_t start = flight_hash(handle, owner);
+
+	if (is_at(FLIGHT_ONLY_PLACE, handle, owner))
+		return &flight_streams[FLIGHT_ONLY_PLACE];
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t at = (start + i) % FLIGHT_STREAMS;
+		if (is_at(at, handle, owner))
+			return &flight_streams[at];
+	}
+	return NULL;
+}
+
+static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner, CUcontext context,
+			int device)
+{
+	sys_lock(&s->lock);
+	s->handle = handle;
+	s->owner = owner;
+	s->context = context;
+	s->device = device;
+	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || flight_is_overflow(s);
+	s->head = s->tail = 0;
+	s->seen_launched = atomic_load(&s->launched);
+	atomic_store(&s->rested, s->seen_launched);
+	s->progress_ns = 0;
+	atomic_store(&s->unmarked, 0);
+	atomic_store(&s->unmarked_counted, 0);
+	atomic_store(&s->unmarked_ns, 0);
+	atomic_store(&s->mark_every, 1);
+	atomic_store(&s->average_ns, 0);
+	atomic_store(&s->samples_taken, 0);
+	atomic_store(&s->overflow_marks, 0);
+	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
+				 (size_t)device * sizeof(struct region_control_device) +
+				 offsetof(struct region_control_device, lease));
+	/* A default stream's handle says nothing without its owner. */
+	atomic_store(&s->door_device,
+		     owner && s != &flight_streams[FLIGHT_ONLY_PLACE] ? 0 : 1U << device);
+	atomic_store(&s->door_key, owner ? 0 : (uintptr_t)handle);
+	atomic_store(&s->in_use, true);
+	sys_unlock(&s->lock);
+}
+
+/* Before it is used, so that a forked child forgets it too. Holds table_lock. */
+static void enlist(uint32_t at)
+{
+	uint32_t n = atomic_load(&used_count);
+
+	if (flight_streams[at].is_listed)
+		return;
+	used[n] = (uint16_t)at;
+	atomic_store(&used_count, n + 1);
+	flight_streams[at].is_listed = true;
+}
+
+/* Holds table_lock. */
+static void see_context(CUcontext context)
+{
+	if (!only_context)
+		only_context = context;
+	if (context == only_context)
+		return;
+	has_several_contexts = true;
+	/* From here on its record is as any other default stream's. */
+	atomic_store(&flight_streams[FLIGHT_ONLY_PLACE].door_device, 0);
+}
+
+void flight_context_seen(CUcontext context)
+{
+	WITH_LOCK(&table_lock);
+	see_context(context);
+}
+
+/* FLIGHT_STREAMS: none is free. Holds table_lock. */
+static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
+{
+	uint32_t start = flight_hash(handle, owner);
+
+	if (handle == CU_STREAM_LEGACY && context == only_context && !has_several_contexts)
+		return FLIGHT_ONLY_PLACE;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t at = (start + i) % FLIGHT_STREAMS;
+		if (at != FLIGHT_ONLY_PLACE && !atomic_load(&keys[at].handle))
+			return at;
+	}
+	return FLIGHT_STREAMS;
+}
+
+/* The device's overflow record. Holds table_lock. */
+static struct flight_stream *overflow_of(int device)
+{
+	uint32_t at = FLIGHT_STREAMS + (uint32_t)device;
+
+	if (!atomic_load(&flight_streams[at].in_use)) {
+		enlist(at);
+		/* It has no stream of its own: an owner keeps it off the fast path. */
+		init_stream(&flight_streams[at], NULL, 1, NULL, device);
+	}
+	return &flight_streams[at];
+}
+
+static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
+{
+	int device = guest_current_index();
+
+	if (device < 0)
+		return NULL;
+	WITH_LOCK(&table_lock);
+	struct flight_stream *s = find(handle, owner);
+	if (s)
+		return s;
+	see_context(context);
+	uint32_t at = free_place(handle, owner, context);
+	if (at == FLIGHT_STREAMS)
+		return overflow_of(device);
+	enlist(at);
+	init_stream(&flight_streams[at], handle, owner, context, device);
+	atomic_store(&keys[at].owner, owner);
+	atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
+	return &flight_streams[at];
+}
+
+/*
+ * The driver reads what a handle points to, unasked. Where nothing can be read, it is never asked about the handle: it
+ * may refuse the program's call because of another argument.
+ */
+bool flight_is_handle(CUstream handle)
+{
+	return !handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD ||
+	       sys_is_readable(handle);
+}
+
+struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context)
+{
+	uint32_t gone = atomic_load_explicit(&guest.streams_gone, memory_order_acquire);
+	struct flight_stream *s = find(handle, owner);
+
+	if (!s) {
+		if (!flight_is_handle(handle))
+			return NULL;
+		if (!context && real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+			return NULL;
+		s = context ? add(handle, owner, context) : NULL;
+	}
+	if (s)
+		flight_cache = (struct flight_cache){ handle, owner, s, gone };
+	return s;
+}
+
+bool flight_is_capturing(const struct work *work)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUstream stream = work->stream;
+
+	if (!real.cuStreamIsCapturing)
+		return false;
+	if (!stream && work->streams == PER_THREAD)
+		stream = CU_STREAM_PER_THREAD;
+	/* An error means a legacy stream beside a capture: nothing may be recorded there either. */
+	return !flight_is_handle(stream) ||
+	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* ---- marks ---- */
+
+static void count_into_device(struct flight_stream *s, int32_t launches, int64_t ns)
+{
+	struct flight_device *d = &flight_devices[s->device];
+
+	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
+	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
+	/* Part of what was forgiven has ended. */
+	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
+		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
+	/* Where this is less than before it would be shut already. */
+	if (ns >= (int64_t)atomic_load_explicit(&guest_control_device(s->device)->free_depth_ns,
+						memory_order_relaxed))
+		door_shut(1U << s->device);
+}
+
+void flight_forgive(struct flight_device *d)
+{
+	atomic_store_explicit(&d->stalled_ns,
+			      atomic_load_explicit(&d->inflight_ns, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy)
+{
+	if (is_busy) {
+		atomic_store(&d->shows_busy, true);
+		atomic_store(&slot->busy, true);
+		return;
+	}
+	/* The other way round: who finds that it is not shown writes the slot after we did. */
+	atomic_store(&slot->busy, false);
+	atomic_store(&d->shows_busy, false);
+	door_shut(1U << (d - flight_devices));
+}
+
+/* Records the mark of all unmarked launches; of a timed pair, its end. Holds s->lock. */
+static void push_mark(struct flight_stream *s, int sample)
+{
+	struct flight_mark *m = &s->ring[s->head % FLIGHT_RING];
+
+	if (s->head - s->tail == FLIGHT_RING) {
+		flight_sample_give(s, sample);
+		return; /* the counts go into the next one */
+	}
+	bool is_sample = sample != FLIGHT_NO_SAMPLE;
+	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
+		m->event = NULL;
+	uint32_t launches = atomic_exchange(&s->unmarked, 0);
+	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
+	uint64_t ns = atomic_exchange(&s->unmarked_ns, 0);
+	uint64_t average = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+
+	if (launches < counted)
+		launches = counted;
+	uint64_t late_ns = (launches - counted) * average;
+	count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
+	CUevent event = is_sample ? flight_sample_end(s, sample) : m->event;
+	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
+		/* A broken context, or a capture that drew the stream in: not ours to follow. */
+		count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
+		flight_sample_give(s, sample);
+		return;
+	}
+	m->sample = sample;
+	m->launches = launches;
+	m->ns = ns + late_ns;
+	s->head++;
+}
+
+void flight_mark_now(struct flight_stream *s)
+{
+	if (flight_is_overflow(s))
+		return;
+	WITH_LOCK(&s->lock);
+	if (atomic_load(&s->in_use))
+		push_mark(s, FLIGHT_NO_SAMPLE);
+}
+
+/* Counts one launch into a stream that has no record, and marks it. */
+static void mark_overflow(struct flight_stream *s, const struct work *work, uint64_t ns)
+{
+	count_into_device(s, 1, (int64_t)ns);
+	if (!flight_overflow_mark(s, flight_handle_of(work), ns))
+		count_into_device(s, -1, -(int64_t)ns);
+}
+
+void flight_mark_work(struct flight_stream *s, const struct work *work)
+{
+	if (likely(!flight_is_overflow(s))) {
+		flight_mark_now(s);
+		return;
+	}
+	atomic_store_explicit(&s->unmarked, 0, memory_order_relaxed);
+	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
+}
+
+/* How many times as long as in a lease of the usual depth. */
+static uint64_t mark_scale(const struct flight_stream *s, const struct flight_pass *pass)
+{
+	uint64_t depth_ns = pass->pays
+				    ? atomic_load_explicit(&guest_control_device(s->device)->depth_ns,
+							   memory_order_relaxed)
+				    : 0;
+	uint64_t scale = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
+
+	return scale < 1 ? 1 : scale > MARKS_RARER_MOST ? MARKS_RARER_MOST : scale;
+}
+
+void flight_begin(struct flight_stream *s, const struct work *work, struct flight_pass *pass)
+{
+	pass->sample = FLIGHT_NO_SAMPLE;
+	pass->estimate = estimate_of(work);
+	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
+		     : pass->pays           ? estimate_wants_to_tell(pass->estimate)
+					    : estimate_wants_sample(pass->estimate);
+	if (wants && !flight_is_overflow(s))
+		pass->sample = flight_sample_begin(s, pass->estimate, pass->is_beside_others,
+						   pass->samples_most);
+}
+
+void flight_end(struct flight_stream *s, const struct work *work, struct flight_pass *pass,
+		bool is_launched)
+{
+	if (!is_launched) {
+		flight_sample_give(s, pass->sample);
+		return;
+	}
+	uint64_t ns = pass->pays ? estimate_told_ns(pass->estimate)
+				 : atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
+	bool is_known = ns != 0;
+
+	if (!is_known)
+		ns = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+	pass->ns = ns;
+	if (!ns && pass->pays)
+		ns = UNKNOWN_NS;
+	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
+	if (unlikely(flight_is_overflow(s))) {
+		mark_overflow(s, work, ns);
+		return;
+	}
+	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
+	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
+	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
+	count_into_device(s, 1, (int64_t)ns);
+	uint64_t scale = mark_scale(s, pass);
+	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
+	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
+		WITH_LOCK(&s->lock);
+		if (atomic_load(&s->in_use))
+			push_mark(s, pass->sample);
+	}
+}
+
+/* ---- the helper's side ---- */
+
+/*
+ * Free run: how many launches to a mark. By the average where completions tell it; where everything
+ * is done at each look, the GPU keeps up and the marks may be rarer.
+ */
+static void set_mark_every(struct flight_stream *s, uint64_t average_ns, bool keeps_up)
+{
+	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);
+
+	if (keeps_up)
+		every *= 2;
+	else if (average_ns)
+		every = MARK_TARGET_NS / average_ns;
+	if (every < 1 || s->is_marked_by_launch)
+		every = 1;
+	if (every > MARK_MAX_LAUNCHES)
+		every = MARK_MAX_LAUNCHES;
+	atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
+}
+
+static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool keeps_up)
+{
+	if (s->progress_ns && !keeps_up) {
+		uint64_t sample = (now_ns - s->progress_ns) / launches;
+		uint64_t known = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+		uint64_t average = known ? (known * 3 + sample) / 4 : sample;
+
+		if (average > AVERAGE_MAX_NS)
+			average = AVERAGE_MAX_NS;
+		atomic_store_explicit(&s->average_ns, average, memory_order_relaxed);
+		set_mark_every(s, average, false);
+	} else if (keeps_up) {
+		set_mark_every(s, 0, true);
+	}
+	s->progress_ns = now_ns;
+}
+
+/* After a look that saw `launches` end, and others under way if it is busy. Holds s->lock. */
+static void note_progress(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool is_busy)
+{
+	if (launches) {
+		atomic_fetch_add(&flight_devices[s->device].completed, launches);
+		learn_average(s, now_ns, launches, !is_busy);
+	} else if (is_busy && !s->progress_ns) {
+		s->progress_ns = now_ns;
+	}
+	if (!is_busy)
+		s->progress_ns = 0;
+}
+
+static CUresult query(const struct flight_stream *s, uint32_t at)
+{
+	const struct flight_mark *m = &s->ring[at % FLIGHT_RING];
+
+	return real.cuEventQuery(m->sample == FLIGHT_NO_SAMPLE ? m->event
+							       : flight_sample_end(s, m->sample));
+}
+
+/*
+ * Takes off the marks that were reached; true while something is in flight. A query costs 0.3 us and
+ * the driver's lock, so the last mark is asked first: it stands for all. Any answer but "not ready"
+ * ends a mark: it was reached, or the context is broken and nothing of it will run. Holds s->lock.
+ */
+static bool reap(struct flight_stream *s, uint64_t now_ns)
+{
+	uint32_t launches = 0;
+	bool all_done = s->tail != s->head && query(s, s->head - 1) != CUDA_ERROR_NOT_READY;
+
+	while (s->tail != s->head) {
+		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+
+		if (!all_done && query(s, s->tail) == CUDA_ERROR_NOT_READY)
+			break;
+		if (m->sample != FLIGHT_NO_SAMPLE)
+			flight_sample_learn(s, m->sample);
+		launches += m->launches;
+		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
+		s->tail++;
+	}
+	note_progress(s, now_ns, launches, s->tail != s->head);
+	return s->tail != s->head;
+}
+
+/* As reap(), of an overflow record. Holds s->lock. */
+static bool reap_overflow(struct flight_stream *s, uint64_t now_ns)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	flight_overflow_reap(s, &launches, &ns);
+	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
+	bool is_busy = atomic_load(&s->overflow_marks) != 0;
+	note_progress(s, now_ns, launches, is_busy);
+	return is_busy;
+}
+
+/*
+ * The helper has no context of its own. Without the stream's the driver makes no event, and records none
+ * into a default stream: the tail would count as done while it runs. Holds s->lock: the context lives.
+ */
+static void mark_in_context(struct flight_stream *s)
+{
+	CUcontext before = NULL;
+	bool is_borrowed = real.cuCtxSetCurrent && real.cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
+			   before != s->context && real.cuCtxSetCurrent(s->context) == CUDA_SUCCESS;
+
+	push_mark(s, FLIGHT_NO_SAMPLE);
+	if (is_borrowed)
+		real.cuCtxSetCurrent(before);
+}
+
+/* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
+static void mark_tail(struct flight_stream *s)
+{
+	WITH_LOCK(&capture_lock);
+	if (atomic_load(&guest.captures) == 0 && !s->is_marked_by_launch)
+		mark_in_context(s);
+}
+
+/* Of `devices` (bits), those into which something was launched since they were last asked about. */
+static uint32_t launching_of(uint32_t devices)
+{
+	uint32_t launching = 0;
+
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		if (!(devices & (1U << i)))
+			continue;
+		uint64_t launches = flight_launches(i);
+		if (launches != seen_launches[i])
+			launching |= 1U << i;
+		seen_launches[i] = launches;
+	}
+	return launching;
+}
+
+/* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
+static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
+{
+	WITH_LOCK(&s->lock);
+	if (!atomic_load(&s->in_use))
+		return false;
+	uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
+	bool is_quiet = launched == s->seen_launched;
+
+	s->seen_launched = launched;
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
+	    ((is_quiet && has_tail) || flush))
+		mark_tail(s);
+	bool is_busy = flight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
+	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
+}
+
+uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
+{
+	uint32_t end = atomic_load(&used_count), busy = 0;
+	uint32_t launching = launching_of(in_free_run);
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
+			continue;
+		uint32_t bit = 1U << s->device;
+		if (poll_stream(s, now_ns, !(launching & bit), flush & bit))
+			busy |= bit;
+	}
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		struct flight_device *d = &flight_devices[i];
+		if (atomic_load(&d->waiters)) {
+			atomic_fetch_add(&d->progress, 1);
+			sys_futex_wake(&d->progress, INT32_MAX);
+		}
+	}
+	return busy;
+}
+
+bool flight_rests(int device, struct flight_stream *only)
+{
+	uint32_t end = atomic_load(&used_count);
+	bool has_worked = false;
+
+	/* One of many streams without a record: nothing tells whether the others are idle. */
+	if (only && flight_is_overflow(only))
+		return false;
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
+		if (!atomic_load(&s->in_use) || s->device != device ||
+		    launched == atomic_load_explicit(&s->rested, memory_order_relaxed))
+			continue;
+		if (only && s != only)
+			return false;
+		has_worked = true;
+		if (only)
+			continue;
+		atomic_store_explicit(&s->rested, launched, memory_order_relaxed);
+	}
+	if (only && has_worked)
+		atomic_store_explicit(&only->rested,
+				      atomic_load_explicit(&only->launched, memory_order_relaxed),
+				      memory_order_relaxed);
+	return has_worked;
+}
+
+uint64_t flight_launches(int device)
+{
+	uint32_t end = atomic_load(&used_count);
+	uint64_t sum = atomic_load(&flight_devices[device].launched_before);
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->device == device)
+			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
+	}
+	return sum;
+}
+
+/* ---- going away ---- */
+
+/* Holds table_lock. */
+static void drop(uint32_t at, bool context_lives)
+{
+	struct flight_stream *s = &flight_streams[at];
+
+	WITH_LOCK(&s->lock);
+	atomic_store(&s->door_key, 0);
+	atomic_store(&s->door_device, 0);
+	atomic_store(&keys[at].handle, 0);
+	atomic_store(&s->in_use, false);
+	for (; s->tail != s->head; s->tail++) {
+		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
+	}
+	count_into_device(s, -(int32_t)atomic_exchange(&s->unmarked_counted, 0),
+			  -(int64_t)atomic_exchange(&s->unmarked_ns, 0));
+	atomic_fetch_add(&flight_devices[s->device].launched_before,
+			 atomic_exchange(&s->launched, 0));
+	for (int i = 0; i < FLIGHT_RING; i++) {
+		if (s->ring[i].event && context_lives)
+			real.cuEventDestroy_v2(s->ring[i].event);
+		s->ring[i].event = NULL;
+	}
+	flight_sample_drop(s, context_lives);
+	atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
+}
+
+void flight_drop_stream(CUstream stream)
+{
+	WITH_LOCK(&table_lock);
+	struct flight_stream *s = stream ? find(stream, 0) : NULL;
+	if (s)
+		drop((uint32_t)(s - flight_streams), true);
+	else /* It may have no record. Threads that cached its handle must look it up again. */
+		atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
+}
+
+/* Holds table_lock. */
+static void drop_from_overflow(struct flight_stream *s, CUcontext context)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	flight_overflow_drop(s, context, &launches, &ns);
+	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
+}
+
+void flight_drop_context(CUcontext context)
+{
+	WITH_LOCK(&table_lock);
+	trace_code_goes();
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (!atomic_load(&s->in_use))
+			continue;
+		if (flight_is_overflow(s))
+			drop_from_overflow(s, context);
+		else if (s->context == context)
+			drop(used[i], false);
+	}
+	if (context == only_context && !has_several_contexts)
+		only_context = NULL;
+}
+
+void flight_capture_begins(void)
+{
+	WITH_LOCK(&capture_lock);
+	atomic_fetch_add(&guest.captures, 1);
+	door_shut(DOOR_ALL);
+}
+
+void flight_capture_ended(void)
+{
+	uint32_t n = atomic_load(&guest.captures);
+
+	while (n && !atomic_compare_exchange_weak(&guest.captures, &n, n - 1))
+		;
+}
+
+void flight_reset(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
+		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
+		flight_sample_forget(&flight_streams[used[i]]);
+	}
+	flight_overflow_reset();
+	memset(keys, 0, sizeof(keys));
+	memset(flight_devices, 0, sizeof(flight_devices));
+	memset(seen_launches, 0, sizeof(seen_launches));
+	memset(&flight_cache, 0, sizeof(flight_cache));
+	memset(&table_lock, 0, sizeof(table_lock));
+	memset(&capture_lock, 0, sizeof(capture_lock));
+	only_context = NULL;
+	has_several_contexts = false;
+	atomic_store(&used_count, 0);
+}

@@ -1,0 +1,159 @@
+/*
+ * What is in flight: per stream, how much work was handed to the driver and not yet seen to end.
+ *
+ * The launching thread counts, and now and then records an untimed event behind the work (a mark);
+ * the helper thread alone queries marks, because a query from any other thread breaks a capture in
+ * global mode (measured: 200 of 200; none of 400 from a thread in relaxed mode). Where a stream goes
+ * quiet with unmarked work behind it, the helper records the mark itself; in free run once its device does.
+ *
+ * Costs on the way of a launch: free run, two relaxed counters and one event in `mark_every`
+ * launches; under a lease, a look-up of the estimate and an event for about 200 us of work.
+ *
+ * Thread safe. Records are never unmapped: a stale pointer is harmless.
+ */
+#ifndef ALLOT_INTERPOSE_FLIGHT_H
+#define ALLOT_INTERPOSE_FLIGHT_H
+
+#include "library/launch/flight/flight_record.h"
+#include "library/launch/flight/work.h"
+#include "library/loader/real.h"
+#include "library/state/guest.h"
+
+/* In the slot, where the daemon sees it. */
+void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy);
+
+/*
+ * Where a NULL stream's hash leads: kept for the legacy default stream of the only context. As long as no other context was seen,
+ * a launch into NULL is one into that, and the driver need not be asked.
+ */
+#define FLIGHT_ONLY_PLACE 0
+
+/* The stream that this thread used last. */
+struct flight_cache {
+	CUstream handle;
+	uint64_t owner;
+	struct flight_stream *stream;
+	uint32_t streams_gone; /* as guest has it while this holds */
+};
+SYS_DATA __thread struct flight_cache flight_cache;
+
+/* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
+struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);
+
+/* Whether the driver can be asked about it. A default stream, or what may be one of the program's. */
+bool flight_is_handle(CUstream handle);
+
+/* The stream that `work` goes to, by a handle that means the same in every call. */
+static inline CUstream flight_handle_of(const struct work *work)
+{
+	if (work->stream)
+		return work->stream;
+	return work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+}
+
+/* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context or no stream. */
+static inline struct flight_stream *flight_stream_of(const struct work *work)
+{
+	CUstream handle = flight_handle_of(work);
+	CUcontext context = NULL;
+	uint64_t owner = 0;
+
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
+		if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+			return NULL;
+		owner = (uint64_t)(uintptr_t)context;
+		if (handle == CU_STREAM_PER_THREAD)
+			owner ^= (uint64_t)(uintptr_t)&flight_cache; /* differs from thread to thread */
+	}
+	if (likely(flight_cache.handle == handle && flight_cache.owner == owner &&
+		   flight_cache.streams_gone ==
+			   atomic_load_explicit(&guest.streams_gone, memory_order_acquire)))
+		return flight_cache.stream;
+	return flight_look_up(handle, owner, context);
+}
+
+/* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
+bool flight_is_capturing(const struct work *work);
+
+/*
+ * Free run: one more launch on the stream; true when it is time for a mark. Threads that launch into one
+ * stream at once may lose a count: the mark is behind all of them anyhow.
+ */
+static inline bool flight_count(struct flight_stream *s)
+{
+	uint32_t n = atomic_load_explicit(&s->unmarked, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&s->launched,
+			      atomic_load_explicit(&s->launched, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
+	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
+}
+/* Marks all that is unmarked. Does nothing to an overflow record. */
+void flight_mark_now(struct flight_stream *stream);
+/* The same after flight_count() of that work; of an overflow record, its own mark. */
+void flight_mark_work(struct flight_stream *stream, const struct work *work);
+
+/*
+ * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;
+ * end() counts and marks.
+ */
+struct flight_pass {
+	/* Set before begin(). */
+	bool pays;             /* ns is what is told where tenants share space */
+	bool is_beside_others; /* what is timed may be longer than it is alone */
+	uint32_t samples_most; /* of its stream under way, with this one: FLIGHT_SAMPLES at most */
+
+	struct estimate *estimate;
+	uint64_t ns; /* by end(): as predicted */
+	int sample;  /* FLIGHT_NO_SAMPLE: it is not timed */
+};
+void flight_begin(struct flight_stream *stream, const struct work *work, struct flight_pass *pass);
+void flight_end(struct flight_stream *stream, const struct work *work, struct flight_pass *pass,
+		bool is_launched);
+
+/*
+ * Helper thread: looks at all marks. Returns the devices (bits) with work in flight.
+ * `flush`: devices (bits) whose streams get their mark at once.
+ * `in_free_run`: those in free run where nobody waits. As long as something is launched there such a device is busy, whatever
+ * its quiet streams have left unmarked, and nothing of that counts in its inflight_ns: they get their marks once all
+ * are quiet. A mark is four calls of the driver, each of which takes its lock from who launches: a GRU on several
+ * streams had ten of them in a step of 12.6 ms (H200), and so has one.
+ */
+uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
+
+/*
+ * Nothing of what is in flight ended while a thread waited for it: from here on, until it does, only what
+ * comes behind it takes up depth. A kernel that waits for the program (persistent, a collective) may run
+ * beside others, and lasts as long as its launches are held back: with its length counted, each launch
+ * beside it waited, which was its length the next time.
+ */
+void flight_forgive(struct flight_device *device);
+
+/*
+ * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
+ * last such rest, and nothing on another stream.
+ */
+bool flight_rests(int device, struct flight_stream *only);
+
+/* Launches ever handed to the driver for a device. */
+uint64_t flight_launches(int device);
+
+/* The stream or context goes: its marks with it. Before the real call. */
+void flight_drop_stream(CUstream stream);
+void flight_drop_context(CUcontext context);
+
+/*
+ * There is such a context, before anyone can launch into it; any other than the first, for good, makes a NULL stream's the
+ * driver's to tell. One that nobody told of is seen when something is launched through the gate, or marked.
+ */
+void flight_context_seen(CUcontext context);
+
+/* A capture begins: the helper records nothing from here on. */
+void flight_capture_begins(void);
+void flight_capture_ended(void);
+
+/* In a forked child. */
+void flight_reset(void);
+
+#endif

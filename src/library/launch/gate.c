@@ -1,0 +1,362 @@
+#include "library/launch/gate.h"
+
+#include "library/launch/door_pass.h"
+#include "library/launch/flight/flight_overflow.h"
+#include "library/launch/pace.h"
+#include "library/launch/report.h"
+#include "library/launch/trace_work.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/bell.h"
+#include "library/state/helper.h"
+#include "library/trace/trace_record.h"
+
+/* Sleeps are bounded, so that a page of a dead daemon is left soon. */
+#define LEASE_NAP_NS (50 * NS_PER_MS)
+#define DEPTH_NAP_NS (500 * NS_PER_US)
+/*
+ * How long the gate waits for own work to end. The upper bound is there because a prediction may be
+ * anything: a kernel that waits for one held here has run as long as the gate made it.
+ */
+#define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
+#define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
+/* Past a stall, calls pass without waiting up to this much in flight; then one for each patience. */
+#define STALL_DEPTH_NS (1 * NS_PER_S)
+
+/*
+ * Two items at least, or the GPU runs dry between long kernels; unless one alone lasts a lease: then the
+ * second would run in others' time, past the deadline of any drain.
+ */
+#define ITEMS_MIN 2
+
+static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t long_ns)
+{
+	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) -
+		     atomic_load_explicit(&f->stalled_ns, memory_order_relaxed);
+
+	return ns < (int64_t)depth_ns ||
+	       (ns < (int64_t)long_ns &&
+		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
+}
+
+/* Has a wait for own progress given up, and nothing ended since? Then waiting is of no use. */
+static bool is_stalled(const struct flight_device *f)
+{
+	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
+
+	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1 &&
+	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) < (int64_t)STALL_DEPTH_NS;
+}
+
+static bool may_pass(enum lease_state state, const struct region_control_device *c,
+		     const struct flight_device *f)
+{
+	/* Paced, tokens bound it; but who shares space drains at the end of his group's lease. */
+	if (likely(state == LEASE_FREE ||
+		   (state == LEASE_PACED && !pace_most_x100((int)(f - flight_devices)))))
+		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
+				INT64_MAX) ||
+		       is_stalled(f);
+	if (state == LEASE_GO || state == LEASE_PACED)
+		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
+				atomic_load_explicit(&c->long_work_ns, memory_order_relaxed)) ||
+		       is_stalled(f);
+	return false;
+}
+
+/* Work of its own bounds it, so that it is predicted; paced besides, it is paid for by that. */
+static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
+{
+	pass->device = d;
+	pass->is_raised = true;
+	pass->is_paced = state == LEASE_PACED;
+	/* Who shares space pays under GO as well, when nobody asks for it: so it is seen what one does alone. */
+	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
+	pass->is_leased = state == LEASE_GO || pass->pays;
+}
+
+/* Under the lease's GO it may be another process's turn, which is awaited as the lease is. */
+static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
+{
+	enum lease_state state = lease_state_of(word);
+
+	return state == LEASE_GO && !guest_has_turn(c) ? LEASE_STOP : state;
+}
+
+/*
+ * A thread's wait for own work: any end of work restarts it. Losing the lease meanwhile does not: a
+ * lease may be shorter than the patience, and a wait begun anew with each would never end.
+ */
+struct depth_wait {
+	bool has_begun;
+	uint64_t waited_ns; /* a sum of naps: sys_futex_nap() */
+	uint64_t completed;
+};
+
+/*
+ * In free run marks are rare, and so are looks: what is in flight may have ended long ago. To be told of the end of all of it
+ * within microseconds costs a look by the helper.
+ */
+static void ask_for_look(struct flight_stream *own)
+{
+	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
+		flight_mark_now(own);
+	helper_wake();
+}
+
+/* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. `own`: in free run, its stream. */
+static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
+			   struct depth_wait *wait, struct flight_stream *own)
+{
+	bool is_first = !wait->has_begun;
+	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
+	int64_t inflight = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+	uint64_t patience = inflight > 0 ? 4 * (uint64_t)inflight : 0;
+	uint32_t progress = atomic_load(&f->progress);
+
+	if (patience < DEPTH_PATIENCE_MIN_NS)
+		patience = DEPTH_PATIENCE_MIN_NS;
+	if (patience > DEPTH_PATIENCE_MAX_NS)
+		patience = DEPTH_PATIENCE_MAX_NS;
+	if (is_first || wait->completed != completed)
+		*wait = (struct depth_wait){ .has_begun = true, .completed = completed };
+	atomic_fetch_add(&f->waiters, 1);
+	if (own && is_first)
+		ask_for_look(own);
+	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
+	atomic_fetch_sub(&f->waiters, 1);
+	/* Decided after a nap, in which the helper could look: a wait for the lease may have come before. */
+	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
+		return false;
+	atomic_store(&f->stalled_at, completed + 1);
+	flight_forgive(f);
+	atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Why it does not go on now, for the trace: enum trace_wait. */
+static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t word)
+{
+	if (is_held)
+		return lease_state_of(word) == LEASE_GO ? TRACE_WAIT_TURN : TRACE_WAIT_LEASE;
+	if (!has_depth)
+		return TRACE_WAIT_DEPTH;
+	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
+}
+
+/* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
+static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
+{
+	struct flight_device *f = &flight_devices[pass->index];
+	struct depth_wait depth = { 0 };
+	uint64_t start = sys_now_ns(), begin = trace_is_on() ? trace_now() : 0;
+	bool gave_up = false, is_known = false;
+	uint32_t reasons = 0;
+
+	for (;;) {
+		/* Looked up anew each time: a new daemon brings new pages. */
+		struct region_slot_device *d = guest_slot_device(pass->index);
+		const struct region_control_device *c = guest_control_device(pass->index);
+
+		atomic_fetch_add(&d->launching, 1);
+		uint32_t word = atomic_load(&c->lease);
+		uint32_t grant = atomic_load(&c->grant_change);
+		enum lease_state state = own_state(word, c);
+		bool is_lost = atomic_load(&guest.daemon_lost);
+
+		if (is_lost)
+			state = LEASE_FREE;
+		bool is_held = state == LEASE_STOP || state == LEASE_CLOSING;
+		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
+		if (has_depth && (!is_lost || report_local_cap_allows(pass->index)) &&
+		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
+			set_passed(pass, d, state);
+			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
+						  memory_order_relaxed);
+			if (unlikely(begin))
+				trace_wait(TRACE_GATE_WAIT, pass->index, begin, reasons, 0);
+			return;
+		}
+		atomic_fetch_sub(&d->launching, 1);
+		reasons |= reason_of(is_lost, is_held, has_depth, word);
+		if (is_lost && !report_local_cap_allows(pass->index)) {
+			sys_sleep_ns(NS_PER_MS);
+			depth.waited_ns += NS_PER_MS;
+		} else if (!is_held && !has_depth) {
+			gave_up = wait_for_depth(f, d, &depth,
+						 state == LEASE_FREE ? pass->stream : NULL);
+		} else {
+			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
+
+			/* Who loses the lease is looked at anyway; who comes is to be seen at once. */
+			if (is_first && !is_known && state == LEASE_STOP)
+				bell_ring(pass->index);
+			is_known = true;
+			depth.waited_ns += sys_futex_nap(is_held ? &c->lease : &c->grant_change,
+							 is_held ? word : grant, LEASE_NAP_NS, true);
+			atomic_fetch_sub(&d->waiting, 1);
+		}
+	}
+}
+
+static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c,
+			     const struct work *work)
+{
+	struct region_slot_device *d = guest_slot_device(pass->index);
+
+	atomic_fetch_add(&d->launching, 1);
+	enum lease_state state = own_state(atomic_load(&c->lease), c);
+	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
+		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
+		set_passed(pass, d, state);
+	} else {
+		atomic_fetch_sub(&d->launching, 1);
+		wait_at_gate(pass, work);
+	}
+}
+
+/* The usual case of may_pass(), by what lies nearest. */
+static inline bool is_free(const struct region_control_device *c, const struct flight_device *f)
+{
+	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
+	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
+		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
+}
+
+/* False: what the work may touch is not on the card now, and the gate is to be passed anew. */
+static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
+{
+	enum swap_pass held = swap_try_enter();
+
+	if (likely(held != SWAP_IS_SHUT)) {
+		pass->detours |= held == SWAP_PASSED ? DETOUR_HOLD : 0;
+		pass->is_refused = held == SWAP_NO_ROOM;
+		return true;
+	}
+	if (pass->is_raised)
+		atomic_fetch_sub(&pass->device->launching, 1);
+	swap_wait();
+	return false;
+}
+
+/* What few processes do behind the gate. False: as enter_hold(). */
+static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass)
+{
+	if (swap_is_on() && !enter_hold(pass))
+		return false;
+	if (trace_is_on()) {
+		pass->detours |= DETOUR_TRACE;
+		pass->trace_begin = trace_now();
+	}
+	return true;
+}
+
+static __attribute__((noinline)) void leave_detours(const struct gate_pass *pass,
+						    const struct work *work, CUresult result)
+{
+	if (pass->detours & DETOUR_TRACE)
+		trace_work(work, pass->index, pass->trace_begin, pass->is_leased, result);
+	if (pass->detours & DETOUR_HOLD)
+		swap_leave();
+}
+
+static inline void pass_gate(struct gate_pass *pass, const struct work *work)
+{
+	const struct region_control_device *c = guest_control_device(pass->index);
+
+	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
+		pass->device = guest_slot_device(pass->index);
+		pass->is_leased = pass->is_raised = pass->pays = false;
+	} else {
+		pass_under_lease(pass, c, work);
+	}
+}
+
+void gate_enter_active(struct gate_pass *pass, const struct work *work)
+{
+	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
+	    flight_is_capturing(work))
+		return; /* nothing runs now; the graph is gated when it is launched */
+	pass->stream = flight_stream_of(work);
+	pass->index = pass->stream ? pass->stream->device : guest_current_index();
+	if (unlikely(pass->index < 0))
+		return; /* no context: the driver will say so */
+
+	pass->detours = 0;
+	if (pass->stream && unlikely(flight_is_overflow(pass->stream)))
+		flight_overflow_wait(pass->stream);
+	do
+		pass_gate(pass, work);
+	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
+	       !enter_detours(pass));
+	if (work->kind == WORK_IS_SYNC)
+		pass->stream = NULL;
+	if (unlikely(pass->is_leased) && pass->stream) {
+		pass->flight.is_beside_others = pass->is_paced;
+		pass->flight.pays = pass->pays;
+		/* What it is alone is to be known soon. */
+		pass->flight.samples_most = pass->pays && !pass->is_paced ? FLIGHT_SAMPLES : 1;
+		flight_begin(pass->stream, work, &pass->flight);
+	}
+}
+
+static void show_busy(struct region_slot_device *slot, int index)
+{
+	struct flight_device *f = &flight_devices[index];
+
+	if (likely(atomic_load_explicit(&f->shows_busy, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
+	flight_show_busy(slot, f, true);
+	helper_wake();
+}
+
+static void end_leased(struct gate_pass *pass, const struct work *work, bool is_launched)
+{
+	flight_end(pass->stream, work, &pass->flight, is_launched);
+	if (!is_launched)
+		return;
+	if (pass->pays) {
+		uint64_t paid_ns = estimate_paid_ns(pass->flight.estimate);
+		pace_book(pass->index, work, paid_ns ? paid_ns : pass->flight.ns,
+			  estimate_is_untried(pass->flight.estimate));
+	}
+	if (!pass->is_paced && pace_is_noted(pass->index))
+		pace_note(pass->index, work, pass->flight.ns);
+}
+
+void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
+{
+	if (unlikely(pass->detours))
+		leave_detours(pass, work, result);
+	if (pass->stream && unlikely(pass->is_leased))
+		end_leased(pass, work, result == CUDA_SUCCESS);
+	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
+		flight_mark_work(pass->stream, work);
+	if (pass->stream)
+		show_busy(pass->device, pass->index);
+	if (pass->is_raised)
+		atomic_fetch_sub(&pass->device->launching, 1);
+	else if (pass->stream)
+		door_offer(pass->index);
+}
+
+/* A context that was made past our hooks: its launches are counted as its own from the next on. */
+static void look_for_other_context(const struct flight_stream *only)
+{
+	CUcontext context = NULL;
+
+	if (real.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && context != only->context)
+		flight_context_seen(context);
+}
+
+CUresult door_leave_slowly(struct flight_stream *s)
+{
+	if (s == &flight_streams[FLIGHT_ONLY_PLACE])
+		look_for_other_context(s);
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
+	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
+		flight_mark_now(s);
+	show_busy(guest_slot_device(s->device), s->device);
+	door_offer(s->device);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,65 @@
+/*
+ * The gate: what every piece of GPU work passes on its way to the driver.
+ *
+ *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
+ *
+ * Under leases a thread first raises `launching` in its slot and only then reads the lease word; so
+ * the daemon, which first writes CLOSING and then reads `launching`, misses nobody. In free run that
+ * is left out (it would be half of the gate's cost): a launch that slips past the end of free run
+ * shows itself by `busy`, and the arbiter lets it drain.
+ *
+ * Waits, and what ends them:
+ *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
+ *                                   daemon gone, at once: then only the tenant's own cap holds.
+ *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process that has it rests, or by time.
+ *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; lost
+ *                                   daemon: as for the lease.
+ *   for own work in flight (depth)  4 x its predicted length, 10 to 100 ms; then the call passes, and
+ *                                   so do the later ones until something is seen to end. (Waiting
+ *                                   anew at each launch took 1.37 s where this takes 53 ms.) Time in
+ *                                   which the process stood still does not count.
+ * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks
+ * that spin for each other can be slowed, never hung.
+ *
+ * Thread safe. Off (one load) for a process without a tenant.
+ */
+#ifndef ALLOT_INTERPOSE_GATE_H
+#define ALLOT_INTERPOSE_GATE_H
+
+#include "library/launch/flight/flight.h"
+#include "library/launch/flight/work.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/guest.h"
+
+struct gate_pass {
+	struct region_slot_device *device; /* NULL: not gated */
+	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
+	int index;
+	bool is_leased; /* predicted and sampled, and ... */
+	bool pays;      /* in tokens, when its length is known: pace.h ... */
+	bool is_paced;  /* ... and runs beside others' work */
+	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
+	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
+	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
+	uint64_t trace_begin; /* of a call that is recorded: ticks */
+	struct flight_pass flight;
+};
+
+void gate_enter_active(struct gate_pass *pass, const struct work *work);
+void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result);
+
+static inline void gate_enter(struct gate_pass *pass, const struct work *work)
+{
+	pass->device = NULL;
+	pass->is_refused = false;
+	if (likely(guest_is_active()))
+		gate_enter_active(pass, work);
+}
+
+static inline void gate_leave(struct gate_pass *pass, const struct work *work, CUresult result)
+{
+	if (likely(pass->device != NULL))
+		gate_leave_active(pass, work, result);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * Under LEASE_PACED each piece of work pays tokens before it passes the gate. All processes of the
+ * tenant pay into one sum in the report; the daemon grants in the control page.
+ *
+ * What a piece costs is told by its grid and block alone, as in seed 000, Algorithm 2; how much of the
+ * device's time a token stands for is the daemon's to find out:
+ *
+ *   kernel        its threads (blocks x threads of a block)
+ *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
+ *   graph         what 2^20 threads cost: what is in it is not looked at
+ *
+ * Of a tenant that shares space with others (space_pct_x100) the tokens are nanoseconds of the whole card: the
+ * predicted length of the piece, times the part of the card's SMs that its blocks need, which is as much as
+ * the tenant may have at most. A graph needs that, copies need none. The length is known when the piece has
+ * been handed over, and is paid then: what passes is bounded by depth_ns besides.
+ *
+ * Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_PACE_H
+#define ALLOT_INTERPOSE_PACE_H
+
+#include "library/launch/flight/work.h"
+#include "library/state/guest.h"
+
+#define PACE_BYTES_OF_TOKEN 16
+#define PACE_GRAPH (UINT64_C(1) << 20)
+/* No piece costs more, whatever is asked of the driver: sums stay far from overflow. */
+#define PACE_MOST (UINT64_C(1) << 50)
+
+static inline uint64_t pace_cost(const struct work *work)
+{
+	uint64_t cost = 0;
+
+	switch (work->kind) {
+	case WORK_IS_KERNEL:
+		if (__builtin_mul_overflow(work->blocks, work->threads, &cost))
+			cost = PACE_MOST;
+		break;
+	case WORK_IS_GRAPH: cost = PACE_GRAPH; break;
+	case WORK_IS_COPY:
+	case WORK_IS_SYNC: cost = work->blocks / PACE_BYTES_OF_TOKEN; break;
+	}
+	if (cost < 1)
+		return 1;
+	return cost < PACE_MOST ? cost : PACE_MOST;
+}
+
+/* By the difference, so that both may wrap. */
+static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
+{
+	uint64_t granted = atomic_load(&guest_control_device(index)->granted);
+
+	return (int64_t)(granted - atomic_load(spent)) > 0;
+}
+
+/* What part of the card the tenant has at most, in hundredths of a percent; 0: it shares no space. */
+static inline uint32_t pace_most_x100(int index)
+{
+	const struct region_control *c = atomic_load_explicit(&guest.control, memory_order_acquire);
+
+	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
+}
+
+/* SMs that this process may use of the device, as the driver says. Once it is known that is one load. */
+SYS_DATA _Atomic uint32_t pace_sms[REGION_MAX_DEVICES];
+uint32_t pace_ask_sms(int index);
+
+/* The part of the card that the piece takes, in hundredths of a percent; `most` is the tenant's. */
+uint32_t pace_part_x100(const struct work *work, uint32_t sms, uint32_t most);
+
+/* Books what was handed over, of a predicted length; is_untried: nobody has timed it alone yet. */
+void pace_book(int index, const struct work *work, uint64_t ns, bool is_untried);
+
+/* Notes what was handed over under a lease, where the daemon wants to know how much of the card it fills. */
+void pace_note(int index, const struct work *work, uint64_t ns);
+
+static inline bool pace_is_noted(int index)
+{
+	const struct region_control *c = atomic_load_explicit(&guest.control, memory_order_acquire);
+
+	return (atomic_load_explicit(&c->fill_wanted, memory_order_relaxed) >> index) & 1;
+}
+
+/*
+ * Pays for the work if anything is left of what was granted; false: wait. Threads that pay at the same
+ * moment may all pass on the same rest; the debt is the tenant's.
+ */
+static inline bool pace_pay(int index, const struct work *work)
+{
+	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	_Atomic uint64_t *spent = &report->spent[index].tokens;
+
+	if (!pace_has_tokens(index, spent))
+		return false;
+	if (!pace_most_x100(index))
+		atomic_fetch_add(spent, pace_cost(work));
+	return true;
+}
+
+#endif

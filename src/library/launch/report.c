@@ -1,0 +1,294 @@
+#include "library/launch/report.h"
+
+#include "library/launch/flight/flight.h"
+#include "library/launch/pace.h"
+#include "library/state/bell.h"
+#include "library/state/guest.h"
+
+/* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
+#define POLL_CLOSING_NS (40 * NS_PER_US)
+#define POLL_LEASE_NS (150 * NS_PER_US)
+#define POLL_FREE_NS (1 * NS_PER_MS)
+/*
+ * Under a lease with four times as much in flight: no look is needed before half of that has ended, and each query takes
+ * the driver's lock for a moment.
+ */
+#define POLL_AHEAD_NS (500 * NS_PER_US)
+/*
+ * The same where a program runs alone to be timed, has room for that many of these looks in flight, and launches more
+ * often than that: the queries would slow what is timed. A program that its launches pace has 20 us between them.
+ */
+#define TRIED_POLLS 20
+#define LAUNCHES_OFTEN_NS (50 * NS_PER_US)
+/*
+ * In free run with a thread that waits for depth: a look at once, then one each hundredth of the depth, since what is in
+ * flight is an estimate and the GPU may run dry. While the wait lasts, looks become rarer, up to RARER_MOST times.
+ */
+#define POLLS_OF_DEPTH 100
+#define POLL_DEPTH_NS (100 * NS_PER_US)
+#define RARER_MOST 4
+/* What a cap may save up while nobody arbitrates. */
+#define LOCAL_WINDOW_NS (100 * NS_PER_MS)
+
+static uint64_t rarer = 1; /* the looks for a thread that waits for depth, than at first */
+
+/* The helper's own bookkeeping of a device. */
+static struct {
+	uint64_t busy_ns; /* up to seen_ns */
+	bool is_busy;
+	bool launches_often; /* as of seen_ns */
+	uint64_t launches;
+	uint64_t seen_ns;
+	uint64_t worked_at_ns; /* work was last seen */
+	bool has_told_idle;    /* since */
+	uint32_t lease;        /* the word of the lease that has_lead is about */
+	bool has_lead;         /* half of the depth was in flight */
+	_Atomic int64_t local_tokens_ns;
+} account[REGION_MAX_DEVICES];
+
+/* While nobody arbitrates, each tenant keeps its own cap; see report_local_cap_allows(). */
+static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
+{
+	const struct region_control_device *c = guest_control_device(index);
+	int64_t limit = atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed);
+	int64_t most = (int64_t)LOCAL_WINDOW_NS * limit / 10000;
+	int64_t tokens = atomic_load(&account[index].local_tokens_ns) +
+			 (int64_t)elapsed_ns * limit / 10000 - (int64_t)used_ns;
+
+	atomic_store(&account[index].local_tokens_ns, tokens < most ? tokens : most);
+}
+
+bool report_local_cap_allows(int index)
+{
+	const struct region_control_device *c = guest_control_device(index);
+
+	return atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed) >= 10000 ||
+	       atomic_load(&account[index].local_tokens_ns) > 0;
+}
+
+static enum lease_state lease_of(int index)
+{
+	return lease_state_of(atomic_load(&guest_control_device(index)->lease));
+}
+
+/* A lease that lies idle is told once: whether that is still to come. */
+static bool has_idle_to_tell(int index)
+{
+	return !account[index].is_busy && !account[index].has_told_idle &&
+	       lease_of(index) == LEASE_GO;
+}
+
+static uint64_t idle_to_tell_ns(int index)
+{
+	return atomic_load_explicit(&guest_control_device(index)->idle_ns, memory_order_relaxed);
+}
+
+static void tell_idle(int index, uint64_t idle_ns)
+{
+	uint64_t idle_us = idle_ns / NS_PER_US;
+
+	atomic_store_explicit(&guest_slot_device(index)->idle_us,
+			      idle_us < UINT32_MAX ? (uint32_t)idle_us : UINT32_MAX,
+			      memory_order_relaxed);
+	account[index].has_told_idle = true;
+	bell_ring(index);
+}
+
+/* Rings where the daemon should hear of it before its next look. `has_worked`: since the last call. */
+static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
+{
+	uint64_t idle_ns = now_ns - account[index].worked_at_ns;
+	bool has_ended = has_worked && !account[index].is_busy;
+
+	if (!has_worked) {
+		if (has_idle_to_tell(index) && idle_ns >= idle_to_tell_ns(index))
+			tell_idle(index, idle_ns);
+		return;
+	}
+	atomic_store_explicit(&guest_slot_device(index)->idle_us, 0, memory_order_relaxed);
+	account[index].worked_at_ns = now_ns;
+	account[index].has_told_idle = false;
+	/* The lease is read after the flag is down: D, having closed it, looks at the flag again. */
+	if (idle_ns >= BELL_REST_NS ||
+	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
+		bell_ring(index);
+}
+
+/*
+ * A thread that was held has no lead over the GPU: how long until it has one again tells the daemon what
+ * a turn costs this tenant (policy/lease/quantum.c).
+ */
+static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
+{
+	const struct region_control_device *c = guest_control_device(index);
+	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
+	uint32_t word = atomic_load(&c->lease);
+
+	if (lease_state_of(word) != LEASE_GO || !guest_has_turn(c))
+		return;
+	if (word != account[index].lease) {
+		account[index].lease = word;
+		account[index].has_lead = false;
+	}
+	if (account[index].has_lead)
+		return;
+	account[index].has_lead = 2 * inflight_ns >=
+				  (int64_t)atomic_load_explicit(&c->depth_ns, memory_order_relaxed);
+	if (!account[index].has_lead)
+		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
+}
+
+/* Tells the daemon what device `index` does. `is_busy`: by the marks, as of now_ns. */
+static void report_device(int index, bool is_busy, uint64_t now_ns)
+{
+	struct region_slot_device *d = guest_slot_device(index);
+	struct flight_device *f = &flight_devices[index];
+	bool has_worked = is_busy || account[index].is_busy;
+	uint64_t used_ns = 0,
+		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
+	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+	uint64_t launches = flight_launches(index);
+
+	if (since_ns < account[index].seen_ns)
+		since_ns = account[index].seen_ns;
+	if ((is_busy || atomic_load(&d->busy)) && now_ns > since_ns) {
+		used_ns = now_ns - since_ns;
+		account[index].busy_ns += used_ns;
+		atomic_store_explicit(&d->busy_ns, account[index].busy_ns, memory_order_relaxed);
+	}
+	if (account[index].seen_ns)
+		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
+	watch_ramp(index, used_ns, inflight_ns);
+	account[index].launches_often = (launches - account[index].launches) * LAUNCHES_OFTEN_NS >
+					now_ns - account[index].seen_ns;
+	account[index].launches = launches;
+	account[index].seen_ns = now_ns;
+	atomic_store_explicit(&d->inflight_ns,
+			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->launches, launches, memory_order_relaxed);
+	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
+		has_worked = true;
+		/* Cleared first, looked at again after: a launch in between must not be lost. */
+		flight_show_busy(d, f, false);
+		if (flight_poll(now_ns, 0, 0) & (1U << index)) {
+			flight_show_busy(d, f, true);
+			is_busy = true;
+		}
+	} else if (is_busy) {
+		flight_show_busy(d, f, true);
+	}
+	account[index].is_busy = is_busy;
+	ring_if_due(index, has_worked, now_ns);
+}
+
+static struct report_leases read_leases(uint32_t count)
+{
+	struct report_leases l = { 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		enum lease_state s = lease_of((int)i);
+
+		if (s == LEASE_CLOSING || s == LEASE_STOP ||
+		    (s == LEASE_PACED && atomic_load(&guest_slot_device((int)i)->waiting)))
+			l.closing |= 1U << i;
+		if (s != LEASE_FREE)
+			l.is_any = true;
+		else if (!atomic_load(&flight_devices[i].waiters))
+			l.in_free_run |= 1U << i;
+	}
+	return l;
+}
+
+static uint64_t poll_free_ns(uint32_t count)
+{
+	uint64_t least_ns = POLL_FREE_NS;
+	bool any_waits = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
+			      POLLS_OF_DEPTH;
+		if (!atomic_load(&flight_devices[i].waiters))
+			continue;
+		any_waits = true;
+		ns = rarer * (ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : ns);
+		if (ns < least_ns)
+			least_ns = ns;
+	}
+	if (any_waits && rarer < RARER_MOST)
+		rarer *= 2;
+	return least_ns;
+}
+
+/* It runs alone to be timed. */
+static bool is_tried(uint32_t index)
+{
+	return pace_most_x100((int)index) && lease_of((int)index) == LEASE_GO;
+}
+
+/* What is timed is how fast it is, rather than each piece: its launches are not to wait for our queries then. */
+static bool is_tried_as_a_whole(uint32_t index)
+{
+	return account[index].launches_often &&
+	       atomic_load_explicit(&guest_control_device((int)index)->depth_ns,
+				    memory_order_relaxed) >= TRIED_POLLS * POLL_AHEAD_NS;
+}
+
+/* On each device where there is work, it is far ahead, and nobody waits for room. */
+static bool is_far_ahead(uint32_t count, uint32_t busy)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct flight_device *f = &flight_devices[i];
+		if (is_tried(i)) {
+			if (!is_tried_as_a_whole(i))
+				return false;
+			continue;
+		}
+		if (atomic_load(&f->waiters))
+			return false;
+		if ((busy & (1U << i)) &&
+		    atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
+			    (int64_t)(4 * POLL_AHEAD_NS))
+			return false;
+	}
+	return true;
+}
+
+struct report report_devices(uint64_t now_ns)
+{
+	struct report r = { .count = atomic_load(&guest.control)->device_count,
+			    .idle_ns = REPORT_IDLE_NS };
+
+	r.leases = read_leases(r.count);
+	r.busy = flight_poll(now_ns, r.leases.closing, r.leases.in_free_run);
+	for (uint32_t i = 0; i < r.count; i++) {
+		report_device((int)i, r.busy & (1U << i), now_ns);
+		if (has_idle_to_tell((int)i) && idle_to_tell_ns((int)i) < r.idle_ns)
+			r.idle_ns = idle_to_tell_ns((int)i);
+		r.any_busy = r.any_busy || account[i].is_busy ||
+			     atomic_load(&flight_devices[i].waiters);
+		r.any_waits = r.any_waits || atomic_load(&guest_slot_device((int)i)->waiting);
+	}
+	return r;
+}
+
+uint64_t report_again_ns(const struct report *r, bool was_woken)
+{
+	if (was_woken)
+		rarer = 1;
+	if (r->busy & r->leases.closing)
+		return POLL_CLOSING_NS;
+	if (r->any_busy && r->leases.is_any)
+		return is_far_ahead(r->count, r->busy) ? POLL_AHEAD_NS : POLL_LEASE_NS;
+	if (r->any_busy)
+		return poll_free_ns(r->count);
+	return r->idle_ns;
+}
+
+void report_reset(void)
+{
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		account[i].busy_ns = account[i].seen_ns = account[i].worked_at_ns = 0;
+		account[i].is_busy = account[i].has_told_idle = false;
+	}
+}

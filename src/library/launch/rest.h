@@ -1,0 +1,18 @@
+/*
+ * Rests: moments in which a thread has waited for all that the process has launched on a device. Trainings end
+ * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
+ * lead over the GPU away. They are counted in the report, and rung for where the daemon wants the next one.
+ *
+ * Called after a wait has succeeded; off the way of launches. Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_REST_H
+#define ALLOT_INTERPOSE_REST_H
+
+#include "library/launch/flight/work.h"
+
+/* It has waited for all work of the current context. */
+void rest_after_all(void);
+/* For that of one stream: a rest, unless there is work on another. */
+void rest_after_stream(CUstream stream, enum stream_meaning streams);
+
+#endif

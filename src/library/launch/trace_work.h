@@ -1,0 +1,72 @@
+/*
+ * Work in a trace: what the gate let pass, and what it is called. A function's name is asked of the driver when the
+ * function is first seen, by the thread that launches it: later it may be gone.
+ */
+#ifndef ALLOT_INTERPOSE_TRACE_WORK_H
+#define ALLOT_INTERPOSE_TRACE_WORK_H
+
+#include <stdbool.h>
+
+#include "library/launch/flight/work.h"
+#include "library/trace/trace_record.h"
+
+/* Records work that was begun at `begin` (ticks) and has just been handed over, or refused. Of a traced process. */
+void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
+		CUresult result);
+
+/* The same of a kernel that passed by the door and ended so far at `end`; any, where trace_kernel_quickly() will not do. */
+void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
+		  CUresult result);
+
+#define TRACE_SEEN_PLACES 8 /* of a key; who finds none free has no name, but its number */
+
+/* The first of them. */
+static inline uint64_t trace_seen_at(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> (64 - TRACE_SEEN_BITS);
+}
+
+/*
+ * A kernel that is named, at the first of its places, of the thread that nearly all are of: as nearly all are. False:
+ * nothing was done. Every line of code counts here, as every one of data does (door.h).
+ */
+static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
+								       int device, uint64_t begin,
+								       uint64_t end, CUresult result)
+{
+	uint64_t key = (uint64_t)(uintptr_t)work->subject;
+	struct trace_sink *sink = &trace_sink;
+
+	__asm__("" : "+r"(sink)); /* or each field's address is written out in the code */
+	if (unlikely(atomic_load_explicit(&sink->seen[trace_seen_at(key)], memory_order_relaxed) !=
+			     key ||
+		     !biased_enter_own(&sink->numbering)))
+		return false;
+	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
+	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
+	/* A thread that was made after the owner's end may pass for it: it has no id yet. */
+	if (unlikely(!id || trace_thread.id != id)) {
+		biased_leave(&sink->numbering, BIASED_OWN);
+		return false;
+	}
+	uint64_t number = biased_add_wide(BIASED_OWN, &sink->next, 1) + 1;
+	biased_leave(&sink->numbering, BIASED_OWN);
+	if (unlikely(number % TRACE_STEP == 0))
+		atomic_store_explicit(&ring->next, number, memory_order_relaxed);
+	trace_ring_write(ring, number,
+			 &(struct trace_event){
+				 .begin = begin,
+				 .end = end,
+				 .thread = id,
+				 .kind = TRACE_KERNEL,
+				 .device = (uint8_t)device,
+				 .code = (uint16_t)result,
+				 .subject = key,
+				 .object = (uint64_t)(uintptr_t)work->stream,
+				 .amount = work->blocks,
+				 .extra = (uint32_t)work->threads,
+			 });
+	return true;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * dlopen and dlmopen, hooked: two ways of loading would lead past a preloaded library.
+ *
+ * RTLD_DEEPBIND lets a library find the driver before it finds us; in a tenant's process the flag is
+ * left out. A namespace made by dlmopen has none of the preloaded libraries: ours goes in first, where
+ * it stands before everything that is loaded there (glibc searches a namespace's first object first);
+ * that copy refuses cuInit (process.c), since a process has one slot and one ledger.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "library/loader/elf_lookup.h"
+#include "library/loader/trampoline.h"
+#include "library/sys/config.h"
+#include "library/sys/sys.h"
+
+typedef void *dlmopen_function(Lmid_t namespace_id, const char *file, int flags);
+typedef int dlinfo_function(void *handle, int request, void *ret);
+
+static bool is_tenant(void)
+{
+	return *config_socket() || config_is_unusable();
+}
+
+static uintptr_t without_deepbind(uintptr_t flags)
+{
+	return is_tenant() ? flags & ~(uintptr_t)RTLD_DEEPBIND : flags;
+}
+
+/*
+ * The namespaces that have this library. It stays there when the program closes what it loaded, and
+ * glibc has only 16 of them: an empty one is used again. By the thread that had it alone: its own load
+ * has ended for certain.
+ */
+static struct furnished {
+	const void *own; /* this library's handle there; NULL: none */
+	size_t objects;  /* with it alone */
+	Lmid_t id;
+	long thread;
+} furnished[16];
+static struct sys_lock furnished_lock;
+
+static struct furnished *find_empty(long thread)
+{
+	for (size_t i = 0; i < sizeof(furnished) / sizeof(furnished[0]); i++) {
+		struct furnished *f = &furnished[i];
+		if (!f->own || (f->thread == thread && elf_objects_from(f->own) == f->objects))
+			return f;
+	}
+	return NULL;
+}
+
+/* A new namespace with this library in it. False: there is none, and dlerror() says why. */
+static bool furnish(dlmopen_function *real_dlmopen, struct furnished *ret)
+{
+	const char *path = elf_own_path();
+	dlinfo_function *info = (dlinfo_function *)elf_any_symbol(&elf_own_path, "dlinfo");
+
+	ret->own = path && info ? real_dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : NULL;
+	if (!ret->own || info((void *)(uintptr_t)ret->own, RTLD_DI_LMID, &ret->id) != 0)
+		return false;
+	ret->objects = elf_objects_from(ret->own);
+	return true;
+}
+
+static bool find_namespace(dlmopen_function *real_dlmopen, Lmid_t *ret_id)
+{
+	struct furnished fresh = { .thread = syscall(SYS_gettid) };
+
+	WITH_LOCK(&furnished_lock);
+	struct furnished *place = find_empty(fresh.thread);
+	if (place && place->own) {
+		*ret_id = place->id;
+		return true;
+	}
+	if (!furnish(real_dlmopen, &fresh))
+		return false;
+	*ret_id = fresh.id;
+	if (place)
+		*place = fresh;
+	return true;
+}
+
+TRAMPOLINE_FILTER allot_filter_dlopen(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlopen(uintptr_t argument[4])
+{
+	static void *real_dlopen;
+
+	argument[1] = without_deepbind(argument[1]);
+	return trampoline_jump(elf_behind(&real_dlopen, "dlopen"));
+}
+
+TRAMPOLINE_FILTER allot_filter_dlmopen(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlmopen(uintptr_t argument[4])
+{
+	static void *real_dlmopen;
+	void *real = elf_behind(&real_dlmopen, "dlmopen");
+	Lmid_t id = (Lmid_t)argument[0];
+
+	if (real && id == LM_ID_NEWLM && is_tenant() &&
+	    !find_namespace((dlmopen_function *)real, &id))
+		return trampoline_return(NULL);
+	argument[0] = (uintptr_t)id;
+	argument[2] = without_deepbind(argument[2]);
+	return trampoline_jump(real);
+}
+
+TRAMPOLINE(dlopen)
+TRAMPOLINE(dlmopen)

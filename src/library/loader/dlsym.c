@@ -1,0 +1,206 @@
+/*
+ * dlsym and dlvsym, hooked: who asks for a governed function gets our hook of it.
+ *
+ * May run before libc is ready: the first dlsym of a process is often an allocator's.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "library/loader/elf_lookup.h"
+#include "library/loader/real.h"
+#include "library/loader/trampoline.h"
+#include "library/sys/sys.h"
+#include "library/sys/text.h"
+
+typedef void *dlsym_function(void *handle, const char *name);
+typedef void *dlvsym_function(void *handle, const char *name, const char *version);
+
+struct query {
+	void *handle;
+	const char *name;
+	const char *version; /* NULL: any */
+	const void *caller;  /* where it returns to */
+	void *real;          /* the dlsym, or dlvsym, behind us */
+};
+
+static const char *library_of(const char *name)
+{
+	if (name[0] == 'c' && name[1] == 'u')
+		return "libcuda.so.1";
+	return text_begins(name, "nvml") ? "libnvidia-ml.so.1" : NULL;
+}
+
+static void *ask(const struct query *q)
+{
+	if (q->version)
+		return ((dlvsym_function *)q->real)(q->handle, q->name, q->version);
+	return ((dlsym_function *)q->real)(q->handle, q->name);
+}
+
+/* A search of the global scope ends at our export, whether or not a driver is loaded and has it. */
+static void *hook_if_driver_has(const char *library, const char *name, void *hook)
+{
+	struct elf_object driver;
+
+	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
+}
+
+/* The answer of a search; instead of our export of a passed function (forward.c) the driver's, or NULL if it has none. */
+static void *not_ours(const struct query *q, const char *library, void *address)
+{
+	struct elf_object driver;
+
+	if (!elf_is_own(address))
+		return address;
+	return elf_find_object(library, &driver) ? elf_symbol(&driver, q->name) : NULL;
+}
+
+/*
+ * Two files of one driver in a process (by two paths, or a copy that the program brought): what is
+ * asked of the second is answered by the first, which is the one that is governed. `address` is the
+ * second one's own answer.
+ */
+static void *in_first_copy(const struct query *q, const char *library, void *address)
+{
+	struct elf_object asked, first;
+
+	if (!elf_object_of_handle(q->handle, &asked) || !asked.soname ||
+	    !text_equal(asked.soname, library) || !elf_find_object(library, &first) ||
+	    first.base == asked.base)
+		return address;
+	return elf_symbol(&first, q->name);
+}
+
+/* A handle that dlmopen gave belongs to the copy of this library that stands first over there. */
+static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
+{
+	struct elf_object first;
+
+	if (!elf_first_of_namespace(q->handle, &first))
+		return false;
+	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
+	if (theirs == dlsym)
+		return false;
+	/* A namespace that we did not furnish has nothing to keep a quota with. */
+	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
+	return true;
+}
+
+/*
+ * True when the one who asks is an interposer of that very function, and stands behind us: he wants
+ * what is behind him, and would send us round in circles if he got us.
+ */
+static bool is_from_behind(const struct query *q)
+{
+	struct elf_object caller;
+	bool is_before_us;
+
+	return !elf_object_holding(q->caller, &caller, &is_before_us) ||
+	       (!is_before_us && elf_symbol(&caller, q->name));
+}
+
+/*
+ * Who looks for dlsym itself, as by a handle of libc's, is to find ours. An interposer asks by RTLD_NEXT
+ * and dlvsym for libc's version, which we have not: then our place in the order decides. (Without a
+ * version the loader finds us by itself.)
+ */
+static struct trampoline_way look_up_loader(const struct query *q, void *ours)
+{
+	struct elf_object caller;
+	bool is_before_us = false;
+
+	if (q->handle == RTLD_NEXT &&
+	    (!q->version || !elf_object_holding(q->caller, &caller, &is_before_us) || !is_before_us))
+		return trampoline_jump(q->real);
+	if (q->handle != RTLD_NEXT && is_from_behind(q))
+		return trampoline_jump(q->real);
+	return trampoline_return(ask(q) ? ours : NULL);
+}
+
+static struct trampoline_way look_up_driver(const struct query *q, const char *library)
+{
+	void *hook = real_hook_of_name(q->name), *theirs;
+
+	if (!hook && q->handle == RTLD_NEXT)
+		return trampoline_jump(q->real);
+	if (q->handle == RTLD_NEXT) {
+		if (is_from_behind(q))
+			return trampoline_jump(q->real);
+		return trampoline_return(hook_if_driver_has(library, q->name, hook));
+	}
+	void *address = ask(q);
+	if (!address)
+		return trampoline_return(NULL);
+	if (address == hook)
+		return trampoline_return(hook_if_driver_has(library, q->name, hook));
+	if (q->handle != RTLD_DEFAULT) {
+		if (ask_namespace(q, hook, &theirs))
+			return trampoline_return(theirs);
+		address = in_first_copy(q, library, address);
+	}
+	void *ours = hook ? real_hook_of_address(address) : not_ours(q, library, address);
+	return trampoline_return(ours || !hook ? ours : address);
+}
+
+static void *loader_hook(const char *name)
+{
+	static const struct {
+		const char *name;
+		void *hook;
+	} all[] = {
+		{ "dlsym", (void *)dlsym },
+		{ "dlvsym", (void *)dlvsym },
+		{ "dlopen", (void *)dlopen },
+		{ "dlmopen", (void *)dlmopen },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (text_equal(all[i].name, name))
+			return all[i].hook;
+	return NULL;
+}
+
+static struct trampoline_way look_up(const struct query *q)
+{
+	if (!q->real) /* no libdl in this process: nothing can be looked up */
+		return trampoline_return(NULL);
+	if (!q->name)
+		return trampoline_jump(q->real);
+	const char *library = library_of(q->name);
+	if (unlikely(library))
+		return look_up_driver(q, library);
+	void *ours = unlikely(text_begins(q->name, "dl")) ? loader_hook(q->name) : NULL;
+	return ours ? look_up_loader(q, ours) : trampoline_jump(q->real);
+}
+
+TRAMPOLINE_FILTER allot_filter_dlsym(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlsym(uintptr_t argument[4])
+{
+	static void *real_dlsym;
+	const struct query q = {
+		.handle = (void *)argument[0],
+		.name = (const char *)argument[1],
+		.caller = (const void *)argument[3],
+		.real = elf_behind(&real_dlsym, "dlsym"),
+	};
+
+	return look_up(&q);
+}
+
+TRAMPOLINE_FILTER allot_filter_dlvsym(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlvsym(uintptr_t argument[4])
+{
+	static void *real_dlvsym;
+	const struct query q = {
+		.handle = (void *)argument[0],
+		.name = (const char *)argument[1],
+		.caller = (const void *)argument[3],
+		.version = (const char *)argument[2],
+		.real = elf_behind(&real_dlvsym, "dlvsym"),
+	};
+
+	return look_up(&q);
+}
+
+TRAMPOLINE(dlsym)
+TRAMPOLINE(dlvsym)

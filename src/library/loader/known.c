@@ -1,0 +1,114 @@
+#include "library/loader/known.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "library/loader/names.h"
+#include "library/sys/sys.h"
+
+#define PER_THREAD_STREAM 2 /* of cuGetProcAddress's flags */
+#define FORMS (sizeof(names_forms) / sizeof(names_forms[0]))
+
+struct known_form {
+	uint16_t since; /* version / 10 */
+	bool is_ours;   /* a hook */
+	int32_t offset; /* from the driver's base, or from our own function below; 0: it has none */
+};
+
+/*
+ * The tables that were made at build time with the addresses of a driver, and nothing that a look-up needs
+ * outside of them.
+ */
+struct table {
+	uintptr_t base[2]; /* by is_ours */
+	int version;       /* the driver is this new, or newer: of what it has, the newest */
+	struct known_form form[FORMS];
+	struct names_first first[NAMES_COUNT + 1];
+	uint64_t place[NAMES_PLACES];
+};
+
+/* A program that loads the driver anew leaves the one before to whoever reads it. */
+static struct table of_drivers[2];
+static const struct table *_Atomic newest;
+
+void *known_passed[NAMES_FORWARDS];
+
+static struct known_form find_form(const struct elf_object *driver, void *(*hook_of_row)(size_t row),
+				   const struct names_form *n, const struct table *t)
+{
+	struct known_form form = { .since = n->since, .is_ours = n->row >= 0 };
+	void *found = n->row >= 0 ? hook_of_row((size_t)n->row)
+				  : elf_symbol_hashed(driver, names_text + n->text, n->gnu_hash);
+	if (n->row < 0)
+		__atomic_store_n(&known_passed[-1 - n->row], found, __ATOMIC_RELAXED);
+	intptr_t offset = found ? (intptr_t)((uintptr_t)found - t->base[form.is_ours]) : 0;
+
+	form.offset = offset == (int32_t)offset ? (int32_t)offset : 0;
+	return form;
+}
+
+void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row))
+{
+	const struct table *now = atomic_load_explicit(&newest, memory_order_relaxed);
+	struct table *t = &of_drivers[now == &of_drivers[0]];
+
+	t->base[false] = driver->base;
+	t->base[true] = (uintptr_t)known_fill;
+	t->version = 0;
+	for (size_t i = 0; i < FORMS; i++) {
+		t->form[i] = find_form(driver, hook_of_row, &names_forms[i], t);
+		if (t->form[i].offset && t->form[i].since * 10 > t->version)
+			t->version = t->form[i].since * 10;
+	}
+	memcpy(t->first, names_first, sizeof(t->first));
+	memcpy(t->place, names_places, sizeof(t->place));
+	atomic_store_explicit(&newest, t, memory_order_release);
+}
+
+/* Its number, from 0; -1: it is in no table. */
+static int number_of(const uint64_t *place, uint64_t hash)
+{
+	uint64_t there;
+
+	for (uint64_t i = hash; (there = place[i % NAMES_PLACES]); i++)
+		if (!((there ^ hash) & ~NAMES_NUMBER_MASK))
+			return (int)(there & NAMES_NUMBER_MASK) - 1;
+	return -1;
+}
+
+bool known_is_governed(uint64_t hash)
+{
+	return number_of(names_places, hash) >= NAMES_PASSED;
+}
+
+enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void **ret_function)
+{
+	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
+
+	/* What the driver makes of a negative version is its own. */
+	if (unlikely(!t || flags > PER_THREAD_STREAM || version < 0 || version > t->version))
+		return KNOWN_NOT;
+	int number = number_of(t->place, hash);
+	if (unlikely(number < 0))
+		return KNOWN_NOT;
+
+	const struct names_first *first = &t->first[number];
+	unsigned at = first->form, end = first->twin;
+	if (flags == PER_THREAD_STREAM && first->twin < first[1].form) {
+		at = first->twin;
+		end = first[1].form;
+	}
+	if (unlikely(at == end))
+		return KNOWN_NOT; /* of a newer CUDA than the table */
+	/* The newest that is old enough; else the oldest, to know whether the driver has the name at all. */
+	while (at < end && t->form[at].since * 10 > version)
+		at++;
+	bool is_there = at < end;
+	const struct known_form *form = &t->form[is_there ? at : end - 1];
+	if (unlikely(!form->offset))
+		return KNOWN_NOT;
+	if (!is_there)
+		return KNOWN_TOO_NEW;
+	*ret_function = (void *)(t->base[form->is_ours] + (uintptr_t)(intptr_t)form->offset);
+	return KNOWN_FOUND;
+}

@@ -1,0 +1,234 @@
+/*
+ * Makes names.h at build time: what is known of each name that cuGetProcAddress can be asked for, by the
+ * hash of the name: whether it is passed or governed, and which forms it has since which version. With
+ * that in place nothing is compared, filled or relocated in a process that looks functions up. The passed functions
+ * are numbered besides, for forward.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "abi/driver_decisions.h"
+#include "abi/driver_table.h"
+#include "abi/driver_versions.h"
+#include "library/loader/name.h"
+
+#define NAMES_MAX 4095 /* what an entry's low bits can number */
+#define FORMS_MAX 2048
+
+static struct name {
+	uint64_t hash;
+	const char *text;
+	size_t length;
+} names[NAMES_MAX];
+static size_t names_count;
+
+/* Of one base and kind, the newest first. */
+static struct form {
+	const char *symbol;
+	int since;
+	size_t name;
+	bool is_twin; /* _ptsz or _ptds */
+	int forward;  /* of one that is passed, its number */
+} forms[FORMS_MAX];
+static size_t forms_count;
+
+#define ROW_HOOK(symbol, hook, params, args) #symbol,
+#define ROW_WORK(symbol, streams, params, args, ...) #symbol,
+static const char *const rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) };
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void give_up(const char *why, const char *which)
+{
+	fprintf(stderr, "make_names: %s: %s\n", which, why);
+	exit(1);
+}
+
+static size_t add(const char *symbol, size_t length)
+{
+	uint64_t hash = name_hash(symbol, length);
+
+	for (size_t i = 0; i < names_count; i++) {
+		if (names[i].length == length && memcmp(names[i].text, symbol, length) == 0)
+			return i;
+		if (names[i].hash >> 12 == hash >> 12)
+			give_up("has the hash of another name: change name_hash()", symbol);
+	}
+	if (names_count == NAMES_MAX)
+		give_up("too many names", symbol);
+	names[names_count] = (struct name){ hash, symbol, length };
+	return names_count++;
+}
+
+#define LIST_PASSED(reason, base) #base,
+static const char *const passed_bases[] = { DRIVER_PASSED(LIST_PASSED) };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void add_passed(void)
+{
+	for (size_t i = 0; i < COUNT(passed_bases); i++)
+		add(passed_bases[i], strlen(passed_bases[i]));
+}
+
+static void add_governed(void)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		add(rows[i], name_base_length(rows[i]));
+}
+
+static void add_form(int since, const char *symbol)
+{
+	size_t length = strlen(symbol), count = names_count;
+
+	if (forms_count == FORMS_MAX)
+		give_up("too many forms", symbol);
+	if (since % 10)
+		give_up("since a version that is no multiple of 10", symbol);
+	size_t name = add(symbol, name_base_length(symbol));
+	if (names_count > count)
+		give_up("in driver_versions.h, and no decision on it", symbol);
+	forms[forms_count++] = (struct form){
+		.symbol = symbol,
+		.since = since,
+		.name = name,
+		.is_twin = length > 5 && (strcmp(symbol + length - 5, "_ptsz") == 0 ||
+					  strcmp(symbol + length - 5, "_ptds") == 0),
+	};
+}
+
+static void add_forms(void)
+{
+#define ADD_FORM(version, symbol) add_form(version, #symbol);
+	DRIVER_VERSIONS(ADD_FORM)
+}
+
+static int compare_forms(const void *a, const void *b)
+{
+	const struct form *x = a, *y = b;
+
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	if (x->is_twin != y->is_twin)
+		return x->is_twin ? 1 : -1;
+	return y->since - x->since;
+}
+
+/* Those of the names that are passed, in the order of the table. */
+static int number_forwards(size_t passed)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < forms_count; i++)
+		if (forms[i].name < passed)
+			forms[i].forward = count++;
+	return count;
+}
+
+static int row_of(const struct form *f, size_t passed)
+{
+	if (f->name < passed)
+		return -1 - f->forward;
+	for (size_t i = 0; i < ROWS; i++)
+		if (strcmp(rows[i], f->symbol) == 0)
+			return (int)i;
+	give_up("its base is governed, and it has no row in driver_table.h", f->symbol);
+	return -1;
+}
+
+static void print_places(void)
+{
+	size_t places = 1;
+
+	while (places * 3 < names_count * 4)
+		places *= 2;
+	uint64_t *place = calloc(places, sizeof(*place));
+	if (!place)
+		give_up("no memory", "places");
+	for (size_t n = 0; n < names_count; n++) {
+		size_t i = names[n].hash & (places - 1);
+		while (place[i])
+			i = (i + 1) & (places - 1);
+		place[i] = (names[n].hash & ~(uint64_t)NAMES_MAX) | (n + 1);
+	}
+	printf("#define NAMES_PLACES %zu\n#define NAMES_NUMBER_MASK %dULL\n\n", places, NAMES_MAX);
+	printf("/* The upper bits of a name's hash above its number, counted from 1; 0: empty. */\n"
+	       "static const uint64_t names_places[NAMES_PLACES] = {\n");
+	for (size_t i = 0; i < places; i++)
+		printf("\t0x%016llxULL,\n", (unsigned long long)place[i]);
+	printf("};\n\n");
+	free(place);
+}
+
+static void print_forms(size_t passed)
+{
+	size_t text = 0;
+
+	printf("static const char names_text[] =\n");
+	for (size_t i = 0; i < forms_count; i++)
+		printf("\t\"%s\\0\"\n", forms[i].symbol);
+	printf("\t\"\";\n\n");
+	printf("/* Of a name's legacy forms, then of its twins, the newest first. */\n"
+	       "static const struct names_form {\n"
+	       "\tuint16_t since; /* version / 10 */\n"
+	       "\tuint16_t text;  /* in names_text */\n"
+	       "\tint16_t row;    /* in driver_table.h; below 0: -1 - the number of a forward */\n"
+	       "\tuint32_t gnu_hash;\n"
+	       "} names_forms[] = {\n");
+	for (size_t i = 0; i < forms_count; i++) {
+		const struct form *f = &forms[i];
+		printf("\t{ %d, %zu, %d, 0x%08xU },\n", f->since / 10, text, row_of(f, passed),
+		       (unsigned)name_gnu_hash(f->symbol));
+		text += strlen(f->symbol) + 1;
+	}
+	if (text > UINT16_MAX)
+		give_up("the text is too long", "names_text");
+	printf("};\n\n");
+}
+
+/* Where a name's forms begin, and those that count for the per-thread stream; the next's begin ends both. */
+static void print_first(void)
+{
+	size_t f = 0;
+
+	printf("static const struct names_first {\n\tuint16_t form, twin;\n"
+	       "} names_first[NAMES_COUNT + 1] = {\n");
+	for (size_t n = 0; n < names_count; n++) {
+		size_t first = f, twin;
+		while (f < forms_count && forms[f].name == n && !forms[f].is_twin)
+			f++;
+		twin = f;
+		while (f < forms_count && forms[f].name == n)
+			f++;
+		printf("\t{ %zu, %zu },\n", first, twin);
+	}
+	printf("\t{ %zu, %zu },\n};\n", f, f);
+}
+
+static void print_forwards(size_t passed)
+{
+	printf("\n/* The passed functions, numbered as known_passed[] is. */\n#define "
+	       "DRIVER_FORWARDS(FORWARD)");
+	for (size_t i = 0; i < forms_count; i++)
+		if (forms[i].name < passed)
+			printf(" \\\n\tFORWARD(%s, %d)", forms[i].symbol, forms[i].forward);
+	printf("\n");
+}
+
+int main(void)
+{
+	add_passed();
+	size_t passed = names_count;
+	add_governed();
+	add_forms();
+	int forwards = number_forwards(passed);
+	qsort(forms, forms_count, sizeof(forms[0]), compare_forms);
+
+	printf("/* Made by make_names.c. Names up to NAMES_PASSED are passed, the others governed. "
+	       "*/\n"
+	       "#define NAMES_PASSED %zu\n#define NAMES_COUNT %zu\n#define NAMES_FORWARDS %d\n",
+	       passed, names_count, forwards);
+	print_places();
+	print_forms(passed);
+	print_first();
+	print_forwards(passed);
+	return 0;
+}

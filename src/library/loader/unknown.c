@@ -1,0 +1,53 @@
+#include "library/loader/unknown.h"
+
+#include "abi/cuda_abi.h"
+#include "library/sys/config.h"
+#include "library/sys/log.h"
+#include "library/sys/sys.h"
+
+#define NOTES 256 /* names that one process may ask for */
+
+static const void *_Atomic noted[NOTES];
+
+/* Takes any arguments, as every function of the driver's can be called so by both architectures. */
+static CUresult absent_entry(void)
+{
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+bool unknown_is_refused(const char *name)
+{
+	bool is_refused = *config_socket() && !config_passes_unknown();
+
+	if (*config_socket())
+		log_debug("%s: this driver's, and unknown to this version of allot: %s", name,
+			  is_refused ? "refused" : "passed");
+	return is_refused;
+}
+
+void *unknown_note(const char *name, const void *address)
+{
+	if (unknown_stand_in(address))
+		return (void *)absent_entry;
+	if (!unknown_is_refused(name))
+		return NULL;
+	for (size_t i = 0; i < NOTES; i++) {
+		const void *empty = NULL;
+		if (atomic_compare_exchange_strong(&noted[i], &empty, address) || empty == address)
+			return (void *)absent_entry;
+	}
+	log_debug("%s: passed: too many unknown entries", name);
+	return NULL;
+}
+
+void *unknown_stand_in(const void *address)
+{
+	for (size_t i = 0; i < NOTES; i++) {
+		const void *at = atomic_load_explicit(&noted[i], memory_order_relaxed);
+		if (!at)
+			return NULL;
+		if (at == address)
+			return (void *)absent_entry;
+	}
+	return NULL;
+}

@@ -1,0 +1,133 @@
+#include "library/memory/admission.h"
+
+#include "library/memory/ledger.h"
+#include "library/state/bell.h"
+#include "library/state/guest.h"
+#include "library/state/helper.h"
+#include "library/sys/log.h"
+#include "library/trace/trace_record.h"
+
+/* Sleeps are bounded, so that a page of a dead daemon is left soon. */
+#define NAP_NS (100 * NS_PER_MS)
+/* How long one that holds memory waits for an answer: it comes within some milliseconds. */
+#define ANSWER_PATIENCE_NS (1 * NS_PER_S)
+
+/* A process asks for one thing at a time on a device; the others wait for the answer with it. */
+static struct sys_lock ask_lock[REGION_MAX_DEVICES];
+
+/* Of one ask: where it was written. A new daemon brings a new page, and is asked anew. */
+struct ask {
+	struct region_want *want;
+	uint32_t number;
+	uint64_t granted_before;
+	uint64_t asked_ns;
+};
+
+static struct region_want *want_of(int index)
+{
+	struct region_report *report = atomic_load(&guest.report);
+
+	return &report->want[atomic_load(&guest.slot) - report->slot][index];
+}
+
+static uint64_t granted(int index)
+{
+	return atomic_load(&guest_control_device(index)->memory_granted_bytes);
+}
+
+static bool fits_in(uint64_t limit, uint64_t used, uint64_t bytes)
+{
+	return bytes <= limit && used <= limit - bytes;
+}
+
+static void ask(struct ask *a, int index, uint64_t bytes, uint64_t now_ns)
+{
+	a->asked_ns = now_ns;
+	a->want = want_of(index);
+	a->granted_before = granted(index);
+	atomic_store(&a->want->bytes, bytes);
+	a->number = atomic_fetch_add(&a->want->ask, 1) + 1;
+	bell_ring(index);
+}
+
+/* Nobody waits for it any more; who was not answered tells that. */
+static void take_back(const struct ask *a, int index)
+{
+	if (!a->want || a->want != want_of(index))
+		return;
+	atomic_store(&a->want->bytes, 0);
+	if (atomic_load(&a->want->answered) == a->number)
+		return;
+	atomic_fetch_add(&a->want->ask, 1);
+	bell_ring(index);
+}
+
+static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns, bool is_holder)
+{
+	uint64_t most_ns = atomic_load_explicit(&atomic_load(&guest.control)->memory_wait_ns,
+						memory_order_relaxed);
+
+	if (is_holder && a->want && now_ns - a->asked_ns > ANSWER_PATIENCE_NS)
+		return true;
+	return most_ns && now_ns - since_ns >= most_ns;
+}
+
+/* Holds ask_lock. */
+static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
+{
+	for (;;) {
+		const struct region_control_device *c = guest_control_device(index);
+		uint32_t change = atomic_load(&c->memory_grant_change);
+		/* Before what was granted: that is written first. */
+		bool is_answered = a->want && a->want == want_of(index) &&
+				   atomic_load(&a->want->answered) == a->number;
+		uint64_t limit = granted(index), used = ledger_used(index), now_ns = sys_now_ns();
+
+		if (fits_in(limit, used, bytes))
+			return true;
+		if (!fits_in(ledger_quota(index), used, bytes))
+			return false;
+		/* Another of the tenant's processes may have been faster. */
+		if (is_answered && limit <= a->granted_before)
+			return false;
+		if (is_too_late(a, now_ns, since_ns, limit > 0))
+			return false;
+		if (is_answered || a->want != want_of(index))
+			ask(a, index, bytes, now_ns);
+		sys_futex_wait(&c->memory_grant_change, change, NAP_NS, true);
+	}
+}
+
+bool admission_wait(int index, uint64_t bytes, struct admission *wait)
+{
+	struct ask a = { 0 };
+
+	if (index == REGION_HOST || bytes > ledger_quota(index))
+		return false;
+	if (!wait->has_looked) {
+		wait->has_looked = true;
+		if (ledger_wait_for_look(index))
+			return true;
+	}
+	if (likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
+					 memory_order_relaxed)))
+		return false;
+	if (!wait->since_ns)
+		wait->since_ns = sys_now_ns();
+	/* It finds a new daemon, while no context has started it yet. */
+	helper_start();
+	uint64_t begin = trace_begin();
+	WITH_LOCK(&ask_lock[index]);
+	log_debug("device %d: waiting for a grant of %llu bytes more", index,
+		  (unsigned long long)bytes);
+	bool is_worth_trying = wait_for_answer(index, bytes, wait->since_ns, &a);
+	take_back(&a, index);
+	trace_wait(TRACE_MEMORY_WAIT, index, begin, bytes, is_worth_trying ? 0 : ENOMEM);
+	return is_worth_trying;
+}
+
+void admission_reset(void)
+{
+	for (int i = 0; i < REGION_MAX_DEVICES; i++)
+		ask_lock[i] = (struct sys_lock){ 0 };
+}

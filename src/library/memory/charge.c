@@ -1,0 +1,205 @@
+#include "library/memory/charge.h"
+
+#include <string.h>
+
+#include "library/loader/real.h"
+#include "library/memory/admission.h"
+#include "library/memory/swap_room.h"
+#include "library/sys/log.h"
+#include "library/trace/trace_record.h"
+
+#define PAGE (2 * MIB)
+
+static void (*trim_pools)(int index);
+
+void charge_set_trim(void (*trim)(int index))
+{
+	trim_pools = trim;
+}
+
+uint64_t charge_rounded(uint64_t bytes)
+{
+	uint64_t step = bytes < PIECE_CHUNK ? PIECE_STEP : PAGE;
+
+	if (bytes > UINT64_MAX - step)
+		return UINT64_MAX;
+	return (bytes + step - 1) / step * step;
+}
+
+static bool is_piece(const struct holding *h)
+{
+	return h->kind == HOLDING_MEMORY && h->bytes <= PIECE_MAX && h->device != REGION_HOST;
+}
+
+/* What the holding is charged; of a piece, what it may come to. */
+static uint64_t cost(const struct holding *h)
+{
+	return is_piece(h) ? PIECE_CHUNK : h->bytes;
+}
+
+int charge_index(void)
+{
+	return guest_is_active() ? guest_current_index() : -1;
+}
+
+int charge_index_of_call(void)
+{
+	if (!guest_is_active())
+		return -1;
+	return likely(atomic_load_explicit(&guest_own()->has_one_device, memory_order_relaxed))
+		       ? 0
+		       : guest_current_index();
+}
+
+int charge_place(const CUmemLocation *location)
+{
+	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+		return guest_device_index(location->id);
+	return location->type >= CU_MEM_LOCATION_TYPE_HOST &&
+			       location->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+		       ? REGION_HOST
+		       : -1;
+}
+
+static bool reserve(int index, uint64_t bytes)
+{
+	struct admission wait = { 0 };
+
+	if (ledger_reserve(index, bytes, false) == 0)
+		return true;
+	if (index != REGION_HOST)
+		piece_drain(index);
+	if (trim_pools)
+		trim_pools(index);
+	while (admission_wait(index, bytes, &wait))
+		if (ledger_reserve(index, bytes, false) == 0)
+			return true;
+	if (ledger_reserve(index, bytes, true) == 0)
+		return true;
+	log_debug("device %d (%d: host memory): %llu bytes refused: %llu of %llu in use", index,
+		  REGION_HOST, (unsigned long long)bytes, (unsigned long long)ledger_used(index),
+		  (unsigned long long)ledger_quota(index));
+	return false;
+}
+
+bool charge_begin(struct holding *h)
+{
+	if (h->device < 0)
+		return true;
+	if (h->kind == HOLDING_ARRAY)
+		ledger_mark_unsure(h->device);
+	if (is_piece(h) && (h->related = piece_take_spare(h->device)) == PIECE_SPARE)
+		return true;
+	return reserve(h->device, cost(h));
+}
+
+/* What was reserved for a call that failed. */
+static void give_back_reserved(const struct holding *h)
+{
+	if (is_piece(h))
+		piece_failed(h->device, (enum piece_charge)h->related);
+	else
+		ledger_release(h->device, h->bytes);
+}
+
+bool charge_begin_on_card(struct holding *h)
+{
+	if (!charge_begin(h))
+		return false;
+	if (likely(!swap_room_is_kept(h->device, cost(h))))
+		return true;
+	give_back_reserved(h);
+	return false;
+}
+
+bool charge_resize(struct holding *h, uint64_t bytes)
+{
+	struct holding resized = *h;
+	uint64_t old_cost = cost(h);
+
+	if (h->device < 0)
+		return true;
+	resized.bytes = bytes;
+	uint64_t new_cost = cost(&resized);
+	if (new_cost > old_cost && !reserve(h->device, new_cost - old_cost))
+		return false;
+	if (new_cost < old_cost)
+		ledger_release(h->device, old_cost - new_cost);
+	if (is_piece(h) && !is_piece(&resized) && h->related == PIECE_SPARE)
+		piece_use_spare(h->device);
+	if (!is_piece(h))
+		h->related = PIECE_RESERVED;
+	h->bytes = bytes;
+	return true;
+}
+
+static bool note(struct holding *h)
+{
+	if (is_piece(h)) {
+		if (likely(piece_add(h->key, h->device, (enum piece_charge)h->related)))
+			return true;
+		/* It can't be counted: charged as if it had its chunk for itself. */
+		charge_resize(h, PIECE_CHUNK);
+	}
+	h->owner = (uint64_t)(uintptr_t)real_current_context();
+	return ptrmap_insert(h);
+}
+
+CUresult charge_end(struct holding *h, CUresult result, const void *made, void (*undo)(uint64_t key))
+{
+	if (h->device < 0)
+		return result;
+	if (likely(result == CUDA_SUCCESS)) {
+		memcpy(&h->key, made, sizeof(h->key));
+		if (likely(note(h))) {
+			trace_memory(TRACE_ALLOC, h->device, h->key, h->bytes);
+			return result;
+		}
+		undo(h->key);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		swap_room_note(result, h->device, cost(h));
+	}
+	give_back_reserved(h);
+	return result;
+}
+
+CUresult charge_give_back(const struct holding *h, CUresult result)
+{
+	if (result == CUDA_SUCCESS) {
+		ledger_release(h->device, h->bytes);
+		trace_memory(TRACE_FREE, h->device, h->key, h->bytes);
+	} else {
+		ptrmap_insert(h);
+	}
+	return result;
+}
+
+bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding)
+{
+	const struct piece_chunk *chunk = charge_piece_at(ptr);
+
+	if (!chunk)
+		return ptrmap_find(HOLDING_MEMORY, ptr, ret_holding);
+	*ret_holding = (struct holding){
+		.kind = HOLDING_MEMORY,
+		.key = ptr,
+		.device = piece_device(chunk),
+		.bytes = bytes,
+		.owner = chunk->owner,
+	};
+	return true;
+}
+
+static void drop(const struct holding *h, void *unused)
+{
+	ledger_release(h->device, h->bytes);
+}
+
+void charge_context_gone(CUcontext context)
+{
+	uint64_t gone = (uint64_t)(uintptr_t)context;
+
+	ptrmap_remove_owned(gone, drop, NULL);
+	piece_context_gone(gone);
+}

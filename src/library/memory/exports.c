@@ -1,0 +1,104 @@
+#include "library/memory/exports.h"
+
+#include <string.h>
+
+#include "library/state/guest.h"
+
+uint64_t exports_key(const void *bytes, size_t size)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ULL;
+	return hash ? hash : 1;
+}
+
+uint64_t exports_fabric_key(const void *handle)
+{
+	return exports_key(handle, EXPORTS_FABRIC_SIZE) >> 3 | 1;
+}
+
+uint64_t exports_owner(const struct region_report *report, const struct region_slot *slot)
+{
+	return (uint64_t)atomic_load(&slot->generation) << 32 | (uint32_t)(slot - report->slot + 1);
+}
+
+bool exports_is_alive(const struct region_report *report, uint64_t owner)
+{
+	uint32_t index = (uint32_t)owner - 1;
+
+	return owner && index < REGION_MAX_SLOTS &&
+	       atomic_load(&report->slot[index].state) == SLOT_LIVE &&
+	       atomic_load(&report->slot[index].generation) == owner >> 32;
+}
+
+/* The entry of a key, or NULL. Entries are never emptied: the first that was never used ends a search. */
+static struct region_export *find(struct region_report *report, uint64_t key)
+{
+	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
+		struct region_export *e = &report->export[(key + i) % REGION_MAX_EXPORTS];
+		uint64_t at = atomic_load(&e->key);
+		if (at == key)
+			return e;
+		if (!at)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Becoming the owner locks the entry; so the key is looked at afterwards. */
+static bool seize(struct region_report *report, struct region_export *e, uint64_t owner)
+{
+	uint64_t old = atomic_load(&e->owner);
+
+	return !exports_is_alive(report, old) &&
+	       atomic_compare_exchange_strong(&e->owner, &old, owner);
+}
+
+/* An entry for a key that has none: one whose owner is gone. Without any, nobody else learns of it. */
+static void enter(struct region_report *report, uint64_t key, uint64_t owner)
+{
+	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
+		struct region_export *e = &report->export[(key + i) % REGION_MAX_EXPORTS];
+		if (seize(report, e, owner)) {
+			atomic_store(&e->key, key);
+			return;
+		}
+	}
+}
+
+static bool take(struct region_report *report, uint64_t owner, uint64_t key)
+{
+	struct region_export *e = find(report, key);
+
+	if (e && !seize(report, e, owner))
+		return false;
+	if (e && atomic_load(&e->key) == key)
+		return true;
+	if (e)
+		atomic_store(&e->owner, 0); /* another key's by now */
+	enter(report, key, owner);
+	return true;
+}
+
+bool exports_take(uint64_t key)
+{
+	struct region_report *report = atomic_load(&guest.report);
+
+	return take(report, exports_owner(report, atomic_load(&guest.slot)), key);
+}
+
+void exports_leave(uint64_t key)
+{
+	struct region_report *report = atomic_load(&guest.report);
+	struct region_export *e = find(report, key);
+	uint64_t own = exports_owner(report, atomic_load(&guest.slot));
+
+	if (e)
+		atomic_compare_exchange_strong(&e->owner, &own, 0);
+}
+
+void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key)
+{
+	take(report, exports_owner(report, slot), key);
+}

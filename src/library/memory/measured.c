@@ -1,0 +1,81 @@
+#include "library/memory/measured.h"
+
+#include "library/loader/real.h"
+#include "library/memory/charge.h"
+#include "library/memory/ledger.h"
+
+static bool ask(size_t *ret_free)
+{
+	size_t total;
+
+	return real.cuMemGetInfo_v2 && real.cuMemGetInfo_v2(ret_free, &total) == CUDA_SUCCESS;
+}
+
+void measured_begin(struct measured *m, int index)
+{
+	m->grown = 0;
+	/* Not while something is being captured: which calls a capture forgives is the driver's affair. */
+	if (atomic_load(&guest.captures))
+		index = -1;
+	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
+	if (m->index >= 0)
+		m->used_before = ledger_used(index);
+}
+
+/* How much less is free on the card than was, beyond what this tenant's other threads were charged for. */
+static uint64_t growth(const struct measured *m)
+{
+	uint64_t used = ledger_used(m->index), named = used - m->used_before;
+	size_t now_free;
+
+	if (!ask(&now_free) || now_free >= m->free_before)
+		return 0;
+	uint64_t grown = m->free_before - now_free;
+	if (used <= m->used_before)
+		return grown;
+	return grown > named ? grown - named : 0;
+}
+
+static bool charge(int index, uint64_t bytes)
+{
+	struct holding h = { .device = index, .bytes = bytes };
+
+	if (!bytes)
+		return true;
+	if (!charge_begin(&h))
+		return false;
+	ledger_make_fresh(index, bytes);
+	return true;
+}
+
+bool measured_fits(struct measured *m)
+{
+	if (m->index < 0)
+		return true;
+	m->grown = growth(m);
+	return charge(m->index, m->grown);
+}
+
+bool measured_undone(struct measured *m)
+{
+	struct measured back = *m;
+
+	/* The first reading is at most what it was before, so this is what it made, or less. */
+	uint64_t left = growth(&back);
+	uint64_t made = m->grown > left ? m->grown - left : 0;
+	return made < m->grown && charge(m->index, made);
+}
+
+void measured_keep(struct measured *m)
+{
+	if (m->index >= 0)
+		ledger_add_fresh(m->index, growth(m));
+}
+
+void measured_freed(struct measured *m)
+{
+	size_t now_free;
+
+	if (m->index >= 0 && ask(&now_free) && now_free > m->free_before)
+		ledger_release_unnamed(m->index, now_free - m->free_before);
+}

@@ -1,0 +1,434 @@
+#include "library/memory/ptrmap.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/sys/sys.h"
+
+#define SHARDS 64
+#define FIRST_CAPACITY 64 /* a power of two, as all capacities */
+
+/*
+ * What a removal costs is what it must bring into the caches, and what a program can have 100,000 of is
+ * memory in whole 2 MiB pages, close together. So these have no place of their own. The first in a
+ * chunk, 512 pages of addresses, makes a place for the chunk, with 16 bits a page: how many pages the
+ * holding has that starts there. 100,000 in a row are 200 KiB, not 4 MiB. Everything else is a single,
+ * with a place of its own. (Smaller memory is counted elsewhere: piece.h.)
+ */
+#define STEP (2 * 1024 * 1024ULL)
+#define CHUNK_STEPS 512ULL
+#define CHUNK (CHUNK_STEPS * STEP)
+#define MAX_STEPS 8 /* of a holding: a chunk's memory is wasted on a few big ones */
+#define SLAB_CHUNKS 16
+
+/* Half a cache line: a lookup that probes once or twice touches one. */
+struct place {
+	_Alignas(32) uint64_t key;
+	union {
+		uint64_t bytes;
+		uint16_t *steps; /* of a chunk */
+	};
+	uint64_t extra; /* the holding's owner or related: no kind has both */
+	int32_t device;
+	uint16_t kind; /* enum holding_kind */
+	uint16_t live; /* of a chunk: holdings in it, never 0 */
+};
+
+struct table {
+	struct place *place;
+	size_t capacity, count;
+};
+
+/* The memory of one chunk. A slab has SLAB_CHUNKS of them, the first of which is its header. */
+union steps {
+	uint16_t step[CHUNK_STEPS];
+	union steps *next; /* of a spare one, and of a header */
+};
+
+struct shard {
+	_Alignas(64) struct sys_lock lock;
+	struct table chunks; /* by chunk_of(); a chunk's holdings share device and owner */
+	struct table singles;
+	union steps *spare, *slabs;
+};
+
+static struct shard shards[SHARDS];
+
+static bool has_owner(uint32_t kind)
+{
+	return kind == HOLDING_MEMORY || kind == HOLDING_ARRAY;
+}
+
+static struct place pack(const struct holding *h)
+{
+	return (struct place){
+		.key = h->key,
+		.bytes = h->bytes,
+		.extra = has_owner(h->kind) ? h->owner : h->related,
+		.device = h->device,
+		.kind = (uint16_t)h->kind,
+	};
+}
+
+static struct holding unpack(const struct place *p)
+{
+	return (struct holding){
+		.key = p->key,
+		.kind = (enum holding_kind)p->kind,
+		.device = p->device,
+		.bytes = p->bytes,
+		.owner = has_owner(p->kind) ? p->extra : 0,
+		.related = has_owner(p->kind) ? 0 : p->extra,
+	};
+}
+
+static uint64_t mix(uint64_t key, uint32_t kind)
+{
+	uint64_t h = (key ^ ((uint64_t)kind << 56)) * 0x9e3779b97f4a7c15ULL;
+	return h ^ (h >> 29);
+}
+
+static bool is_in_chunk(enum holding_kind kind, uint64_t key)
+{
+	return kind == HOLDING_MEMORY && key % STEP == 0;
+}
+
+/* The chunk that a holding of this key would be in, if its size allows: its first address. */
+static uint64_t chunk_of(uint64_t key)
+{
+	return key & -CHUNK;
+}
+
+/* Where in its chunk it is. */
+static size_t index_of(uint64_t key)
+{
+	return key / STEP % CHUNK_STEPS;
+}
+
+/* Of one shard with its chunk, whether that has it or not. */
+static struct shard *shard_of(enum holding_kind kind, uint64_t key)
+{
+	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
+}
+
+/* ---- tables: of singles, and of chunks. The caller holds the shard's lock. ---- */
+
+/* The place that holds the key, or the empty one where it would go. Not of an empty table. */
+static size_t find(const struct table *t, uint32_t kind, uint64_t key)
+{
+	size_t i = mix(key, kind) & (t->capacity - 1);
+
+	while (t->place[i].kind != HOLDING_NONE &&
+	       (t->place[i].key != key || t->place[i].kind != kind))
+		i = (i + 1) & (t->capacity - 1);
+	return i;
+}
+
+static struct place *look_up(const struct table *t, uint32_t kind, uint64_t key)
+{
+	struct place *p = t->capacity ? &t->place[find(t, kind, key)] : NULL;
+
+	return p && p->kind != HOLDING_NONE ? p : NULL;
+}
+
+/* Filled to 13/16: the more there are in a cache line, the fewer lines there are. */
+static bool make_room(struct table *t)
+{
+	struct table old = *t, grown = {
+		.capacity = old.capacity ? old.capacity * 2 : FIRST_CAPACITY,
+		.count = old.count,
+	};
+
+	if ((old.count + 1) * 16 <= old.capacity * 13)
+		return true;
+	grown.place = mmap(NULL, grown.capacity * sizeof(*grown.place), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (grown.place == MAP_FAILED)
+		return false;
+	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
+		if (p->kind != HOLDING_NONE)
+			grown.place[find(&grown, p->kind, p->key)] = *p;
+	/* In this order: the child of a fork in between must not unmap more than there is. */
+	t->place = grown.place;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->capacity = grown.capacity;
+	if (old.place)
+		munmap(old.place, old.capacity * sizeof(*old.place));
+	return true;
+}
+
+/* Adds it or replaces what is there; NULL when memory ran out: it takes none to replace. */
+static struct place *put(struct table *t, const struct place *place)
+{
+	struct place *p = look_up(t, place->kind, place->key);
+
+	if (!p) {
+		if (!make_room(t))
+			return NULL;
+		p = &t->place[find(t, place->kind, place->key)];
+		t->count++;
+	}
+	*p = *place;
+	return p;
+}
+
+/* Closes the gap by moving back what probed past it: no tombstones, so probes stay short. */
+static void erase(struct table *t, struct place *place)
+{
+	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);
+
+	t->count--;
+	for (size_t j = (i + 1) & mask; t->place[j].kind != HOLDING_NONE; j = (j + 1) & mask) {
+		size_t home = mix(t->place[j].key, t->place[j].kind) & mask;
+		if (((j - home) & mask) >= ((j - i) & mask)) {
+			t->place[i] = t->place[j];
+			i = j;
+		}
+	}
+	t->place[i].kind = HOLDING_NONE;
+}
+
+/* ---- chunks ---- */
+
+/* Whether it can be told by its number of steps. */
+static bool is_regular(const struct holding *h)
+{
+	return is_in_chunk(h->kind, h->key) && h->bytes && h->bytes % STEP == 0 &&
+	       h->bytes <= MAX_STEPS * STEP;
+}
+
+static bool make_spare(struct shard *s)
+{
+	if (s->spare)
+		return true;
+	union steps *slab = mmap(NULL, SLAB_CHUNKS * sizeof(*slab), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (slab == MAP_FAILED)
+		return false;
+	slab->next = s->slabs;
+	s->slabs = slab;
+	for (size_t i = 1; i < SLAB_CHUNKS; i++) {
+		slab[i].next = s->spare;
+		s->spare = &slab[i];
+	}
+	return true;
+}
+
+static void give_spare(struct shard *s, uint16_t *step)
+{
+	union steps *steps = (union steps *)(void *)step;
+
+	steps->next = s->spare;
+	s->spare = steps;
+}
+
+static struct place *new_chunk(struct shard *s, const struct holding *h)
+{
+	struct place chunk = pack(h);
+
+	if (!make_spare(s))
+		return NULL;
+	chunk.key = chunk_of(h->key);
+	chunk.steps = s->spare->step;
+	struct place *p = put(&s->chunks, &chunk);
+	if (p) {
+		s->spare = s->spare->next;
+		memset(p->steps, 0, sizeof(union steps));
+	}
+	return p;
+}
+
+/* False when it must be a single: memory ran out, or the chunk is another context's. */
+static bool put_regular(struct shard *s, const struct holding *h)
+{
+	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
+	size_t i = index_of(h->key);
+
+	if (!p)
+		p = new_chunk(s, h);
+	if (!p || p->device != h->device || p->extra != h->owner)
+		return false;
+	p->live += !p->steps[i];
+	p->steps[i] = (uint16_t)(h->bytes / STEP);
+	return true;
+}
+
+static struct holding unpack_regular(const struct place *p, size_t i)
+{
+	struct holding h = unpack(p);
+
+	h.key = p->key + i * STEP;
+	h.bytes = p->steps[i] * STEP;
+	return h;
+}
+
+/* The chunk that has it, if one does. */
+static struct place *look_up_regular(const struct shard *s, enum holding_kind kind, uint64_t key)
+{
+	struct place *p = is_in_chunk(kind, key) ? look_up(&s->chunks, kind, chunk_of(key)) : NULL;
+
+	return p && p->steps[index_of(key)] ? p : NULL;
+}
+
+static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
+			 struct holding *ret_holding)
+{
+	struct place *p = look_up_regular(s, kind, key);
+
+	if (!p)
+		return false;
+	size_t i = index_of(key);
+	*ret_holding = unpack_regular(p, i);
+	p->steps[i] = 0;
+	if (--p->live == 0) {
+		give_spare(s, p->steps);
+		erase(&s->chunks, p);
+	}
+	return true;
+}
+
+/* ---- any ---- */
+
+static bool take_single(struct shard *s, enum holding_kind kind, uint64_t key,
+			struct holding *ret_holding)
+{
+	struct place *p = look_up(&s->singles, kind, key);
+
+	if (!p)
+		return false;
+	*ret_holding = unpack(p);
+	erase(&s->singles, p);
+	return true;
+}
+
+static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key,
+		     struct holding *ret_holding)
+{
+	const struct place *p = look_up_regular(s, kind, key);
+
+	if (p) {
+		*ret_holding = unpack_regular(p, index_of(key));
+		return true;
+	}
+	p = look_up(&s->singles, kind, key);
+	if (p)
+		*ret_holding = unpack(p);
+	return p;
+}
+
+/* As what it is, and no longer as what it was, if that was the other. */
+static bool put_any(struct shard *s, const struct holding *h)
+{
+	struct place single = pack(h);
+	struct holding old;
+
+	if (is_regular(h) && put_regular(s, h)) {
+		take_single(s, h->kind, h->key, &old);
+		return true;
+	}
+	if (!put(&s->singles, &single))
+		return false;
+	take_regular(s, h->kind, h->key, &old);
+	return true;
+}
+
+bool ptrmap_insert(const struct holding *holding)
+{
+	struct shard *s = shard_of(holding->kind, holding->key);
+
+	WITH_LOCK(&s->lock);
+	return put_any(s, holding);
+}
+
+bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
+{
+	struct shard *s = shard_of(kind, key);
+
+	WITH_LOCK(&s->lock);
+	return take_regular(s, kind, key, ret_holding) || take_single(s, kind, key, ret_holding);
+}
+
+bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
+{
+	struct shard *s = shard_of(kind, key);
+
+	WITH_LOCK(&s->lock);
+	return find_any(s, kind, key, ret_holding);
+}
+
+bool ptrmap_update(const struct holding *holding)
+{
+	struct shard *s = shard_of(holding->kind, holding->key);
+	struct holding old;
+
+	WITH_LOCK(&s->lock);
+	return find_any(s, holding->kind, holding->key, &old) && put_any(s, holding);
+}
+
+static bool is_owned(const struct place *p, uint64_t owner)
+{
+	return has_owner(p->kind) && p->extra == owner;
+}
+
+static void remove_owned_chunks(struct shard *s, uint64_t owner,
+				void (*drop)(const struct holding *, void *), void *context)
+{
+	for (size_t i = 0; i < s->chunks.capacity;) {
+		struct place *p = &s->chunks.place[i];
+		if (!is_owned(p, owner)) {
+			i++;
+			continue;
+		}
+		struct place chunk = *p;
+		erase(&s->chunks, p); /* may move another here: look at i again */
+		for (size_t step = 0; step < CHUNK_STEPS; step++)
+			if (chunk.steps[step]) {
+				struct holding gone = unpack_regular(&chunk, step);
+				drop(&gone, context);
+			}
+		give_spare(s, chunk.steps);
+	}
+}
+
+static void remove_owned_singles(struct shard *s, uint64_t owner,
+				 void (*drop)(const struct holding *, void *), void *context)
+{
+	for (size_t i = 0; i < s->singles.capacity;) {
+		struct place *p = &s->singles.place[i];
+		if (!is_owned(p, owner)) {
+			i++;
+			continue;
+		}
+		struct holding gone = unpack(p);
+		erase(&s->singles, p);
+		drop(&gone, context);
+	}
+}
+
+void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *), void *context)
+{
+	for (struct shard *s = shards; s < shards + SHARDS; s++) {
+		WITH_LOCK(&s->lock);
+		remove_owned_chunks(s, owner, drop, context);
+		remove_owned_singles(s, owner, drop, context);
+	}
+}
+
+static void unmap_table(struct table *t)
+{
+	if (t->place)
+		munmap(t->place, t->capacity * sizeof(*t->place));
+}
+
+void ptrmap_reset(void)
+{
+	for (struct shard *s = shards; s < shards + SHARDS; s++) {
+		unmap_table(&s->chunks);
+		unmap_table(&s->singles);
+		for (union steps *slab = s->slabs, *next; slab; slab = next) {
+			next = slab->next;
+			munmap(slab, SLAB_CHUNKS * sizeof(*slab));
+		}
+		memset(s, 0, sizeof(*s));
+	}
+}

@@ -1,0 +1,251 @@
+#include "library/memory/shared.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/memory/charge.h"
+#include "library/memory/exports.h"
+#include "library/state/guest.h"
+
+#define REFRESH_EVERY_NS (20 * NS_PER_MS)
+#define FIRST_CAPACITY 64
+
+struct entry {
+	struct shared s;
+	uint32_t again;  /* taken in so often beyond the first time */
+	bool is_charged; /* this process is the owner */
+};
+
+/* Guards the list; never held over a call of the driver's. */
+static struct sys_lock list_lock;
+static struct entry *list;
+static size_t capacity;
+static _Atomic uint32_t uncharged; /* taken in, and charged to another process */
+
+static bool is_in(const struct entry *e)
+{
+	return e->s.kind == SHARED_IN_MEMORY || e->s.kind == SHARED_IN_PHYSICAL ||
+	       e->s.kind == SHARED_IN_POOL;
+}
+
+static bool make_room(void)
+{
+	size_t more = capacity ? capacity * 2 : FIRST_CAPACITY;
+
+	if (guest.shared < capacity)
+		return true;
+	struct entry *grown = mmap(NULL, more * sizeof(*grown), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (grown == MAP_FAILED)
+		return false;
+	if (list) {
+		memcpy(grown, list, guest.shared * sizeof(*grown));
+		munmap(list, capacity * sizeof(*list));
+	}
+	list = grown;
+	capacity = more;
+	return true;
+}
+
+static struct entry *find(enum shared_kind kind, uint64_t id)
+{
+	for (size_t i = 0; i < guest.shared; i++)
+		if (list[i].s.id == id && list[i].s.kind == kind)
+			return &list[i];
+	return NULL;
+}
+
+static void add(const struct shared *s, bool is_charged)
+{
+	struct entry *e = &list[guest.shared];
+
+	*e = (struct entry){ .s = *s, .is_charged = is_charged };
+	ledger_mark_unsure(s->index);
+	if (is_in(e) && !is_charged)
+		atomic_fetch_add(&uncharged, 1);
+	atomic_fetch_add(&guest.shared, 1);
+}
+
+/* It is held already, so there is nothing to ask the quota. */
+static void take_over(struct entry *e)
+{
+	if (e->is_charged || !is_in(e) || !exports_take(e->s.key))
+		return;
+	ledger_adjust(e->s.index, (int64_t)e->s.bytes);
+	e->is_charged = true;
+	atomic_fetch_sub(&uncharged, 1);
+}
+
+/*
+ * Holds list_lock, as do the others here. Where this process holds the same memory in another way as
+ * well, that takes over at once: before the old charge goes back.
+ */
+static void drop(struct entry *e)
+{
+	struct entry gone = *e;
+
+	atomic_fetch_sub(&guest.shared, 1);
+	*e = list[guest.shared];
+	if (!gone.is_charged) {
+		atomic_fetch_sub(&uncharged, is_in(&gone));
+		return;
+	}
+	exports_leave(gone.s.key);
+	for (size_t i = 0; i < guest.shared; i++)
+		if (list[i].s.key == gone.s.key)
+			take_over(&list[i]);
+	if (is_in(&gone))
+		ledger_release(gone.s.index, gone.s.bytes);
+}
+
+void shared_give(const struct shared *given)
+{
+	WITH_LOCK(&list_lock);
+	if (!make_room())
+		return;
+	exports_take(given->key);
+	add(given, true);
+}
+
+bool shared_take(const struct shared *taken)
+{
+	struct holding h = { .device = taken->index, .bytes = taken->bytes };
+	bool is_first;
+
+	{
+		WITH_LOCK(&list_lock);
+		if (!make_room())
+			return false;
+		is_first = exports_take(taken->key);
+		if (!is_first)
+			add(taken, false);
+	}
+	if (!is_first)
+		return true;
+	/* Not under the lock: what makes room asks the driver. */
+	if (!charge_begin(&h)) {
+		exports_leave(taken->key);
+		return false;
+	}
+	WITH_LOCK(&list_lock);
+	if (!make_room()) {
+		exports_leave(taken->key);
+		ledger_release(h.device, h.bytes);
+		return false;
+	}
+	add(taken, true);
+	return true;
+}
+
+bool shared_again(enum shared_kind kind, uint64_t id)
+{
+	WITH_LOCK(&list_lock);
+	struct entry *e = find(kind, id);
+	if (e)
+		e->again++;
+	return e;
+}
+
+void shared_close(enum shared_kind kind, uint64_t id)
+{
+	WITH_LOCK(&list_lock);
+	struct entry *e = find(kind, id);
+	if (e && e->again)
+		e->again--;
+	else if (e)
+		drop(e);
+}
+
+/* How much more is to be charged, if anything. */
+static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
+{
+	struct holding more = { .device = -1 };
+
+	WITH_LOCK(&list_lock);
+	struct entry *e = find(kind, id);
+	if (!e || bytes <= e->s.bytes)
+		return more;
+	if (e->is_charged)
+		more = (struct holding){ .device = e->s.index, .bytes = bytes - e->s.bytes };
+	else
+		e->s.bytes = bytes;
+	return more;
+}
+
+bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes)
+{
+	struct holding more = { .device = -1 };
+
+	if (shared_any())
+		more = growth(kind, id, bytes);
+	if (more.device < 0)
+		return true;
+	if (!charge_begin(&more))
+		return false;
+	WITH_LOCK(&list_lock);
+	struct entry *e = find(kind, id);
+	if (e)
+		e->s.bytes = bytes;
+	else
+		ledger_release(more.device, more.bytes);
+	return true;
+}
+
+bool shared_drop(enum shared_kind kind, uint64_t id)
+{
+	struct entry *e;
+	bool was_known = false;
+
+	if (!shared_any())
+		return false;
+	WITH_LOCK(&list_lock);
+	for (; (e = find(kind, id)); was_known = true)
+		drop(e);
+	return was_known;
+}
+
+uint64_t shared_key(enum shared_kind kind, uint64_t id)
+{
+	if (!shared_any())
+		return 0;
+	WITH_LOCK(&list_lock);
+	struct entry *e = find(kind, id);
+	return e ? e->s.key : 0;
+}
+
+void shared_context_gone(CUcontext context)
+{
+	WITH_LOCK(&list_lock);
+	for (size_t i = guest.shared; i-- > 0;)
+		if (list[i].s.context == context)
+			drop(&list[i]);
+}
+
+void shared_refresh(uint64_t now_ns)
+{
+	static uint64_t last_ns;
+
+	if (!atomic_load_explicit(&uncharged, memory_order_relaxed) ||
+	    now_ns - last_ns < REFRESH_EVERY_NS ||
+	    atomic_load(&atomic_load(&guest.control)->adopting) || !sys_trylock(&list_lock))
+		return;
+	last_ns = now_ns;
+	for (size_t i = 0; i < guest.shared; i++)
+		take_over(&list[i]);
+	sys_unlock(&list_lock);
+}
+
+void shared_move(struct region_report *report, const struct region_slot *slot)
+{
+	WITH_LOCK(&list_lock);
+	for (size_t i = 0; i < guest.shared; i++)
+		if (list[i].is_charged)
+			exports_move(report, slot, list[i].s.key);
+}
+
+void shared_reset(void)
+{
+	list_lock = (struct sys_lock){ 0 };
+	atomic_store(&guest.shared, 0);
+	atomic_store(&uncharged, 0);
+}

@@ -1,0 +1,126 @@
+#include "library/memory/swap_room.h"
+
+#include "library/loader/real.h"
+#include "library/memory/ledger.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/guest.h"
+#include "library/trace/trace_record.h"
+
+#define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
+#define NAP_NS (10 * NS_PER_MS)
+#define ROUNDING_BYTES (128ULL << 20)
+
+static _Atomic uint64_t wanted_bytes[REGION_MAX_DEVICES];
+static __thread struct {
+	int device;
+	uint64_t bytes;
+	bool is_drivers;
+} lack; /* bytes 0: none */
+
+/* What is in use is more than the daemon leaves to it. */
+static bool is_beyond_bound(int device)
+{
+	uint64_t bound = atomic_load(&guest_control_device(device)->swap_bound_bytes);
+
+	return bound != UINT64_MAX && !atomic_load(&guest.daemon_lost) &&
+	       ledger_used(device) > bound;
+}
+
+void swap_want(int device, int64_t bytes)
+{
+	_Atomic uint64_t *told = &atomic_load(&guest.slot)->swap[device].wanted_bytes;
+
+	atomic_fetch_add(&wanted_bytes[device], (uint64_t)bytes);
+	atomic_store(told, atomic_load(&wanted_bytes[device]));
+}
+
+uint64_t swap_wanted(int device)
+{
+	return atomic_load(&wanted_bytes[device]);
+}
+
+bool swap_wait_for_room(uint64_t *since_ns)
+{
+	/* Others have turns of any length before. What a lost daemon said means nothing. */
+	if (!atomic_load(&guest.daemon_lost) && atomic_load(&atomic_load(&guest.control)->swap_hope))
+		*since_ns = sys_now_ns();
+	if (!guest_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
+		return false;
+	/* Not told as a wait for the GPU's time: it would be given a share of that which it can't use. */
+	sys_sleep_ns(NAP_NS);
+	return true;
+}
+
+void swap_room_lacks(int device, uint64_t bytes, bool is_drivers)
+{
+	lack.device = device;
+	lack.bytes = bytes;
+	lack.is_drivers = is_drivers;
+}
+
+bool swap_room_is_kept(int device, uint64_t bytes)
+{
+	if (likely(!swap_is_on()) || device < 0 || device == REGION_HOST || !is_beyond_bound(device))
+		return false;
+	swap_room_lacks(device, bytes, false);
+	return true;
+}
+
+/* More than enough for what was lacking, whatever the driver rounds it up to. False where no context can tell. */
+static bool gpu_has_room(void)
+{
+	size_t free_bytes, total_bytes;
+
+	return real.cuMemGetInfo_v2 && !atomic_load(&guest.captures) &&
+	       guest_current_index() == lack.device &&
+	       real.cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
+	       free_bytes / 2 > lack.bytes + ROUNDING_BYTES;
+}
+
+void swap_room_begin(struct swap_room *room)
+{
+	room->bytes = 0;
+	room->had_room = false;
+	/* Inside another call: what that lacks is kept for it. */
+	if (swap_is_on() && !swap_is_inside())
+		lack.bytes = 0;
+}
+
+static bool end(struct swap_room *room, CUresult result)
+{
+	if (room->bytes) {
+		swap_want(room->device, -(int64_t)room->bytes);
+		trace_wait(TRACE_MEMORY_WAIT, room->device, room->trace_begin, room->bytes,
+			   (uint16_t)result);
+	}
+	room->bytes = 0;
+	return false;
+}
+
+bool swap_room_again(struct swap_room *room, CUresult result)
+{
+	if (likely(result != CUDA_ERROR_OUT_OF_MEMORY || !swap_is_on()))
+		return end(room, result);
+	if (swap_is_inside() || !lack.bytes)
+		return end(room, result);
+	/* Twice in a row: between a refusal and the first look at the GPU another may have left it. */
+	bool has_room = lack.is_drivers && gpu_has_room();
+	if (has_room && room->had_room)
+		return end(room, result);
+	room->had_room = has_room;
+	if (!room->bytes) {
+		room->device = lack.device;
+		room->bytes = lack.bytes;
+		room->since_ns = sys_now_ns();
+		room->trace_begin = trace_begin();
+		swap_want(room->device, (int64_t)room->bytes);
+	}
+	lack.bytes = 0;
+	return swap_wait_for_room(&room->since_ns) || end(room, result);
+}
+
+void swap_room_reset(void)
+{
+	for (int i = 0; i < REGION_MAX_DEVICES; i++)
+		atomic_store(&wanted_bytes[i], 0);
+}

@@ -1,0 +1,459 @@
+#include "library/process.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/entry/hook_graph.h"
+#include "library/entry/hook_ipc.h"
+#include "library/entry/hook_pool.h"
+#include "library/entry/hooks.h"
+#include "library/launch/captures.h"
+#include "library/launch/flight/flight.h"
+#include "library/launch/report.h"
+#include "library/loader/door.h"
+#include "library/loader/elf_lookup.h"
+#include "library/loader/real.h"
+#include "library/memory/admission.h"
+#include "library/memory/charge.h"
+#include "library/memory/ledger.h"
+#include "library/memory/piece.h"
+#include "library/memory/ptrmap.h"
+#include "library/registration.h"
+#include "library/state/bell.h"
+#include "library/state/helper.h"
+#include "library/swap/ipc_broker.h"
+#include "library/swap/swap.h"
+#include "library/sys/config.h"
+#include "library/sys/log.h"
+#include "library/trace/trace.h"
+
+#ifndef JOIN_PATIENCE_NS /* tests have less */
+#define JOIN_PATIENCE_NS (30 * NS_PER_S)
+#endif
+#define JOIN_ANSWER_NS (5 * NS_PER_S)
+/* The helper sees no work end while it waits for a daemon that was stopped. */
+#define REJOIN_ANSWER_NS (500 * NS_PER_MS)
+#define JOIN_RETRY_NS (50 * NS_PER_MS)
+
+/*
+ * Without a heartbeat for this long, the daemon is gone, or stands still. It beats 20 times a second where there is
+ * work or demand; where there is none once a second, if the word of its owner tells of its end.
+ */
+#define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
+#define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
+#define RESTED_NS (500 * NS_PER_MS) /* sooner it does not begin to beat seldom */
+#define REJOIN_EVERY_NS (50 * NS_PER_MS)
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static struct guest_own *_Atomic own_page;
+
+/* Mappings of the daemon before this one: readable until the next change, see guest.h. */
+static struct left {
+	const struct region_control *control;
+	struct region_report *report;
+} previous;
+/*
+ * Those before: a thread may be in a call that has lasted for all the time since. What it reads or writes there is
+ * of no use, but it must not fault; so pages of zeros take their place, which nobody's memory is spent on.
+ */
+#define LEFT_MOST 64
+static struct left left[LEFT_MOST];
+static uint32_t left_count;
+
+static uint64_t heartbeat_seen_ns;
+static uint32_t heartbeat_seen;
+static uint64_t had_work_ns;   /* work or demand, last */
+static uint64_t ended_seen_ns; /* the word of its end, first; 0: it lives */
+static uint64_t rejoined_ns;
+static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
+static uint32_t parked_word;     /* the order to park that is in force; 0: none */
+static uint64_t parked_launches; /* handed over until then */
+
+/* The parts that have state in the process, in the order in which they are called. */
+static const struct part {
+	void (*forget_parent)(
+		void); /* in a forked child: the parent's state, and locks that nobody will release */
+	void (*look)(uint64_t now_ns); /* helper thread, each look */
+} parts[] = {
+	{ real_reset },
+	{ ledger_reset },
+	{ admission_reset },
+	{ hook_context_reset },
+	{ hook_pool_reset, hook_pool_refresh },
+	{ hook_vmm_reset },
+	{ hook_ipc_reset },
+	{ shared_reset, shared_refresh },
+	{ hook_graph_reset, hook_graph_refresh },
+	{ guest_reset },
+	{ ptrmap_reset },
+	{ swap_reset, swap_watch },
+	{ piece_reset, piece_rest },
+	{ captures_reset },
+	{ flight_reset },
+	{ helper_reset },
+	{ report_reset },
+	{ trace_reset },
+};
+
+/* Names the missing resource and its remedy when this process can't join; NULL: the cause is not known. */
+static const char *why_failed(int error)
+{
+	switch (-error) {
+	case EMFILE:
+		return "it has no file descriptor left; raise its limit (ulimit -n), or close "
+		       "some before the GPU is first used";
+	case ENFILE: return "the machine has no file descriptor left; raise fs.file-max";
+	case ENOMEM:
+		return "it can't map the tenant's pages; raise its limit of address space "
+		       "(ulimit -v)";
+	case EINVAL:
+		return "its user namespace does not map its own user and group; write uid_map and "
+		       "gid_map before the GPU is first used";
+	case EACCES:
+	case EPERM:
+		return "it may not connect to the daemon's socket; run it as a user who may, and "
+		       "let its "
+		       "seccomp filter allow Unix sockets";
+	case EPROTO:
+		return "the daemon's answer can't be read; use liballot.so and allotd of one "
+		       "version";
+	case EAGAIN:
+	case ECONNRESET:
+	case EPIPE:
+		return "the daemon ends or stands still (waited 30 s); look whether allotd runs";
+	default: return NULL;
+	}
+}
+
+/* NULL: it can't be had, and *ret_why says why. */
+static struct guest_own *get_own_page(const char **ret_why)
+{
+	struct guest_own *page = atomic_load(&own_page), *none = NULL;
+
+	if (page)
+		return page;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED) {
+		*ret_why = why_failed(-ENOMEM);
+		return NULL;
+	}
+	if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+		*ret_why = "madvise(MADV_WIPEONFORK) is refused, as by a seccomp filter; let the "
+			   "filter allow it (it needs Linux 4.14)";
+		munmap(page, 4096);
+		return NULL;
+	}
+	if (!atomic_compare_exchange_strong(&own_page, &none, page)) {
+		munmap(page, 4096);
+		return none; /* another thread was faster */
+	}
+	return page;
+}
+
+/*
+ * In the child of a fork: the parent's slot, threads and driver state are not ours, and locks may be
+ * held by nobody who lives. Mappings stay (a thread may look at them); nothing is written to them any
+ * more. Holds join_lock.
+ */
+static void forget_parent(void)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].forget_parent)
+			parts[i].forget_parent();
+	memset(&previous, 0, sizeof(previous));
+	heartbeat_seen_ns = rejoined_ns = 0;
+	atomic_store(&guest.mode, GUEST_UNKNOWN);
+}
+
+/* Before anything is counted in the slot: NVML in the tenant lists processes by it. */
+static struct region_slot *signed_slot(const struct registration *r)
+{
+	struct region_slot *slot = &r->report->slot[r->slot];
+
+	atomic_store(&slot->own_pid, (int32_t)syscall(SYS_getpid));
+	atomic_store(&slot->heeds_owner, 1);
+	return slot;
+}
+
+static void publish(void *context)
+{
+	const struct registration *r = context;
+
+	atomic_store(&guest.control, r->control);
+	atomic_store(&guest.report, r->report);
+	atomic_store(&guest.slot, &r->report->slot[r->slot]);
+	atomic_store(&guest.turn, r->slot + 1);
+	door_shut(DOOR_ALL);
+	for (uint32_t i = 0; i < r->control->device_count; i++)
+		bell_ring((int)i);
+}
+
+static void put_zeros(const void *at, size_t bytes, int protection)
+{
+	if (at)
+		mmap((void *)(uintptr_t)at, bytes, protection,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void leave_pages(struct left l)
+{
+	struct left *oldest = &left[left_count++ % LEFT_MOST];
+
+	registration_unmap(oldest->control, oldest->report);
+	*oldest = l;
+	put_zeros(l.control, sizeof(*l.control), PROT_READ);
+	put_zeros(l.report, sizeof(*l.report), PROT_READ | PROT_WRITE);
+}
+
+static void adopt(const struct registration *r)
+{
+	struct region_slot *old = atomic_load(&guest.slot);
+	const struct region_control *old_control = atomic_load(&guest.control);
+	struct region_report *old_report = atomic_load(&guest.report);
+
+	shared_move(r->report, &r->report->slot[r->slot]);
+	swap_move(&r->report->slot[r->slot]);
+	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
+	leave_pages(previous);
+	previous.control = old_control;
+	previous.report = old_report;
+}
+
+static void explain_refusal(const char *path, int error, const char *message)
+{
+	const char *why = why_failed(error);
+
+	if (*message)
+		log_refusal("no GPU for this process: %s", message);
+	else if (error == -ENOENT || error == -ECONNREFUSED)
+		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); "
+			    "start allotd, or run without ALLOT_SOCKET",
+			    path);
+	else if (why)
+		log_refusal("no GPU for this process: registration at %s: %s", path, why);
+	else
+		log_refusal("no GPU for this process: registration at %s: failed with errno %d",
+			    path, -error);
+}
+
+static enum guest_mode ask_until_answered(const char *path)
+{
+	struct registration r;
+	uint64_t start = sys_now_ns();
+	int error;
+
+	for (;;) {
+		error = registration_ask(path, 0, JOIN_ANSWER_NS, &r);
+		bool daemon_is_away = !*r.message &&
+				      (error == -ENOENT || error == -ECONNREFUSED ||
+				       error == -ECONNRESET || error == -EPIPE || error == -EAGAIN);
+		if (!error || !daemon_is_away || sys_now_ns() - start > JOIN_PATIENCE_NS)
+			break;
+		sys_sleep_ns(JOIN_RETRY_NS);
+	}
+	if (error) {
+		explain_refusal(path, error, r.message);
+		return GUEST_REFUSED;
+	}
+	atomic_store(&guest.slot, NULL);
+	ledger_move(NULL, signed_slot(&r), publish, &r);
+	swap_begin(r.arena, r.control->arena_bytes);
+	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
+	return GUEST_ACTIVE;
+}
+
+/* Its pages are those that we have. */
+static bool is_same_daemon(const struct registration *r)
+{
+	return r->control->epoch == atomic_load(&guest.control)->epoch &&
+	       r->slot + 1 == atomic_load(&guest.turn);
+}
+
+bool process_rejoin(void)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	struct registration r;
+
+	WITH_LOCK(&atomic_load(&own_page)->join_lock);
+	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
+	if (error)
+		return false;
+	if (is_same_daemon(&r)) {
+		registration_unmap(r.control, r.report);
+		log_debug("the daemon stood still");
+	} else {
+		adopt(&r);
+		log_debug("adopted by a new daemon, slot %u", r.slot);
+	}
+	atomic_store(&guest.daemon_lost, false);
+	return true;
+}
+
+/* ---- the helper thread ---- */
+
+static uint64_t heartbeat_patience_ns(const struct region_control *control, bool has_work)
+{
+	return has_work || !atomic_load(&control->owner) ? HEARTBEAT_PATIENCE_NS
+							 : RESTING_PATIENCE_NS;
+}
+
+/* `has_work`: or demand. */
+static void watch_heartbeat(bool has_work, uint64_t now_ns)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
+	bool has_ended = region_has_lost_owner(control);
+
+	/* The same patience as with one that beat until it ended: its successor may be on its way. */
+	if (has_ended && !ended_seen_ns)
+		ended_seen_ns = heartbeat_seen_ns = now_ns;
+	if (!has_ended)
+		ended_seen_ns = 0;
+
+	/* It may have beaten by the second until now, and is to beat often from here on. */
+	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
+		heartbeat_seen_ns = now_ns;
+	if (has_work)
+		had_work_ns = now_ns;
+	if (!has_ended && (beat != heartbeat_seen || !heartbeat_seen_ns)) {
+		heartbeat_seen = beat;
+		heartbeat_seen_ns = now_ns;
+		if (atomic_load(&guest.daemon_lost)) {
+			atomic_store(&guest.daemon_lost, false);
+			log_debug("the daemon beats again");
+		}
+		return;
+	}
+	if (now_ns - heartbeat_seen_ns < heartbeat_patience_ns(control, has_work || has_ended))
+		return;
+	if (!atomic_exchange(&guest.daemon_lost, true))
+		log_debug("%s: going on under the last quotas",
+			  has_ended ? "the daemon has ended" : "no heartbeat from the daemon");
+	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
+		return;
+	rejoined_ns = now_ns;
+	if (!process_rejoin())
+		return;
+	heartbeat_seen_ns = 0;
+	is_to_give_again = true;
+}
+
+/*
+ * The daemon is about to lock the driver under this process, or has (region.h, SWAP_ORDER_PARKED): a call
+ * from here would not return before that is over, and nobody would look for the daemon meanwhile. Where the
+ * daemon is lost, what the program handed over since shows that the driver is open again.
+ */
+static bool is_parked(uint32_t count)
+{
+	struct region_slot *slot = atomic_load(&guest.slot);
+	uint32_t word = atomic_load(&atomic_load(&guest.control)->swap);
+	uint64_t launches = 0;
+
+	if (swap_order_of(word) != SWAP_ORDER_PARKED) {
+		parked_word = 0;
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		launches += flight_launches((int)i);
+	if (parked_word != word) {
+		parked_word = word;
+		parked_launches = launches;
+	}
+	atomic_store(&slot->swap_word, word);
+	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
+}
+
+static uint64_t look(bool was_woken)
+{
+	uint64_t now_ns = sys_now_ns();
+
+	if (is_parked(atomic_load(&guest.control)->device_count)) {
+		watch_heartbeat(false, now_ns);
+		return REPORT_IDLE_NS;
+	}
+	struct report report = report_devices(now_ns);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].look)
+			parts[i].look(now_ns);
+	watch_heartbeat(report.any_busy || report.any_waits, now_ns);
+	trace_look();
+	if (unlikely(is_to_give_again))
+		is_to_give_again = !ipc_broker_give_again();
+	return report_again_ns(&report, was_woken);
+}
+
+static void started(void)
+{
+	if (guest_is_active())
+		trace_look();
+}
+
+/* The helper must not be inside a driver that is being torn down. */
+static void leave(void)
+{
+	if (!guest_is_active())
+		return; /* a forked child inherits the handler, but not the thread */
+	helper_stop();
+	atomic_store(&guest.mode, GUEST_LEAVING);
+	door_shut(DOOR_ALL);
+	swap_leave_driver();
+	helper_wait_until_out();
+}
+
+static const struct helper_duties duties = { look, started, leave };
+
+static bool is_settled(enum guest_mode mode)
+{
+	return mode != GUEST_UNKNOWN &&
+	       (mode != GUEST_ACTIVE || atomic_load(&guest_own()->is_joined));
+}
+
+enum guest_mode process_join(void)
+{
+	enum guest_mode mode = (enum guest_mode)atomic_load(&guest.mode);
+	const char *path;
+
+	if (likely(is_settled(mode)))
+		return mode;
+	path = config_socket();
+	if (!*path) {
+		mode = config_is_unusable() ? GUEST_REFUSED : GUEST_PLAIN;
+		atomic_store(&guest.mode, mode);
+		return mode;
+	}
+	/* A process has one slot; a second copy of the library would take it from the first. */
+	if (!elf_is_in_first_namespace()) {
+		explain_refusal(path, -ENOTSUP,
+				"the driver was loaded by dlmopen into a namespace of its own, "
+				"where no quota can be kept; load it with dlopen");
+		atomic_store(&guest.mode, GUEST_REFUSED);
+		return GUEST_REFUSED;
+	}
+	const char *why = NULL;
+	struct guest_own *page = get_own_page(&why);
+	if (!page) {
+		explain_refusal(path, -ENOMEM, why);
+		return GUEST_REFUSED;
+	}
+	WITH_LOCK(&page->join_lock);
+	mode = (enum guest_mode)atomic_load(&guest.mode);
+	if (is_settled(mode))
+		return mode;
+	if (mode == GUEST_ACTIVE)
+		forget_parent();
+	door_prepare();
+	helper_assign(&duties);
+	charge_set_trim(hook_pool_trim);
+	mode = ask_until_answered(path);
+	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
+	atomic_store(&guest.own, page);
+	if (mode == GUEST_ACTIVE) {
+		guest_settle_quick_way();
+		trace_look();
+	}
+	atomic_store(&guest.mode, mode);
+	return mode;
+}

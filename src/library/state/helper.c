@@ -1,0 +1,90 @@
+#include "library/state/helper.h"
+
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "library/loader/real.h"
+#include "library/state/thread.h"
+#include "library/sys/log.h"
+#include "library/sys/sys.h"
+
+static const struct helper_duties *duties;
+static struct sys_lock start_lock;
+static bool is_started;
+static _Atomic bool is_leaving;
+static _Atomic bool is_in_driver;
+static _Atomic uint32_t bell;
+static _Atomic bool is_asleep; /* ring the bell */
+
+void helper_assign(const struct helper_duties *own)
+{
+	duties = own;
+}
+
+static void *helper_main(void *unused)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	uint32_t rung = 0;
+
+	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+	prctl(PR_SET_NAME, "allot", 0, 0, 0);
+	if (real.cuThreadExchangeStreamCaptureMode)
+		real.cuThreadExchangeStreamCaptureMode(&mode);
+	for (;;) {
+		uint32_t now_rung = atomic_load(&bell);
+
+		bool was_woken = rung != now_rung;
+
+		rung = now_rung;
+		atomic_store(&is_in_driver, true);
+		if (atomic_load(&is_leaving)) {
+			atomic_store(&is_in_driver, false);
+			return NULL;
+		}
+		uint64_t sleep_ns = duties->look(was_woken);
+		atomic_store(&is_in_driver, false);
+		atomic_store(&is_asleep, true);
+		if (atomic_load(&bell) == rung)
+			sys_futex_wait(&bell, rung, sleep_ns, false);
+		atomic_store(&is_asleep, false);
+	}
+}
+
+void helper_wake(void)
+{
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&is_asleep))
+		sys_futex_wake(&bell, 1);
+}
+
+void helper_start(void)
+{
+	WITH_LOCK(&start_lock);
+	if (is_started)
+		return;
+	is_started = true;
+	atexit(duties->leave);
+	if (!thread_create(helper_main))
+		log_write("no helper thread: work of this process is gated, but not measured");
+	duties->started();
+}
+
+void helper_stop(void)
+{
+	atomic_store(&is_leaving, true);
+}
+
+void helper_wait_until_out(void)
+{
+	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
+		sys_sleep_ns(100 * NS_PER_US);
+}
+
+void helper_reset(void)
+{
+	start_lock = (struct sys_lock){ 0 };
+	is_started = false;
+	atomic_store(&is_leaving, false);
+	atomic_store(&is_in_driver, false);
+	atomic_store(&is_asleep, false);
+}

@@ -1,0 +1,241 @@
+#include "library/swap/ipc_broker.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/loader/real.h"
+#include "library/memory/fd_tag.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/guest.h"
+#include "library/swap/sharing.h"
+#include "library/sys/log.h"
+
+#define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+#define OPEN_MAX 4096
+/* A restarted daemon is told again what is given: within so long. */
+#define TAKE_TRIES 20
+#define TAKE_EVERY_NS (50 * NS_PER_MS)
+
+/* What a handle of ours is; the rest of its bytes is zero. No handle of the driver's begins so. */
+struct broker_handle {
+	char magic[16];
+	uint64_t key;
+};
+static const char magic[16] = "allot shared\0\1\2\3";
+
+struct opened {
+	uint64_t key;
+	CUdeviceptr ptr;
+	uint64_t bytes;
+	CUcontext context;
+	CUmemGenericAllocationHandle handle;
+	uint32_t count;
+};
+
+static struct opened *opened; /* OPEN_MAX of them, from the first on */
+static uint32_t opened_count;
+
+static CUresult export_to_daemon(const struct backing *b, uint64_t key)
+{
+	int fd = -1;
+	CUresult result = real.cuMemExportToShareableHandle(
+		&fd, b->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	int error = sharing_give(key, b->bytes, fd);
+	close(fd);
+	if (error)
+		log_write("cuIpcGetMemHandle: the daemon did not keep the memory's descriptor "
+			  "(errno %d)",
+			  -error);
+	return error ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
+{
+	struct broker_handle handle = { .key = b->key ? b->key : fd_tag_new_key() };
+	CUresult result = CUDA_SUCCESS;
+
+	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	/* First: who takes it holds what is there now. */
+	swap_backing_keep(b->base);
+	if (!b->key)
+		result = export_to_daemon(b, handle.key);
+	if (result != CUDA_SUCCESS)
+		return result;
+	swap_backing_set_key(b->base, handle.key);
+	memcpy(handle.magic, magic, sizeof(magic));
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, &handle, sizeof(handle));
+	return CUDA_SUCCESS;
+}
+
+bool ipc_broker_is_ours(const CUipcMemHandle *handle)
+{
+	return memcmp(handle, magic, sizeof(magic)) == 0;
+}
+
+static struct opened *find(uint64_t key, CUcontext context)
+{
+	for (uint32_t i = 0; i < opened_count; i++)
+		if (opened[i].key == key && opened[i].context == context)
+			return &opened[i];
+	return NULL;
+}
+
+static struct opened *find_at(CUdeviceptr ptr)
+{
+	for (uint32_t i = 0; i < opened_count; i++)
+		if (opened[i].ptr == ptr)
+			return &opened[i];
+	return NULL;
+}
+
+static bool make_room(void)
+{
+	if (!opened) {
+		void *at = mmap(NULL, OPEN_MAX * sizeof(*opened), PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (at == MAP_FAILED)
+			return false;
+		opened = at;
+	}
+	return opened_count < OPEN_MAX;
+}
+
+static CUresult map(struct opened *o)
+{
+	CUmemAccessDesc access = { .location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+				   .flags = READ_WRITE };
+	CUdevice device;
+	CUresult result = real.cuCtxGetDevice(&device);
+
+	access.location.id = device;
+	if (result == CUDA_SUCCESS)
+		result = real.cuMemAddressReserve(&o->ptr, o->bytes, 0, 0, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = swap_backing_map(o->ptr, o->bytes, o->handle, &access, 1);
+	if (result != CUDA_SUCCESS)
+		real.cuMemAddressFree(o->ptr, o->bytes);
+	return result == CUDA_SUCCESS ? result : CUDA_ERROR_MAP_FAILED;
+}
+
+static CUresult unmap(const struct opened *o)
+{
+	CUresult result = real.cuMemUnmap(o->ptr, o->bytes);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	real.cuMemRelease(o->handle);
+	return real.cuMemAddressFree(o->ptr, o->bytes);
+}
+
+static int take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
+{
+	int error = -ENOENT;
+
+	for (int i = 0; i < TAKE_TRIES && error == -ENOENT; i++) {
+		if (i)
+			sys_sleep_ns(TAKE_EVERY_NS);
+		error = sharing_take(key, ret_bytes, ret_fd);
+	}
+	return error;
+}
+
+static CUresult import(struct opened *o)
+{
+	int fd;
+
+	if (!make_room() || !real.cuMemImportFromShareableHandle)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (take(o->key, &o->bytes, &fd))
+		return CUDA_ERROR_INVALID_HANDLE;
+	CUresult result = real.cuMemImportFromShareableHandle(
+		&o->handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	close(fd);
+	if (result != CUDA_SUCCESS)
+		return CUDA_ERROR_INVALID_HANDLE;
+	result = map(o);
+	if (result != CUDA_SUCCESS) {
+		real.cuMemRelease(o->handle);
+		return result;
+	}
+	opened[opened_count++] = *o;
+	return CUDA_SUCCESS;
+}
+
+CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again)
+{
+	struct opened one = { .context = real_current_context(), .count = 1 };
+	struct broker_handle given;
+
+	memcpy(&given, handle, sizeof(given));
+	one.key = given.key;
+	*ret_again = false;
+	if (!ret_ptr)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* As the driver has it: whoever made it has it already. */
+	if (!one.context || swap_backing_has_key(one.key))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	struct opened *o = find(one.key, one.context);
+	if (o) {
+		*ret_again = true;
+		*ret_ptr = o->ptr;
+		o->count++;
+		return CUDA_SUCCESS;
+	}
+	CUresult result = import(&one);
+	if (result == CUDA_SUCCESS)
+		*ret_ptr = one.ptr;
+	return result;
+}
+
+bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result)
+{
+	struct opened *o = find_at(ptr);
+
+	if (!o)
+		return false;
+	*ret_result = CUDA_SUCCESS;
+	if (o->count > 1) {
+		o->count--;
+		return true;
+	}
+	/* The driver's close waits as well. */
+	if (real_current_context() == o->context)
+		real.cuCtxSynchronize();
+	*ret_result = unmap(o);
+	if (*ret_result == CUDA_SUCCESS)
+		*o = opened[--opened_count];
+	return true;
+}
+
+void ipc_broker_context_gone(CUcontext context)
+{
+	for (uint32_t i = opened_count; i-- > 0;)
+		if (opened[i].context == context) {
+			unmap(&opened[i]);
+			opened[i] = opened[--opened_count];
+		}
+}
+
+bool ipc_broker_give_again(void)
+{
+	struct backing b;
+
+	/* What is known to others is on the card; but not while the rest moves. */
+	if (swap_try_enter() != SWAP_PASSED)
+		return false;
+	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes)
+		export_to_daemon(&b, b.key);
+	swap_leave();
+	return true;
+}
+
+void ipc_broker_reset(void)
+{
+	opened_count = 0;
+}

@@ -1,0 +1,64 @@
+#include "library/swap/sharing.h"
+
+#include "abi/shm/sharing.h"
+#include "library/sys/config.h"
+#include "library/sys/exchange.h"
+#include "library/sys/sys.h"
+
+#define PATIENCE_NS (2 * NS_PER_S)
+
+/* What comes with the answer, at most one; closed unless it is asked for. */
+static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
+	       struct sharing_reply *ret, int *ret_fd)
+{
+	struct sharing_request request = {
+		.magic = SHARING_MAGIC,
+		.version = SHARING_VERSION,
+		.op = op,
+		.key = key,
+		.bytes = bytes,
+	};
+	int fds[EXCHANGE_FDS_MAX];
+	uint64_t held = exchange_signals_hold();
+	int error = exchange(config_socket(), PATIENCE_NS, &request, sizeof(request), give_fd, ret,
+			     sizeof(*ret), fds);
+
+	if (!error && (ret->magic != SHARING_MAGIC || ret->version != SHARING_VERSION))
+		error = -EPROTO;
+	if (!error)
+		error = -ret->status;
+	if (!error && ret_fd && fds[0] < 0)
+		error = -EPROTO;
+	for (int i = 0; i < EXCHANGE_FDS_MAX; i++) {
+		if (i == 0 && !error && ret_fd)
+			*ret_fd = fds[0];
+		else if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	exchange_signals_back(held);
+	return error;
+}
+
+int sharing_give(uint64_t key, uint64_t bytes, int fd)
+{
+	struct sharing_reply reply;
+
+	return ask(SHARING_GIVE, key, bytes, fd, &reply, NULL);
+}
+
+int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
+{
+	struct sharing_reply reply;
+	int error = ask(SHARING_TAKE, key, 0, -1, &reply, ret_fd);
+
+	if (!error)
+		*ret_bytes = reply.bytes;
+	return error;
+}
+
+void sharing_drop(uint64_t key)
+{
+	struct sharing_reply reply;
+
+	ask(SHARING_DROP, key, 0, -1, &reply, NULL);
+}

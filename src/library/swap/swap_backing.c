@@ -1,0 +1,415 @@
+#include "library/swap/swap_backing.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "library/loader/real.h"
+#include "library/state/guest.h"
+#include "library/swap/sharing.h"
+#include "library/swap/swap_arena.h"
+#include "library/swap/swap_peers.h"
+
+#define FIRST_PLACES 1024
+#define REACH_MAX (1 + SWAP_PEERS_MAX)
+#define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+#define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+
+/* By address, so that one inside is found by halving. Held for no call of the driver. */
+static struct sys_lock list_lock;
+static struct backing *list;
+static uint32_t count, places;
+/* By the device's index. */
+static struct {
+	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
+} sums[REGION_MAX_DEVICES];
+/* Whether the driver has descriptors of a device's memory, by its index: 0 not asked yet, 1 no, 2 yes. */
+static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
+
+/* How many begin at or before ptr. Holds the lock. */
+static uint32_t place_of(CUdeviceptr ptr)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (list[middle].base <= ptr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Holds the lock. */
+static struct backing *find(CUdeviceptr ptr)
+{
+	uint32_t i = place_of(ptr);
+
+	return i && ptr - list[i - 1].base < list[i - 1].bytes ? &list[i - 1] : NULL;
+}
+
+static bool make_room(void)
+{
+	uint32_t more = places ? places * 2 : FIRST_PLACES;
+
+	if (count < places)
+		return true;
+	void *at = list ? mremap(list, places * sizeof(*list), more * sizeof(*list), MREMAP_MAYMOVE)
+			: mmap(NULL, more * sizeof(*list), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	list = at;
+	places = more;
+	return true;
+}
+
+static bool insert(const struct backing *b)
+{
+	WITH_LOCK(&list_lock);
+	if (!make_room())
+		return false;
+	uint32_t i = place_of(b->base);
+	memmove(&list[i + 1], &list[i], (count - i) * sizeof(*list));
+	list[i] = *b;
+	count++;
+	return true;
+}
+
+/* Takes out what begins there. */
+static bool take_out(CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (!b || b->base != ptr)
+		return false;
+	*ret = *b;
+	count--;
+	memmove(b, b + 1, (size_t)(&list[count] - b) * sizeof(*b));
+	atomic_fetch_sub(ret->is_kept ? &sums[ret->index].kept_bytes
+				      : &sums[ret->index].movable_bytes,
+			 ret->bytes);
+	if (!ret->is_on_card)
+		atomic_fetch_sub(&sums[ret->index].out_bytes, ret->bytes);
+	return true;
+}
+
+/* Whose kernels may reach it: its device's, and those of its context's peers. */
+static size_t reach_of(const struct backing *b, CUmemAccessDesc access[REACH_MAX])
+{
+	CUdevice peer[SWAP_PEERS_MAX];
+	size_t n = 1 + swap_peers_of(b->owner, peer);
+
+	for (size_t i = 0; i < n; i++)
+		access[i] = (CUmemAccessDesc){
+			.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+				      .id = i ? peer[i - 1] : b->device },
+			.flags = READ_WRITE,
+		};
+	return n;
+}
+
+CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
+			  const CUmemAccessDesc *access, size_t n)
+{
+	CUresult result = real.cuMemMap(base, bytes, 0, handle, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = real.cuMemSetAccess(base, bytes, access, n);
+	if (result != CUDA_SUCCESS)
+		real.cuMemUnmap(base, bytes);
+	return result;
+}
+
+/* Memory, mapped and accessible, behind b's address. */
+static CUresult put(struct backing *b)
+{
+	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = b->is_exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+							 : 0,
+		.location = place,
+	};
+	CUmemAccessDesc access[REACH_MAX];
+	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = swap_backing_map(b->base, b->bytes, b->handle, access, reach_of(b, access));
+	if (result != CUDA_SUCCESS)
+		real.cuMemRelease(b->handle);
+	return result;
+}
+
+static CUresult take(struct backing *b)
+{
+	CUresult result = real.cuMemUnmap(b->base, b->bytes);
+
+	if (result == CUDA_SUCCESS)
+		real.cuMemRelease(b->handle);
+	return result;
+}
+
+CUresult swap_backing_put(struct backing *b)
+{
+	CUresult result = put(b);
+
+	if (result == CUDA_SUCCESS) {
+		b->is_on_card = true;
+		atomic_fetch_sub(&sums[b->index].out_bytes, b->bytes);
+	}
+	return result;
+}
+
+CUresult swap_backing_take(struct backing *b)
+{
+	CUresult result = take(b);
+
+	if (result == CUDA_SUCCESS) {
+		b->is_on_card = false;
+		atomic_fetch_add(&sums[b->index].out_bytes, b->bytes);
+	}
+	return result;
+}
+
+static bool has_driver(void)
+{
+	return real.cuMemAddressReserve && real.cuMemAddressFree && real.cuMemCreate &&
+	       real.cuMemRelease && real.cuMemMap && real.cuMemUnmap && real.cuMemSetAccess &&
+	       real.cuCtxSynchronize && real.cuCtxGetDevice && real.cuCtxSetCurrent;
+}
+
+static CUresult alloc(struct backing *b)
+{
+	if (real.cuMemAddressReserve(&b->base, b->bytes, 0, 0, 0) != CUDA_SUCCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	uint32_t peers = swap_peers_changes();
+	CUresult result = put(b);
+	if (result == CUDA_SUCCESS) {
+		if (!real.cuPointerGetAttribute ||
+		    real.cuPointerGetAttribute(&b->buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+					       b->base) != CUDA_SUCCESS)
+			b->buffer_id = b->base;
+		if (insert(b)) {
+			/* A peer that came in between has not met it. */
+			CUmemAccessDesc access[REACH_MAX];
+			if (swap_peers_changes() != peers)
+				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
+			return CUDA_SUCCESS;
+		}
+		take(b);
+	}
+	real.cuMemAddressFree(b->base, b->bytes);
+	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static bool has_descriptors(CUdevice device, int index)
+{
+	int known = atomic_load_explicit(&descriptors[index], memory_order_relaxed), value = 0;
+
+	if (!known) {
+		known = real.cuDeviceGetAttribute &&
+					real.cuDeviceGetAttribute(&value, HAS_DESCRIPTORS,
+								  device) == CUDA_SUCCESS &&
+					value
+				? 2
+				: 1;
+		atomic_store_explicit(&descriptors[index], (uint8_t)known, memory_order_relaxed);
+	}
+	return known == 2;
+}
+
+static void tell_movable(int index, uint64_t bytes)
+{
+	atomic_store(&atomic_load(&guest.slot)->swap[index].movable_bytes, bytes);
+}
+
+CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
+{
+	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
+
+	if (!ptr || bytes < SWAP_PAGE || bytes > UINT64_MAX - SWAP_PAGE || !b.owner ||
+	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
+	    (b.index = guest_device_index(b.device)) < 0)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	b.is_exportable = has_descriptors(b.device, b.index);
+	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
+	/* Counted first: of two at once, both are. */
+	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
+	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
+	tell_movable(b.index, here);
+	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
+				  ? alloc(&b)
+				  : CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_SUCCESS)
+		*ptr = b.base;
+	else
+		tell_movable(b.index,
+			     atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes) - b.bytes);
+	return result;
+}
+
+/* As the driver waits in cuMemFree for what may use the memory; unmapping it waits for nothing. */
+static CUresult wait_for_work(CUcontext owner)
+{
+	CUcontext current = real_current_context();
+
+	if (current == owner)
+		return real.cuCtxSynchronize();
+	real.cuCtxSetCurrent(owner);
+	CUresult result = real.cuCtxSynchronize();
+	real.cuCtxSetCurrent(current);
+	return result;
+}
+
+static CUresult give_back(struct backing *b)
+{
+	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
+
+	/* The descriptor that the daemon keeps holds the memory too. */
+	if (b->key)
+		sharing_drop(b->key);
+	return result == CUDA_SUCCESS ? real.cuMemAddressFree(b->base, b->bytes) : result;
+}
+
+bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
+{
+	struct backing b;
+
+	if (!swap_backing_find(ptr, &b) || b.base != ptr)
+		return false;
+	/* What is out has no work. */
+	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
+	/* Taken out first: its address may be another's at once. */
+	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
+		*ret_result = give_back(&b);
+	return true;
+}
+
+bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing)
+{
+	WITH_LOCK(&list_lock);
+	const struct backing *b = find(ptr);
+	if (b)
+		*ret_backing = *b;
+	return b;
+}
+
+void swap_backing_keep(CUdeviceptr ptr)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (!b || b->is_kept)
+		return;
+	b->is_kept = true;
+	atomic_fetch_add(&sums[b->index].kept_bytes, b->bytes);
+	atomic_fetch_sub(&sums[b->index].movable_bytes, b->bytes);
+}
+
+void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (b)
+		b->key = key;
+}
+
+bool swap_backing_has_key(uint64_t key)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].key == key)
+			return true;
+	return false;
+}
+
+bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].key && list[i].base >= ptr) {
+			*ret = list[i];
+			return true;
+		}
+	return false;
+}
+
+/* The first that the context owns; 0: there is none. */
+static CUdeviceptr first_owned(CUcontext context)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].owner == context)
+			return list[i].base;
+	return 0;
+}
+
+void swap_backing_context_gone(CUcontext context)
+{
+	struct backing b;
+
+	/* Its work has ended with it. */
+	for (CUdeviceptr ptr; (ptr = first_owned(context));)
+		if (take_out(ptr, &b))
+			give_back(&b);
+}
+
+struct backing_figures swap_backing_figures(int index)
+{
+	struct backing_figures f = { 0 };
+
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		if (index >= 0 && i != index)
+			continue;
+		f.movable_bytes += atomic_load(&sums[i].movable_bytes);
+		f.out_bytes += atomic_load(&sums[i].out_bytes);
+		f.kept_bytes += atomic_load(&sums[i].kept_bytes);
+	}
+	return f;
+}
+
+struct backing *swap_backing_next(uint32_t *at)
+{
+	return *at < count ? &list[(*at)++] : NULL;
+}
+
+/* The next one from ptr on that the context owns; what is found may be gone when it is used. */
+static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].owner == owner && list[i].base >= ptr) {
+			*ret = list[i];
+			return true;
+		}
+	return false;
+}
+
+void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed)
+{
+	CUmemAccessDesc access = {
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = peer },
+		.flags = is_allowed ? READ_WRITE : 0,
+	};
+	struct backing b;
+
+	for (CUdeviceptr ptr = 0; next_owned(owner, ptr, &b); ptr = b.base + b.bytes)
+		if (b.is_on_card && b.device != peer)
+			real.cuMemSetAccess(b.base, b.bytes, &access, 1);
+}
+
+void swap_backing_reset(void)
+{
+	list_lock = (struct sys_lock){ 0 };
+	if (list)
+		munmap(list, places * sizeof(*list));
+	list = NULL;
+	count = places = 0;
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		atomic_store(&sums[i].movable_bytes, 0);
+		atomic_store(&sums[i].kept_bytes, 0);
+		atomic_store(&sums[i].out_bytes, 0);
+	}
+}

@@ -1,0 +1,78 @@
+#include "library/swap/swap_peers.h"
+
+#include "library/sys/sys.h"
+
+#define PAIRS_MAX 1024 /* of contexts */
+
+struct pair {
+	CUcontext from, owner;
+	CUdevice device; /* of from */
+};
+
+static struct sys_lock lock;
+static struct pair pairs[PAIRS_MAX];
+static uint32_t count;
+static _Atomic uint32_t changes;
+
+bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner)
+{
+	WITH_LOCK(&lock);
+	if (count == PAIRS_MAX)
+		return false;
+	pairs[count++] = (struct pair){ from, owner, device };
+	atomic_fetch_add(&changes, 1);
+	return true;
+}
+
+bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner)
+{
+	bool is_last = true;
+
+	WITH_LOCK(&lock);
+	for (uint32_t i = count; i-- > 0;) {
+		if (pairs[i].from == from && pairs[i].owner == owner)
+			pairs[i] = pairs[--count];
+		else if (pairs[i].owner == owner && pairs[i].device == device)
+			is_last = false;
+	}
+	atomic_fetch_add(&changes, 1);
+	return is_last;
+}
+
+static bool is_among(const CUdevice *devices, size_t n, CUdevice device)
+{
+	for (size_t i = 0; i < n; i++)
+		if (devices[i] == device)
+			return true;
+	return false;
+}
+
+size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX])
+{
+	size_t n = 0;
+
+	WITH_LOCK(&lock);
+	for (uint32_t i = 0; i < count && n < SWAP_PEERS_MAX; i++)
+		if (pairs[i].owner == owner && !is_among(ret, n, pairs[i].device))
+			ret[n++] = pairs[i].device;
+	return n;
+}
+
+uint32_t swap_peers_changes(void)
+{
+	return atomic_load(&changes);
+}
+
+void swap_peers_context_gone(CUcontext context)
+{
+	WITH_LOCK(&lock);
+	for (uint32_t i = count; i-- > 0;)
+		if (pairs[i].from == context || pairs[i].owner == context)
+			pairs[i] = pairs[--count];
+}
+
+void swap_peers_reset(void)
+{
+	lock = (struct sys_lock){ 0 };
+	count = 0;
+}

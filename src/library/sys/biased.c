@@ -1,0 +1,67 @@
+#include "library/sys/biased.h"
+
+#include <linux/membarrier.h>
+
+/* Registered in this process, as membarrier asks for: 0 not tried, 1 yes, 2 it can't be had here. */
+static _Atomic int registered;
+
+static bool can_be_taken_back(void)
+{
+	int state = atomic_load(&registered);
+
+	if (!state) {
+		state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
+				? 1
+				: 2;
+		atomic_store(&registered, state);
+	}
+	return state == 1;
+}
+
+/* Where it is forbidden by now (a seccomp filter came later): a thread that sleeps lets all stores be seen. */
+static void let_all_see(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+		sys_sleep_ns(10 * NS_PER_MS);
+}
+
+enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit)
+{
+	if (atomic_load(&b->is_shared))
+		return BIASED_SHARED;
+	sys_lock(&b->lock);
+	uintptr_t own = biased_thread(), owner = atomic_load(&b->owner);
+	bool is_taken = owner && (owner ^ own) >= BIASED_LOSSES_MAX;
+	uint8_t losses = atomic_load(&b->losses);
+
+	if (is_taken) {
+		atomic_store(&b->owner, 0);
+		let_all_see();
+		/* A sleep lets it run, whatever its priority. */
+		while (atomic_load_explicit(&b->busy[losses], memory_order_acquire))
+			sys_sleep_ns(20 * NS_PER_US);
+	}
+	losses += is_taken && !is_visit;
+	if (losses >= BIASED_LOSSES_MAX || !can_be_taken_back())
+		atomic_store(&b->is_shared, true);
+	else if (is_taken && !is_visit)
+		atomic_store(&b->losses, losses);
+	b->next_owner = is_visit ? owner : own | losses;
+	if (!atomic_load(&b->is_shared))
+		return BIASED_LOCKED;
+	atomic_store(&b->owner, 0);
+	sys_unlock(&b->lock);
+	return BIASED_SHARED;
+}
+
+void biased_leave_locked(struct biased_lock *b)
+{
+	atomic_store(&b->owner, b->next_owner);
+	sys_unlock(&b->lock);
+}
+
+void biased_reset(struct biased_lock *b)
+{
+	*b = (struct biased_lock){ 0 };
+	atomic_store(&registered, 0);
+}

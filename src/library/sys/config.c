@@ -1,0 +1,63 @@
+#include "library/sys/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "library/sys/log.h"
+#include "library/sys/sys.h"
+
+/*
+ * Where a container has its tenant's directory (daemon/containers/claims/injection.h). A process in it belongs to that tenant,
+ * whatever its environment says: engines' exec passes none on, and a user may write what he likes there.
+ */
+#define CONTAINER_DIR "/run/allot/tenant"
+
+static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static bool is_unusable, passes_unknown;
+static _Atomic bool loaded;
+
+void config_load(void)
+{
+	if (atomic_load_explicit(&loaded, memory_order_acquire))
+		return;
+	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
+
+	/* The directory: the socket in it may be away for a moment, while a daemon starts. */
+	if (access(CONTAINER_DIR, F_OK) == 0)
+		path = CONTAINER_DIR "/allot.sock";
+	log_open(getenv("ALLOT_LOG"));
+	passes_unknown = unknown && strcmp(unknown, "pass") == 0;
+	is_unusable = path && strlen(path) >= sizeof(socket_path);
+	if (path && !is_unusable)
+		strcpy(socket_path, path);
+	else if (path)
+		log_refusal("ALLOT_SOCKET: %zu bytes are too long for a socket's path (%zu at most)",
+			    strlen(path), sizeof(socket_path) - 1);
+	atomic_store_explicit(&loaded, true, memory_order_release);
+}
+
+const char *config_socket(void)
+{
+	config_load();
+	return socket_path;
+}
+
+bool config_is_unusable(void)
+{
+	config_load();
+	return is_unusable;
+}
+
+bool config_passes_unknown(void)
+{
+	config_load();
+	return passes_unknown;
+}
+
+/* Depends on libc's own start alone, which comes before every preloaded library's. */
+__attribute__((constructor)) static void load_at_start(void)
+{
+	config_load();
+}

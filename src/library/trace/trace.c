@@ -1,0 +1,156 @@
+#include "library/trace/trace.h"
+
+#include <sys/mman.h>
+
+#include "library/loader/door.h"
+#include "library/sys/config.h"
+#include "library/sys/exchange.h"
+#include "library/sys/log.h"
+#include "library/trace/trace_record.h"
+
+#define ANSWER_NS (500 * NS_PER_MS)
+#define RETRY_NS (50 * NS_PER_MS)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static struct sys_lock look_lock;
+static _Atomic uint32_t order; /* the one that was carried out, or given up on */
+static uint64_t tried_ns; /* when the daemon was asked last, and could not answer; 0: it could */
+
+/*
+ * Each ring at the same addresses, and zeros there in between: a thread that was on its way into one that is over
+ * writes where nobody reads it, or a number that its reader has no use for.
+ */
+static struct trace_ring *place;
+
+static bool map(int fd)
+{
+	int flags = place ? MAP_FIXED : 0;
+	void *at = mmap(place, sizeof(*place), PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	place = at;
+	madvise(place, sizeof(*place), MADV_DONTDUMP);
+	/* Or one launch in 64 would wait for a page, until all were written once. An older kernel leaves it at that. */
+	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
+	return true;
+}
+
+static void put_zeros(void)
+{
+	if (place)
+		mmap(place, sizeof(*place), PROT_READ | PROT_WRITE,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* 0; a positive errno that the daemon answered: not to be asked again; negative: it did not answer. */
+static int ask(uint32_t word)
+{
+	struct trace_request request = { .magic = TRACE_MAGIC,
+					 .version = TRACE_VERSION,
+					 .order = word };
+	struct trace_reply reply = { 0 };
+	int fds[EXCHANGE_FDS_MAX];
+	uint64_t held = exchange_signals_hold();
+	int saved = errno;
+	int error = exchange(config_socket(), ANSWER_NS, &request, sizeof(request), -1, &reply,
+			     sizeof(reply), fds);
+
+	if (!error && (reply.magic != TRACE_MAGIC || reply.version != TRACE_VERSION))
+		error = EPROTO;
+	else if (!error && reply.status)
+		/* It may have had too many to answer at once. */
+		error = reply.status == EAGAIN ? -EAGAIN : reply.status > 0 ? reply.status : EPROTO;
+	else if (!error && (fds[0] < 0 || !map(fds[0]) || !trace_ring_is_valid(place)))
+		error = ENOMEM;
+	for (int i = 0; i < EXCHANGE_FDS_MAX; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	errno = saved;
+	exchange_signals_back(held);
+	return error;
+}
+
+/* What it has at the begin. */
+static void record_use(int index)
+{
+	uint64_t now = trace_now();
+
+	trace_put_as_visitor(&(struct trace_event){
+		.begin = now,
+		.end = now,
+		.kind = TRACE_USED,
+		.device = (uint8_t)index,
+		.amount = atomic_load(&guest_slot_device(index)->used_bytes) });
+}
+
+static void begin(uint32_t word)
+{
+	trace_sink_begin(place, trace_clock_of(word));
+	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
+	guest_settle_quick_way();
+	door_shut(DOOR_ALL);
+	for (uint32_t i = 0; i < atomic_load(&guest.control)->device_count; i++)
+		record_use((int)i);
+	log_debug("traced from here on");
+}
+
+static void end(void)
+{
+	if (!trace_is_on())
+		return;
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	guest_settle_quick_way();
+	door_shut(DOOR_ALL);
+	put_zeros();
+	log_debug("traced no longer");
+}
+
+/* To what the control page says. Holds look_lock. */
+static void change_to(uint32_t word)
+{
+	int error = 0;
+
+	end();
+	if (trace_clock_of(word) != TRACE_NO_CLOCK) {
+		if (tried_ns && sys_now_ns() - tried_ns < RETRY_NS)
+			return;
+		error = ask(word);
+		tried_ns = error < 0 ? sys_now_ns() : 0;
+		if (error)
+			log_debug("not traced: errno %d", error < 0 ? -error : error);
+		else
+			begin(word);
+	}
+	if (error >= 0)
+		atomic_store(&order, word);
+}
+
+void trace_look(void)
+{
+	const _Atomic uint32_t *wanted = &atomic_load(&guest.control)->trace;
+
+	if (likely(atomic_load_explicit(wanted, memory_order_relaxed) ==
+		   atomic_load_explicit(&order, memory_order_relaxed)) ||
+	    !sys_trylock(&look_lock))
+		return;
+	uint32_t word = atomic_load(wanted);
+	if (word != atomic_load(&order))
+		change_to(word);
+	sys_unlock(&look_lock);
+}
+
+void trace_reset(void)
+{
+	look_lock = (struct sys_lock){ 0 };
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	atomic_store(&order, 0);
+	tried_ns = 0;
+	biased_reset(&trace_sink.numbering);
+	/* The parent's ring goes on without this process. */
+	put_zeros();
+	atomic_store(&trace_sink.owner_id, 0);
+	atomic_fetch_add(&trace_sink.generation, 1);
+}
