@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "sched/model.h"
+#include "scheduler/model/model.h"
 
 #define SCALE_PODS_PER_NODE 8
 #define SCALE_NAME_MAX 48

@@ -18,8 +18,8 @@
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
 #include "scale_cluster.h"
-#include "sched/extender.h"
-#include "sched/page/state.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/page/state.h"
 
 #define ROUNDS 200
 

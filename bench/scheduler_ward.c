@@ -1,5 +1,5 @@
 /*
- * What it costs to leave nodes to a gang (sched/ward.h) and to ask whether others' end would make room for one, in clusters of
+ * What it costs to leave nodes to a gang (scheduler/gang/ward.h) and to ask whether others' end would make room for one, in clusters of
  * several sizes: prints, for each, the time of the decisions concerned, asked about all nodes and about as many as
  * kube-scheduler asks about by default.
  *
@@ -14,8 +14,8 @@
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
 #include "scale_cluster.h"
-#include "sched/extender.h"
-#include "sched/model_inside.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/model/model_inside.h"
 
 #define ROUNDS 40
 #define GANG 16 /* pods, each of which wants a node's cards whole */

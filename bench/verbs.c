@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/extender.h"
+#include "scheduler/extender/extender.h"
 
 static void die(const char *what, const char *why)
 {

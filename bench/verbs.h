@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "sched/model.h"
+#include "scheduler/model/model.h"
 
 /* The answer, to be given up. Ends the process where there is none. */
 json_t *verbs_filter(struct model *model, const json_t *args);

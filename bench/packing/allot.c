@@ -11,7 +11,7 @@
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
 #include "packing/cluster.h"
-#include "sched/extender.h"
+#include "scheduler/extender/extender.h"
 #include "verbs.h"
 
 #define SLOTS 20 /* as in rivals.c */

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "json_arena.h"
 #include "kube/util/outside_json.h"
-#include "sched/filter_answer.h"
+#include "scheduler/extender/filter_answer.h"
 
 static const json_t *nodes_of(const json_t *all)
 {

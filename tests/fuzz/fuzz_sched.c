@@ -13,9 +13,9 @@
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
 #include "kube/util/outside_json.h"
-#include "sched/explain.h"
-#include "sched/extender.h"
-#include "sched/request_wishes.h"
+#include "scheduler/explain/explain.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/request/request_wishes.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)

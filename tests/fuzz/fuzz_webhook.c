@@ -9,7 +9,7 @@
 #include "kube/util/base64.h"
 #include "kube/util/object.h"
 #include "kube/util/quantity.h"
-#include "sched/webhook.h"
+#include "scheduler/webhook/webhook.h"
 
 static bool quota(void *data, const char *name, struct webhook_quota *ret)
 {

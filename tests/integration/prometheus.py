@@ -51,7 +51,7 @@ def metric_names():
     done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True)
     names = set(re.findall(r"^\| `(\w+)`", done.stdout, re.M))
     for file in ("metrics.c", "metrics_cluster.c"):
-        names |= set(re.findall(r'"((?:allot_scheduler|hami)_\w+)"', (ROOT / "src/sched" / file).read_text()))
+        names |= set(re.findall(r'"((?:allot_scheduler|hami)_\w+)"', (ROOT / "src/scheduler/service" / file).read_text()))
     return names
 
 

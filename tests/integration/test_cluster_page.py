@@ -21,7 +21,7 @@ from test_page import assert_named_at_once
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 TOKEN = "a-token-to-look-at-clusters"
-SITES = [ROOT / "src" / page / "site" for page in ("sched/page", "http/dashboard")]
+SITES = [ROOT / "src" / page / "site" for page in ("scheduler/page", "http/dashboard")]
 LOAD_MAX = 200 << 10
 
 

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "sched/bind.h"
-#include "sched/feed.h"
+#include "scheduler/bind/bind.h"
+#include "scheduler/cluster/feed.h"
 
 #define WORDS_MAX 8
 #define LINE_MAX_BYTES 4096

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sched/leader.h"
+#include "scheduler/cluster/leader.h"
 
 static bool is_over;
 

@@ -138,7 +138,7 @@ def of_the_protocol():
     """The annotations that the webhook takes off a new pod, as its source has them."""
     texts = dict(re.findall(r'#define (\w+) "([^"]+)"', "".join(
         (ROOT / "src/kube" / name).read_text() for name in ("hami/annotations.h", "own/live.h", "gpu_manager/vcuda.h"))))
-    table = re.search(r"written_by_us\[\] = {(.*?)};", (ROOT / "src/sched/webhook_strip.c").read_text(), re.S)[1]
+    table = re.search(r"written_by_us\[\] = {(.*?)};", (ROOT / "src/scheduler/webhook/webhook_strip.c").read_text(), re.S)[1]
     names = [("allot.dev/" if own else "") + texts[name] for own, name in re.findall(r"(OWN\()?(\b[A-Z_]{5,})", table)]
     assert len(names) >= 11
     return [*names, texts["VCUDA_INDEX"] + "0"]

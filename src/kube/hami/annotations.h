@@ -25,17 +25,17 @@
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
 /* On a pod, written by the user: what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
-#define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
-#define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
+#define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
+#define KUBE_DURATION "duration" /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
 #define KUBE_PLACEMENT \
-	"placement" /* use or guarantee: by what its cores are placed: sched/filler.h */
+	"placement" /* use or guarantee: by what its cores are placed: scheduler/opportunistic/filler.h */
 /*
  * On a pod that was placed by use, written by the scheduler: its shares as in KUBE_POD_ALLOCATED, but with the cores that
  * it asked for. There they are 0, as nothing of a card's time is promised to it.
  */
 #define KUBE_BORROWED "borrowed"
-#define KUBE_GANG "gang"           /* whose pods are placed together: sched/gang_read.h */
+#define KUBE_GANG "gang"           /* whose pods are placed together: scheduler/gang/gang_read.h */
 #define KUBE_GANG_SIZE "gang-size" /* how many that are */
 /* On a pod that waits, written by allot-scheduler: since when there may be room, so that it is tried again. */
 #define KUBE_ROOM_SINCE "room-since"

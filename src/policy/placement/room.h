@@ -4,7 +4,7 @@
  * Where it is known what is asked for, it is known what a remainder is good for. The kinds of requests that there are, a
  * card's or a node's room for each, and what a request of each kind that would fit is worth are plain numbers; a placement
  * costs, summed over all kinds, the requests for which there is no longer room, each by its price. With a price that grows as
- * a kind's room becomes scarce (sched/mix.h), what is rare and asked for is kept for those who can use nothing else: cards
+ * a kind's room becomes scarce (scheduler/request/mix.h), what is rare and asked for is kept for those who can use nothing else: cards
  * of a type, and nodes that are free as a whole. ("Beware of Fragmentation", USENIX ATC 2023, which measures what the kinds
  * can't use, has the same price for all of them, and counts a remainder that serves a kind once as wholly of use.)
  *

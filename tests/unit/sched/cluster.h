@@ -1,4 +1,4 @@
-/* Clusters for the tests of src/sched: objects as the API server has them, and a model that has seen some. */
+/* Clusters for the tests of src/scheduler: objects as the API server has them, and a model that has seen some. */
 #ifndef ALLOT_TESTS_SCHED_CLUSTER_H
 #define ALLOT_TESTS_SCHED_CLUSTER_H
 
@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "kube/util/object.h"
-#include "sched/decision.h"
-#include "sched/extender.h"
-#include "sched/model.h"
+#include "scheduler/bind/decision.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/model/model.h"
 
 #define GANG_HOLD_NS (UINT64_C(30) * 1000000000) /* of the models here */
 #define GPU "\"nvidia.com/gpu\":\"1\""

@@ -14,7 +14,7 @@
 
 #include "kube/util/base64.h"
 #include "kube/util/object.h"
-#include "sched/webhook.h"
+#include "scheduler/webhook/webhook.h"
 
 static inline json_t *json_of(const char *text)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sched/allowance.h"
+#include "scheduler/util/allowance.h"
 
 static void test_no_limit(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "kube/client/event.h"
 #include "kube/hami/annotations.h"
-#include "sched/bind.h"
+#include "scheduler/bind/bind.h"
 
 #define SHARES "GPU-a,NVIDIA,3000,30:;"
 #define NODES 48

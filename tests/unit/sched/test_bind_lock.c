@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sched/bind_lock.h"
+#include "scheduler/bind/bind_lock.h"
 
 #define NOW_S 1790000000 /* 2026-09-21T14:13:20Z */
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "sched/bind_words.h"
+#include "scheduler/bind/bind_words.h"
 
 static struct decision decision = {
 	.pod_namespace = (char *)"ns", .pod = (char *)"p", .uid = (char *)"u-1", .node = (char *)"n1"

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "kube/util/outside_json.h"
-#include "sched/call_args.h"
+#include "scheduler/extender/call_args.h"
 
 #define MUTATIONS 300000
 #define MUTATED_MAX 256

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sched/config.h"
+#include "scheduler/service/config.h"
 
 static void test_every_default_is_taken(void **state)
 {

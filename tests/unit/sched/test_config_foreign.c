@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sched/config.h"
-#include "sched/config_foreign.h"
+#include "scheduler/service/config.h"
+#include "scheduler/service/config_foreign.h"
 
 /*
  * Every flag that v2.10.0 has, with its default, in the order of its source (cmd/scheduler/main.go, pkg/device/.., klog

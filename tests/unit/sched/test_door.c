@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "sched/door.h"
+#include "scheduler/service/door.h"
 
 #define BIT(verb) (1U << (verb))
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sched/election.h"
+#include "scheduler/cluster/election.h"
 
 #define REPLICAS_MAX 3
 #define TICK_NS (20 * NSEC_PER_MSEC)

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "sched/explain.h"
+#include "scheduler/explain/explain.h"
 #include "verbs.h"
 
 #define MEMORY(mib) GPU ",\"nvidia.com/gpumem\":\"" mib "\""

@@ -1,7 +1,7 @@
 /* Why a pod that is placed by use waits, in figures. */
 #include "cluster.h"
 #include "kube/hami/annotations.h"
-#include "sched/explain.h"
+#include "scheduler/explain/explain.h"
 
 #define S UINT64_C(1000000000)
 #define LIMITS(cores) "\"nvidia.com/gpumem\":\"100\",\"nvidia.com/gpucores\":\"" cores "\""

@@ -4,7 +4,7 @@
 #include "cluster.h"
 #include "kube/hami/annotations.h"
 #include "policy/placement/score.h"
-#include "sched/model_inside.h"
+#include "scheduler/model/model_inside.h"
 #include "verbs.h"
 
 static json_t *running(const char *name, const char *node, const char *shares)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sched/filler.h"
+#include "scheduler/opportunistic/filler.h"
 
 #define S UINT64_C(1000000000)
 #define NOW (1000 * S)

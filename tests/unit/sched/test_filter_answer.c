@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sched/filter_answer.h"
-#include "sched/json_quote.h"
+#include "scheduler/extender/filter_answer.h"
+#include "scheduler/util/json_quote.h"
 
 static struct filter_answer *answer_to(json_t *args)
 {

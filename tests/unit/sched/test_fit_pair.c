@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sched/fit.h"
+#include "scheduler/fit/fit.h"
 
 #define CARDS 6
 #define ROUNDS 20000

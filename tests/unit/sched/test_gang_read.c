@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "kube/util/object.h"
-#include "sched/gang_read.h"
+#include "scheduler/gang/gang_read.h"
 
 static int read_gang(const char *meta, struct gang_said *ret, struct error *err)
 {

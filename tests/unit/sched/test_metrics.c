@@ -1,6 +1,6 @@
 /* What Prometheus is told of the cluster: HAMi's names, labels and units. */
 #include "cluster.h"
-#include "sched/metrics_cluster.h"
+#include "scheduler/service/metrics_cluster.h"
 
 static char *page_of(const struct model *m)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sched/mix.h"
+#include "scheduler/request/mix.h"
 
 static struct place_request asking(uint32_t cores_pct)
 {

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "sched/model_inside.h"
+#include "scheduler/model/model_inside.h"
 #include "verbs.h"
 
 #define CARD(id, rest) \

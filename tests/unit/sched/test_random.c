@@ -7,7 +7,7 @@
 
 #include "cluster.h"
 #include "policy/placement/room.h"
-#include "sched/model_inside.h"
+#include "scheduler/model/model_inside.h"
 #include "kube/hami/annotations.h"
 #include "verbs.h"
 

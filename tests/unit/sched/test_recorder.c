@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sched/recorder.h"
+#include "scheduler/cluster/recorder.h"
 
 static char server[] = "http://127.0.0.1:1";
 static const struct kube_access nobody = { .server = server };

@@ -1,7 +1,7 @@
 /* What is answered to requests, without a connection. */
 #include "review.h"
 
-#include "sched/routes.h"
+#include "scheduler/routes.h"
 
 static struct scheduler scheduler; /* knows of no cluster */
 

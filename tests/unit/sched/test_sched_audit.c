@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "sched/sched_audit.h"
+#include "scheduler/cluster/sched_audit.h"
 
 static char path[] = "/tmp/allot-sched-audit-XXXXXX";
 

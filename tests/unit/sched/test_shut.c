@@ -1,8 +1,8 @@
 /* Cards that are shut to fillers, past a restart of the scheduler: by annotations of their nodes. */
 #include "cluster.h"
 #include "kube/hami/annotations.h"
-#include "sched/filler.h"
-#include "sched/model_inside.h"
+#include "scheduler/model/model_inside.h"
+#include "scheduler/opportunistic/filler.h"
 #include "verbs.h"
 
 #define S UINT64_C(1000000000)

@@ -1,6 +1,6 @@
 /* Things by their text, however many; and words that are kept once. */
 #include "cluster.h"
-#include "sched/table.h"
+#include "scheduler/util/table.h"
 
 #define THINGS 5000
 

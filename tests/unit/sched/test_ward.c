@@ -4,7 +4,7 @@
  */
 #include "cluster.h"
 #include "kube/hami/annotations.h"
-#include "sched/ward.h"
+#include "scheduler/gang/ward.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)

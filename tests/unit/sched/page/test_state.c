@@ -3,11 +3,11 @@
 
 #include "../cluster.h"
 #include "base/clock.h"
-#include "sched/extender.h"
-#include "sched/explain.h"
-#include "sched/page/past.h"
-#include "sched/page/state.h"
-#include "sched/page/why.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/explain/explain.h"
+#include "scheduler/page/past.h"
+#include "scheduler/page/state.h"
+#include "scheduler/page/why.h"
 #include "verbs.h"
 
 #define MEMORY(mib) GPU ",\"nvidia.com/gpumem\":\"" mib "\""

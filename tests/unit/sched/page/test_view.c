@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "sched/page/state.h"
-#include "sched/page/told.h"
-#include "sched/page/view.h"
+#include "scheduler/page/state.h"
+#include "scheduler/page/told.h"
+#include "scheduler/page/view.h"
 
 /* "name=value", as many as there are, NULL at the end. */
 static const char *argument(const void *data, const char *name)

@@ -1,0 +1,367 @@
+#include "scheduler/bind/bind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kube/client/client.h"
+#include "kube/hami/annotations.h"
+#include "scheduler/bind/bind_job.h"
+
+enum turn {
+	TURN_NONE,
+	TURN_IN_LINE, /* of nodes that wait for a turn */
+	TURN_HAS,     /* it may have a call under way */
+};
+
+/* The pods that wait for one node, the first of which is at work. Stays while there are any, or its lock is somebody's. */
+struct bind_node {
+	struct binder *binder;
+	char *name;
+	TAILQ_HEAD(, bind_job) jobs;
+	struct lock_sight sight;
+	struct alarm go;  /* the first goes on then */
+	struct alarm due; /* the time of one that waits behind it is over */
+	enum turn turn;   /* take_turn() and end_turn() alone change it */
+	struct text_index_entry by_name;
+	TAILQ_ENTRY(bind_node) link, line;
+};
+
+struct binder {
+	struct bind_terms terms;
+	struct bind_counts counts;
+	unsigned active;
+	TAILQ_HEAD(, bind_node) nodes;
+	TAILQ_HEAD(, bind_node) line; /* TURN_IN_LINE */
+	struct text_index by_name, by_uid;
+};
+
+/* ---- turns: which nodes may have a call under way ---- */
+
+/* Does it have a turn now? Else it is in the line, and go() is called when it has one. */
+static bool take_turn(struct bind_node *node)
+{
+	struct binder *b = node->binder;
+	if (node->turn == TURN_NONE && b->active < b->terms.at_once) {
+		node->turn = TURN_HAS;
+		b->active++;
+	} else if (node->turn == TURN_NONE) {
+		node->turn = TURN_IN_LINE;
+		TAILQ_INSERT_TAIL(&b->line, node, line);
+	}
+	return node->turn == TURN_HAS;
+}
+
+/*
+ * The node leaves the line, or gives its turn to the first in the line. That one begins by its alarm: the caller is in the
+ * middle of something.
+ */
+static void end_turn(struct bind_node *node)
+{
+	struct binder *b = node->binder;
+	struct bind_node *next = NULL;
+	if (node->turn == TURN_IN_LINE)
+		TAILQ_REMOVE(&b->line, node, line);
+	else if (node->turn == TURN_HAS)
+		next = TAILQ_FIRST(&b->line);
+	b->active -= node->turn == TURN_HAS && !next;
+	node->turn = TURN_NONE;
+	if (!next)
+		return;
+	TAILQ_REMOVE(&b->line, next, line);
+	next->turn = TURN_HAS;
+	alarm_set(kube_client_reactor(b->terms.client), &next->go, 0);
+}
+
+/* ---- nodes ---- */
+
+static struct bind_node *drop_node(struct bind_node *node)
+{
+	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
+	end_turn(node);
+	alarm_clear(reactor, &node->go);
+	alarm_clear(reactor, &node->due);
+	text_index_remove(&node->binder->by_name, &node->by_name);
+	TAILQ_REMOVE(&node->binder->nodes, node, link);
+	node->binder->counts.nodes--;
+	free(node->name);
+	free(node);
+	return NULL;
+}
+
+/* When the first that waits behind the one at work is to give up. */
+static void set_due(struct bind_node *node)
+{
+	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
+	const struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	const struct bind_job *second = first ? TAILQ_NEXT(first, link) : NULL;
+	uint64_t now_ns = clock_now_ns();
+	if (second)
+		alarm_set(reactor, &node->due,
+			  second->until_ns > now_ns ? second->until_ns - now_ns : 0);
+	else
+		alarm_clear(reactor, &node->due);
+}
+
+static void remove_job(struct bind_node *node, struct bind_job *job)
+{
+	struct binder *b = node->binder;
+	TAILQ_REMOVE(&node->jobs, job, link);
+	text_index_remove(&b->by_uid, &job->by_uid);
+}
+
+static void tell(struct binder *b, struct bind_job *job, const struct error *err)
+{
+	bind_done done = job->done;
+	void *data = job->data;
+	const struct error why = *err;
+	b->counts.succeeded += !why.code;
+	b->counts.cancelled += why.code == ECANCELED;
+	b->counts.failed += why.code && why.code != ECANCELED;
+	job_free(job);
+	done(data, &why);
+}
+
+/* The first has ended: the next begins. Whoever is told may start another. */
+static void job_ended(struct bind_job *job, const struct error *err)
+{
+	struct bind_node *node = job->owner;
+	struct binder *b = node->binder;
+	remove_job(node, job);
+	end_turn(node);
+	if (!TAILQ_EMPTY(&node->jobs))
+		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+	else if (!node->sight.text[0])
+		drop_node(node);
+	else
+		alarm_clear(kube_client_reactor(b->terms.client), &node->due);
+	tell(b, job, err);
+}
+
+/*
+ * A pod that waits behind another may have the lock that this one waits for: of a binding that was broken off when a
+ * scheduler died. It goes first.
+ */
+static bool let_holder_first(struct bind_node *node)
+{
+	struct bind_job *first = TAILQ_FIRST(&node->jobs), *job;
+	struct node_lock lock;
+	if (first->call || node_lock_parse(node->sight.text, &lock, NULL) < 0)
+		return false;
+	TAILQ_FOREACH(job, &node->jobs, link)
+		if (node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
+			break;
+	if (!job || job == first)
+		return false;
+	TAILQ_REMOVE(&node->jobs, job, link);
+	TAILQ_INSERT_HEAD(&node->jobs, job, link);
+	return true;
+}
+
+static void job_waits(struct bind_job *job, uint64_t in_ns)
+{
+	struct bind_node *node = job->owner;
+	end_turn(node);
+	bool is_urgent = job->is_waiting_for_lock && let_holder_first(node);
+	alarm_set(kube_client_reactor(node->binder->terms.client), &node->go, is_urgent ? 0 : in_ns);
+}
+
+static void go(void *data)
+{
+	struct bind_node *node = data;
+	struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	if (!first) {
+		end_turn(node);
+		return;
+	}
+	set_due(node);
+	if (!first->call && take_turn(node))
+		job_go_on(first);
+}
+
+/* The jobs' times end in their order. */
+static void give_up_waiting(void *data)
+{
+	struct bind_node *node = data;
+	struct binder *b = node->binder;
+	struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	struct bind_job *job = first ? TAILQ_NEXT(first, link) : NULL;
+	struct error err;
+	if (!job || job->until_ns > clock_now_ns()) {
+		set_due(node);
+		return;
+	}
+	error_set(&err, EBUSY,
+		  "node %s: pod %s/%s is being bound to it before, and that did not end within %llu s",
+		  node->name, first->decision.pod_namespace, first->decision.pod,
+		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
+	remove_job(node, job);
+	set_due(node);
+	job_tell_event(job, &err);
+	tell(b, job, &err);
+}
+
+static struct bind_node *add_node(struct binder *b, const char *name)
+{
+	struct bind_node *node = calloc(1, sizeof(*node));
+	char *copy = strdup(name);
+	if (!node || !copy) {
+		free(node);
+		free(copy);
+		return NULL;
+	}
+	*node = (struct bind_node){ .binder = b, .name = copy };
+	node->go = (struct alarm){ .ring = go, .data = node };
+	node->due = (struct alarm){ .ring = give_up_waiting, .data = node };
+	TAILQ_INIT(&node->jobs);
+	TAILQ_INSERT_TAIL(&b->nodes, node, link);
+	text_index_add(&b->by_name, &node->by_name, copy, node);
+	b->counts.nodes++;
+	return node;
+}
+
+/* ---- what is asked for ---- */
+
+int bind_start(struct binder *b, const struct decision *decision, bind_done done, void *data)
+{
+	if (text_index_find(&b->by_uid, decision->uid))
+		return -EALREADY;
+	struct bind_job *job = job_new(&b->terms, decision, clock_now_ns() + b->terms.limit_ns);
+	struct bind_node *node = text_index_find(&b->by_name, decision->node);
+	if (job && !node)
+		node = add_node(b, decision->node);
+	if (!job || !node) {
+		job_free(job);
+		return -ENOMEM;
+	}
+	job->counts = &b->counts;
+	job->sight = &node->sight;
+	job->ended = job_ended;
+	job->waits = job_waits;
+	job->owner = node;
+	job->done = done;
+	job->data = data;
+	bool is_first = TAILQ_EMPTY(&node->jobs);
+	bool is_waited_for = !is_first && TAILQ_FIRST(&node->jobs)->is_waiting_for_lock;
+	TAILQ_INSERT_TAIL(&node->jobs, job, link);
+	text_index_add(&b->by_uid, &job->by_uid, job->decision.uid, job);
+	if (is_first || (is_waited_for && let_holder_first(node)))
+		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+	else
+		set_due(node);
+	return 0;
+}
+
+bool bind_is_under_way(const struct binder *b, const char *uid)
+{
+	return text_index_find(&b->by_uid, uid) != NULL;
+}
+
+bool bind_look(const struct binder *b, const char *uid, struct bind_view *ret)
+{
+	const struct bind_job *job = text_index_find(&b->by_uid, uid), *other;
+	if (!job)
+		return false;
+	const struct bind_node *node = job->owner;
+	const struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	uint64_t now_ns = clock_now_ns();
+	struct bind_view view = { .node = node->name };
+	if (first->is_waiting_for_lock && node->sight.text[0])
+		view.lock = node->sight.text;
+	for (other = first; other != job; other = TAILQ_NEXT(other, link))
+		view.before++;
+	if (job->until_ns > now_ns)
+		view.left_ns = job->until_ns - now_ns;
+	*ret = view;
+	return true;
+}
+
+void binder_cancel(struct binder *b)
+{
+	struct bind_node *node;
+	struct error err;
+	while ((node = TAILQ_FIRST(&b->nodes))) {
+		struct bind_job *job = TAILQ_FIRST(&node->jobs);
+		if (!job) {
+			drop_node(node);
+			continue;
+		}
+		error_set(&err, ECANCELED, "pod %s/%s: binding is left to another leader",
+			  job->decision.pod_namespace, job->decision.pod);
+		remove_job(node, job);
+		if (TAILQ_EMPTY(&node->jobs))
+			drop_node(node);
+		tell(b, job, &err);
+	}
+}
+
+void binder_node_seen(struct binder *b, const json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	struct bind_node *node = name ? text_index_find(&b->by_name, name) : NULL;
+	if (!node)
+		return;
+	const char *lock = json_string_value(
+		json_object_get(json_object_get(meta, "annotations"), KUBE_NODE_LOCK));
+	struct bind_job *job = TAILQ_FIRST(&node->jobs);
+	if (job && job->is_waiting_for_lock && !job->call && !lock)
+		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+	else if (!job && !lock)
+		drop_node(node);
+}
+
+struct bind_counts binder_counts(const struct binder *b)
+{
+	struct bind_counts counts = b->counts;
+	const struct bind_node *node;
+	const struct bind_job *job;
+	TAILQ_FOREACH(node, &b->nodes, link)
+		TAILQ_FOREACH(job, &node->jobs, link) {
+			bool is_first = job == TAILQ_FIRST(&node->jobs);
+			counts.under_way += is_first;
+			counts.waiting += !is_first;
+		}
+	return counts;
+}
+
+/* ---- life ---- */
+
+int binder_new(const struct bind_terms *terms, struct binder **ret)
+{
+	struct binder *b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->terms = *terms;
+	if (!b->terms.component)
+		b->terms.component = "allot-scheduler";
+	if (!b->terms.limit_ns)
+		b->terms.limit_ns = BIND_LIMIT_NS;
+	if (!b->terms.lock_expiry_s)
+		b->terms.lock_expiry_s = NODE_LOCK_EXPIRY_S;
+	if (!b->terms.at_once)
+		b->terms.at_once = BIND_AT_ONCE;
+	TAILQ_INIT(&b->nodes);
+	TAILQ_INIT(&b->line);
+	*ret = b;
+	return 0;
+}
+
+struct binder *binder_free(struct binder *b)
+{
+	struct bind_node *node;
+	struct bind_job *job;
+	if (!b)
+		return NULL;
+	while ((node = TAILQ_FIRST(&b->nodes))) {
+		while ((job = TAILQ_FIRST(&node->jobs))) {
+			remove_job(node, job);
+			job_free(job);
+		}
+		drop_node(node);
+	}
+	free(b);
+	return NULL;
+}

@@ -1,0 +1,329 @@
+#include "scheduler/bind/bind_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/client/event.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
+#include "scheduler/bind/bind_words.h"
+
+#define PATH_MAX_BYTES 640
+/* Of trying to undo a binding: another pod waits for the node. */
+#define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
+#define REFUSALS_MAX 2
+/* One call; a server that is restarted may leave one without an answer. */
+#define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
+
+static const char *meta_text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
+}
+
+void job_go(struct bind_job *job, enum bind_step step)
+{
+	job->step = step;
+	job_go_on(job);
+}
+
+/* ---- ends ---- */
+
+void job_tell_event(struct bind_job *job, const struct error *err)
+{
+	const struct decision *d = &job->decision;
+	const struct event_about about = {
+		.kind = "Pod", .name = d->pod, .uid = d->uid, .in_namespace = d->pod_namespace
+	};
+	char text[ERROR_TEXT_MAX + 64];
+	if (err->code)
+		snprintf(text, sizeof(text), "%s", err->text);
+	else
+		bind_success_text(d, text, sizeof(text));
+	event_tell_as(job->terms->component, job->terms->client, &about, err->code != 0,
+		      err->code ? BIND_FAIL : BIND_SUCCEED, text, NULL);
+}
+
+void job_finish(struct bind_job *job, const struct error *err)
+{
+	static const struct error none;
+	job_tell_event(job, err ? err : &none);
+	job->ended(job, err ? err : &none);
+}
+
+/* What can be undone is undone first, so that whoever hears of it finds nothing of it. */
+void job_fail(struct bind_job *job, const struct error *why)
+{
+	struct error err = *why;
+	if (job->step >= BIND_UNDO_READ_POD) {
+		log_warning("binding pod %s/%s to node %s was not undone: %s",
+			    job->decision.pod_namespace, job->decision.pod, job->decision.node,
+			    why->text);
+		err = job->why;
+		if (job->may_be_bound)
+			err.code = ETIMEDOUT;
+		job_finish(job, &err);
+		return;
+	}
+	if (err.code == ETIMEDOUT)
+		err.code = EBUSY;
+	if (!job->may_be_annotated && !job->may_be_locked && !job->may_be_bound) {
+		job_finish(job, &err);
+		return;
+	}
+	job->why = err;
+	job->backoff.failures = 0;
+	job->until_ns = clock_now_ns() + UNDO_LIMIT_NS;
+	job_go(job, BIND_UNDO_READ_POD);
+}
+
+/* Not beyond its time: what was tried last is tried once more then. */
+void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t left_ns = job->until_ns > now_ns ? job->until_ns - now_ns : 0;
+	uint64_t wait_ns = backoff_next_ns(&job->backoff, (uint32_t)now_ns * 2654435761U,
+					   at_least_ns);
+	wait_ns = wait_ns < most_ns ? wait_ns : most_ns;
+	job->waits(job, wait_ns < left_ns ? wait_ns : left_ns);
+}
+
+/* ---- answers ---- */
+
+/* The read that a write is made of, for when it is to be done again. */
+static enum bind_step step_back(enum bind_step step)
+{
+	switch (step) {
+	case BIND_READ_HOLDER:
+	case BIND_LOCK: return BIND_READ_NODE;
+	case BIND_ANNOTATE:
+	case BIND_BIND: return BIND_READ_POD;
+	case BIND_UNDO_ANNOTATE: return BIND_UNDO_READ_POD;
+	case BIND_UNDO_LOCK: return BIND_UNDO_READ_NODE;
+	default: return step;
+	}
+}
+
+/*
+ * May it be otherwise the next time? A server that was started just now refuses everybody until it has read who may do what;
+ * a write may be refused for good as well, by somebody's policy.
+ */
+static bool is_passing(struct bind_job *job, const struct error *err)
+{
+	bool is_write = step_back(job->step) != job->step && job->step != BIND_READ_HOLDER;
+	if (err->code == EACCES)
+		return !is_write || job->refusals++ < REFUSALS_MAX;
+	return err->code == EAGAIN || err->code == EBUSY || err->code == ETIMEDOUT ||
+	       err->code == ECONNREFUSED;
+}
+
+/* What is not there. true: the binding has gone on, or has ended. */
+static bool take_missing(struct bind_job *job)
+{
+	const struct decision *d = &job->decision;
+	struct error err;
+	switch (job->step) {
+	case BIND_READ_POD:
+	case BIND_ANNOTATE:
+	case BIND_BIND:
+		job->may_be_annotated = job->may_be_bound = false;
+		error_set(&err, ENOENT, "pod %s/%s: is gone", d->pod_namespace, d->pod);
+		break;
+	case BIND_READ_NODE:
+	case BIND_LOCK:
+		job->may_be_locked = false;
+		error_set(&err, ENOENT, "node %s: is gone", d->node);
+		break;
+	case BIND_READ_HOLDER: bind_holder_came(job, NULL); return true;
+	case BIND_UNDO_READ_POD:
+	case BIND_UNDO_ANNOTATE:
+		job->may_be_bound = false;
+		job_go(job, BIND_UNDO_READ_NODE);
+		return true;
+	case BIND_UNDO_READ_NODE:
+	case BIND_UNDO_LOCK: job_finish(job, &job->why); return true;
+	default: return false;
+	}
+	job_fail(job, &err);
+	return true;
+}
+
+static void take_error(struct bind_job *job, const struct kube_answer *answer)
+{
+	struct error err = answer->err;
+	if (answer->status == 404 && take_missing(job))
+		return;
+	bool is_conflict = answer->status == 409;
+	job->counts->conflicts += is_conflict;
+	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
+		job->step = step_back(job->step);
+		/* Whoever was faster is done by now: the next try is as good at once. */
+		job_rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
+		return;
+	}
+	error_add(&err, 0, "pod %s/%s", job->decision.pod_namespace, job->decision.pod);
+	job_fail(job, &err);
+}
+
+static bool is_of_node(enum bind_step step)
+{
+	return step == BIND_READ_NODE || step == BIND_LOCK || step == BIND_UNDO_READ_NODE ||
+	       step == BIND_UNDO_LOCK;
+}
+
+static bool keep_version(struct bind_job *job, const json_t *object)
+{
+	const char *version = meta_text(object, "resourceVersion");
+	char **kept = is_of_node(job->step) ? &job->node_version : &job->pod_version;
+	free(*kept);
+	*kept = version ? strdup(version) : NULL;
+	return *kept != NULL;
+}
+
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct bind_job *job = data;
+	struct error err;
+	job->call = NULL;
+	if (answer->err.code) {
+		take_error(job, answer);
+		return;
+	}
+	if (job->step == BIND_BIND) {
+		job_finish(job, NULL);
+		return;
+	}
+	if (job->step != BIND_READ_HOLDER && !keep_version(job, answer->object)) {
+		error_set(&err, EPROTO, "pod %s/%s: the server answers without a resourceVersion",
+			  job->decision.pod_namespace, job->decision.pod);
+		job_fail(job, &err);
+		return;
+	}
+	switch (job->step) {
+	case BIND_READ_POD: bind_pod_came(job, answer->object); break;
+	case BIND_READ_NODE: bind_node_came(job, answer->object); break;
+	case BIND_READ_HOLDER: bind_holder_came(job, answer->object); break;
+	case BIND_LOCK:
+		job->is_waiting_for_lock = false;
+		job_go(job, BIND_ANNOTATE);
+		break;
+	case BIND_ANNOTATE: job_go(job, BIND_BIND); break;
+	case BIND_UNDO_READ_POD: bind_failed_pod_came(job, answer->object); break;
+	case BIND_UNDO_ANNOTATE: job_go(job, BIND_UNDO_READ_NODE); break;
+	case BIND_UNDO_READ_NODE: bind_failed_node_came(job, answer->object); break;
+	default: job_finish(job, &job->why); break;
+	}
+}
+
+/* ---- calls ---- */
+
+static char *lock_patch(const struct bind_job *job, bool is_taken)
+{
+	struct node_lock lock = { .since_s = (int64_t)time(NULL) };
+	char text[NODE_LOCK_MAX];
+	snprintf(lock.pod_namespace, sizeof(lock.pod_namespace), "%s", job->decision.pod_namespace);
+	snprintf(lock.pod, sizeof(lock.pod), "%s", job->decision.pod);
+	node_lock_format(&lock, text);
+	const struct patch_pair pair = { KUBE_NODE_LOCK, is_taken ? text : NULL };
+	return patch_metadata(&pair, 1, NULL, 0, job->node_version);
+}
+
+/* What is written in this step. true: nothing is, or *ret is there. */
+static bool make_body(struct bind_job *job, char **ret)
+{
+	switch (job->step) {
+	case BIND_LOCK: *ret = lock_patch(job, true); break;
+	case BIND_ANNOTATE:
+		*ret = bind_pod_patch(&job->decision, job->shares, (int64_t)time(NULL),
+				      job->pod_version);
+		break;
+	case BIND_BIND: *ret = bind_body(&job->decision, job->pod_version); break;
+	case BIND_UNDO_ANNOTATE: *ret = bind_failed_patch(job->pod_version); break;
+	case BIND_UNDO_LOCK: *ret = lock_patch(job, false); break;
+	default: return true;
+	}
+	return *ret != NULL;
+}
+
+static void make_path(const struct bind_job *job, char path[PATH_MAX_BYTES])
+{
+	const struct decision *d = &job->decision;
+	if (is_of_node(job->step))
+		snprintf(path, PATH_MAX_BYTES, "/api/v1/nodes/%s", d->node);
+	else if (job->step == BIND_READ_HOLDER)
+		snprintf(path, PATH_MAX_BYTES, "%s", job->holder);
+	else
+		snprintf(path, PATH_MAX_BYTES, "/api/v1/namespaces/%s/pods/%s%s", d->pod_namespace,
+			 d->pod, job->step == BIND_BIND ? "/binding" : "");
+}
+
+static void note_write(struct bind_job *job)
+{
+	job->may_be_locked |= job->step == BIND_LOCK;
+	job->may_be_annotated |= job->step == BIND_ANNOTATE;
+	job->may_be_bound |= job->step == BIND_BIND;
+}
+
+void job_go_on(struct bind_job *job)
+{
+	struct error err;
+	char path[PATH_MAX_BYTES];
+	cleanup_free char *body = NULL;
+	make_path(job, path);
+	bool is_made = make_body(job, &body);
+	if (body && job->terms->may_act && !job->terms->may_act(job->terms->data)) {
+		error_set(&err, ECANCELED, "pod %s/%s: binding is left to another leader",
+			  job->decision.pod_namespace, job->decision.pod);
+		job->ended(job, &err);
+		return;
+	}
+	struct kube_request request = { .method = "GET", .path = path, .timeout_ns = CALL_LIMIT_NS };
+	if (body) {
+		request.method = job->step == BIND_BIND ? "POST" : "PATCH";
+		request.type = job->step == BIND_BIND ? KUBE_JSON : KUBE_MERGE_PATCH;
+		request.body = body;
+	}
+	note_write(job);
+	if (is_made)
+		job->call = kube_call_start(job->terms->client, &request, NULL, answered, job);
+	if (!job->call) {
+		error_set_errno(&err, ENOMEM, "pod %s/%s: binding", job->decision.pod_namespace,
+				job->decision.pod);
+		job_fail(job, &err);
+	}
+}
+
+/* ---- life ---- */
+
+struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
+			 uint64_t until_ns)
+{
+	struct bind_job *job = calloc(1, sizeof(*job));
+	if (!job)
+		return NULL;
+	*job = (struct bind_job){ .terms = terms, .until_ns = until_ns };
+	if (decision_copy(decision, &job->decision) < 0)
+		return job_free(job);
+	job->shares = shares_format(&job->decision.shares);
+	return job->shares ? job : job_free(job);
+}
+
+struct bind_job *job_free(struct bind_job *job)
+{
+	if (!job)
+		return NULL;
+	kube_call_drop(job->call);
+	decision_free(&job->decision);
+	free(job->shares);
+	free(job->pod_version);
+	free(job->node_version);
+	free(job->holder);
+	free(job);
+	return NULL;
+}

@@ -1,0 +1,181 @@
+#include "scheduler/bind/bind_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
+#include "scheduler/bind/bind_words.h"
+
+/* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */
+#define LOCK_LOOK_NS (2 * NSEC_PER_SEC)
+
+static const char *annotation(const json_t *object, const char *name)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
+}
+
+/* ---- the pod ---- */
+
+void bind_pod_came(struct bind_job *job, json_t *object)
+{
+	struct kube_pod *pod = NULL;
+	struct error err;
+	int r = pod_read(object, &pod, &err);
+	bool is_bound = r >= 0 && *pod->node;
+	bool is_said = r >= 0 && (!job->decision.shares.count ||
+				  bind_is_said(&job->decision, job->shares, pod));
+	if (r >= 0)
+		r = bind_check_pod(&job->decision, pod, &err);
+	pod_free(pod);
+	if (r >= 0 && is_bound && !is_said)
+		r = error_set(&err, ESTALE,
+			      "pod %s/%s: is bound to node %s already, for other shares",
+			      job->decision.pod_namespace, job->decision.pod, job->decision.node);
+	if (r < 0)
+		job_fail(job, &err);
+	else if (is_bound)
+		job_finish(job, NULL); /* an answer was lost */
+	else if (!job->decision.shares.count)
+		job_go(job, BIND_BIND);
+	else
+		job_go(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
+}
+
+/* It has failed; that is said where somebody could think that it goes on. */
+void bind_failed_pod_came(struct bind_job *job, json_t *object)
+{
+	struct kube_pod *pod = NULL;
+	bool is_ours = pod_read(object, &pod, NULL) >= 0 && !strcmp(pod->uid, job->decision.uid) &&
+		       (!job->decision.shares.count ||
+			bind_is_said(&job->decision, job->shares, pod));
+	bool is_bound = is_ours && !strcmp(pod->node, job->decision.node);
+	bool is_open = is_ours && !*pod->node && pod->bind_phase == BIND_ALLOCATING;
+	pod_free(pod);
+	if (is_bound && job->may_be_bound) {
+		job_finish(job, NULL); /* it has not failed */
+		return;
+	}
+	job->may_be_bound = false;
+	job_go(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
+}
+
+/* ---- the lock ---- */
+
+static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
+{
+	const struct decision *d = &job->decision;
+	struct error err;
+	job->counts->locks_waited += !job->is_waiting_for_lock;
+	job->is_waiting_for_lock = true;
+	job->step = BIND_READ_NODE;
+	if (clock_now_ns() < job->until_ns) {
+		job_rest(job, 0, LOCK_LOOK_NS);
+		return;
+	}
+	error_set(&err, EBUSY,
+		  "node %s: is locked for %s%s%s (" KUBE_NODE_LOCK
+		  " is '%.200s'), and was not released within %llu s",
+		  d->node, lock && *lock->pod ? lock->pod_namespace : "nobody",
+		  lock && *lock->pod ? "/" : "", lock && *lock->pod ? lock->pod : "",
+		  job->sight->text, (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
+	blame(&err, 0);
+	job_fail(job, &err);
+}
+
+static void take_over(struct bind_job *job, const char *why)
+{
+	job->counts->locks_taken_over++;
+	log_info("node %s: its lock '%s' %s: taken over for pod %s/%s", job->decision.node,
+		 job->sight->text, why, job->decision.pod_namespace, job->decision.pod);
+	job_go(job, BIND_LOCK);
+}
+
+static int name_holder(struct bind_job *job, const struct node_lock *lock)
+{
+	free(job->holder);
+	if (asprintf(&job->holder, "/api/v1/namespaces/%s/pods/%s", lock->pod_namespace,
+		     lock->pod) < 0)
+		job->holder = NULL;
+	return job->holder ? 0 : -ENOMEM;
+}
+
+/* Such a name may stand in a path as it is. */
+static bool is_plain(const char *name)
+{
+	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
+}
+
+/* A daemon that ends takes its cards back, and waits only for pods that held the node's lock before that. */
+static int check_cards(const struct decision *d, const json_t *node, struct error *err)
+{
+	const char *cards = annotation(node, KUBE_NODE_REGISTER);
+	for (size_t i = 0; i < d->shares.count; i++)
+		if (!cards || !strstr(cards, d->shares.share[i].card))
+			return error_set(err, ESTALE,
+					 "node %s: no longer offers %s: its daemon ends, or the card "
+					 "was taken away",
+					 d->node, d->shares.share[i].card);
+	return 0;
+}
+
+void bind_node_came(struct bind_job *job, const json_t *object)
+{
+	const struct decision *d = &job->decision;
+	struct error err;
+	if (check_cards(d, object, &err) < 0) {
+		job_fail(job, &err);
+		return;
+	}
+	struct node_lock lock;
+	const struct lock_question question = { .text = annotation(object, KUBE_NODE_LOCK),
+						.pod_namespace = d->pod_namespace,
+						.pod = d->pod,
+						.now_s = (int64_t)time(NULL),
+						.expiry_s = job->terms->lock_expiry_s,
+						.now_ns = clock_now_ns() };
+	switch (lock_judge(job->sight, &question, &lock)) {
+	case LOCK_FREE:
+	case LOCK_OWN: job_go(job, BIND_LOCK); return;
+	case LOCK_EXPIRED: take_over(job, "has expired"); return;
+	case LOCK_HELD: break;
+	}
+	if (is_plain(lock.pod_namespace) && is_plain(lock.pod) && name_holder(job, &lock) >= 0)
+		job_go(job, BIND_READ_HOLDER);
+	else
+		wait_for_lock(job, &lock);
+}
+
+/* `object` NULL: the pod is gone. */
+void bind_holder_came(struct bind_job *job, json_t *object)
+{
+	struct kube_pod *pod = NULL;
+	struct node_lock lock = { 0 };
+	bool is_read = !object || pod_read(object, &pod, NULL) >= 0;
+	bool is_left = is_read &&
+		       lock_is_left(pod, job->decision.node, clock_now_ns() - job->sight->since_ns);
+	pod_free(pod);
+	if (is_left) {
+		take_over(job, "is of a pod that needs it no more");
+		return;
+	}
+	node_lock_parse(job->sight->text, &lock, NULL);
+	wait_for_lock(job, &lock);
+}
+
+void bind_failed_node_came(struct bind_job *job, const json_t *object)
+{
+	const char *text = annotation(object, KUBE_NODE_LOCK);
+	struct node_lock lock;
+	if (text && node_lock_parse(text, &lock, NULL) >= 0 &&
+	    node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
+		job_go(job, BIND_UNDO_LOCK);
+	else
+		job_finish(job, &job->why);
+}

@@ -1,0 +1,186 @@
+#include "scheduler/bind/gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define TEXT_MAX 256
+
+struct waiting {
+	struct decision decision; /* owned */
+	uint64_t asked_ns;
+	bind_done done;
+	void *data;
+	TAILQ_ENTRY(waiting) link;
+};
+
+struct gather {
+	struct gather_terms terms;
+	TAILQ_HEAD(, waiting) waiting; /* in the order in which they came */
+	size_t count;
+};
+
+/* ---- who waits ---- */
+
+static struct waiting *drop(struct gather *g, struct waiting *w)
+{
+	TAILQ_REMOVE(&g->waiting, w, link);
+	g->count--;
+	decision_free(&w->decision);
+	free(w);
+	return NULL;
+}
+
+/* It waits no more. Whoever is told may ask for another. */
+static void tell(struct gather *g, struct waiting *w, const struct error *err)
+{
+	const struct error why = *err;
+	bind_done done = w->done;
+	void *data = w->data;
+	model_come(g->terms.model, w->decision.uid, false);
+	drop(g, w);
+	done(data, &why);
+}
+
+static struct waiting *find(const struct gather *g, const char *uid)
+{
+	struct waiting *w;
+	TAILQ_FOREACH(w, &g->waiting, link)
+		if (!strcmp(w->decision.uid, uid))
+			return w;
+	return NULL;
+}
+
+static int add(struct gather *g, const struct decision *decision, uint64_t now_ns, bind_done done,
+	       void *data)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+	if (!w || decision_copy(decision, &w->decision) < 0) {
+		free(w);
+		return -ENOMEM;
+	}
+	w->asked_ns = now_ns;
+	w->done = done;
+	w->data = data;
+	TAILQ_INSERT_TAIL(&g->waiting, w, link);
+	g->count++;
+	return 0;
+}
+
+/* ---- who begins ---- */
+
+static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
+{
+	model_go(g->terms.model, decision->uid);
+	int r = g->terms.start(g->terms.data, decision, done, data);
+	if (r < 0)
+		model_release(g->terms.model, decision->uid);
+	return r;
+}
+
+/* true: it waits no more, and the list may be another. */
+static bool start_if_turn(struct gather *g, struct waiting *w)
+{
+	struct error err;
+	if (model_turn(g->terms.model, w->decision.uid) != MODEL_TURN_GO)
+		return false;
+	int r = start(g, &w->decision, w->done, w->data);
+	if (r >= 0) {
+		drop(g, w);
+		return true;
+	}
+	error_set_errno(&err, -r, "binding");
+	tell(g, w, &err);
+	return true;
+}
+
+static void start_all(struct gather *g)
+{
+	struct waiting *w = TAILQ_FIRST(&g->waiting);
+	while (w)
+		w = start_if_turn(g, w) ? TAILQ_FIRST(&g->waiting) : TAILQ_NEXT(w, link);
+}
+
+int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_ns, bind_done done,
+		void *data)
+{
+	struct error err;
+	struct waiting *before = find(g, decision->uid);
+	if (before) {
+		error_set(&err, ECANCELED, "the pod's binding was asked for again");
+		tell(g, before, &err);
+	}
+	model_come(g->terms.model, decision->uid, true);
+	if (model_turn(g->terms.model, decision->uid) == MODEL_TURN_WAIT)
+		return add(g, decision, now_ns, done, data);
+	int r = start(g, decision, done, data);
+	if (g->count)
+		start_all(g);
+	return r;
+}
+
+/* ---- time ---- */
+
+/* The first that is not to wait any longer. */
+static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
+{
+	struct waiting *w;
+	TAILQ_FOREACH(w, &g->waiting, link)
+		if (now_ns - w->asked_ns >= g->terms.wait_ns ||
+		    model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST)
+			return w;
+	return NULL;
+}
+
+void gather_advance(struct gather *g, uint64_t now_ns)
+{
+	struct waiting *w;
+	struct error err;
+	char text[TEXT_MAX];
+	while ((w = find_late(g, now_ns))) {
+		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));
+		error_set(&err, EAGAIN, "pod %.63s/%.128s: %s", w->decision.pod_namespace,
+			  w->decision.pod, text);
+		tell(g, w, &err);
+	}
+}
+
+void gather_cancel(struct gather *g)
+{
+	struct waiting *w;
+	struct error err;
+	while ((w = TAILQ_FIRST(&g->waiting))) {
+		error_set(&err, ECANCELED, "pod %.63s/%.128s: binding is left to another leader",
+			  w->decision.pod_namespace, w->decision.pod);
+		tell(g, w, &err);
+	}
+}
+
+/* ---- life ---- */
+
+int gather_new(const struct gather_terms *terms, struct gather **ret)
+{
+	struct gather *g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->terms = *terms;
+	TAILQ_INIT(&g->waiting);
+	*ret = g;
+	return 0;
+}
+
+struct gather *gather_free(struct gather *g)
+{
+	if (!g)
+		return NULL;
+	while (!TAILQ_EMPTY(&g->waiting))
+		drop(g, TAILQ_FIRST(&g->waiting));
+	free(g);
+	return NULL;
+}
+
+size_t gather_count(const struct gather *g)
+{
+	return g->count;
+}

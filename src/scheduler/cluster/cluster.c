@@ -1,0 +1,410 @@
+#include "scheduler/cluster/cluster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
+#include "kube/util/when.h"
+#include "policy/placement/score.h"
+#include "scheduler/bind/gather.h"
+#include "scheduler/cluster/evictor.h"
+#include "scheduler/cluster/kube_lease.h"
+#include "scheduler/cluster/leader.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/model/model_inside.h"
+
+#define ADVANCE_NS NSEC_PER_SEC
+#define CALL_BACK_MOST 32      /* at a time, each second */
+#define UNSIZED_MOST 32        /* the same */
+#define CALL_BACK_PATH_MAX 600 /* of names as Kubernetes has them: 63 and 253 bytes */
+
+struct cluster {
+	struct cluster_terms terms;
+	struct kube_access access;
+	struct kube_client *client;
+	struct loop_source *source;
+	struct alarm advance;
+	struct model *model;
+	struct feed *feed;
+	struct binder *binder;
+	struct evictor *evictor; /* NULL: nobody is evicted */
+	struct gather *gather;
+	struct recorder *recorder;     /* NULL: filter tells nothing */
+	struct leader *leader;         /* NULL: there is no other replica */
+	struct kube_lease *kube_lease; /* NULL: no kube-scheduler of our own among several */
+	char identity[LEADER_IDENTITY_MAX];
+	uint64_t started_ns;
+	bool is_ending;
+	LIST_HEAD(, asked) asked;
+};
+
+/* One that is under way, for whoever asked for it. */
+struct asked {
+	struct cluster *cluster;
+	bind_done done;
+	void *data;
+	char *uid;
+	LIST_ENTRY(asked) link;
+};
+
+static void forget(struct asked *asked)
+{
+	LIST_REMOVE(asked, link);
+	free(asked->uid);
+	free(asked);
+}
+
+/* ---- what happens ---- */
+
+static bool may_act(void *data)
+{
+	return cluster_leads(data);
+}
+
+static void node_seen(void *data, const json_t *node)
+{
+	struct cluster *c = data;
+	binder_node_seen(c->binder, node);
+}
+
+static void ready(void *data)
+{
+	const struct cluster *c = data;
+	struct model_counts counts = model_counts(c->model);
+	log_info("knows %zu nodes with %zu cards and %zu pods on them, after %.1f s", counts.nodes,
+		 counts.cards, counts.pods,
+		 (double)(clock_now_ns() - c->started_ns) / (double)NSEC_PER_SEC);
+}
+
+static void leader_changed(void *data, bool is_leader)
+{
+	struct cluster *c = data;
+	if (is_leader) {
+		log_info("leads, as %s", c->identity);
+		return;
+	}
+	log_info("leads no longer");
+	gather_cancel(c->gather);
+	binder_cancel(c->binder);
+}
+
+static void released(void *data)
+{
+	struct cluster *c = data;
+	if (c->terms.ended)
+		c->terms.ended(c->terms.data);
+}
+
+static void called_back(void *data, const struct kube_answer *answer)
+{
+	/* Gone, or refused: then it waits for kube-scheduler's next try. */
+	if (answer->err.code)
+		log_debug("a pod that waits for room could not be told: %s", answer->err.text);
+}
+
+/* A change of the pod itself, whichever it is, has kube-scheduler try it again. */
+static void call_back(struct cluster *c, const struct model_passed_over *pod)
+{
+	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
+	const struct patch_pair since = { KUBE_LIVE_DOMAIN "/" KUBE_ROOM_SINCE, now };
+	when_format_rfc3339((int64_t)time(NULL), now);
+	cleanup_free char *body = patch_metadata(&since, 1, NULL, 0, NULL);
+	const struct kube_request request = {
+		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
+	};
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", pod->pod_namespace, pod->name);
+	log_debug("pod %s/%s: there may be room for it now", pod->pod_namespace, pod->name);
+	if (body)
+		kube_call_start(c->client, &request, NULL, called_back, NULL);
+}
+
+static void tell_unsized(struct cluster *c)
+{
+	struct model_unsized groups[UNSIZED_MOST];
+	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
+	while (n-- > 0)
+		log_warning("pods of group %s (%s) do not say how many they are, by " KUBE_LIVE_DOMAIN
+			    "/" KUBE_GANG_SIZE ": each is placed by itself",
+			    groups[n].group, groups[n].by);
+}
+
+static void advance(void *data)
+{
+	struct cluster *c = data;
+	struct model_passed_over pods[CALL_BACK_MOST];
+	model_advance(c->model, clock_now_ns());
+	model_set_wall(c->model, (int64_t)time(NULL));
+	gather_advance(c->gather, clock_now_ns());
+	tell_unsized(c);
+	if (cluster_check_leads(c, NULL) >= 0)
+		for (size_t n = model_take_passed_over(c->model, pods, CALL_BACK_MOST); n-- > 0;)
+			call_back(c, &pods[n]);
+	alarm_set(kube_client_reactor(c->client), &c->advance, ADVANCE_NS);
+}
+
+static void client_ready(void *data, uint32_t events)
+{
+	struct cluster *c = data;
+	kube_client_process(c->client);
+}
+
+/* ---- what is asked ---- */
+
+struct model *cluster_model(struct cluster *c)
+{
+	return c->model;
+}
+
+struct evictor_counts cluster_evictor_counts(const struct cluster *c)
+{
+	return evictor_counts(c->evictor);
+}
+
+bool cluster_leads(const struct cluster *c)
+{
+	return !c->is_ending && (!c->leader || leader_may_act(c->leader));
+}
+
+bool cluster_is_asked(const struct cluster *c)
+{
+	return cluster_leads(c) && (!c->kube_lease || kube_lease_is_ours(c->kube_lease));
+}
+
+int cluster_check_ready(const struct cluster *c, struct error *err)
+{
+	if (feed_is_ready(c->feed))
+		return 0;
+	return error_set(err, EAGAIN, "nodes and pods are not all known yet: try again in a moment");
+}
+
+int cluster_check_leads(const struct cluster *c, struct error *err)
+{
+	int r = cluster_check_ready(c, err);
+	if (r < 0 || cluster_leads(c))
+		return r;
+	const char *holder = c->leader ? leader_holder(c->leader) : "";
+	error_set(err, EAGAIN, "this replica does not lead: %s%.200s does", *holder ? "" : "nobody",
+		  holder);
+	return blame(err, -EAGAIN);
+}
+
+/* Only what is certain is given back: the watch, or time, tells of the rest. */
+static void bound(void *data, const struct error *err)
+{
+	struct asked *asked = data;
+	bind_done done = asked->done;
+	void *of = asked->data;
+	if (err->code && err->code != ETIMEDOUT && err->code != ECANCELED)
+		model_release(asked->cluster->model, asked->uid);
+	forget(asked);
+	done(of, err);
+}
+
+static int start_bind(void *of, const struct decision *decision, bind_done done, void *data)
+{
+	struct cluster *c = of;
+	struct asked *asked = calloc(1, sizeof(*asked));
+	if (!asked)
+		return -ENOMEM;
+	*asked = (struct asked){
+		.cluster = c, .done = done, .data = data, .uid = strdup(decision->uid)
+	};
+	LIST_INSERT_HEAD(&c->asked, asked, link);
+	int r = asked->uid ? bind_start(c->binder, decision, bound, asked) : -ENOMEM;
+	if (r < 0)
+		forget(asked);
+	return r;
+}
+
+/* HAMi's score of the node that is asked for, as it is before the pod has anything there. */
+static double score_of(const struct cluster *c, const json_t *args)
+{
+	const char *name = json_string_value(json_object_get(args, "Node"));
+	const struct model_node *node = name ? model_find_node(c->model, name) : NULL;
+	return node ? place_cards_score(node->stock.card, node->stock.count) : 0;
+}
+
+int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *data,
+		 struct error *err)
+{
+	cleanup_decision struct decision decision = { 0 };
+	const char *uid = json_string_value(json_object_get(args, "PodUID"));
+	int r = cluster_check_leads(c, err);
+	if (r < 0)
+		return r;
+	/* What is reserved for that is not to be chosen anew. */
+	if (uid && bind_is_under_way(c->binder, uid))
+		return error_set(err, EALREADY, "the pod's binding is under way");
+	uint64_t now_ns = clock_now_ns();
+	double score = score_of(c, args);
+	r = extender_decide(c->model, args, now_ns, &decision, err);
+	if (r < 0)
+		return r;
+	if (c->recorder)
+		recorder_placed(c->recorder, &decision, score);
+	r = gather_bind(c->gather, &decision, now_ns, done, data);
+	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
+}
+
+/* A call about whole nodes is a dry run, and a pod that is not known here asks for no cards. */
+void cluster_filtered(struct cluster *c, struct filter_answer *answer)
+{
+	const struct call_args *args = answer->args;
+	const json_t *meta = json_object_get(json_object_get(args->object, "Pod"), "metadata");
+	const char *uid = json_string_value(json_object_get(meta, "uid"));
+	if (c->recorder && uid && args->is_by_names && model_find_pod(c->model, uid))
+		recorder_filtered(c->recorder, answer);
+}
+
+struct recorder_counts cluster_recorder_counts(const struct cluster *c)
+{
+	return recorder_counts(c->recorder);
+}
+
+bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_view *ret)
+{
+	return bind_look(c->binder, uid, ret);
+}
+
+/* ---- life ---- */
+
+static int find_access(struct cluster *c, struct error *err)
+{
+	const char *api = c->terms.kube_api;
+	int r = strcmp(api, "in-cluster") ? access_read_config(api, &c->access, err)
+					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
+							  getenv("KUBERNETES_SERVICE_PORT"),
+							  ACCESS_POD_DIR, &c->access, err);
+	return r < 0 ? error_add(err, r, "kube_api") : 0;
+}
+
+static int start_leader(struct cluster *c)
+{
+	const struct leader_terms terms = {
+		.client = c->client,
+		.in_namespace = c->terms.lease_namespace,
+		.name = c->terms.lease_name,
+		.election = { .identity = c->identity },
+		.changed = leader_changed,
+		.released = released,
+		.data = c,
+	};
+	leader_make_identity(c->identity);
+	return c->terms.lease_name ? leader_start(&terms, &c->leader) : 0;
+}
+
+static int start_parts(struct cluster *c)
+{
+	const struct bind_terms bind = { .client = c->client,
+					 .component = c->terms.component,
+					 .limit_ns = c->terms.bind_limit_ns,
+					 .lock_expiry_s = c->terms.lock_expiry_s,
+					 .may_act = may_act,
+					 .data = c };
+	int r = model_new(&c->terms.model, &c->model);
+	if (r >= 0)
+		r = binder_new(&bind, &c->binder);
+	const struct gather_terms gather = {
+		.model = c->model, .wait_ns = c->terms.gang_wait_ns, .start = start_bind, .data = c
+	};
+	if (r >= 0)
+		r = gather_new(&gather, &c->gather);
+	if (r >= 0 && c->terms.has_filter_events)
+		r = recorder_new(c->client, c->terms.component, &c->recorder);
+	const struct feed_terms feed = {
+		.client = c->client, .model = c->model, .ready = ready, .node = node_seen, .data = c
+	};
+	if (r >= 0)
+		r = feed_start(&feed, &c->feed);
+	if (r >= 0)
+		r = start_leader(c);
+	if (r >= 0 && c->terms.kube_lease_name)
+		r = kube_lease_start(c->client, c->terms.kube_lease_namespace,
+				     c->terms.kube_lease_name, &c->kube_lease);
+	const bool has_fillers = c->terms.model.request.places_by_use;
+	const struct evictor_terms evict = { .client = c->client,
+					     .model = c->model,
+					     .component = c->terms.component,
+					     .patience_ns = has_fillers ? c->terms.filler_patience_ns
+									: 0,
+					     .audit = c->terms.audit,
+					     .may_act = may_act,
+					     .data = c };
+	if (r >= 0)
+		r = evictor_start(&evict, &c->evictor);
+	if (r >= 0)
+		advance(c);
+	return r;
+}
+
+int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set_errno(err, ENOMEM, "cluster");
+	*c = (struct cluster){ .terms = *terms, .started_ns = clock_now_ns() };
+	c->advance = (struct alarm){ .ring = advance, .data = c };
+	int r = find_access(c, err);
+	if (r >= 0)
+		r = kube_client_new(&c->access, &c->client, err);
+	if (r < 0) {
+		cluster_stop(c);
+		return r;
+	}
+	r = start_parts(c);
+	if (r >= 0)
+		r = loop_add(terms->loop, kube_client_fd(c->client), EPOLLIN, client_ready, c,
+			     &c->source);
+	if (r < 0) {
+		cluster_stop(c);
+		return error_set_errno(err, -r, "cluster");
+	}
+	*ret = c;
+	return 0;
+}
+
+void cluster_end(struct cluster *c)
+{
+	if (c->is_ending)
+		return;
+	c->is_ending = true;
+	gather_cancel(c->gather);
+	binder_cancel(c->binder);
+	if (c->leader)
+		leader_release(c->leader);
+	else
+		released(c);
+}
+
+struct cluster *cluster_stop(struct cluster *c)
+{
+	if (!c)
+		return NULL;
+	leader_free(c->leader);
+	kube_lease_stop(c->kube_lease);
+	evictor_stop(c->evictor);
+	gather_free(c->gather);
+	recorder_free(c->recorder);
+	binder_free(c->binder);
+	while (!LIST_EMPTY(&c->asked))
+		forget(LIST_FIRST(&c->asked));
+	feed_stop(c->feed);
+	if (c->client)
+		alarm_clear(kube_client_reactor(c->client), &c->advance);
+	loop_remove(c->source);
+	kube_client_free(c->client);
+	model_free(c->model);
+	access_free(&c->access);
+	free(c);
+	return NULL;
+}

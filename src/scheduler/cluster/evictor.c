@@ -1,0 +1,216 @@
+#include "scheduler/cluster/evictor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/client/event.h"
+#include "kube/util/object.h"
+#include "scheduler/cluster/sched_audit.h"
+#include "scheduler/cluster/shut_notes.h"
+
+#define LOOK_NS NSEC_PER_SEC
+#define PATH_MAX_BYTES 600
+#define WHY_MAX 400
+#define STATUS_NOT_FOUND 404
+#define STATUS_CONFLICT 409 /* by that name there is another pod now */
+#define STATUS_BUDGET 429
+
+struct eviction {
+	LIST_ENTRY(eviction) link;
+	struct evictor *evictor;
+	struct kube_call *call;
+	char *pod_namespace, *name, *uid, *node;
+	char why[WHY_MAX];
+	bool is_preempted;
+};
+
+struct evictor {
+	struct evictor_terms terms;
+	struct alarm look;
+	unsigned tokens;
+	struct shut_notes *notes;
+	bool is_forbidden; /* and that was said */
+	struct evictor_counts counts;
+	LIST_HEAD(, eviction) under_way;
+};
+
+static void forget(struct eviction *e)
+{
+	LIST_REMOVE(e, link);
+	kube_call_drop(e->call);
+	free(e->pod_namespace);
+	free(e->name);
+	free(e->uid);
+	free(e->node);
+	free(e);
+}
+
+/* ---- what came of it ---- */
+
+static void tell(const struct eviction *e, bool is_warning, const char *reason, const char *message)
+{
+	const struct event_about about = { "Pod", e->name, e->uid, e->pod_namespace };
+	event_tell_as(e->evictor->terms.component, e->evictor->terms.client, &about, is_warning,
+		      reason, message, NULL);
+}
+
+static void refused(struct evictor *v, const struct eviction *e)
+{
+	char text[WHY_MAX + 100];
+	v->counts.refused++;
+	model_keep_filler(v->terms.model, e->uid);
+	snprintf(text, sizeof(text), "%s; it stays, as a disruption budget says", e->why);
+	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
+	tell(e, true, e->is_preempted ? "PreemptionRefused" : "FillerEvictionRefused", text);
+}
+
+static void failed(struct evictor *v, const struct eviction *e, const struct error *err)
+{
+	bool is_said = err->code == EACCES && v->is_forbidden;
+	v->counts.failed++;
+	v->is_forbidden |= err->code == EACCES;
+	if (err->code == EACCES)
+		model_keep_filler(v->terms.model, e->uid);
+	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",
+		  e->pod_namespace, e->name, err->text,
+		  err->code == EACCES ? " (the right to 'create' pods/eviction is missing)" : "");
+}
+
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct eviction *e = data;
+	struct evictor *v = e->evictor;
+	const struct sched_audit_pod of = { e->pod_namespace, e->name, e->uid, e->node };
+	e->call = NULL;
+	sched_audit_evict(v->terms.audit, &of, e->why, answer->err.code ? answer->err.text : NULL);
+	if (!answer->err.code) {
+		v->counts.evicted++;
+		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
+		tell(e, false, e->is_preempted ? "Preempted" : "FillerEvicted", e->why);
+	} else if (answer->status == STATUS_BUDGET) {
+		refused(v, e);
+	} else if (answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT) {
+		failed(v, e, &answer->err);
+	}
+	forget(e);
+}
+
+/* ---- asking for it ---- */
+
+static char *make_body(const struct eviction *e)
+{
+	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:{s:s}}}", "apiVersion",
+						"policy/v1", "kind", "Eviction", "metadata", "name",
+						e->name, "namespace", e->pod_namespace,
+						"deleteOptions", "preconditions", "uid", e->uid);
+	return body ? json_dumps(body, JSON_COMPACT) : NULL;
+}
+
+static struct eviction *new_eviction(struct evictor *v, const struct model_eviction *of)
+{
+	struct eviction *e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->evictor = v;
+	LIST_INSERT_HEAD(&v->under_way, e, link);
+	e->pod_namespace = strdup(of->pod_namespace);
+	e->name = strdup(of->name);
+	e->uid = strdup(of->uid);
+	e->node = strdup(of->node);
+	e->is_preempted = of->is_preempted;
+	if (of->is_preempted)
+		snprintf(e->why, sizeof(e->why),
+			 "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
+			 of->node, of->for_namespace, of->for_pod);
+	else if (of->is_displaced)
+		snprintf(e->why, sizeof(e->why),
+			 "node %.64s: a pod that is not placed by use waits for what it has there",
+			 of->node);
+	else
+		snprintf(e->why, sizeof(e->why),
+			 "node %.64s: others use %u %% of %s, which leaves too little of the %u %% "
+			 "that pods placed by use have asked for there",
+			 of->node, of->used_pct, of->card, of->asked_pct);
+	return e;
+}
+
+/* Without memory it stays, and is looked at again. */
+static void begin(struct evictor *v, const struct model_eviction *of)
+{
+	char path[PATH_MAX_BYTES];
+	struct eviction *e = new_eviction(v, of);
+	if (!e)
+		return;
+	cleanup_free char *body = e->pod_namespace && e->name && e->uid && e->node ? make_body(e)
+										   : NULL;
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/eviction", of->pod_namespace,
+		 of->name);
+	const struct kube_request request = {
+		.method = "POST", .path = path, .type = KUBE_JSON, .body = body
+	};
+	if (body)
+		e->call = kube_call_start(v->terms.client, &request, NULL, answered, e);
+	if (!e->call)
+		forget(e);
+}
+
+static void look(void *data)
+{
+	struct evictor *v = data;
+	struct model_eviction victims[EVICTOR_AT_ONCE];
+	v->tokens += v->tokens < EVICTOR_AT_ONCE;
+	if (v->terms.may_act(v->terms.data) && model_is_ready(v->terms.model)) {
+		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
+						    v->tokens);
+		v->tokens -= (unsigned)count;
+		shut_notes_write(v->notes);
+		for (size_t i = 0; i < count; i++)
+			begin(v, &victims[i]);
+	}
+	alarm_set(kube_client_reactor(v->terms.client), &v->look, LOOK_NS);
+}
+
+/* ---- life ---- */
+
+int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
+{
+	struct evictor *v = calloc(1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	*v = (struct evictor){ .terms = *terms, .tokens = EVICTOR_AT_ONCE };
+	int r = shut_notes_new(terms->client, terms->model, &v->notes);
+	if (r < 0) {
+		free(v);
+		return r;
+	}
+	if (!v->terms.component)
+		v->terms.component = "allot-scheduler";
+	v->look = (struct alarm){ .ring = look, .data = v };
+	LIST_INIT(&v->under_way);
+	alarm_set(kube_client_reactor(terms->client), &v->look, LOOK_NS);
+	*ret = v;
+	return 0;
+}
+
+struct evictor *evictor_stop(struct evictor *v)
+{
+	if (!v)
+		return NULL;
+	alarm_clear(kube_client_reactor(v->terms.client), &v->look);
+	while (!LIST_EMPTY(&v->under_way))
+		forget(LIST_FIRST(&v->under_way));
+	shut_notes_free(v->notes);
+	free(v);
+	return NULL;
+}
+
+struct evictor_counts evictor_counts(const struct evictor *v)
+{
+	return v ? v->counts : (struct evictor_counts){ 0 };
+}

@@ -1,0 +1,241 @@
+#include "scheduler/cluster/feed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "kube/util/object.h"
+
+#define NOT_ENDED "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
+
+#define SOURCES (MODEL_QUOTAS + 1)
+
+static void node_gone(struct model *model, const json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	if (name)
+		model_node_gone(model, name);
+}
+
+static const struct source_row {
+	const char *word, *collection, *selector;
+	bool may_be_forbidden; /* then it is as if there were none */
+	int (*came)(struct model *model, const json_t *object, struct error *err);
+	void (*gone)(struct model *model, const json_t *object);
+} rows[SOURCES] = {
+	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_node, node_gone },
+	[MODEL_PODS] = { "pod", "/api/v1/pods", NOT_ENDED, false, model_pod, model_pod_gone },
+	[MODEL_QUOTAS] = { "ResourceQuota", "/api/v1/resourcequotas", "", true, model_quota,
+			   model_quota_gone },
+};
+
+struct source {
+	struct feed *feed;
+	enum model_kind kind;
+	struct kube_watch *watch;
+	bool has_begun; /* the server has let us have some of it, once */
+	bool is_synced, fails, is_forbidden;
+};
+
+struct feed {
+	struct feed_terms terms;
+	struct source source[SOURCES];
+	json_t *told; /* {"pod default/a": why it can't be read}, as it was logged */
+	uint64_t refused;
+};
+
+/* ---- objects that can't be read: said once, until they say something else ---- */
+
+static char *name_object(const struct source *s, const json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *in = json_string_value(json_object_get(meta, "namespace"));
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	char *text = NULL;
+	if (asprintf(&text, "%s %s%s%s", rows[s->kind].word, in ? in : "", in ? "/" : "",
+		     name ? name : "") < 0)
+		return NULL;
+	return text;
+}
+
+/* `why` NULL: it can be read, or is gone. */
+static void note(struct source *s, const json_t *object, const struct error *why)
+{
+	struct feed *feed = s->feed;
+	if (!why && !json_object_size(feed->told))
+		return;
+	cleanup_free char *name = name_object(s, object);
+	const char *said = name ? json_string_value(json_object_get(feed->told, name)) : NULL;
+	if (!name || (!why && !said) || (why && said && !strcmp(said, why->text)))
+		return;
+	if (why) {
+		log_warning("%s", why->text);
+		json_object_set_new(feed->told, name, json_string(why->text));
+		return;
+	}
+	log_info("%s: what it says is understood again, or it is gone", name);
+	json_object_del(feed->told, name);
+}
+
+/* ---- what the watches tell ---- */
+
+static void begin(void *data)
+{
+	struct source *s = data;
+	s->has_begun = true;
+	model_begin(s->feed->terms.model, s->kind);
+}
+
+static void object_came(void *data, json_t *object)
+{
+	struct source *s = data;
+	struct feed *feed = s->feed;
+	struct error err = { 0 };
+	int r = rows[s->kind].came(feed->terms.model, object, &err);
+	feed->refused += r < 0;
+	note(s, object, r < 0 ? &err : NULL);
+	if (s->kind == MODEL_NODES && feed->terms.node)
+		feed->terms.node(feed->terms.data, object);
+}
+
+static void object_gone(void *data, json_t *object)
+{
+	struct source *s = data;
+	note(s, object, NULL);
+	rows[s->kind].gone(s->feed->terms.model, object);
+}
+
+static void set_synced(struct source *s)
+{
+	struct feed *feed = s->feed;
+	bool was_ready = feed_is_ready(feed);
+	s->is_synced = true;
+	if (!was_ready && feed_is_ready(feed) && feed->terms.ready)
+		feed->terms.ready(feed->terms.data);
+}
+
+static void synced(void *data)
+{
+	struct source *s = data;
+	model_synced(s->feed->terms.model, s->kind);
+	set_synced(s);
+}
+
+/* A server that was started just now forbids everything for a moment: it is meant where the others are told. */
+static bool is_meant(const struct feed *feed)
+{
+	bool is = true;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is &= rows[kind].may_be_forbidden ||
+		      (feed->source[kind].has_begun && !feed->source[kind].fails);
+	return is;
+}
+
+static void be_forbidden(struct source *s, const struct error *err)
+{
+	if (!is_meant(s->feed))
+		return; /* it is asked again */
+	if (!s->is_forbidden)
+		log_warning("%s: pods are held to no %s that is not known by now: "
+			    "allot-scheduler's role must have list and watch of them",
+			    err->text, rows[s->kind].word);
+	s->is_forbidden = true;
+	s->fails = false;
+	set_synced(s);
+}
+
+/* All watches fail together when the server is away: that is said once. */
+static void trouble(void *data, const struct error *err)
+{
+	struct source *s = data;
+	struct feed *feed = s->feed;
+	bool was_troubled = feed_is_troubled(feed);
+	if (err && err->code == EACCES && rows[s->kind].may_be_forbidden) {
+		be_forbidden(s, err);
+		return;
+	}
+	if (!err && s->is_forbidden)
+		log_info("Kubernetes API: each %s is told again", rows[s->kind].word);
+	s->is_forbidden = false;
+	s->fails = err != NULL;
+	if (err && !was_troubled)
+		log_warning("Kubernetes API: %s; it is asked again", err->text);
+	else if (err)
+		log_debug("Kubernetes API: %s", err->text);
+	else if (was_troubled && !feed_is_troubled(feed))
+		log_info("Kubernetes API: nodes and pods are told again");
+}
+
+/* ---- life ---- */
+
+static struct kube_watch *start(struct feed *feed, enum model_kind kind)
+{
+	struct source *s = &feed->source[kind];
+	static const struct watch_handlers handlers = { .begin = begin,
+							.object = object_came,
+							.gone = object_gone,
+							.synced = synced,
+							.trouble = trouble };
+	*s = (struct source){ .feed = feed, .kind = kind };
+	s->watch = kube_watch_start(feed->terms.client, rows[kind].collection, rows[kind].selector,
+				    &handlers, s);
+	return s->watch;
+}
+
+int feed_start(const struct feed_terms *terms, struct feed **ret)
+{
+	struct feed *feed = calloc(1, sizeof(*feed));
+	if (!feed)
+		return -ENOMEM;
+	feed->terms = *terms;
+	feed->told = json_object();
+	bool is_whole = feed->told;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is_whole = is_whole && start(feed, kind);
+	if (!is_whole) {
+		feed_stop(feed);
+		return -ENOMEM;
+	}
+	*ret = feed;
+	return 0;
+}
+
+struct feed *feed_stop(struct feed *feed)
+{
+	if (!feed)
+		return NULL;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		kube_watch_stop(feed->source[kind].watch);
+	json_decref(feed->told);
+	free(feed);
+	return NULL;
+}
+
+bool feed_is_ready(const struct feed *feed)
+{
+	bool is_ready = true;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is_ready &= feed->source[kind].is_synced;
+	return is_ready;
+}
+
+bool feed_is_troubled(const struct feed *feed)
+{
+	bool fails = false;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		fails |= feed->source[kind].fails;
+	return fails;
+}
+
+struct feed_counts feed_counts(const struct feed *feed)
+{
+	const struct source *s = feed->source;
+	return (struct feed_counts){ .nodes = kube_watch_counts(s[MODEL_NODES].watch),
+				     .pods = kube_watch_counts(s[MODEL_PODS].watch),
+				     .quotas = kube_watch_counts(s[MODEL_QUOTAS].watch),
+				     .refused = feed->refused };
+}

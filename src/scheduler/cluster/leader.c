@@ -1,0 +1,333 @@
+#include "scheduler/cluster/leader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/client/watch.h"
+
+#define PATH_MAX_BYTES 640
+
+struct leader {
+	struct leader_terms terms;
+	struct election election;
+	struct kube_watch *watch;
+	struct kube_call *call;  /* NULL: none is under way */
+	enum election_step step; /* that it is of */
+	uint64_t began_ns;
+	struct alarm look, give_up;
+	char passed_over[LEASE_VERSION_MAX]; /* what the watch brought while a call was under way; "": nothing */
+	bool was_leader;                     /* as the owner was told */
+	bool is_named;                       /* the list that the watch begins with has the lease */
+	bool is_unread;                      /* it can't be read; that was told */
+	bool fails;                          /* the watch; and that was told */
+	bool is_releasing;
+};
+
+static void go_on(struct leader *l);
+
+/* One that goes on while the machine sleeps: a lease expires meanwhile. */
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t day_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+void leader_make_identity(char text[LEADER_IDENTITY_MAX])
+{
+	char host[65] = "";
+	uint64_t random = 0;
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		host[0] = '\0';
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = day_ns() ^ (uint64_t)getpid();
+	snprintf(text, LEADER_IDENTITY_MAX, "%s_%016llx", host[0] ? host : "allot-scheduler",
+		 (unsigned long long)random);
+}
+
+/* ---- what is seen ---- */
+
+static void saw(struct leader *l, const json_t *object)
+{
+	struct lease lease;
+	struct error err;
+	if (!object) {
+		election_saw(&l->election, NULL, now_ns());
+	} else if (lease_read(object, &lease, &err) >= 0) {
+		election_saw(&l->election, &lease, now_ns());
+	} else {
+		/* Somebody else's: left to whoever wrote it, or takes it away. */
+		if (!l->is_unread)
+			log_warning("lease %s/%s: %s", l->terms.in_namespace, l->terms.name,
+				    err.text);
+		l->is_unread = true;
+		election_failed(&l->election, false, now_ns());
+		election_doubt(&l->election);
+	}
+}
+
+/* Versions of one object are numbers that grow. What is none may be anything. */
+static bool is_newer(const char *version, const char *than)
+{
+	size_t length = strlen(version), other = strlen(than);
+	bool is_number = length && strspn(version, "0123456789") == length &&
+			 strspn(than, "0123456789") == other;
+	if (!is_number)
+		return strcmp(version, than) != 0;
+	return length != other ? length > other : strcmp(version, than) > 0;
+}
+
+/* A watch may be behind what was read or written: of that it brings what is newer. */
+static void take_event(struct leader *l, const json_t *object, bool is_there)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *version = json_string_value(json_object_get(meta, "resourceVersion"));
+	if (!version || !is_newer(version, l->election.seen.version))
+		return;
+	if (l->call) {
+		snprintf(l->passed_over, sizeof(l->passed_over), "%s", version);
+		return;
+	}
+	saw(l, is_there ? object : NULL);
+	go_on(l);
+}
+
+static void watch_begins(void *data)
+{
+	struct leader *l = data;
+	l->is_named = false;
+}
+
+static void watch_shows(void *data, json_t *object)
+{
+	struct leader *l = data;
+	l->is_named = true;
+	take_event(l, object, true);
+}
+
+static void watch_lost(void *data, json_t *object)
+{
+	take_event(data, object, false);
+}
+
+/* A list of before it was made does not have it: that is looked at. */
+static void watch_synced(void *data)
+{
+	struct leader *l = data;
+	if (l->is_named || !l->election.is_there || l->call)
+		return;
+	election_doubt(&l->election);
+	go_on(l);
+}
+
+static void watch_trouble(void *data, const struct error *err)
+{
+	struct leader *l = data;
+	if (err && !l->fails)
+		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, err->text);
+	l->fails = err != NULL;
+}
+
+/* ---- what is written ---- */
+
+static void take_answer(struct leader *l, const struct kube_answer *answer)
+{
+	struct lease lease;
+	bool is_conflict = answer->status == 409;
+	if (l->step == ELECTION_READ && (answer->status == 404 || !answer->err.code)) {
+		saw(l, answer->err.code ? NULL : answer->object);
+		return;
+	}
+	if (!answer->err.code && lease_read(answer->object, &lease, NULL) >= 0) {
+		election_wrote(&l->election, l->step, &lease, l->began_ns, now_ns());
+		return;
+	}
+	/* The lease is gone: seen at the next look. */
+	if (answer->err.code && !is_conflict && answer->status != 404)
+		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, answer->err.text);
+	election_failed(&l->election, is_conflict || answer->status == 404, now_ns());
+}
+
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct leader *l = data;
+	l->call = NULL;
+	take_answer(l, answer);
+	if (l->passed_over[0] && is_newer(l->passed_over, l->election.seen.version))
+		election_doubt(&l->election);
+	l->passed_over[0] = '\0';
+	go_on(l);
+}
+
+static void begin(struct leader *l, enum election_step step)
+{
+	const char *in = l->terms.in_namespace, *name = l->terms.name;
+	struct lease lease;
+	cleanup_free char *body = NULL;
+	char path[PATH_MAX_BYTES];
+	bool is_create = step == ELECTION_CREATE;
+	bool is_read = step == ELECTION_READ;
+	snprintf(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s", in,
+		 is_create ? "" : "/", is_create ? "" : name);
+	election_make(&l->election, step, day_ns(), &lease);
+	if (!is_read)
+		body = is_create ? lease_body(in, name, &lease) : lease_patch(&lease);
+	struct kube_request request = {
+		.method = is_read     ? "GET"
+			  : is_create ? "POST"
+				      : "PATCH",
+		.path = path,
+		.type = is_read     ? NULL
+			: is_create ? KUBE_JSON
+				    : KUBE_MERGE_PATCH,
+		.body = body,
+		/* So that a renewal is tried again before it is too late. */
+		.timeout_ns = l->election.terms.deadline_ns / 3,
+	};
+	l->step = step;
+	l->began_ns = now_ns();
+	if (is_read || body)
+		l->call = kube_call_start(l->terms.client, &request, NULL, answered, l);
+	if (!l->call)
+		election_failed(&l->election, false, now_ns());
+}
+
+/* ---- goes on ---- */
+
+static void tell(struct leader *l)
+{
+	bool is_leader = election_may_act(&l->election, now_ns());
+	if (is_leader == l->was_leader)
+		return;
+	l->was_leader = is_leader;
+	l->terms.changed(l->terms.data, is_leader);
+}
+
+static void end_release(void *data)
+{
+	struct leader *l = data;
+	struct reactor *reactor = kube_client_reactor(l->terms.client);
+	l->is_releasing = false;
+	l->call = kube_call_drop(l->call);
+	l->watch = kube_watch_stop(l->watch);
+	alarm_clear(reactor, &l->look);
+	alarm_clear(reactor, &l->give_up);
+	if (l->terms.released)
+		l->terms.released(l->terms.data);
+}
+
+static void set_look(struct leader *l, uint64_t when_ns)
+{
+	uint64_t at_ns = now_ns();
+	alarm_set(kube_client_reactor(l->terms.client), &l->look,
+		  when_ns > at_ns ? when_ns - at_ns : 0);
+}
+
+static void go_on(struct leader *l)
+{
+	struct election *e = &l->election;
+	uint64_t when_ns = 0;
+	enum election_step step = ELECTION_WAIT;
+	if (!l->call)
+		step = election_next(e, now_ns(), &when_ns);
+	tell(l);
+	if (step == ELECTION_OVER) {
+		/* Not at once: the watch, which is to be stopped, may be what calls. */
+		if (l->is_releasing)
+			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
+		return;
+	}
+	if (step != ELECTION_WAIT)
+		begin(l, step);
+	/* While a call is under way, and with no memory for one, time goes on for a leader. */
+	if (step != ELECTION_WAIT || l->call) {
+		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
+		when_ns = now_ns() + e->terms.retry_ns;
+		when_ns = l->was_leader && end_ns < when_ns ? end_ns : when_ns;
+	}
+	set_look(l, when_ns);
+}
+
+static void look(void *data)
+{
+	go_on(data);
+}
+
+/* ---- life ---- */
+
+int leader_start(const struct leader_terms *terms, struct leader **ret)
+{
+	static const struct watch_handlers handlers = { .begin = watch_begins,
+							.object = watch_shows,
+							.gone = watch_lost,
+							.synced = watch_synced,
+							.trouble = watch_trouble };
+	char collection[PATH_MAX_BYTES], selector[PATH_MAX_BYTES];
+	struct leader *l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->terms = *terms;
+	l->look = (struct alarm){ .ring = look, .data = l };
+	l->give_up = (struct alarm){ .ring = end_release, .data = l };
+	election_init(&l->election, &terms->election);
+	snprintf(collection, sizeof(collection),
+		 "/apis/coordination.k8s.io/v1/namespaces/%s/leases", terms->in_namespace);
+	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", terms->name);
+	l->watch = kube_watch_start(terms->client, collection, selector, &handlers, l);
+	if (!l->watch) {
+		leader_free(l);
+		return -ENOMEM;
+	}
+	set_look(l, 0);
+	*ret = l;
+	return 0;
+}
+
+struct leader *leader_free(struct leader *l)
+{
+	if (!l)
+		return NULL;
+	kube_call_drop(l->call);
+	kube_watch_stop(l->watch);
+	alarm_clear(kube_client_reactor(l->terms.client), &l->look);
+	alarm_clear(kube_client_reactor(l->terms.client), &l->give_up);
+	free(l);
+	return NULL;
+}
+
+bool leader_may_act(const struct leader *l)
+{
+	return election_may_act(&l->election, now_ns());
+}
+
+void leader_release(struct leader *l)
+{
+	if (l->is_releasing)
+		return;
+	l->is_releasing = true;
+	election_stop(&l->election);
+	tell(l);
+	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
+	/* A renewal that is under way is waited for: which version is to be released is known then. */
+	set_look(l, 0);
+}
+
+const char *leader_holder(const struct leader *l)
+{
+	return l->election.seen.holder;
+}

@@ -1,0 +1,330 @@
+#include "scheduler/cluster/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "kube/client/event.h"
+#include "kube/client/reactor.h"
+#include "kube/util/object.h"
+#include "scheduler/extender/filter_words.h"
+#include "scheduler/util/allowance.h"
+#include "scheduler/util/table.h"
+
+#define JOBS_MOST 8
+#define WORDS_MOST 8 /* of which a pod has events: those that came first keep theirs */
+
+/* An event that is there, as far as we know. */
+struct told {
+	char word[FILTER_WORD_MAX];
+	char name[EVENT_NAME_MAX]; /* "": it is to be made */
+	uint64_t count;
+	bool is_used;
+};
+
+struct pod {
+	struct table_entry entry; /* by uid */
+	TAILQ_ENTRY(pod) link;    /* whose turn to be forgotten comes first */
+	char *uid, *name, *in_namespace;
+	struct told failed[WORDS_MOST], placed;
+	uint64_t due_ns, step_ns;  /* when it may be told again, and after how long it was last */
+	uint64_t untold;           /* occasions since */
+	size_t fit, unfit;         /* nodes, when it was last asked about */
+	char node[EVENT_NAME_MAX]; /* that it was told of; "": of none */
+};
+
+/* Kept until the answer is on its way. */
+struct job {
+	TAILQ_ENTRY(job) link;
+	struct filter_answer *answer; /* a reference */
+};
+
+struct telling {
+	LIST_ENTRY(telling) link;
+	struct recorder *recorder;
+	struct kube_call *call;
+	struct pod *pod;
+	struct told *told;
+};
+
+struct recorder {
+	struct kube_client *client;
+	const char *component;
+	struct table pods;
+	TAILQ_HEAD(pod_list, pod) order;
+	TAILQ_HEAD(, job) jobs;
+	LIST_HEAD(, telling) tellings;
+	struct alarm work;
+	struct allowance events, nodes;
+	unsigned pod_count, job_count;
+	struct recorder_counts counts;
+};
+
+/* ---- what is remembered ---- */
+
+static void forget_telling(struct telling *t)
+{
+	LIST_REMOVE(t, link);
+	kube_call_drop(t->call);
+	free(t);
+}
+
+static void forget_pod(struct recorder *r, struct pod *p)
+{
+	for (struct telling *t = LIST_FIRST(&r->tellings), *next; t; t = next) {
+		next = LIST_NEXT(t, link);
+		if (t->pod == p)
+			forget_telling(t);
+	}
+	table_remove(&r->pods, &p->entry);
+	TAILQ_REMOVE(&r->order, p, link);
+	r->pod_count--;
+	free(p->uid);
+	free(p->name);
+	free(p->in_namespace);
+	free(p);
+}
+
+static struct pod *make_pod(struct recorder *r, const char *uid, const char *in, const char *name)
+{
+	struct pod *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->uid = strdup(uid);
+	p->name = strdup(name);
+	p->in_namespace = strdup(in);
+	if (!p->uid || !p->name || !p->in_namespace) {
+		free(p->uid);
+		free(p->name);
+		free(p->in_namespace);
+		free(p);
+		return NULL;
+	}
+	table_add(&r->pods, &p->entry, p->uid);
+	TAILQ_INSERT_TAIL(&r->order, p, link);
+	r->pod_count++;
+	return p;
+}
+
+/* The one that was asked about last is forgotten last. NULL: no memory. */
+static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
+{
+	struct pod *p = table_find(&r->pods, uid);
+	if (!p) {
+		if (r->pod_count == RECORDER_PODS_MOST)
+			forget_pod(r, TAILQ_FIRST(&r->order));
+		return make_pod(r, uid, in, name);
+	}
+	TAILQ_REMOVE(&r->order, p, link);
+	TAILQ_INSERT_TAIL(&r->order, p, link);
+	return p;
+}
+
+/* ---- telling ---- */
+
+/* One that is not there any more, or may not be changed, is made anew the next time. */
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct telling *t = data;
+	t->call = NULL;
+	if (answer->err.code)
+		*t->told->name = '\0';
+	forget_telling(t);
+}
+
+static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t more,
+		 bool is_warning, const char *reason, const char *text)
+{
+	struct telling *t = calloc(1, sizeof(*t));
+	if (!t)
+		return;
+	const struct event_about about = { "Pod", p->name, p->uid, p->in_namespace };
+	const struct event_text what = { is_warning, reason, text, NULL };
+	bool is_new = !*told->name;
+	*t = (struct telling){ .recorder = r, .pod = p, .told = told };
+	LIST_INSERT_HEAD(&r->tellings, t, link);
+	told->count = is_new ? 1 : told->count + more;
+	if (is_new)
+		event_make_name(&about, told->name);
+	t->call = is_new ? event_create(r->component, r->client, &about, &what, told->name,
+					answered, t)
+			 : event_repeat(r->client, &about, text, told->name, told->count, answered,
+					t);
+	if (t->call) {
+		r->counts.told++;
+		return;
+	}
+	*told->name = '\0';
+	forget_telling(t);
+}
+
+/* Who has more reasons than are kept is told of the first ones. */
+static struct told *told_of(struct pod *p, const char *word)
+{
+	struct told *free_one = NULL;
+	for (unsigned i = 0; i < WORDS_MOST; i++) {
+		struct told *told = &p->failed[i];
+		if (told->is_used && !strcmp(told->word, word))
+			return told;
+		if (!told->is_used && !free_one)
+			free_one = told;
+	}
+	if (free_one) {
+		free_one->is_used = true;
+		snprintf(free_one->word, sizeof(free_one->word), "%s", word);
+	}
+	return free_one;
+}
+
+/* Of the metadata of the pod that was asked about; NULL: it has none. */
+static const char *text_of(const struct filter_answer *answer, const char *member)
+{
+	const json_t *pod = json_object_get(answer->args->object, "Pod");
+	return json_string_value(json_object_get(json_object_get(pod, "metadata"), member));
+}
+
+static void do_job(struct recorder *r, const struct job *job)
+{
+	struct filter_say says[FILTER_SAYS_MOST];
+	const char *uid = text_of(job->answer, "uid");
+	struct pod *p = uid ? table_find(&r->pods, uid) : NULL;
+	unsigned count = p ? filter_says(job->answer, says) : 0;
+	for (unsigned i = 0; i < count; i++) {
+		struct told *told = told_of(p, says[i].word);
+		if (told)
+			tell(r, p, told, p->untold, true, FILTER_FAIL, says[i].text);
+	}
+	if (p)
+		p->untold = 0;
+}
+
+static void drop_job(struct recorder *r, struct job *job)
+{
+	TAILQ_REMOVE(&r->jobs, job, link);
+	r->job_count--;
+	filter_answer_give(job->answer);
+	free(job);
+}
+
+/* One at a time: between two, whoever asks is answered. */
+static void work(void *data)
+{
+	struct recorder *r = data;
+	struct job *job = TAILQ_FIRST(&r->jobs);
+	if (!job)
+		return;
+	do_job(r, job);
+	drop_job(r, job);
+	if (r->job_count)
+		alarm_set(kube_client_reactor(r->client), &r->work, 0);
+}
+
+static bool add_job(struct recorder *r, struct filter_answer *answer)
+{
+	struct job *job = r->job_count < JOBS_MOST ? calloc(1, sizeof(*job)) : NULL;
+	if (!job)
+		return false;
+	job->answer = filter_answer_take(answer);
+	TAILQ_INSERT_TAIL(&r->jobs, job, link);
+	if (r->job_count++ == 0)
+		alarm_set(kube_client_reactor(r->client), &r->work, 0);
+	return true;
+}
+
+/* ---- what happens ---- */
+
+/* Both are asked in any case: what one of them gives is little, if the other gives nothing. */
+static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
+{
+	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
+}
+
+static void not_fit(struct recorder *r, struct pod *p, struct filter_answer *answer)
+{
+	uint64_t now_ns = clock_now_ns();
+	p->untold++;
+	if (now_ns < p->due_ns || !may_tell(r, p->unfit, now_ns) || !add_job(r, answer)) {
+		r->counts.kept_back++;
+		return;
+	}
+	p->step_ns = p->step_ns ? p->step_ns * 2 : RECORDER_FIRST_NS;
+	if (p->step_ns > RECORDER_REST_NS)
+		p->step_ns = RECORDER_REST_NS;
+	p->due_ns = now_ns + p->step_ns;
+}
+
+void recorder_filtered(struct recorder *r, struct filter_answer *answer)
+{
+	const char *uid = text_of(answer, "uid"), *name = text_of(answer, "name");
+	const char *in = text_of(answer, "namespace");
+	if (!uid || !name || !in || *answer->error || !answer->args->is_by_names)
+		return;
+	struct pod *p = pod_of(r, uid, in, name);
+	if (!p)
+		return;
+	p->fit = answer->fits;
+	p->unfit = answer->args->count - answer->fits;
+	if (!p->fit)
+		not_fit(r, p, answer);
+}
+
+void recorder_placed(struct recorder *r, const struct decision *d, double score)
+{
+	char text[FILTER_TEXT_MAX];
+	struct pod *p = table_find(&r->pods, d->uid);
+	/* Another try at the same node is no news. */
+	if (!p || !strcmp(p->node, d->node))
+		return;
+	if (allowance_take(&r->events, 1, clock_now_ns())) {
+		r->counts.kept_back++;
+		return;
+	}
+	snprintf(p->node, sizeof(p->node), "%s", d->node);
+	filter_success_text(d->node, score, p->fit, p->unfit, text, sizeof(text));
+	tell(r, p, &p->placed, 1, false, FILTER_SUCCEED, text);
+}
+
+struct recorder_counts recorder_counts(const struct recorder *r)
+{
+	struct recorder_counts counts = r ? r->counts : (struct recorder_counts){ 0 };
+	counts.pods = r ? r->pod_count : 0;
+	return counts;
+}
+
+/* ---- life ---- */
+
+int recorder_new(struct kube_client *client, const char *component, struct recorder **ret)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->client = client;
+	r->component = component ? component : "allot-scheduler";
+	r->events.per_second = RECORDER_PER_SECOND;
+	r->nodes.per_second = RECORDER_NODES;
+	r->work = (struct alarm){ .ring = work, .data = r };
+	TAILQ_INIT(&r->order);
+	TAILQ_INIT(&r->jobs);
+	*ret = r;
+	return 0;
+}
+
+struct recorder *recorder_free(struct recorder *r)
+{
+	if (!r)
+		return NULL;
+	while (!TAILQ_EMPTY(&r->jobs))
+		drop_job(r, TAILQ_FIRST(&r->jobs));
+	while (!TAILQ_EMPTY(&r->order))
+		forget_pod(r, TAILQ_FIRST(&r->order));
+	alarm_clear(kube_client_reactor(r->client), &r->work);
+	table_free(&r->pods);
+	free(r);
+	return NULL;
+}

@@ -1,0 +1,121 @@
+#include "scheduler/cluster/shut_notes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+
+#define AT_ONCE 8
+#define PATH_MAX_BYTES 300
+#define STATUS_NOT_FOUND 404
+
+struct note {
+	LIST_ENTRY(note) link;
+	struct shut_notes *notes;
+	struct kube_call *call;
+	char node[];
+};
+
+struct shut_notes {
+	struct kube_client *client;
+	struct model *model;
+	bool is_failing; /* and that was said */
+	LIST_HEAD(, note) under_way;
+};
+
+static void forget(struct note *note)
+{
+	LIST_REMOVE(note, link);
+	kube_call_drop(note->call);
+	free(note);
+}
+
+static void answered(void *data, const struct kube_answer *answer)
+{
+	struct note *note = data;
+	struct shut_notes *n = note->notes;
+	bool has_failed = answer->err.code && answer->status != STATUS_NOT_FOUND;
+	note->call = NULL;
+	if (has_failed) {
+		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			  "node %s: which cards are shut can't be noted: %s", note->node,
+			  answer->err.text);
+		model_shut_again(n->model, note->node);
+	}
+	n->is_failing = has_failed;
+	forget(note);
+}
+
+/* false: no memory. */
+static bool begin(struct shut_notes *n, const struct model_shut *shut)
+{
+	char path[PATH_MAX_BYTES];
+	const struct patch_pair pair = { KUBE_NODE_SHUT, shut->text };
+	cleanup_free char *body = patch_metadata(&pair, 1, NULL, 0, NULL);
+	struct note *note = calloc(1, sizeof(*note) + strlen(shut->node) + 1);
+	if (!note)
+		return false;
+	note->notes = n;
+	strcpy(note->node, shut->node);
+	LIST_INSERT_HEAD(&n->under_way, note, link);
+	snprintf(path, sizeof(path), "/api/v1/nodes/%s", shut->node);
+	const struct kube_request request = {
+		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
+	};
+	if (body)
+		note->call = kube_call_start(n->client, &request, NULL, answered, note);
+	if (note->call)
+		return true;
+	forget(note);
+	return false;
+}
+
+static bool is_under_way(const struct shut_notes *n, const char *node)
+{
+	const struct note *note;
+	LIST_FOREACH(note, &n->under_way, link)
+		if (!strcmp(note->node, node))
+			return true;
+	return false;
+}
+
+void shut_notes_write(struct shut_notes *n)
+{
+	struct model_shut shut;
+	for (int i = 0; i < AT_ONCE && model_take_shut(n->model, &shut) > 0; i++) {
+		/* Two writes of one node could arrive the other way round. */
+		bool is_later = is_under_way(n, shut.node) || !begin(n, &shut);
+		free(shut.text);
+		if (!is_later)
+			continue;
+		model_shut_again(n->model, shut.node);
+		return;
+	}
+}
+
+int shut_notes_new(struct kube_client *client, struct model *model, struct shut_notes **ret)
+{
+	struct shut_notes *n = calloc(1, sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	*n = (struct shut_notes){ .client = client, .model = model };
+	LIST_INIT(&n->under_way);
+	*ret = n;
+	return 0;
+}
+
+struct shut_notes *shut_notes_free(struct shut_notes *n)
+{
+	if (!n)
+		return NULL;
+	while (!LIST_EMPTY(&n->under_way))
+		forget(LIST_FIRST(&n->under_way));
+	free(n);
+	return NULL;
+}

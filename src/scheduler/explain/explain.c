@@ -1,0 +1,294 @@
+#include "scheduler/explain/explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/util/blame.h"
+#include "scheduler/explain/explain_node.h"
+#include "scheduler/extender/extender_gang.h"
+
+#define MIB_BITS 20
+#define MPCT 1000
+#define SECOND_NS UINT64_C(1000000000)
+#define TYPES_MAX 32 /* that are told of; a cluster has a handful */
+
+/* Nobody changes a table by looking at each of its things. */
+static struct table *table_of(const struct table *table)
+{
+	return (struct table *)(uintptr_t)table;
+}
+
+/* ---- the pod ---- */
+
+struct looking {
+	const struct explain_ask *ask;
+	struct model_pod *found;
+};
+
+/* Of several that had the name one after the other, the one that is not ending. */
+static void look_at_pod(void *data, void *thing)
+{
+	struct looking *l = data;
+	struct model_pod *pod = thing;
+	if (!strcmp(model_pod_name(pod), l->ask->pod) &&
+	    !strcmp(pod->pod_namespace, l->ask->pod_namespace) && (!l->found || l->found->is_ending))
+		l->found = pod;
+}
+
+static json_t *list_words(struct place_words words)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < words.count; i++)
+		json_array_append_new(list, json_string(words.word[i]));
+	return list;
+}
+
+static void add_words(json_t *to, const char *name, struct place_words words)
+{
+	if (words.count)
+		json_object_set_new(to, name, list_words(words));
+}
+
+static json_t *show_part(const struct request_part *part)
+{
+	const struct place_request *r = &part->place;
+	json_t *one = json_pack("{s:i,s:s,s:i,s:i}", "container", (int)part->container, "kind",
+				part->is_init      ? "init"
+				: part->is_sidecar ? "sidecar"
+						   : "app",
+				"cards", (int)r->count, "cores_pct", (int)(r->cores_mpct / MPCT));
+	if (r->memory == PLACE_MEMORY_BYTES)
+		json_object_set_new(one, "memory_mib",
+				    json_integer((json_int_t)(r->memory_bytes >> MIB_BITS)));
+	else
+		json_object_set_new(one, "memory_pct",
+				    json_integer(r->memory == PLACE_MEMORY_PCT
+							 ? (json_int_t)r->memory_pct
+							 : 100));
+	add_words(one, "use_uuid", r->use_uuid);
+	add_words(one, "nouse_uuid", r->nouse_uuid);
+	if (r->numa_bind)
+		json_object_set_new(one, "numa_bind", json_true());
+	return one;
+}
+
+static void add_request(json_t *to, const struct request *request)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < request->count; i++)
+		json_array_append_new(list, show_part(&request->part[i]));
+	json_object_set_new(to, "asks", list);
+	add_words(to, "use_type", request->use_type);
+	add_words(to, "nouse_type", request->nouse_type);
+	if (request->is_filler)
+		json_object_set_new(to, "placed_by", json_string("use"));
+	json_object_set_new(to, "node_policy", json_string(request_nodes_words[request->nodes]));
+	if (request->is_mutex)
+		json_object_set_new(to, "mutex", json_true());
+	if (request->mode)
+		json_object_set_new(to, "mode", json_string(request->mode));
+}
+
+static json_t *list_shares(const struct stock_hold *hold)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < hold->count; i++) {
+		const struct stock_share *s = &hold->share[i];
+		json_t *one = json_pack("{s:i,s:s}", "container", (int)s->container, "card",
+					s->card);
+		explain_add_share(one, s);
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+static const char *state_of(const struct model_pod *pod)
+{
+	if (pod->is_ending)
+		return "ending";
+	if (pod->is_bound)
+		return "bound";
+	return pod->charged ? "reserved" : "waiting";
+}
+
+static json_t *show_pod(const struct model *m, const struct model_pod *pod)
+{
+	const struct model_hold *hold = pod->charged;
+	json_t *object = json_pack("{s:s,s:s,s:s,s:s}", "namespace", pod->pod_namespace, "pod",
+				   model_pod_name(pod), "uid", pod->text, "state", state_of(pod));
+	if (hold) {
+		json_object_set_new(object, "on", json_string(hold->node->name));
+		json_object_set_new(object, "shares", list_shares(&hold->hold));
+	}
+	if (hold && hold->expires_ns > m->now_ns)
+		json_object_set_new(
+			object, "held_for_s",
+			json_integer((json_int_t)((hold->expires_ns - m->now_ns) / SECOND_NS)));
+	if (pod->broken)
+		json_object_set_new(object, "broken", explain_text(pod->broken));
+	struct gang_answer gang;
+	if (extender_gang_why(pod, &gang))
+		json_object_set_new(object, "gang", explain_text(gang.text));
+	if (pod->request)
+		add_request(object, pod->request);
+	return object;
+}
+
+/* Of its namespace, with what the other pods of that have. */
+static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
+{
+	const struct model_space *space = model_find_limited(m, pod->pod_namespace);
+	json_t *list = space ? json_array() : NULL;
+	for (enum quota_kind k = 0; space && k < QUOTA_KINDS; k++)
+		if (space->limits.has[k])
+			json_array_append_new(list,
+					      json_pack("{s:s,s:I,s:I}", "resource",
+							quota_resource(&m->terms.request, k),
+							"limit", (json_int_t)space->limits.most[k],
+							"used", (json_int_t)space->used.of[k]));
+	if (list)
+		json_object_set_new(to, "quotas", list);
+}
+
+/* ---- the cluster ---- */
+
+struct kind {
+	const char *type; /* a word: equal ones have one address */
+	unsigned cards;
+	uint64_t memory_bytes; /* of the largest */
+};
+
+struct survey {
+	size_t nodes, nodes_without, nodes_aside, cards, cordoned, sick;
+	unsigned most_cards; /* of a node */
+	struct kind kind[TYPES_MAX];
+	unsigned kinds;
+	const struct model_node **node; /* that are there and have cards, or lie about them; owned */
+	size_t count;
+};
+
+static void count_kind(struct survey *s, const struct place_card *card)
+{
+	unsigned i = 0;
+	while (i < s->kinds && s->kind[i].type != card->type)
+		i++;
+	if (i == TYPES_MAX)
+		return;
+	if (i == s->kinds)
+		s->kind[s->kinds++] = (struct kind){ .type = card->type };
+	s->kind[i].cards++;
+	if (card->memory_total_bytes > s->kind[i].memory_bytes)
+		s->kind[i].memory_bytes = card->memory_total_bytes;
+}
+
+static void look_at_node(void *data, void *thing)
+{
+	struct survey *s = data;
+	const struct model_node *node = thing;
+	if (!node->is_there)
+		return;
+	s->nodes_aside += node->aside != NULL;
+	s->nodes_without += !node->aside && !node->stock.count;
+	s->nodes += !node->aside && node->stock.count;
+	if (!node->aside && !node->stock.count)
+		return;
+	for (unsigned i = 0; i < node->stock.count; i++) {
+		s->cordoned += node->stock.card[i].is_cordoned;
+		s->sick += node->stock.card[i].is_sick;
+		count_kind(s, &node->stock.card[i]);
+	}
+	s->cards += node->stock.count;
+	if (node->stock.count > s->most_cards)
+		s->most_cards = node->stock.count;
+	s->node[s->count++] = node;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct model_node *const *one = a, *const *other = b;
+	return strcmp((*one)->name, (*other)->name);
+}
+
+static int make_survey(const struct model *m, struct survey *ret)
+{
+	*ret = (struct survey){ .node = calloc(m->nodes.count + 1, sizeof(struct model_node *)) };
+	if (!ret->node)
+		return -ENOMEM;
+	table_each(table_of(&m->nodes), look_at_node, ret);
+	qsort(ret->node, ret->count, sizeof(*ret->node), compare_names);
+	return 0;
+}
+
+static json_t *show_survey(const struct survey *s)
+{
+	json_t *types = json_array();
+	for (unsigned i = 0; i < s->kinds; i++)
+		json_array_append_new(types,
+				      json_pack("{s:s,s:i,s:I}", "type", s->kind[i].type, "cards",
+						(int)s->kind[i].cards, "memory_mib",
+						(json_int_t)(s->kind[i].memory_bytes >> MIB_BITS)));
+	return json_pack("{s:I,s:I,s:I,s:I,s:i,s:I,s:I,s:o}", "nodes", (json_int_t)s->nodes,
+			 "nodes_without_cards", (json_int_t)s->nodes_without, "nodes_aside",
+			 (json_int_t)s->nodes_aside, "cards", (json_int_t)s->cards,
+			 "most_cards_of_a_node", (int)s->most_cards, "cards_cordoned",
+			 (json_int_t)s->cordoned, "cards_not_healthy", (json_int_t)s->sick, "types",
+			 types);
+}
+
+/* ---- nodes ---- */
+
+static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
+		      const struct survey *survey, const struct model_node *only)
+{
+	json_t *list = json_array();
+	/* What it has by now would be given back for what it is to get. */
+	model_lift(pod);
+	fit_begin(&m->fit, pod->request);
+	model_hold_to_quota(m, pod->pod_namespace);
+	add_quotas(to, m, pod);
+	if (only)
+		json_array_append_new(list, explain_node(m, only, pod, true));
+	for (size_t i = 0; !only && i < survey->count; i++)
+		json_array_append_new(list, explain_node(m, survey->node[i], pod, false));
+	model_put_back(pod);
+	json_object_set_new(to, "nodes", list);
+}
+
+int explain_known(struct model *m, struct model_pod *pod, const struct model_node *only,
+		  json_t **ret, struct error *err)
+{
+	struct survey survey;
+	json_t *object = NULL;
+	if (make_survey(m, &survey) >= 0)
+		object = show_pod(m, pod);
+	if (!object) {
+		free(survey.node);
+		return error_set_errno(err, ENOMEM, "pod %.63s/%.253s", pod->pod_namespace,
+				       model_pod_name(pod));
+	}
+	json_object_set_new(object, "cluster", show_survey(&survey));
+	if (pod->request && pod->request->count)
+		add_nodes(object, m, pod, &survey, only);
+	free(survey.node);
+	*ret = object;
+	return 0;
+}
+
+int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, struct error *err)
+{
+	struct looking looking = { .ask = ask };
+	if (!model_is_ready(m))
+		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
+	table_each(table_of(&m->pods), look_at_pod, &looking);
+	if (!looking.found)
+		return blame(
+			err,
+			error_set(err, ENOENT,
+				  "pod %.63s/%.253s: is not known: it asks for no GPU, or is gone",
+				  ask->pod_namespace, ask->pod));
+	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
+	if (ask->node && !only)
+		return blame(err, error_set(err, ENOENT, "node %.253s: is not known", ask->node));
+	return explain_known(m, looking.found, only, ret, err);
+}

@@ -1,0 +1,157 @@
+/* What the extender's verbs share, and prioritize. */
+#include "scheduler/extender/extender.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/placement/score.h"
+#include "scheduler/extender/extender_inside.h"
+
+#define SCORE_MOST 10
+
+/* ---- what was asked ---- */
+
+int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error *err)
+{
+	json_t *object = json_object_get(args, "Pod");
+	struct ask ask = { 0 };
+	if (!model_is_ready(m))
+		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
+	if (!json_is_object(object))
+		return error_set(err, EINVAL, "Pod: must be an object");
+	int r = pod_read(object, &ask.pod, err);
+	if (r < 0)
+		return error_add(err, r, "Pod");
+	r = request_read(ask.pod, &m->terms.request, &ask.request, &ask.broken);
+	if (r == -ENOMEM) {
+		pod_free(ask.pod);
+		return error_set_errno(err, ENOMEM, "Pod");
+	}
+	ask.lifted = model_find_pod(m, ask.pod->uid);
+	if (ask.lifted)
+		model_lift(ask.lifted);
+	*ret = ask;
+	return 0;
+}
+
+void ask_end(struct ask *ask)
+{
+	if (ask->lifted)
+		model_put_back(ask->lifted);
+	request_free(&ask->request);
+	pod_free(ask->pod);
+	*ask = (struct ask){ 0 };
+}
+
+int32_t ask_priority(const struct ask *ask)
+{
+	const json_t *spec = json_object_get(ask->pod->object, "spec");
+	return (int32_t)json_integer_value(json_object_get(spec, "priority"));
+}
+
+int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct error *err)
+{
+	struct stock stock;
+	const struct stock_said said = model_node_said(m, node);
+	const json_t *meta = json_object_get(node, "metadata");
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	const struct model_node *known = name ? table_find(&m->nodes, name) : NULL;
+	int r = stock_read(&said, &m->words, &stock, err);
+	if (r < 0)
+		return r;
+	for (const struct model_pod *p = known ? known->pods : NULL; p; p = p->next)
+		stock_charge(&stock, &p->charged->hold);
+	*ret = stock;
+	return 0;
+}
+
+/* ---- prioritize ---- */
+
+/* Of what takes the same of the room, the fuller node: less than any request of a kind that is asked for is worth. */
+#define TIE 1e-12
+
+/* Higher is better but for REQUEST_NODES_SPREAD. `mix` NULL: HAMi's score. */
+static double score_cards(struct model *m, const struct place_mix *mix, const struct stock *stock,
+			  const struct place_tally *room)
+{
+	double score = place_cards_score(stock->card, stock->count);
+	return mix ? TIE * score - model_room_loss(m, stock, room) : score;
+}
+
+static double score_of(struct model *m, const struct place_mix *mix, const struct call_args *args,
+		       size_t i)
+{
+	const char *name = args->name[i].text;
+	const double none = mix ? -MODEL_ROOM_ALL : 0; /* of no cards */
+	struct stock stock = { 0 };
+	if (!args->whole) {
+		const struct model_node *node = name ? model_find_node(m, name) : NULL;
+		return node ? score_cards(m, mix, &node->stock, node->room) : none;
+	}
+	if (asked_stock(m, json_array_get(args->whole, i), &stock, NULL) < 0)
+		return none;
+	double score = score_cards(m, mix, &stock, NULL);
+	stock_free(&stock);
+	model_room_words_gone(m);
+	return score;
+}
+
+/* The best is 10, and it alone; the others have what is proportional of 0 to 9. */
+static int rank(double score, double best, double worst)
+{
+	if (score == best)
+		return SCORE_MOST;
+	return (int)((SCORE_MOST - 1) * (score - worst) / (best - worst));
+}
+
+#define RANK_OF "{\"Host\":"
+#define RANK_IS ",\"Score\":"
+#define RANK_SIZE (sizeof(RANK_OF RANK_IS "10},") - 1) /* at most, but for the name */
+
+static char *write_ranks(const struct call_args *args, const double *score, bool is_spread)
+{
+	const size_t count = args->count;
+	double most = count ? score[0] : 0, least = most;
+	size_t size = sizeof("[]");
+	for (size_t i = 0; i < count; i++) {
+		most = score[i] > most ? score[i] : most;
+		least = score[i] < least ? score[i] : least;
+		size += RANK_SIZE + call_name_size(&args->name[i]);
+	}
+	char *text = malloc(size), *to = text;
+	if (!text)
+		return NULL;
+	*to++ = '[';
+	for (size_t i = 0; i < count; i++) {
+		int is = is_spread ? rank(score[i], least, most) : rank(score[i], most, least);
+		to = stpcpy(to, i ? "," RANK_OF : RANK_OF);
+		to = call_name_put(to, &args->name[i]);
+		to = stpcpy(to, RANK_IS);
+		to = stpcpy(to, is == SCORE_MOST ? "10" : (const char[]){ (char)('0' + is), '\0' });
+		*to++ = '}';
+	}
+	strcpy(to, "]");
+	return text;
+}
+
+char *extender_prioritize(struct model *m, const struct call_args *args)
+{
+	cleanup_free double *score = calloc(args->count + 1, sizeof(*score));
+	struct ask ask;
+	if (!score)
+		return NULL;
+	/* The answer has no place for an error: nodes that nothing is known of are all alike. */
+	if (ask_begin(m, args->object, &ask, NULL) < 0)
+		return write_ranks(args, score, false);
+	const struct place_mix *mix = NULL;
+	if (ask.request.nodes == REQUEST_NODES_FRAGMENTATION && ask.request.count)
+		mix = model_mix(m);
+	fit_begin(&m->fit, &ask.request);
+	for (size_t i = 0; i < args->count; i++)
+		score[i] = score_of(m, mix, args, i);
+	char *text = write_ranks(args, score, ask.request.nodes == REQUEST_NODES_SPREAD);
+	ask_end(&ask);
+	return text;
+}

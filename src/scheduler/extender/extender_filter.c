@@ -1,0 +1,296 @@
+/* The verb filter: which nodes a pod fits, and why not the others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "scheduler/extender/extender.h"
+#include "scheduler/extender/extender_gang.h"
+#include "scheduler/model/model_gang.h"
+
+#define REASON_MAX 320
+/* Nodes are much alike: so many different reasons are kept, to be said again. */
+#define TEXTS_KEPT 64
+
+/* HAMi's word for a node whose cards nobody has told of. */
+#define UNREGISTERED "node unregistered"
+
+/* ---- reasons ---- */
+
+struct kept_text {
+	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* how many cards have each reason */
+	bool is_kept;
+	uint32_t word; /* of the answer */
+};
+
+struct filtering {
+	struct model *model;
+	const struct ask *ask;
+	struct filter_answer *answer;
+	struct gang_answer gang; /* what its gang says */
+	json_t *others;          /* names that were asked about, of no node of the model's */
+	bool failed;             /* there is no memory for the answer */
+	struct kept_text kept[TEXTS_KEPT];
+};
+
+static const struct filter_verdict fits = { .list = FILTER_FITS }, nowhere = { 0 };
+
+static struct filter_verdict say(struct filtering *f, enum filter_list list, const char *why)
+{
+	struct filter_verdict verdict = { .list = list };
+	f->failed |= filter_answer_add(f->answer, why, &verdict.word) < 0;
+	return verdict;
+}
+
+static struct kept_text count_reasons(const struct stock *stock, const struct fit_reasons *reasons)
+{
+	struct kept_text key;
+	memset(&key, 0, sizeof(key)); /* its padding too: it is compared whole */
+	key.cards = (unsigned char)stock->count;
+	key.lacks = reasons->part->place.count > stock->count;
+	for (unsigned i = 0; i < stock->count; i++)
+		key.of[reasons->reason[i]]++;
+	key.is_kept = true;
+	return key;
+}
+
+static struct filter_verdict say_reasons(struct filtering *f, const struct stock *stock,
+					 const struct fit_reasons *reasons)
+{
+	enum filter_list list = fit_is_curable(stock, reasons) ? FILTER_FAILED : FILTER_HOPELESS;
+	struct kept_text key = count_reasons(stock, reasons);
+	unsigned slot = 0;
+	for (unsigned i = 0; i < sizeof(key.of); i++)
+		slot = slot * 31 + key.of[i];
+	struct kept_text *kept = &f->kept[(slot * 31 + key.cards) % TEXTS_KEPT];
+	if (memcmp(&key, kept, offsetof(struct kept_text, word)) != 0) {
+		char text[REASON_MAX];
+		fit_reasons_text(stock, reasons, text, sizeof(text));
+		key.word = say(f, list, text).word;
+		*kept = key;
+	}
+	return (struct filter_verdict){ .list = list, .word = kept->word };
+}
+
+/* ---- nodes ---- */
+
+/* Does it fit? Else why not. */
+static struct filter_verdict judge(struct filtering *f, const struct stock *stock)
+{
+	struct fit_reasons reasons;
+	if (!stock->count)
+		return say(f, FILTER_HOPELESS, UNREGISTERED);
+	return fit_check(&f->model->fit, stock, &reasons) ? fits : say_reasons(f, stock, &reasons);
+}
+
+/* One that came by its name. */
+static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
+{
+	static const struct stock none;
+	if (node && node->aside)
+		return say(f, FILTER_HOPELESS, node->aside);
+	struct filter_verdict verdict = judge(f, node ? &node->stock : &none);
+	if (verdict.list != FILTER_FITS || !node)
+		return verdict;
+	char text[REASON_MAX];
+	const struct model_pod *first = model_kept_for(f->model, node, f->ask->pod->uid,
+						       ask_priority(f->ask));
+	if (first)
+		snprintf(text, sizeof(text), "is left to pod %.63s/%.128s, for which others end",
+			 first->pod_namespace, model_pod_name(first));
+	else if (model_ward_bars(f->model, node, f->ask->lifted))
+		snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
+	else
+		return verdict;
+	return say(f, FILTER_FAILED, text);
+}
+
+/* One that came whole. */
+static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
+{
+	struct stock stock = { 0 };
+	struct error err = { 0 };
+	int r = asked_stock(f->model, node, &stock, &err);
+	if (r < 0 && r != -ENODATA)
+		return say(f, FILTER_HOPELESS, err.text);
+	struct filter_verdict verdict = judge(f, &stock);
+	stock_free(&stock);
+	fit_words_gone(&f->model->fit);
+	return verdict;
+}
+
+/* One that its gang has a word in: it may have that node alone, or none yet. */
+static struct filter_verdict judge_for_gang(struct filtering *f, const struct model_node *node,
+					    const char *name)
+{
+	const struct gang_answer *gang = &f->gang;
+	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
+		return fits;
+	/* What the node itself lacks is said first: the end of others may help there. */
+	if (gang->word == GANG_NOT_NOW) {
+		struct filter_verdict verdict = judge_known(f, node);
+		if (verdict.list != FILTER_FITS)
+			return verdict;
+	}
+	return say(f, FILTER_HOPELESS, gang->text);
+}
+
+/* Has it no verdict yet? A name that comes twice stands in no list twice. */
+static bool is_new(struct filtering *f, struct model_node *node, const char *name)
+{
+	if (node) {
+		bool is = node->filtered_in != f->model->filters;
+		node->filtered_in = f->model->filters;
+		return is;
+	}
+	if (json_object_get(f->others, name))
+		return false;
+	f->failed |= json_object_set_new(f->others, name, json_true()) < 0;
+	return true;
+}
+
+/* `node`: what is known of one that came by its name; NULL: nothing. */
+static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
+{
+	const struct call_args *args = f->answer->args;
+	const char *name = args->name[i].text;
+	if (!name || !is_new(f, node, name))
+		return nowhere;
+	if (f->ask->broken.code)
+		return say(f, FILTER_HOPELESS, f->ask->broken.text);
+	if (!f->ask->request.count)
+		return fits;
+	if (f->gang.word != GANG_AS_ANY)
+		return judge_for_gang(f, node, name);
+	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
+}
+
+/* What is known of those that came by their names, from there on. */
+static void find_nodes(const struct filtering *f, size_t from, struct model_node *ret[TABLE_SOME])
+{
+	const struct call_args *args = f->answer->args;
+	struct table_text text[TABLE_SOME];
+	void *found[TABLE_SOME] = { 0 };
+	unsigned count = 0;
+	for (; count < TABLE_SOME && from + count < args->count && !args->whole; count++) {
+		const struct call_name *name = &args->name[from + count];
+		text[count] = (struct table_text){ name->text ? name->text : "", name->length };
+	}
+	table_find_some(&f->model->nodes, text, count, found);
+	for (unsigned i = 0; i < TABLE_SOME; i++) {
+		struct model_node *node = found[i];
+		ret[i] = node && node->is_there ? node : NULL;
+		if (node)
+			stock_prefetch(&node->stock);
+	}
+}
+
+static void judge_all(struct filtering *f)
+{
+	struct filter_answer *answer = f->answer;
+	struct model_node *node[TABLE_SOME];
+	f->model->filters++;
+	fit_begin(&f->model->fit, &f->ask->request);
+	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
+	for (size_t i = 0; i < answer->args->count; i++) {
+		if (i % TABLE_SOME == 0)
+			find_nodes(f, i, node);
+		answer->verdict[i] = judge_any(f, i, node[i % TABLE_SOME]);
+		answer->fits += answer->verdict[i].list == FILTER_FITS;
+	}
+}
+
+/* ---- who is in the way ---- */
+
+#define DISPLACE_NODES_MOST 64 /* are looked at, of those that others may end on */
+
+/* Of a gang all or none sit: who ends for one of it is the verb preempt's to say. */
+static bool may_preempt(const struct filtering *f)
+{
+	const json_t *spec = json_object_get(f->ask->pod->object, "spec");
+	const char *policy = json_string_value(json_object_get(spec, "preemptionPolicy"));
+	const struct model_pod *known = model_find_pod(f->model, f->ask->pod->uid);
+	return known && !known->member && !(policy && !strcmp(policy, "Never"));
+}
+
+/* No node fits: would one if others ended? Where those have the lowest priority; of equals the first. */
+static void look_for_victims(struct filtering *f)
+{
+	const struct filter_answer *answer = f->answer;
+	const char *uid = f->ask->pod->uid, *best = NULL;
+	unsigned looked_at = 0;
+	int32_t priority, lowest = INT32_MAX;
+	const bool may = may_preempt(f);
+	if (f->ask->request.is_filler)
+		return;
+	for (size_t i = 0; i < answer->args->count && looked_at < DISPLACE_NODES_MOST; i++) {
+		const char *name = answer->args->name[i].text;
+		if (answer->verdict[i].list != FILTER_FAILED)
+			continue;
+		looked_at++;
+		if (!model_want_costs(f->model, &f->ask->request, uid, may, name, &priority) ||
+		    (best && priority >= lowest))
+			continue;
+		best = name;
+		lowest = priority;
+	}
+	if (best)
+		model_want(f->model, uid, may, best);
+}
+
+/* ---- the answer ---- */
+
+/* What its gang says of the names. -ENOMEM. */
+static int ask_gang(struct filtering *f)
+{
+	const struct call_args *args = f->answer->args;
+	if (!args->is_by_names || !f->ask->lifted || !f->ask->lifted->member)
+		return 0;
+	json_t *names = call_args_names(args);
+	if (!names)
+		return -ENOMEM;
+	extender_gang_filter(f->model, f->ask, names, &f->gang);
+	json_decref(names);
+	return 0;
+}
+
+static void decide(struct filtering *f)
+{
+	const struct filter_answer *answer = f->answer;
+	if (ask_gang(f) < 0) {
+		f->failed = true;
+		return;
+	}
+	judge_all(f);
+	if (!answer->args->is_by_names)
+		return;
+	if (!f->ask->broken.code)
+		model_note_turned_away(f->model, f->ask->pod->uid, !answer->fits);
+	if (!answer->fits)
+		look_for_victims(f);
+}
+
+struct filter_answer *extender_filter(struct model *m, struct call_args *args)
+{
+	struct error err = { 0 };
+	struct ask ask = { 0 };
+	struct filtering f = {
+		.model = m, .ask = &ask, .answer = filter_answer_new(args), .others = json_object()
+	};
+	f.failed = !f.answer || !f.others;
+	/* A call about names is no dry run: that pod will be bound. What can't be taken in is told below. */
+	if (!f.failed && args->is_by_names && model_is_ready(m))
+		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);
+	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {
+		decide(&f);
+		ask_end(&ask);
+	}
+	json_decref(f.others);
+	if (f.failed) {
+		filter_answer_give(f.answer);
+		return NULL;
+	}
+	snprintf(f.answer->error, sizeof(f.answer->error), "%s", err.code ? err.text : "");
+	text_clean(f.answer->error);
+	return f.answer;
+}

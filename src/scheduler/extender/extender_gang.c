@@ -1,0 +1,221 @@
+#include "scheduler/extender/extender_gang.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/model/gang_room.h"
+#include "scheduler/model/model_gang.h"
+
+/* ---- words ---- */
+
+static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
+		const char *format, ...)
+{
+	va_list args;
+	ret->word = word;
+	int length = snprintf(ret->text, sizeof(ret->text),
+			      "gang%s%.63s: ", *gang_name(gang) ? " " : "", gang_name(gang));
+	va_start(args, format);
+	vsnprintf(ret->text + length, sizeof(ret->text) - (size_t)length, format, args);
+	va_end(args);
+}
+
+/* Why none of its pods is placed, whatever room there is. false: there is no such reason. */
+static bool say_wrong(const struct gang_member *member, const struct gang_roll *roll,
+		      struct gang_answer *ret)
+{
+	const struct gang *gang = member->gang;
+	if (member->broken)
+		say(ret, GANG_NOT_SO, gang, "%s", member->broken);
+	else if (gang->other_size)
+		say(ret, GANG_NOT_SO, gang, "its pods say %u and %u pods: must be one number",
+		    gang->size, gang->other_size);
+	else if (gang_judge(roll) == GANG_INCOMPLETE)
+		say(ret, GANG_NOT_SO, gang, "%u of %u pods are there", gang_there(roll), roll->size);
+	else
+		return false;
+	return true;
+}
+
+static void say_room(const struct gang *gang, const struct gang_roll *roll, size_t fits,
+		     struct gang_answer *ret)
+{
+	say(ret, GANG_NOT_NOW, gang, "room for %zu of %u", gang_settled(roll) + fits, roll->size);
+}
+
+static void say_paused(const struct gang *gang, struct gang_answer *ret)
+{
+	say(ret, GANG_NOT_SO, gang,
+	    "its pods did not all come to be bound in time: others go first");
+}
+
+static void say_node(const struct gang_member *member, struct gang_answer *ret)
+{
+	ret->node = member->pod->reserved.node->name;
+	say(ret, GANG_AT_NODE, member->gang, "room is kept for it on node %.253s", ret->node);
+}
+
+/* ---- filter ---- */
+
+/* Its room is where it is asked about, and suits it still. */
+static bool stays(struct model *m, const struct gang_member *member, const json_t *names)
+{
+	const struct model_node *node = member->pod->reserved.node;
+	const json_t *name;
+	size_t i;
+	json_array_foreach(names, i, name)
+	{
+		if (!strcmp(json_string_value(name) ? json_string_value(name) : "", node->name))
+			return gang_room_suits(m, member, node);
+	}
+	return false;
+}
+
+/* All that have no room yet, and those whose room may be taken back, look for some together. */
+static void place_jointly(struct model *m, struct gang_member *member, const struct gang_roll *roll,
+			  struct gang_answer *ret)
+{
+	struct gang *gang = member->gang;
+	if (gang->paused_until_ns) {
+		say_paused(gang, ret);
+		return;
+	}
+	if (model_gang_still_fails(m, member)) {
+		model_ward_consider(m, member);
+		say_room(gang, roll, gang->failed_fits, ret);
+		return;
+	}
+	size_t fits = gang_room_take(m, gang, member, gang_missing(roll));
+	if (fits < gang_missing(roll)) {
+		model_gang_failed(m, member, (unsigned)fits);
+		model_ward_consider(m, member);
+		say_room(gang, roll, fits, ret);
+		return;
+	}
+	model_gang_held(m, gang, member);
+	if (gang_state_of(member) == GANG_HELD)
+		say_node(member, ret);
+	else
+		ret->word = GANG_AS_ANY; /* there is room for as many as it takes, and this is one more */
+}
+
+static void answer(struct model *m, struct gang_member *member, json_t *names,
+		   struct gang_answer *ret)
+{
+	struct gang_roll roll = gang_roll_of(member->gang);
+	enum gang_verdict verdict = gang_judge(&roll);
+	enum gang_state state = gang_state_of(member);
+	bool has_room = state == GANG_HELD || state == GANG_COME;
+	gang_note_asked(member, names);
+	if (state == GANG_GOES) {
+		say_node(member, ret);
+		return;
+	}
+	if (has_room && verdict != GANG_JOINTLY) {
+		if (stays(m, member, names) || gang_room_move(m, member)) {
+			say_node(member, ret);
+			return;
+		}
+		/* kube-scheduler refuses its node, and there is no other: what is kept for the others is of no use. */
+		model_drop_reserved(m, member->pod);
+		roll = gang_roll_of(member->gang);
+		verdict = gang_judge(&roll);
+	}
+	if (verdict == GANG_JOINTLY)
+		place_jointly(m, member, &roll, ret);
+	else
+		ret->word = GANG_AS_ANY;
+}
+
+void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
+			  struct gang_answer *ret)
+{
+	struct gang_member *member = ask->lifted ? ask->lifted->member : NULL;
+	*ret = (struct gang_answer){ .word = GANG_AS_ANY };
+	if (!member)
+		return;
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (say_wrong(member, &roll, ret)) {
+		gang_note_asked(member, names);
+		return;
+	}
+	if (gang_judge(&roll) == GANG_LONE || gang_state_of(member) == GANG_EASY ||
+	    !member->pod->request)
+		return;
+	/* It is one of those that are lifted, and put back, from here on. */
+	model_put_back(member->pod);
+	answer(m, member, names, ret);
+	model_lift(member->pod);
+}
+
+/* ---- bind ---- */
+
+int extender_gang_check(struct model *m, const struct model_pod *pod, const char *node,
+			struct error *err)
+{
+	const struct gang_member *member = pod->member;
+	struct gang_answer why;
+	if (!member)
+		return 0;
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (say_wrong(member, &roll, &why))
+		return error_set(err, EAGAIN, "%s", why.text);
+	if (gang_judge(&roll) == GANG_JOINTLY)
+		return error_set(err, EAGAIN, "gang %.63s: no room is kept for it",
+				 gang_name(member->gang));
+	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
+		return error_set(err, ESTALE, "gang %.63s: room is kept for it on node %.253s",
+				 gang_name(member->gang), pod->reserved.node->name);
+	return 0;
+}
+
+/* ---- explanations ---- */
+
+bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
+{
+	const struct gang_member *member = pod->member;
+	if (!member || pod->is_bound || pod->is_ending)
+		return false;
+	const struct gang *gang = member->gang;
+	const struct gang_roll roll = gang_roll_of(gang);
+	enum gang_state state = gang_state_of(member);
+	if (say_wrong(member, &roll, ret))
+		return true;
+	if (state == GANG_HELD || state == GANG_COME)
+		say(ret, GANG_NOT_NOW, gang, "%u of %u pods have come to be bound",
+		    gang_settled(&roll) + roll.count[GANG_COME], roll.size);
+	else if (state != GANG_WAITS || gang_judge(&roll) != GANG_JOINTLY)
+		return false;
+	else if (gang->paused_until_ns)
+		say_paused(gang, ret);
+	else if (gang->failed_at)
+		say_room(gang, &roll, gang->failed_fits, ret);
+	else
+		say(ret, GANG_NOT_NOW, gang, "room for all %u is to be looked for", roll.size);
+	return true;
+}
+
+/* ---- preempt ---- */
+
+bool extender_gang_may_preempt(struct model *m, const struct ask *ask, int32_t priority)
+{
+	struct gang_member *member = ask->lifted ? ask->lifted->member : NULL;
+	struct gang_answer why;
+	if (!member)
+		return true;
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (say_wrong(member, &roll, &why))
+		return false;
+	if (gang_judge(&roll) != GANG_JOINTLY || gang_state_of(member) == GANG_EASY)
+		return true;
+	if (member->gang->paused_until_ns)
+		return false;
+	model_put_back(member->pod);
+	bool is_room = gang_room_without(m, member->gang, member, gang_missing(&roll), priority);
+	model_lift(member->pod);
+	return is_room;
+}

@@ -1,0 +1,223 @@
+/*
+ * The verb preempt: kube-scheduler has looked for nodes where the end of some pods makes room for another, as far as it can
+ * see, and asks what of it holds. The victims that it names are there for reasons of its own, such as memory of the machine,
+ * and it has let off whom it could: they all stay. Where their end does not free enough of the cards as well, pods that have
+ * some follow, of lower priority than the one that waits: as few as that takes, the lowest first, and of equals those that
+ * came last to this node. Where it is the namespace's quota that is used up, only the end of pods of that helps.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/extender/extender.h"
+#include "scheduler/extender/extender_gang.h"
+
+/* ---- what came ---- */
+
+/* Of a victim: by its uid alone, or whole. */
+static const char *uid_of(const json_t *victim)
+{
+	const char *uid = json_string_value(json_object_get(victim, "UID"));
+	const json_t *meta = json_object_get(victim, "metadata");
+	return uid ? uid : json_string_value(json_object_get(meta, "uid"));
+}
+
+struct victims {
+	const struct model_node *node;
+	struct stock stock;              /* without those that are to end */
+	const struct model_space *space; /* of the pod that waits; NULL: it has no quota */
+	struct quota_amounts used;       /* there, without those either */
+	struct model_pod **more;         /* that may end as well, and hold cards here; owned */
+	bool *is_spared;                 /* of `more`; owned */
+	size_t more_count;
+	json_t *list; /* of the answer */
+};
+
+static bool add_to_answer(json_t *list, const char *uid)
+{
+	json_t *one = json_object();
+	json_object_set_new(one, "UID", json_string(uid));
+	return json_array_append_new(list, one) == 0;
+}
+
+static bool is_named(const json_t *victims, const char *uid)
+{
+	json_t *one;
+	size_t i;
+	json_array_foreach(victims, i, one)
+	{
+		const char *named = uid_of(one);
+		if (named && !strcmp(named, uid))
+			return true;
+	}
+	return false;
+}
+
+/* ---- who ends ---- */
+
+static void end(struct victims *v, const struct model_pod *pod)
+{
+	stock_discharge(&v->stock, &pod->charged->hold);
+	if (pod->space != v->space)
+		return;
+	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
+	quota_subtract(&v->used, &had);
+}
+
+static void spare(struct victims *v, const struct model_pod *pod)
+{
+	stock_charge(&v->stock, &pod->charged->hold);
+	if (pod->space != v->space)
+		return;
+	const struct quota_amounts has = stock_hold_sum(&pod->charged->hold);
+	quota_add(&v->used, &has);
+}
+
+/* ---- who else ---- */
+
+/* Who fills what others leave goes first, whatever its priority. */
+static bool is_before(const struct model_pod *a, const struct model_pod *b)
+{
+	bool a_fills = model_is_filler(a), b_fills = model_is_filler(b);
+	return a_fills != b_fills ? a_fills : a->priority < b->priority;
+}
+
+/* The lowest priority first; where it is the same, as they stand in the node's list: the last that came first. */
+static void sort_by_priority(struct model_pod **pod, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k && is_before(pod[k], pod[k - 1]); k--) {
+			struct model_pod *other = pod[k];
+			pod[k] = pod[k - 1];
+			pod[k - 1] = other;
+		}
+}
+
+/* Those who are named end; those of lower priority may, and for who is no filler itself those who are. */
+static int sort_out(const json_t *named, int32_t priority, bool is_filler, struct victims *v)
+{
+	size_t count = 0;
+	for (const struct model_pod *p = v->node->pods; p; p = p->next)
+		count++;
+	v->more = calloc(count + 1, sizeof(struct model_pod *));
+	v->is_spared = calloc(count + 1, sizeof(*v->is_spared));
+	if (!v->more || !v->is_spared)
+		return -ENOMEM;
+	for (struct model_pod *p = v->node->pods; p; p = p->next)
+		if (is_named(named, p->text))
+			end(v, p);
+		else if (p->is_bound &&
+			 (p->priority < priority || (!is_filler && model_is_filler(p))))
+			v->more[v->more_count++] = p;
+	sort_by_priority(v->more, v->more_count);
+	return 0;
+}
+
+static bool fits(struct model *m, const struct ask *ask, const struct victims *v)
+{
+	struct fit_reasons reasons;
+	if (v->space)
+		fit_hold_to(&m->fit, &v->space->limits, &v->used);
+	return !ask->broken.code && fit_check(&m->fit, &v->stock, &reasons);
+}
+
+/* One after the other ends, until there is room; then whoever is not needed for it is spared, the highest first. */
+static bool add_victims(struct model *m, const struct ask *ask, struct victims *v)
+{
+	size_t ended = 0;
+	while (!fits(m, ask, v)) {
+		if (ended == v->more_count)
+			return false;
+		end(v, v->more[ended++]);
+	}
+	for (size_t i = ended; i-- > 0;) {
+		spare(v, v->more[i]);
+		v->is_spared[i] = fits(m, ask, v);
+		if (!v->is_spared[i])
+			end(v, v->more[i]);
+	}
+	v->more_count = ended;
+	return true;
+}
+
+static bool answer_named(json_t *list, const json_t *named)
+{
+	bool is_whole = true;
+	json_t *one;
+	size_t i;
+	json_array_foreach(named, i, one)
+	{
+		const char *uid = uid_of(one);
+		is_whole &= !uid || add_to_answer(list, uid);
+	}
+	return is_whole;
+}
+
+/* Is there room then? The answer has the victims. */
+static bool try_node(struct model *m, const struct ask *ask, const json_t *named, struct victims *v)
+{
+	/* Who wishes for no cards is at home on any node that kube-scheduler has found. */
+	if (!ask->broken.code && !ask->request.count)
+		return answer_named(v->list, named);
+	if (!v->node || v->node->aside || stock_copy(&v->node->stock, &v->stock) < 0 ||
+	    sort_out(named, ask_priority(ask), ask->request.is_filler, v) < 0 ||
+	    !add_victims(m, ask, v))
+		return false;
+	bool is_whole = answer_named(v->list, named);
+	for (size_t k = 0; k < v->more_count; k++)
+		is_whole &= v->is_spared[k] || add_to_answer(v->list, v->more[k]->text);
+	return is_whole;
+}
+
+/* ---- the answer ---- */
+
+/* A node without room is left out of the answer. */
+static void answer_for(struct model *m, const struct ask *ask, const char *name,
+		       const json_t *victims, json_t *answer)
+{
+	struct victims v = { .node = model_find_node(m, name),
+			     .space = model_find_limited(m, ask->pod->pod_namespace),
+			     .list = json_array() };
+	if (v.space)
+		v.used = v.space->used;
+	const json_t *named = json_object_get(victims, "Pods");
+	json_t *violations = json_object_get(victims, "NumPDBViolations");
+	if (try_node(m, ask, named, &v)) {
+		json_t *one = json_object();
+		json_object_set(one, "Pods", v.list);
+		json_object_set_new(one, "NumPDBViolations",
+				    json_integer(json_integer_value(violations)));
+		json_object_set_new(answer, name, one);
+	}
+	stock_free(&v.stock);
+	free(v.more);
+	free(v.is_spared);
+	json_decref(v.list);
+}
+
+static const json_t *victims_of(const json_t *args)
+{
+	const json_t *meta = json_object_get(args, "NodeNameToMetaVictims");
+	return json_object_size(meta) ? meta : json_object_get(args, "NodeNameToVictims");
+}
+
+json_t *extender_preempt(struct model *m, const json_t *args)
+{
+	json_t *victims = (json_t *)(uintptr_t)victims_of(args), *one;
+	json_t *all = json_object(), *answer = json_object();
+	const char *name;
+	struct ask ask;
+	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
+		/* Nobody ends for one of a gang that has no room for the others then. */
+		if (!extender_gang_may_preempt(m, &ask, ask_priority(&ask)))
+			victims = NULL;
+		fit_begin(&m->fit, &ask.request);
+		json_object_foreach(victims, name, one) answer_for(m, &ask, name, one, all);
+		ask_end(&ask);
+	}
+	if (json_object_set_new(answer, "NodeNameToMetaVictims", all) < 0) {
+		json_decref(answer);
+		return NULL;
+	}
+	return answer;
+}

@@ -1,0 +1,136 @@
+#include "scheduler/extender/filter_words.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS_KEPT 24 /* HAMi's reasons, and some of ours */
+#define COUNT_DIGITS "0123456789"
+
+/* ---- which nodes have which reason ---- */
+
+struct kind {
+	char word[FILTER_WORD_MAX];
+	size_t nodes;
+	const char *first[FILTER_NAMES_MOST]; /* by name, so that the text stays the same */
+	unsigned names;
+};
+
+struct kinds {
+	struct kind kind[KINDS_KEPT];
+	unsigned count;
+	size_t nodes;
+};
+
+static struct kind *find_kind(struct kinds *kinds, const char *word, size_t length)
+{
+	length = length < FILTER_WORD_MAX - 1 ? length : FILTER_WORD_MAX - 1;
+	for (unsigned i = 0; i < kinds->count; i++)
+		if (!strncmp(kinds->kind[i].word, word, length) && !kinds->kind[i].word[length])
+			return &kinds->kind[i];
+	if (kinds->count == KINDS_KEPT)
+		return NULL;
+	struct kind *kind = &kinds->kind[kinds->count++];
+	memcpy(kind->word, word, length);
+	return kind;
+}
+
+static void add_node(struct kind *kind, const char *name)
+{
+	kind->nodes++;
+	unsigned at = kind->names;
+	while (at && strcmp(name, kind->first[at - 1]) < 0)
+		at--;
+	if (at == FILTER_NAMES_MOST)
+		return;
+	kind->names += kind->names < FILTER_NAMES_MOST;
+	memmove(&kind->first[at + 1], &kind->first[at],
+		(kind->names - at - 1) * sizeof(kind->first[0]));
+	kind->first[at] = name;
+}
+
+/* "3/8 CardInsufficientMemory": the word behind the count; NULL: it has none. */
+static const char *behind_count(const char *part)
+{
+	size_t cards = strspn(part, COUNT_DIGITS);
+	size_t all = part[cards] == '/' ? strspn(part + cards + 1, COUNT_DIGITS) : 0;
+	const char *word = part + cards + 1 + all;
+	return cards && all && *word == ' ' ? word + 1 : NULL;
+}
+
+/* Several reasons stand behind each other; another text is one. */
+static void add_text(struct kinds *kinds, const char *node, const char *text)
+{
+	kinds->nodes++;
+	for (const char *part = text; part;) {
+		const char *word = behind_count(part);
+		const char *end = word ? strstr(word, ", ") : NULL;
+		const char *from = word ? word : part;
+		struct kind *kind = find_kind(kinds, from,
+					      end ? (size_t)(end - from) : strlen(from));
+		if (kind)
+			add_node(kind, node);
+		part = end ? end + 2 : NULL;
+	}
+}
+
+static void add_all(struct kinds *kinds, const struct filter_answer *answer)
+{
+	for (size_t i = 0; i < answer->args->count; i++) {
+		const struct filter_verdict *verdict = &answer->verdict[i];
+		if (verdict->list == FILTER_FAILED || verdict->list == FILTER_HOPELESS)
+			add_text(kinds, answer->args->name[i].text,
+				 filter_answer_word(answer, verdict->word));
+	}
+}
+
+/* ---- texts ---- */
+
+static int compare_kinds(const void *a, const void *b)
+{
+	const struct kind *left = a, *right = b;
+	if (left->nodes != right->nodes)
+		return left->nodes > right->nodes ? -1 : 1;
+	return strcmp(left->word, right->word);
+}
+
+static void write_kind(const struct kind *kind, struct filter_say *ret)
+{
+	size_t at = (size_t)snprintf(ret->text, sizeof(ret->text), "%zu nodes %s(", kind->nodes,
+				     kind->word);
+	bool is_cut = kind->nodes > kind->names;
+	for (unsigned i = 0; i < kind->names; i++) {
+		size_t length = strlen(kind->first[i]);
+		if (at + length + sizeof(",,...)") > sizeof(ret->text)) {
+			is_cut = true;
+			break;
+		}
+		at += (size_t)snprintf(ret->text + at, sizeof(ret->text) - at, "%s%s", i ? "," : "",
+				       kind->first[i]);
+	}
+	snprintf(ret->text + at, sizeof(ret->text) - at, "%s)", is_cut ? ",..." : "");
+	strcpy(ret->word, kind->word);
+}
+
+unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST])
+{
+	struct kinds kinds = { 0 };
+	unsigned count = 0;
+	add_all(&kinds, answer);
+	qsort(kinds.kind, kinds.count, sizeof(kinds.kind[0]), compare_kinds);
+	for (; count < kinds.count && count < FILTER_KINDS_MOST; count++)
+		write_kind(&kinds.kind[count], &ret[count]);
+	*ret[count].word = '\0';
+	snprintf(ret[count].text, sizeof(ret[count].text),
+		 "no available node, %zu nodes do not meet", kinds.nodes);
+	return count + 1;
+}
+
+void filter_success_text(const char *node, double score, size_t fit, size_t unfit, char *text,
+			 size_t size)
+{
+	snprintf(text, size,
+		 "find fit node(%.253s), %zu nodes not fit, %zu nodes fit(%.253s:%.2f%s)", node,
+		 unfit, fit, node, score, fit > 1 ? ",..." : "");
+}

@@ -1,0 +1,349 @@
+#include "scheduler/model/gang_room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/placement/score.h"
+
+/* ---- a node for one ---- */
+
+static void begin_fit(struct model *m, const struct model_pod *pod)
+{
+	fit_begin(&m->fit, pod->request);
+	model_hold_to_quota(m, pod->pod_namespace);
+}
+
+/*
+ * What was found of each node, for the next pod: pods of a gang are mostly alike, and one takes of one node alone. So each
+ * but the first of them looks at one node.
+ */
+struct scan {
+	bool is_known;
+	uint64_t source;     /* of the request */
+	const json_t *names; /* that are asked about */
+	struct scanned {
+		struct model_node *node; /* NULL: there is no such one */
+		double score;
+		bool is_fit;
+	} * of; /* each of them; owned */
+	size_t count, most;
+};
+
+static void look_at(struct model *m, struct scanned *of)
+{
+	struct fit_reasons reasons;
+	const struct stock *stock = of->node ? &of->node->stock : NULL;
+	of->is_fit = stock && !of->node->aside && stock->count &&
+		     fit_check(&m->fit, stock, &reasons);
+	of->score = of->is_fit ? place_cards_score(stock->card, stock->count) : 0;
+}
+
+static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
+{
+	size_t i, count = json_array_size(names);
+	const json_t *name;
+	if (count > scan->most) {
+		struct scanned *more = realloc(scan->of, count * sizeof(*more));
+		if (!more)
+			return -1;
+		scan->of = more;
+		scan->most = count;
+	}
+	json_array_foreach(names, i, name)
+	{
+		const char *text = json_string_value(name);
+		scan->of[i].node = text ? model_find_node(m, text) : NULL;
+		look_at(m, &scan->of[i]);
+	}
+	scan->count = count;
+	return 0;
+}
+
+/* The one that its policy takes first. NULL: none of these fits. */
+static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_member *member,
+			       const json_t *names)
+{
+	const struct request *request = member->pod->request;
+	struct scanned *best = NULL;
+	bool is_known = scan->is_known && scan->names == names && scan->source == member->source;
+	begin_fit(m, member->pod);
+	scan->is_known = is_known || look_at_all(m, scan, names) >= 0;
+	scan->source = member->source;
+	scan->names = names;
+	for (size_t i = 0; scan->is_known && i < scan->count; i++) {
+		struct scanned *one = &scan->of[i];
+		double ahead = best ? one->score - best->score : 0;
+		if (one->is_fit && !model_ward_bars(m, one->node, member->pod) &&
+		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
+			best = one;
+	}
+	return best;
+}
+
+/* What it gets of that node's cards. */
+static bool hold_of(struct model *m, const struct model_pod *pod, struct model_node *node,
+		    struct model_hold *ret)
+{
+	struct fit_reasons reasons;
+	struct kube_shares shares;
+	begin_fit(m, pod);
+	if (fit_choose(&m->fit, &node->stock, &shares, &reasons) < 0)
+		return false;
+	int r = model_make_hold(m, pod, node, &shares, ret, NULL);
+	shares_free(&shares);
+	return r >= 0;
+}
+
+/* ---- all of them ---- */
+
+struct seat {
+	struct gang_member *member;
+	struct model_hold hold; /* owned; charged while it sits */
+};
+
+struct seating {
+	struct model *model;
+	const struct gang_member *asker;
+	struct seat *seat; /* owned */
+	size_t count;
+	struct scan scan;
+};
+
+/* As if it were the pod's for good: its namespace's quota has to have room for all of them together as well. */
+static void charge(struct model_pod *pod, const struct model_hold *hold)
+{
+	const struct quota_amounts has = stock_hold_sum(&hold->hold);
+	stock_charge(&hold->node->stock, &hold->hold);
+	quota_add(&pod->space->used, &has);
+}
+
+static void discharge(struct model_pod *pod, const struct model_hold *hold)
+{
+	const struct quota_amounts had = stock_hold_sum(&hold->hold);
+	stock_discharge(&hold->node->stock, &hold->hold);
+	quota_subtract(&pod->space->used, &had);
+}
+
+static const json_t *names_of(const struct seating *s, size_t i)
+{
+	const struct gang_member *member = s->seat[i].member;
+	return member->asked ? member->asked : s->asker->asked;
+}
+
+static bool seat_one(void *data, size_t i)
+{
+	struct seating *s = data;
+	struct seat *seat = &s->seat[i];
+	struct model_pod *pod = seat->member->pod;
+	if (pod->charged)
+		s->scan.is_known = false; /* a node changes */
+	model_lift(pod);
+	struct scanned *best = best_of(s->model, &s->scan, seat->member, names_of(s, i));
+	if (!best || !hold_of(s->model, pod, best->node, &seat->hold)) {
+		if (!pod->reserved.node)
+			model_put_back(pod);
+		s->scan.is_known &= !pod->charged;
+		return false;
+	}
+	charge(pod, &seat->hold);
+	begin_fit(s->model, pod);
+	look_at(s->model, best);
+	return true;
+}
+
+static void unseat_one(void *data, size_t i)
+{
+	struct seating *s = data;
+	struct seat *seat = &s->seat[i];
+	struct model_pod *pod = seat->member->pod;
+	discharge(pod, &seat->hold);
+	model_drop_hold(s->model, &seat->hold);
+	if (!pod->reserved.node)
+		model_put_back(pod);
+	s->scan.is_known = false;
+}
+
+static bool is_like(void *data, size_t i, size_t k)
+{
+	const struct seating *s = data;
+	const struct gang_member *a = s->seat[i].member, *b = s->seat[k].member;
+	/* One that has something of an earlier try finds that room, and it alone. */
+	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
+	       a->source == b->source;
+}
+
+static bool takes_part(const struct gang_member *member)
+{
+	enum gang_state state = gang_state_of(member);
+	return (state == GANG_WAITS || state == GANG_HELD || state == GANG_COME) &&
+	       member->pod->request && !member->broken;
+}
+
+/* What is kept for them is free for all of them; what one's annotations note, of an earlier try, for that one alone. */
+static int begin(struct seating *s, const struct gang *gang)
+{
+	size_t count = 0;
+	for (struct gang_member *one = gang->first; one; one = one->next)
+		count += takes_part(one);
+	s->seat = calloc(count + 1, sizeof(*s->seat));
+	if (!s->seat)
+		return -1;
+	for (struct gang_member *one = gang->first; one; one = one->next)
+		if (takes_part(one)) {
+			s->seat[s->count++].member = one;
+			if (one->pod->reserved.node)
+				model_lift(one->pod);
+		}
+	return 0;
+}
+
+static size_t seat_gang(struct seating *s, size_t needed)
+{
+	const struct gang_trial trial = { seat_one, unseat_one, is_like, s };
+	cleanup_free struct gang_seat *order = calloc(s->count + 1, sizeof(*order));
+	return order ? gang_seat(&trial, s->count, needed, order) : 0;
+}
+
+/* Who sits gets it, if it is for good, and nobody else keeps any room; else everybody has what he had. */
+static void end(struct seating *s, bool is_kept)
+{
+	struct model *m = s->model;
+	for (size_t i = 0; i < s->count; i++) {
+		struct seat *seat = &s->seat[i];
+		if (seat->hold.node)
+			discharge(seat->member->pod, &seat->hold);
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		struct seat *seat = &s->seat[i];
+		if (is_kept && seat->hold.node)
+			model_reserve_hold(m, seat->member->pod, &seat->hold);
+		else if (is_kept)
+			model_drop_reserved(m, seat->member->pod);
+		else
+			model_put_back(seat->member->pod);
+		model_drop_hold(m, &seat->hold);
+	}
+	free(s->scan.of);
+	free(s->seat);
+}
+
+size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_member *asker,
+		      size_t needed)
+{
+	struct seating s = { .model = m, .asker = asker };
+	if (begin(&s, gang) < 0)
+		return 0;
+	size_t seated = seat_gang(&s, needed);
+	end(&s, seated >= needed);
+	return seated;
+}
+
+/* ---- what others have ---- */
+
+struct lower {
+	int32_t priority;         /* below that */
+	bool is_lone;             /* of them those that are in no gang */
+	struct model_pod *lifted; /* by their `next`, which nothing else uses of who is charged nowhere */
+};
+
+static void lift_lower(struct lower *l, struct model_node *node)
+{
+	struct model_pod *next;
+	for (struct model_pod *pod = node->pods; pod; pod = next) {
+		next = pod->next;
+		if (!pod->is_bound || pod->priority >= l->priority || (l->is_lone && pod->member))
+			continue;
+		model_lift(pod);
+		pod->next = l->lifted;
+		l->lifted = pod;
+	}
+}
+
+/* Of the nodes that are asked about, not of the whole cluster: elsewhere nobody of the gang could be. */
+static void lift_all_lower(struct seating *s, struct lower *l)
+{
+	const json_t *last = NULL, *name;
+	size_t k;
+	for (size_t i = 0; i < s->count; i++) {
+		const json_t *names = names_of(s, i);
+		/* Mostly the same for all of them; a node that was looked at already has none any more. */
+		if (names == last)
+			continue;
+		json_array_foreach(names, k, name)
+		{
+			const char *text = json_string_value(name);
+			struct model_node *node = text ? model_find_node(s->model, text) : NULL;
+			if (node)
+				lift_lower(l, node);
+		}
+		last = names;
+	}
+}
+
+static size_t seat_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+			   size_t needed, struct lower l, bool is_ward)
+{
+	struct seating s = { .model = m, .asker = asker };
+	if (begin(&s, gang) < 0)
+		return 0;
+	lift_all_lower(&s, &l);
+	size_t seated = seat_gang(&s, needed);
+	for (size_t i = 0; is_ward && seated >= needed && i < s.count; i++)
+		if (s.seat[i].hold.node)
+			s.seat[i].hold.node->is_warded = true;
+	end(&s, false);
+	for (struct model_pod *pod = l.lifted, *next; pod; pod = next) {
+		next = pod->next;
+		model_put_back(pod);
+	}
+	return seated;
+}
+
+bool gang_room_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+		       size_t needed, int32_t priority)
+{
+	const struct lower lower = { .priority = priority };
+	return seat_without(m, gang, asker, needed, lower, false) >= needed;
+}
+
+bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_member *asker,
+		    size_t needed)
+{
+	int32_t own = asker->pod->priority;
+	const struct lower lower = { .priority = own < INT32_MAX ? own + 1 : own, .is_lone = true };
+	return seat_without(m, gang, asker, needed, lower, true) >= needed;
+}
+
+/* ---- one that has room already ---- */
+
+bool gang_room_suits(struct model *m, const struct gang_member *member,
+		     const struct model_node *node)
+{
+	struct model_pod *pod = member->pod;
+	struct scanned of = { .node = model_find_node(m, node->name) };
+	model_lift(pod);
+	begin_fit(m, pod);
+	look_at(m, &of);
+	model_put_back(pod);
+	return of.is_fit;
+}
+
+bool gang_room_move(struct model *m, struct gang_member *member)
+{
+	struct model_pod *pod = member->pod;
+	struct model_hold hold = { 0 };
+	struct scan scan = { 0 };
+	uint64_t expires_ns = pod->reserved.expires_ns;
+	model_lift(pod);
+	const struct scanned *best = best_of(m, &scan, member, member->asked);
+	bool is_found = best && hold_of(m, pod, best->node, &hold);
+	model_put_back(pod);
+	free(scan.of);
+	if (!is_found)
+		return false;
+	model_reserve_hold(m, pod, &hold);
+	pod->reserved.expires_ns = expires_ns;
+	member->has_come = false;
+	return true;
+}

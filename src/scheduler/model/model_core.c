@@ -1,0 +1,187 @@
+/* The model's life cycle, lists and clock; and how all that is in it is counted and listed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "scheduler/model/model.h"
+#include "scheduler/model/model_gang.h"
+#include "scheduler/opportunistic/filler.h"
+
+#define HOLD_NS (UINT64_C(300) * 1000000000)
+
+int model_new(const struct model_terms *terms, struct model **ret)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->terms = *terms;
+	m->rooms = 1;
+	if (!m->terms.hold_ns)
+		m->terms.hold_ns = HOLD_NS;
+	*ret = m;
+	return 0;
+}
+
+struct model *model_free(struct model *m)
+{
+	if (!m)
+		return NULL;
+	model_pods_free(m);
+	model_nodes_free(m);
+	model_quotas_free(m);
+	model_room_free(m);
+	table_free(&m->gangs);
+	table_free(&m->words);
+	free(m);
+	return NULL;
+}
+
+const struct request_terms *model_request_terms(const struct model *m)
+{
+	return &m->terms.request;
+}
+
+void model_begin(struct model *m, enum model_kind kind)
+{
+	switch (kind) {
+	case MODEL_NODES: model_nodes_begin(m); break;
+	case MODEL_PODS: model_pods_begin(m); break;
+	case MODEL_QUOTAS: model_quotas_begin(m); break;
+	}
+}
+
+void model_synced(struct model *m, enum model_kind kind)
+{
+	switch (kind) {
+	case MODEL_NODES: model_nodes_synced(m); break;
+	case MODEL_PODS: model_pods_synced(m); break;
+	case MODEL_QUOTAS: model_quotas_synced(m); break;
+	}
+	m->is_synced[kind] = true;
+}
+
+bool model_is_ready(const struct model *m)
+{
+	return m->is_synced[MODEL_NODES] && m->is_synced[MODEL_PODS];
+}
+
+void model_advance(struct model *m, uint64_t now_ns)
+{
+	if (now_ns > m->now_ns)
+		m->now_ns = now_ns;
+	m->fit.now_ns = m->now_ns;
+	model_gangs_advance(m);
+	model_pods_advance(m);
+}
+
+void model_set_wall(struct model *m, int64_t wall_s)
+{
+	m->wall_s = wall_s;
+}
+
+void model_release(struct model *m, const char *uid)
+{
+	struct model_pod *pod = model_find_pod(m, uid);
+	if (pod && !(pod->member && model_gang_keeps(m, pod->member)))
+		model_drop_reserved(m, pod);
+}
+
+/* ---- views ---- */
+
+static void count_node(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct model_node *node = thing;
+	c->nodes += node->stock.count > 0;
+	c->nodes_aside += node->aside != NULL;
+	c->cards += node->stock.count;
+}
+
+static void count_pod(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct model_pod *pod = thing;
+	c->pods += pod->charged != NULL;
+	c->pods_waiting += !pod->charged && !pod->is_bound;
+	c->reservations += pod->reserved.node != NULL;
+}
+
+static void count_gang(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct gang *gang = thing;
+	const struct gang_roll roll = gang_roll_of(gang);
+	bool is_placed = gang->size && roll.count[GANG_BOUND] + roll.count[GANG_EASY] >= gang->size;
+	c->gangs_placed += is_placed;
+	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&roll);
+}
+
+/* Nobody changes a table by looking at each of its things. */
+static struct table *table_of(const struct table *table)
+{
+	return (struct table *)(uintptr_t)table;
+}
+
+struct model_counts model_counts(const struct model *m)
+{
+	struct model_counts c = { 0 };
+	table_each(table_of(&m->nodes), count_node, &c);
+	table_each(table_of(&m->pods), count_pod, &c);
+	table_each(table_of(&m->gangs), count_gang, &c);
+	return c;
+}
+
+struct walk {
+	void (*card)(void *data, const struct model_card_view *view);
+	void (*share)(void *data, const struct model_share_view *view);
+	void *data;
+	uint64_t now_ns;
+};
+
+static void show_cards(void *data, void *thing)
+{
+	const struct walk *walk = data;
+	const struct model_node *node = thing;
+	for (unsigned i = 0; i < node->stock.count; i++) {
+		const struct use_card *use = use_of(&node->use, i, walk->now_ns);
+		walk->card(walk->data,
+			   &(struct model_card_view){
+				   .node = node->name,
+				   .index = i,
+				   .card = &node->stock.card[i],
+				   .use = use,
+				   .borrowed_pct = node->stock.use[i].borrowed_pct,
+				   .shut_for_ns = filler_shut_for_ns(use, walk->now_ns) });
+	}
+}
+
+void model_each_card(const struct model *m,
+		     void (*each)(void *data, const struct model_card_view *view), void *data)
+{
+	table_each(table_of(&m->nodes), show_cards,
+		   &(struct walk){ .card = each, .data = data, .now_ns = m->now_ns });
+}
+
+static void show_shares(void *data, void *thing)
+{
+	const struct walk *walk = data;
+	const struct model_pod *pod = thing;
+	const struct model_hold *charged = pod->charged;
+	for (unsigned i = 0; charged && i < charged->hold.count; i++) {
+		const struct stock_share *s = &charged->hold.share[i];
+		walk->share(walk->data,
+			    &(struct model_share_view){ .pod_namespace = pod->pod_namespace,
+							.pod = model_pod_name(pod),
+							.uid = pod->text,
+							.node = charged->node->name,
+							.card = s->card,
+							.container = s->container,
+							.memory_mib = s->memory_mib,
+							.cores_pct = s->cores_pct });
+	}
+}
+
+void model_each_share(const struct model *m,
+		      void (*each)(void *data, const struct model_share_view *view), void *data)
+{
+	table_each(table_of(&m->pods), show_shares, &(struct walk){ .share = each, .data = data });
+}

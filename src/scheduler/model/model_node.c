@@ -1,0 +1,209 @@
+/* The model's nodes: each with its cards, and what of them its pods have. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/util/blame.h"
+#include "kube/util/quantity.h"
+#include "scheduler/model/model_inside.h"
+#include "scheduler/opportunistic/shut.h"
+
+/* ---- entries ---- */
+
+static void forget_cards(struct model *m, struct model_node *node)
+{
+	model_room_forget(m, node);
+	stock_free(&node->stock);
+	free(node->aside);
+	node->aside = NULL;
+	node->said = 0;
+}
+
+static void drop_if_unused(struct model *m, struct model_node *node)
+{
+	if (node->is_there || node->references)
+		return;
+	table_remove(&m->nodes, &node->entry);
+	forget_cards(m, node);
+	use_free(&node->use);
+	free(node);
+}
+
+struct model_node *model_node_take(struct model *m, const char *name)
+{
+	struct model_node *node = table_find(&m->nodes, name);
+	if (!node) {
+		node = calloc(1, sizeof(*node) + strlen(name) + 1);
+		if (!node)
+			return NULL;
+		strcpy(node->name, name);
+		table_add(&m->nodes, &node->entry, node->name);
+	}
+	node->references++;
+	return node;
+}
+
+void model_node_give(struct model *m, struct model_node *node)
+{
+	node->references--;
+	drop_if_unused(m, node);
+}
+
+struct model_node *model_find_node(const struct model *m, const char *name)
+{
+	struct model_node *node = table_find(&m->nodes, name);
+	return node && node->is_there ? node : NULL;
+}
+
+/* ---- what a node says ---- */
+
+static const char *annotation(const json_t *node, const char *name)
+{
+	const json_t *meta = json_object_get(node, "metadata");
+	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
+}
+
+/* What can't be read is as if nothing were said: promises stand. */
+static int hear_use(struct model *m, struct model_node *node, const json_t *object,
+		    struct error *err)
+{
+	if (!m->terms.request.places_by_use)
+		return 0;
+	struct error why = { 0 };
+	int r = use_hear(&node->use, annotation(object, KUBE_NODE_USE), &node->stock, m->now_ns,
+			 &why);
+	node->stock.seen = &node->use;
+	if (r >= 0)
+		r = shut_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->stock,
+			      model_both_clocks(m), &why);
+	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
+}
+
+/*
+ * The kubelet lists what its device plugins have ever served: of one that is gone, none. Of a node without any capacity nothing
+ * is known, as no kubelet has told of it yet.
+ */
+static bool is_served(const json_t *node, const char *resource)
+{
+	const json_t *status = json_object_get(node, "status");
+	const json_t *amount = json_object_get(json_object_get(status, "allocatable"), resource);
+	int64_t devices = 0;
+	if (!json_object_size(json_object_get(status, "capacity")))
+		return true;
+	return amount && quantity_read_any(amount, &devices, NULL) >= 0 && devices > 0;
+}
+
+struct stock_said model_node_said(const struct model *m, const json_t *node)
+{
+	const struct request_terms *terms = &m->terms.request;
+	const unsigned served = (is_served(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
+				(is_served(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
+	return (struct stock_said){ .served = served,
+				    .cards = annotation(node, KUBE_NODE_REGISTER),
+				    .scores = annotation(node, KUBE_NODE_SCORE),
+				    .cordon = annotation(node, KUBE_NODE_CORDON) };
+}
+
+/* What was known is replaced, and charged anew. */
+static int take_cards(struct model *m, struct model_node *node, const struct stock_said *said,
+		      struct error *err)
+{
+	struct stock stock = { 0 };
+	struct error why = { 0 };
+	int r = stock_read(said, &m->words, &stock, &why);
+	if (r == -ENOMEM)
+		return error_set_errno(err, ENOMEM, "node %s", node->name);
+	forget_cards(m, node);
+	node->stock = stock;
+	for (const struct model_pod *p = node->pods; p; p = p->next)
+		stock_charge(&node->stock, &p->charged->hold);
+	if (r == 0 || r == -ENODATA)
+		return 0;
+	node->aside = strdup(why.text);
+	return error_set(err, EINVAL, "node %s is set aside: %s", node->name, why.text);
+}
+
+int model_node(struct model *m, const json_t *object, struct error *err)
+{
+	const char *name = json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "name"));
+	if (!name)
+		return error_set(err, EINVAL, "node without a name");
+	const struct stock_said said = model_node_said(m, object);
+	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
+	digest = digest_add(digest_add(digest, said.scores), said.cordon);
+	digest = digest * 4 + said.served;
+	struct model_node *node = model_node_take(m, name);
+	if (!node)
+		return error_set_errno(err, ENOMEM, "node %s", name);
+	int r = 0;
+	if (!node->is_there || node->said != digest) {
+		m->changes++;
+		r = take_cards(m, node, &said, err);
+		model_note_room(m);
+	}
+	if (r != -ENOMEM) {
+		node->said = digest;
+		node->is_there = node->is_listed = true;
+	}
+	if (r >= 0)
+		r = hear_use(m, node, object, err);
+	model_node_give(m, node);
+	/* Names are quoted, and a text that is too long is cut anywhere. */
+	return r < 0 ? blame(err, r) : 0;
+}
+
+static void go(struct model *m, struct model_node *node)
+{
+	m->changes++;
+	node->is_there = false;
+	forget_cards(m, node);
+	use_free(&node->use);
+	drop_if_unused(m, node);
+}
+
+void model_node_gone(struct model *m, const char *name)
+{
+	struct model_node *node = model_find_node(m, name);
+	if (node)
+		go(m, node);
+}
+
+/* ---- lists ---- */
+
+static void unlist(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	node->is_listed = false;
+}
+
+static void go_unlisted(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	if (node->is_there && !node->is_listed)
+		go(data, node);
+}
+
+void model_nodes_begin(struct model *m)
+{
+	table_each(&m->nodes, unlist, NULL);
+}
+
+void model_nodes_synced(struct model *m)
+{
+	table_each(&m->nodes, go_unlisted, m);
+}
+
+static void free_node(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	forget_cards(data, node);
+	use_free(&node->use);
+	free(node);
+}
+
+void model_nodes_free(struct model *m)
+{
+	table_each(&m->nodes, free_node, m);
+	table_free(&m->nodes);
+}

@@ -1,0 +1,221 @@
+/*
+ * The model's namespaces: what of all cards the pods of each have together, and what its ResourceQuota objects let them have.
+ * Several hold together: of each kind the tightest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/util/blame.h"
+#include "scheduler/model/model_inside.h"
+
+#define KEY_MAX 512 /* namespace and name, each of 253 bytes at most */
+
+struct model_quota {
+	struct table_entry entry;  /* by "namespace/name" */
+	struct model_space *space; /* a reference */
+	struct model_quota *next;  /* of its namespace */
+	struct quota_limits limits;
+	bool is_listed;
+	char key[];
+};
+
+/* ---- namespaces ---- */
+
+struct model_space *model_space_take(struct model *m, const char *name)
+{
+	struct model_space *space = table_find(&m->spaces, name);
+	if (!space) {
+		space = calloc(1, sizeof(*space) + strlen(name) + 1);
+		if (!space)
+			return NULL;
+		strcpy(space->name, name);
+		table_add(&m->spaces, &space->entry, space->name);
+	}
+	space->references++;
+	return space;
+}
+
+void model_space_give(struct model *m, struct model_space *space)
+{
+	if (!space || --space->references)
+		return;
+	table_remove(&m->spaces, &space->entry);
+	free(space);
+}
+
+const struct model_space *model_find_limited(const struct model *m, const char *name)
+{
+	const struct model_space *space = m->quotas.count ? table_find(&m->spaces, name) : NULL;
+	return space && quota_is_any(&space->limits) ? space : NULL;
+}
+
+void model_hold_to_quota(struct model *m, const char *pod_namespace)
+{
+	const struct model_space *space = model_find_limited(m, pod_namespace);
+	if (space)
+		fit_hold_to(&m->fit, &space->limits, &space->used);
+}
+
+/* ---- quotas ---- */
+
+/* Of all its quotas; pods that wait for more of it are told where there is more. */
+static void sum_up(struct model *m, struct model_space *space)
+{
+	const struct quota_limits before = space->limits;
+	space->limits = (struct quota_limits){ 0 };
+	for (const struct model_quota *q = space->quotas; q; q = q->next)
+		quota_tighten(&space->limits, &q->limits);
+	if (quota_is_wider(&space->limits, &before))
+		model_note_room_in(m, space);
+}
+
+static void forget(struct model *m, struct model_quota *quota)
+{
+	struct model_space *space = quota->space;
+	struct model_quota **at = &space->quotas;
+	while (*at != quota)
+		at = &(*at)->next;
+	*at = quota->next;
+	table_remove(&m->quotas, &quota->entry);
+	sum_up(m, space);
+	model_space_give(m, space);
+	free(quota);
+}
+
+static struct model_quota *new_quota(struct model *m, const char *in, const char *key)
+{
+	struct model_space *space = model_space_take(m, in);
+	struct model_quota *quota = calloc(1, sizeof(*quota) + strlen(key) + 1);
+	if (!space || !quota) {
+		model_space_give(m, space);
+		free(quota);
+		return NULL;
+	}
+	quota->space = space;
+	quota->next = space->quotas;
+	space->quotas = quota;
+	strcpy(quota->key, key);
+	table_add(&m->quotas, &quota->entry, quota->key);
+	return quota;
+}
+
+/* *ret_in: the namespace, of the object. */
+static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *in = json_string_value(json_object_get(meta, "namespace"));
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	if (!in || !*in || !name || !*name)
+		return -EINVAL;
+	*ret_in = in;
+	return snprintf(key, KEY_MAX, "%s/%s", in, name) < KEY_MAX ? 0 : -EINVAL;
+}
+
+int model_quota(struct model *m, const json_t *object, struct error *err)
+{
+	char key[KEY_MAX];
+	const char *in;
+	struct quota_limits limits;
+	if (read_key(object, key, &in) < 0)
+		return blame(err, error_set(err, EINVAL,
+					    "ResourceQuota without a namespace or a name that one "
+					    "may have"));
+	struct model_quota *quota = table_find(&m->quotas, key);
+	if (quota)
+		quota->is_listed = true;
+	int r = quota_read(object, &m->terms.request, &limits, err);
+	if (r < 0)
+		return blame(err, error_add(err, r, "ResourceQuota %s", key));
+	if (!quota_is_any(&limits)) {
+		if (quota)
+			forget(m, quota);
+		return 0;
+	}
+	if (!quota)
+		quota = new_quota(m, in, key);
+	if (!quota)
+		return error_set_errno(err, ENOMEM, "ResourceQuota %s", key);
+	quota->is_listed = true;
+	quota->limits = limits;
+	sum_up(m, quota->space);
+	return 0;
+}
+
+void model_quota_gone(struct model *m, const json_t *object)
+{
+	char key[KEY_MAX];
+	const char *in;
+	struct model_quota *quota = read_key(object, key, &in) < 0 ? NULL
+								   : table_find(&m->quotas, key);
+	if (quota)
+		forget(m, quota);
+}
+
+/* ---- lists ---- */
+
+static void unlist(void *data, void *thing)
+{
+	struct model_quota *quota = thing;
+	quota->is_listed = false;
+}
+
+static void forget_unlisted(void *data, void *thing)
+{
+	struct model_quota *quota = thing;
+	if (!quota->is_listed)
+		forget(data, quota);
+}
+
+void model_quotas_begin(struct model *m)
+{
+	table_each(&m->quotas, unlist, NULL);
+}
+
+void model_quotas_synced(struct model *m)
+{
+	table_each(&m->quotas, forget_unlisted, m);
+}
+
+static void free_each(void *data, void *thing)
+{
+	forget(data, thing);
+}
+
+void model_quotas_free(struct model *m)
+{
+	table_each(&m->quotas, free_each, m);
+	table_free(&m->quotas);
+	table_free(&m->spaces);
+}
+
+/* ---- views ---- */
+
+bool model_find_quota(const struct model *m, const char *pod_namespace, struct model_quota_view *ret)
+{
+	const struct model_space *space = model_find_limited(m, pod_namespace);
+	if (space)
+		*ret = (struct model_quota_view){ space->name, space->limits, space->used };
+	return space != NULL;
+}
+
+struct walk {
+	void (*each)(void *data, const struct model_quota_view *view);
+	void *data;
+};
+
+static void show(void *data, void *thing)
+{
+	const struct walk *walk = data;
+	const struct model_space *space = thing;
+	walk->each(walk->data,
+		   &(struct model_quota_view){ space->name, space->limits, space->used });
+}
+
+void model_each_quota(const struct model *m,
+		      void (*each)(void *data, const struct model_quota_view *view), void *data)
+{
+	/* Nobody changes a table by looking at each of its things. */
+	table_each((struct table *)(uintptr_t)&m->spaces, show, &(struct walk){ each, data });
+}

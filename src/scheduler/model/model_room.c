@@ -1,0 +1,301 @@
+/*
+ * What is asked for, and how much room the cluster's cards have for it: for the policy "fragmentation" (policy/placement/room.h).
+ *
+ *     room      of each node, what its cards would serve of each kind; counted anew where its cards are used otherwise, and
+ *               for a kind that is new
+ *     total[k]  the room for requests of kind k on all nodes, which its price is made of
+ *
+ * Counting requests costs next to nothing; the rest is done when a pod is placed by that policy, and else not at all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/model/model_inside.h"
+#include "scheduler/request/mix.h"
+
+/* Cards are in much the same states: of so many it is remembered what they would serve. */
+#define MEMO_CARDS 4096
+
+struct memo_card {
+	uint64_t generation;    /* the room's, as it was noted; else it says nothing */
+	struct place_card card; /* what counts of it, the rest is zeros */
+	struct place_fits fits;
+};
+
+struct model_room {
+	struct mix mix;
+	uint64_t new_kinds; /* bit k: kind k was counted nowhere yet */
+	uint64_t total[PLACE_KINDS_MAX];
+	uint64_t generation; /* 1 and more: another when a type's word may be another one's */
+	struct memo_card *memo; /* MEMO_CARDS of them; owned; NULL: nothing was placed by the policy yet */
+};
+_Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
+
+/* ---- what is asked for ---- */
+
+void model_count_request(struct model *m, const struct request *request)
+{
+	/* What fills is promised no time: it takes no room from anybody who asks for some. */
+	if (request->is_filler)
+		return;
+	if (!m->room && request->count) {
+		m->room = calloc(1, sizeof(*m->room));
+		if (m->room)
+			m->room->generation = 1;
+	}
+	for (size_t i = 0; m->room && i < request->count; i++) {
+		struct place_request place = request->part[i].place;
+		unsigned kind;
+		place.use_type = request->use_type;
+		place.nouse_type = request->nouse_type;
+		if (!request->part[i].is_init && mix_count(&m->room->mix, &place, &kind) == 1)
+			m->room->new_kinds |= UINT64_C(1) << kind;
+	}
+}
+
+void model_room_free(struct model *m)
+{
+	if (m->room) {
+		mix_free(&m->room->mix);
+		free(m->room->memo);
+	}
+	free(m->room);
+	m->room = NULL;
+}
+
+/* ---- of a card ---- */
+
+/* Of a card what its room depends on. */
+static struct place_card state_of(const struct place_card *card)
+{
+	struct place_card state;
+	memset(&state, 0, sizeof(state)); /* its padding too: it is compared whole */
+	state.type = card->type;
+	state.memory_total_bytes = card->memory_total_bytes;
+	state.memory_reserved_bytes = card->memory_reserved_bytes;
+	state.memory_used_bytes = card->memory_used_bytes;
+	state.cores_total_mpct = card->cores_total_mpct;
+	state.cores_reserved_mpct = card->cores_reserved_mpct;
+	state.cores_used_mpct = card->cores_used_mpct;
+	state.slots_total = card->slots_total;
+	state.slots_used = card->slots_used;
+	state.is_instance = card->is_instance;
+	state.is_sick = card->is_sick;
+	state.is_cordoned = card->is_cordoned;
+	return state;
+}
+
+/* Valid until the next call. */
+static const struct place_fits *fits_of(struct model_room *room, const struct place_card *card)
+{
+	const struct place_card state = state_of(card);
+	uint64_t slot = (uint64_t)(uintptr_t)state.type >> 4;
+	slot = slot * 31 + (state.memory_total_bytes >> 20);
+	slot = slot * 31 + (state.memory_used_bytes >> 20);
+	slot = slot * 31 + state.cores_used_mpct / 1000;
+	slot = (slot * 31 + state.slots_used) * UINT64_C(0x9e3779b97f4a7c15);
+	struct memo_card *memo = &room->memo[(slot >> 32) % MEMO_CARDS];
+	if (memo->generation != room->generation || memcmp(&memo->card, &state, sizeof(state)) != 0) {
+		memo->generation = room->generation;
+		memo->card = state;
+		place_card_fits(&room->mix.kinds, &state, &memo->fits);
+	}
+	return &memo->fits;
+}
+
+static void tell_memo_of_kind(struct model_room *room, unsigned kind)
+{
+	for (unsigned i = 0; i < MEMO_CARDS; i++)
+		if (room->memo[i].generation == room->generation)
+			room->memo[i].fits.of[kind] = place_kind_fits(
+				&room->memo[i].card, &room->mix.kinds.kind[kind].request);
+}
+
+/* ---- of the nodes ---- */
+
+struct counting {
+	struct model_room *room;
+	bool is_out_of_memory;
+};
+
+static struct place_tally tally_of(struct model_room *room, const struct stock *stock)
+{
+	struct place_tally tally = { 0 };
+	for (unsigned i = 0; i < stock->count; i++)
+		place_tally_add(&room->mix.kinds, fits_of(room, &stock->card[i]), &tally);
+	return tally;
+}
+
+static void count_kind(const struct place_mix *kinds, unsigned k, const struct stock *stock,
+		       struct place_tally *tally)
+{
+	tally->shares[k] = tally->cards[k] = 0;
+	for (unsigned i = 0; i < stock->count; i++) {
+		uint16_t fits = place_kind_fits(&stock->card[i], &kinds->kind[k].request);
+		tally->shares[k] += fits;
+		tally->cards[k] = (uint16_t)(tally->cards[k] + (fits > 0));
+	}
+}
+
+/* All kinds where its cards are used otherwise, else those that are new. */
+static bool count_room(struct model_room *room, struct model_node *node)
+{
+	const struct place_mix *kinds = &room->mix.kinds;
+	bool is_first = !node->room;
+	if (is_first && !(node->room = calloc(1, sizeof(*node->room))))
+		return false;
+	const struct place_tally before = *node->room;
+	if (is_first || node->is_room_old)
+		*node->room = tally_of(room, &node->stock);
+	else
+		for (uint64_t left = room->new_kinds; left; left &= left - 1)
+			count_kind(kinds, (unsigned)__builtin_ctzll(left), &node->stock, node->room);
+	for (unsigned k = 0; k < kinds->count; k++)
+		room->total[k] += (uint64_t)place_room(kinds, node->room, k) -
+				  (room->new_kinds >> k & 1 ? 0 : place_room(kinds, &before, k));
+	node->is_room_old = false;
+	return true;
+}
+
+static void count_node(void *data, void *thing)
+{
+	struct counting *c = data;
+	struct model_node *node = thing;
+	bool is_old = node->is_room_old || !node->room || c->room->new_kinds;
+	if (node->stock.count && is_old && !count_room(c->room, node))
+		c->is_out_of_memory = true;
+}
+
+const struct place_mix *model_mix(struct model *m)
+{
+	struct model_room *room = m->room;
+	struct counting counting = { .room = room };
+	if (room && !room->memo)
+		room->memo = calloc(MEMO_CARDS, sizeof(*room->memo));
+	if (!room || !room->memo)
+		return NULL;
+	for (unsigned k = 0; k < room->mix.kinds.count; k++)
+		if (room->new_kinds >> k & 1) {
+			room->total[k] = 0;
+			tell_memo_of_kind(room, k);
+		}
+	table_each(&m->nodes, count_node, &counting);
+	room->new_kinds = 0;
+	/* What could not be counted is, the next time. */
+	if (counting.is_out_of_memory)
+		return NULL;
+	mix_price(&room->mix, room->total);
+	return &room->mix.kinds;
+}
+
+void model_room_forget(struct model *m, struct model_node *node)
+{
+	struct model_room *room = m->room;
+	for (unsigned k = 0; room && node->room && k < room->mix.kinds.count; k++)
+		if (!(room->new_kinds >> k & 1))
+			room->total[k] -= place_room(&room->mix.kinds, node->room, k);
+	if (node->stock.count)
+		model_room_words_gone(m);
+	free(node->room);
+	node->room = NULL;
+}
+
+void model_room_words_gone(struct model *m)
+{
+	if (m->room)
+		m->room->generation++;
+}
+
+/* ---- what a request takes ---- */
+
+/* The cards of one node while shares are laid on them, one after the other. */
+struct laying {
+	struct model *model;
+	const struct stock *stock;
+	const struct place_card *card; /* as they are by now, and what they would serve */
+	const struct place_tally *tally;
+	double loss; /* so far */
+};
+
+static bool is_same_state(const struct place_card *a, const struct place_card *b)
+{
+	return a->type == b->type && a->memory_used_bytes == b->memory_used_bytes &&
+	       a->cores_used_mpct == b->cores_used_mpct && a->slots_used == b->slots_used &&
+	       a->memory_total_bytes == b->memory_total_bytes &&
+	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
+}
+
+/* The card, of those whose bit is in `among`, on which a share takes least, and what it takes; false: none serves. */
+static bool find_least(struct laying *l, const struct place_request *share, uint64_t among,
+		       unsigned *ret, double *ret_loss)
+{
+	struct model_room *room = l->model->room;
+	bool found = false;
+	for (unsigned i = 0; i < l->stock->count; i++) {
+		const struct place_card *card = &l->card[i];
+		if (!(among >> i & 1) || (found && is_same_state(card, &l->card[*ret])) ||
+		    fit_check_card(&l->model->fit, l->stock, l->card, i, share) != PLACE_FITS)
+			continue;
+		const struct place_card with = place_with_share(card, share);
+		const struct place_fits before = *fits_of(room, card);
+		double loss = place_card_loss(&room->mix.kinds, l->tally, &before,
+					      fits_of(room, &with));
+		if (found && loss >= *ret_loss)
+			continue;
+		found = true;
+		*ret_loss = loss;
+		*ret = i;
+	}
+	return found;
+}
+
+/* Its shares, each on another card; `card` and `tally` are written, those of `l`. */
+static bool lay(struct laying *l, const struct place_request *share, struct place_card *card,
+		struct place_tally *tally)
+{
+	struct model_room *room = l->model->room;
+	uint64_t among = ~UINT64_C(0);
+	for (unsigned n = 0; n < share->count; n++) {
+		unsigned i = 0;
+		double loss = 0;
+		if (!find_least(l, share, among, &i, &loss))
+			return false;
+		const struct place_fits before = *fits_of(room, &card[i]);
+		card[i] = place_with_share(&card[i], share);
+		place_tally_change(&room->mix.kinds, &before, fits_of(room, &card[i]), tally);
+		l->loss += loss;
+		among &= ~(UINT64_C(1) << i);
+	}
+	return true;
+}
+
+static bool lay_all(struct laying *l, const struct request *request)
+{
+	struct place_card *card = l->model->fit.card;
+	struct place_tally tally = *l->tally;
+	struct laying own = { l->model, l->stock, card, &tally, 0 };
+	memcpy(card, l->stock->card, l->stock->count * sizeof(*card));
+	bool fits = true;
+	for (size_t p = 0; fits && p < request->count; p++)
+		if (!request->part[p].is_init)
+			fits = lay(&own, &request->part[p].place, card, &tally);
+	l->loss = own.loss;
+	return fits;
+}
+
+double model_room_loss(struct model *m, const struct stock *stock, const struct place_tally *counted)
+{
+	static const struct place_tally none;
+	const struct request *request = m->fit.request;
+	const struct place_tally anew = counted ? none : tally_of(m->room, stock);
+	struct laying l = {
+		.model = m, .stock = stock, .card = stock->card, .tally = counted ? counted : &anew
+	};
+	unsigned i = 0;
+	/* Most are of one share, for which nothing has to be written down. */
+	bool is_lone = request->count == 1 && request->part[0].place.count == 1;
+	bool fits = is_lone ? find_least(&l, &request->part[0].place, ~UINT64_C(0), &i, &l.loss)
+			    : lay_all(&l, request);
+	return fits ? l.loss : MODEL_ROOM_ALL;
+}

@@ -1,0 +1,66 @@
+/* When the bindings of a gang's pods begin: while as many as its size are asked for. */
+#include <stdio.h>
+
+#include "scheduler/model/model_gang.h"
+
+static struct gang_member *member_of(const struct model *m, const char *uid)
+{
+	const struct model_pod *pod = model_find_pod(m, uid);
+	return pod && pod->member && pod->member->gang->size ? pod->member : NULL;
+}
+
+void model_come(struct model *m, const char *uid, bool has_come)
+{
+	struct gang_member *member = member_of(m, uid);
+	enum gang_state state = member ? gang_state_of(member) : GANG_ABSENT;
+	if (state == GANG_HELD || state == GANG_COME)
+		member->has_come = has_come;
+}
+
+enum model_turn model_turn(const struct model *m, const char *uid)
+{
+	const struct model_pod *pod = model_find_pod(m, uid);
+	const struct gang_member *member = member_of(m, uid);
+	if (!pod)
+		return MODEL_TURN_LOST;
+	if (!member || gang_state_of(member) == GANG_EASY)
+		return MODEL_TURN_GO;
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (gang_state_of(member) != GANG_COME)
+		return MODEL_TURN_LOST;
+	return gang_may_begin(&roll) ? MODEL_TURN_GO : MODEL_TURN_WAIT;
+}
+
+void model_go(struct model *m, const char *uid)
+{
+	struct gang_member *member = member_of(m, uid);
+	if (!member || gang_state_of(member) != GANG_COME)
+		return;
+	member->is_going = true;
+	/* As long as any binding may take. */
+	member->pod->reserved.expires_ns = m->now_ns + m->terms.hold_ns;
+}
+
+bool model_gang_keeps(struct model *m, struct gang_member *member)
+{
+	member->is_going = member->has_come = false;
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (!gang_has_begun(&roll) || !member->pod->reserved.node)
+		return false;
+	member->pod->reserved.expires_ns = m->now_ns + m->terms.gang_hold_ns;
+	return true;
+}
+
+int model_turn_text(const struct model *m, const char *uid, char *text, size_t size)
+{
+	const struct gang_member *member = member_of(m, uid);
+	if (!member)
+		return snprintf(text, size, "it is gone");
+	const struct gang_roll roll = gang_roll_of(member->gang);
+	if (gang_state_of(member) != GANG_COME)
+		return snprintf(text, size, "gang %.63s: room is kept for it no longer",
+				gang_name(member->gang));
+	return snprintf(text, size, "gang %.63s: %u of %u pods have come to be bound",
+			gang_name(member->gang), gang_settled(&roll) + roll.count[GANG_COME],
+			roll.size);
+}

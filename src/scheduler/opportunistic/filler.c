@@ -1,0 +1,96 @@
+#include "scheduler/opportunistic/filler.h"
+
+#include <stdlib.h>
+
+/* ---- room ---- */
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t filler_taken_pct(const struct filler_card *c, uint64_t now_ns)
+{
+	if (!c->use)
+		return c->guaranteed_pct + c->borrowed_pct;
+	if (now_ns < c->use->shut_ns)
+		return c->total_pct;
+	/* Some may have ended since: then they hold what they did until the node says otherwise. */
+	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
+	uint64_t used = peak < held ? least(held, peak + FILLER_MARGIN_PCT) : peak;
+	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
+}
+
+uint64_t filler_lack_pct(const struct filler_card *c)
+{
+	return c->use ? less(c->borrowed_pct, less(c->total_pct, c->use->now_pct) + FILLER_SLACK_PCT)
+		      : 0;
+}
+
+/* ---- when ---- */
+
+bool filler_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns, uint64_t after_ns)
+{
+	if (!lack_pct)
+		use->pressed_ns = 0;
+	else if (!use->pressed_ns)
+		use->pressed_ns = now_ns;
+	return use->pressed_ns && now_ns - use->pressed_ns >= after_ns;
+}
+
+void filler_shut(struct use_card *use, uint64_t now_ns)
+{
+	uint64_t shut_ns = FILLER_SHUT_NS;
+	if (!use->shut_ns || now_ns >= use->shut_ns + FILLER_FORGIVE_NS)
+		use->rounds = 0;
+	for (unsigned i = 0; i < use->rounds && shut_ns < FILLER_SHUT_MOST_NS; i++)
+		shut_ns *= 2;
+	use->shut_ns = now_ns + least(shut_ns, FILLER_SHUT_MOST_NS);
+	use->rounds += use->rounds < UINT8_MAX;
+	use->pressed_ns = 0;
+}
+
+uint64_t filler_shut_for_ns(const struct use_card *use, uint64_t now_ns)
+{
+	return use ? less(use->shut_ns, now_ns) : 0;
+}
+
+/* ---- who ---- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct filler *x = a, *y = b;
+	if (x->priority != y->priority)
+		return x->priority < y->priority ? -1 : 1;
+	return (x->since_s < y->since_s) - (x->since_s > y->since_s);
+}
+
+void filler_sort(struct filler *list, size_t count)
+{
+	qsort(list, count, sizeof(*list), compare);
+}
+
+size_t filler_choose(struct filler *list, size_t count, uint64_t lack_pct)
+{
+	uint64_t got = 0;
+	size_t chosen = 0;
+	filler_sort(list, count);
+	for (size_t i = 0; i < count; i++) {
+		list[i].goes = got < lack_pct;
+		got += list[i].goes ? list[i].borrowed_pct : 0;
+	}
+	/* Who turns out not to be needed is spared, the highest first. */
+	for (size_t i = count; i-- > 0;) {
+		if (list[i].goes && got >= lack_pct + list[i].borrowed_pct) {
+			list[i].goes = false;
+			got -= list[i].borrowed_pct;
+		}
+		chosen += list[i].goes;
+	}
+	return chosen;
+}

@@ -1,0 +1,28 @@
+/*
+ * Cards that are shut to fillers (filler.h), past the end of whoever shut them: as an annotation of their node (kube/own/shuts.h),
+ * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than FILLER_SHUT_MOST_NS
+ * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
+ */
+#ifndef ALLOT_SCHED_SHUT_H
+#define ALLOT_SCHED_SHUT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "scheduler/opportunistic/use.h"
+
+struct stock;
+
+/* Both clocks at one moment: ours, and what people's says, in seconds since 1970. */
+struct shut_now {
+	uint64_t ns;
+	int64_t wall_s;
+};
+
+/* The annotation as it is now; NULL: there is none. `use` is of `stock`'s cards. -EINVAL: it can't be read, and is as what it was; -ENOMEM. */
+int shut_hear(struct use *use, const char *text, const struct stock *stock, struct shut_now now,
+	      struct error *err);
+/* What it is to be. *ret NULL: there is nothing to be said of any card; else to be freed by free(). -ENOMEM. */
+int shut_tell(const struct use *use, const struct stock *stock, struct shut_now now, char **ret);
+
+#endif

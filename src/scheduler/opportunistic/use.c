@@ -1,0 +1,99 @@
+#include "scheduler/opportunistic/use.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/own/uses.h"
+#include "scheduler/stock/stock.h"
+#include "scheduler/util/digest.h"
+
+void use_free(struct use *u)
+{
+	free(u->card);
+	*u = (struct use){ 0 };
+}
+
+static const struct use_card *find(const struct use *u, uint64_t id)
+{
+	for (unsigned i = 0; i < u->count; i++)
+		if (u->card[i].id == id)
+			return &u->card[i];
+	return NULL;
+}
+
+static const struct kube_use *find_said(const struct kube_uses *uses, const char *uuid)
+{
+	for (size_t i = 0; i < uses->count; i++)
+		if (!strcmp(uses->card[i].id, uuid))
+			return &uses->card[i];
+	return NULL;
+}
+
+/* As the stock has them; of each what was kept, and what is said now. */
+static struct use_card *lay_out(const struct use *u, const struct kube_uses *uses,
+				const struct stock *stock)
+{
+	struct use_card *card = calloc(stock->count + 1, sizeof(*card));
+	for (unsigned i = 0; card && i < stock->count; i++) {
+		uint64_t id = digest_add(DIGEST_FIRST, stock->card[i].uuid);
+		const struct use_card *before = find(u, id);
+		const struct kube_use *said = find_said(uses, stock->card[i].uuid);
+		if (before)
+			card[i] = *before;
+		card[i].id = id;
+		card[i].is_said = said != NULL;
+		if (!said)
+			continue;
+		card[i].peak_pct = (uint16_t)said->peak_pct;
+		card[i].now_pct = (uint16_t)said->now_pct;
+		card[i].held_pct = (uint16_t)said->held_pct;
+		card[i].memory_mib = (uint32_t)said->memory_mib;
+	}
+	return card;
+}
+
+/* The stock has just these cards, in this order. */
+static bool is_of(const struct use *u, const struct stock *stock)
+{
+	bool is_same = u->count == stock->count;
+	for (unsigned i = 0; is_same && i < stock->count; i++)
+		is_same = u->card[i].id == digest_add(DIGEST_FIRST, stock->card[i].uuid);
+	return is_same;
+}
+
+int use_hear(struct use *u, const char *text, const struct stock *stock, uint64_t now_ns,
+	     struct error *err)
+{
+	struct kube_uses uses = { 0 };
+	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
+	if (said == u->said && (!said || is_of(u, stock)))
+		return 0;
+	int r = text ? uses_parse(text, &uses, err) : 0;
+	if (r == -ENOMEM)
+		return r;
+	struct use_card *card = lay_out(u, &uses, stock);
+	uses_free(&uses);
+	if (!card)
+		return error_set_errno(err, ENOMEM, "use of cards");
+	/* What is said of cards that came is yet to be read. */
+	if (!is_of(u, stock))
+		u->shut_said = 0;
+	free(u->card);
+	u->card = card;
+	u->count = stock->count;
+	if (said != u->said) {
+		u->is_moving = u->said != 0;
+		u->heard_ns = now_ns;
+	}
+	u->said = said;
+	return r;
+}
+
+const struct use_card *use_of(const struct use *u, unsigned i, uint64_t now_ns)
+{
+	if (!u || !u->is_moving || i >= u->count || !u->card[i].is_said ||
+	    now_ns - u->heard_ns > USE_FRESH_NS)
+		return NULL;
+	return &u->card[i];
+}

@@ -1,0 +1,229 @@
+#include "scheduler/page/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "scheduler/page/state.h"
+
+#define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* until the first state: the stream has begun by then */
+#define STILL_NS (5 * NSEC_PER_SEC)   /* what changes by time alone is looked at so often */
+
+#define EXPLAIN_PART 4 /* of explain_limit that reasons may have besides */
+
+static const char before[] = "data: ", after[] = "\n\n";
+
+struct reader {
+	struct server_call *call;
+	struct view view;
+	struct told told;
+};
+
+struct events {
+	struct scheduler *scheduler;
+	struct reader *reader[EVENTS_READERS_MAX];
+	unsigned count;
+	struct loop_source *tick;
+	struct reasons *reasons;
+	struct allowance explaining; /* of the page's own: so it takes nothing from allot explain */
+	struct past past;
+	uint64_t changes, looked_ns; /* the model's at the last state, and when that was */
+	bool is_due; /* somebody is to be told of something, whether or not anything changes */
+	bool led;
+};
+
+/* ---- one reader ---- */
+
+static struct page_cluster cluster_of(struct events *e, const struct look *look)
+{
+	struct scheduler *s = e->scheduler;
+	return (struct page_cluster){ .model = cluster_model(s->cluster),
+				      .look = look,
+				      .reasons = e->reasons,
+				      .is_ready = cluster_check_ready(s->cluster, NULL) >= 0,
+				      .leads = cluster_leads(s->cluster),
+				      .node_url = s->config.web_node_url,
+				      .now_ns = clock_now_ns() };
+}
+
+/* *ret is NULL where there is nothing to tell. -ENOMEM. */
+static int make_event(const struct page_cluster *c, struct reader *r, struct server_part **ret)
+{
+	struct json_text t = { 0 };
+	struct server_part *part = NULL;
+	json_text_bytes(&t, before, strlen(before));
+	json_text_open(&t, NULL, '{');
+	bool is_news = page_cluster_write(c, &r->view, &r->told, &t);
+	json_text_close(&t, '}');
+	json_text_bytes(&t, after, strlen(after));
+	size_t size = t.used;
+	char *text = json_text_end(&t);
+	if (text && is_news)
+		part = server_part_new(size);
+	if (part)
+		memcpy(server_part_bytes(part), text, size);
+	free(text);
+	*ret = part;
+	return text && (part || !is_news) ? 0 : -ENOMEM;
+}
+
+/* False: it has not taken the one before, so this one is no longer told: the next has all that is new by then. */
+static bool tell_one(const struct page_cluster *c, struct reader *r)
+{
+	struct told told = r->told;
+	struct server_part *part;
+	/* Whoever does not read makes the others wait for nothing: the pause is by what was computed. */
+	if (!server_stream_is_ready(r->call))
+		return false;
+	int e = make_event(c, r, &part);
+	if (e >= 0 && part)
+		e = server_stream_send(r->call, part);
+	if (e < 0)
+		r->told = told;
+	server_part_free(part);
+	return e >= 0;
+}
+
+/* ---- all of them ---- */
+
+static void tell_all(struct events *e, uint64_t now_ns)
+{
+	struct look look;
+	struct model *m = cluster_model(e->scheduler->cluster);
+	if (look_make(m, &look) < 0)
+		return;
+	struct page_cluster c = cluster_of(e, &look);
+	e->changes = m->changes;
+	e->looked_ns = now_ns;
+	e->is_due = false;
+	e->led = c.leads;
+	for (unsigned i = 0; i < e->count; i++)
+		e->is_due |= !tell_one(&c, e->reader[i]);
+	past_note(&e->past, &look, now_ns);
+	look_free(&look);
+}
+
+/* What this thread has computed: others may have the processor meanwhile, which is not the page's doing. */
+static uint64_t computed_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void tick(void *data, uint32_t loop_events)
+{
+	struct events *e = data;
+	struct scheduler *s = e->scheduler;
+	struct model *m = cluster_model(s->cluster);
+	uint64_t now_ns = clock_now_ns(), begun_ns = computed_ns();
+	if (e->is_due || m->changes != e->changes || now_ns - e->looked_ns >= STILL_NS ||
+	    e->led != cluster_leads(s->cluster))
+		tell_all(e, now_ns);
+	uint64_t spent_ns = computed_ns() - begun_ns;
+	/* By its own allowance, which is the setting's: it has nothing to do with how many states there are. */
+	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
+		e->is_due = true;
+	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
+	loop_arm(e->tick, pause_ns > TICK_NS ? pause_ns : TICK_NS, 0);
+}
+
+int events_add(struct events *e, struct server_call *call, const struct view *view)
+{
+	if (e->count == EVENTS_READERS_MAX)
+		return -EBUSY;
+	struct reader *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->call = call;
+	r->view = *view;
+	e->reader[e->count++] = r;
+	e->is_due = true;
+	loop_arm(e->tick, FIRST_NS, 0);
+	return 0;
+}
+
+void events_remove(struct events *e, struct server_call *call)
+{
+	unsigned i = 0;
+	while (i < e->count && e->reader[i]->call != call)
+		i++;
+	if (i == e->count)
+		return;
+	free(e->reader[i]);
+	e->reader[i] = e->reader[--e->count];
+	if (!e->count)
+		loop_disarm(e->tick);
+}
+
+static char *write_state(const struct page_cluster *c, const struct view *view)
+{
+	struct told told = { 0 };
+	struct json_text t = { 0 };
+	json_text_open(&t, NULL, '{');
+	page_cluster_write(c, view, &told, &t);
+	json_text_close(&t, '}');
+	return json_text_end(&t);
+}
+
+char *events_state(struct events *e, const struct view *view)
+{
+	struct look look;
+	struct scheduler *s = e->scheduler;
+	struct model *m = cluster_model(s->cluster);
+	if (look_make(m, &look) < 0)
+		return NULL;
+	const struct page_cluster c = cluster_of(e, &look);
+	char *text = write_state(&c, view);
+	/* While nobody follows, reasons are looked for only now. */
+	if (text && !e->count &&
+	    reasons_look(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
+		free(text);
+		text = write_state(&c, view);
+	}
+	look_free(&look);
+	return text;
+}
+
+char *events_past(struct events *e)
+{
+	struct json_text t = { 0 };
+	json_text_open(&t, NULL, '{');
+	json_text_whole(&t, "version", 1);
+	past_write(&e->past, clock_now_ns(), &t);
+	json_text_close(&t, '}');
+	return json_text_end(&t);
+}
+
+/* ---- start and end ---- */
+
+int events_new(struct scheduler *s, struct events **ret, struct error *err)
+{
+	struct events *e = calloc(1, sizeof(*e));
+	if (!e)
+		return error_set_errno(err, ENOMEM, "page");
+	e->scheduler = s;
+	e->explaining.per_second = (s->config.explain_nodes + EXPLAIN_PART - 1) / EXPLAIN_PART;
+	e->reasons = reasons_new();
+	int r = e->reasons ? loop_add_timer(s->loop, tick, e, &e->tick) : -ENOMEM;
+	if (r < 0) {
+		events_free(e);
+		return error_set_errno(err, -r, "page");
+	}
+	*ret = e;
+	return 0;
+}
+
+struct events *events_free(struct events *e)
+{
+	if (!e)
+		return NULL;
+	loop_remove(e->tick);
+	reasons_free(e->reasons);
+	while (e->count)
+		free(e->reader[--e->count]);
+	free(e);
+	return NULL;
+}

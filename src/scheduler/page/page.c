@@ -1,0 +1,197 @@
+#include "scheduler/page/page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/dashboard/site.h"
+#include "scheduler/page/events.h"
+#include "scheduler/page/state.h"
+
+struct cluster_page {
+	struct scheduler *scheduler;
+	struct site *site;
+	struct events *events;
+	char refusal[ERROR_TEXT_MAX + 1]; /* of the answer that is being made */
+};
+
+static struct access_settings settings_of(const struct config *config)
+{
+	return (struct access_settings){
+		.web_listen = config->web_listen,
+		.web_token_file = config->web_token_file,
+		.web_tls_certificate = config->web_tls_certificate,
+		.web_tls_key = config->web_tls_key,
+	};
+}
+
+static int check_url(const char *url, struct error *err)
+{
+	if (!strcmp(url, "none"))
+		return 0;
+	bool is_http = !strncmp(url, "http://", strlen("http://")) ||
+		       !strncmp(url, "https://", strlen("https://"));
+	if (is_http && strstr(url, PAGE_URL_NODE) && !strpbrk(url, " \"'<>"))
+		return 0;
+	return error_set(err, EINVAL,
+			 "web_node_url: '%.100s': must be none, or as http://" PAGE_URL_NODE
+			 ":9401/, with the node's name in that place",
+			 url);
+}
+
+int cluster_page_check(const struct config *config, struct error *err)
+{
+	const struct access_settings settings = settings_of(config);
+	int r = access_check(&settings, err);
+	if (r >= 0)
+		r = check_url(config->web_node_url, err);
+	if (r >= 0 && strcmp(config->web_listen, "off") != 0 && !strcmp(config->kube_api, "off"))
+		r = error_set(err, EINVAL,
+			      "web_listen: '%.60s': there is no cluster to show: needs kube_api",
+			      config->web_listen);
+	return r;
+}
+
+/* ---- what is answered ---- */
+
+static void answer_own(char *text, struct server_answer *ret)
+{
+	if (text)
+		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
+	else
+		site_answer_no_memory(ret);
+}
+
+static const char *argument(const void *request, const char *name)
+{
+	return server_request_argument(request, name);
+}
+
+/* False: *ret says what is wrong with it. */
+static bool read_view(struct cluster_page *p, const struct server_request *request,
+		      struct view *view, struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (view_read(argument, request, view, &err) >= 0)
+		return true;
+	snprintf(p->refusal, sizeof(p->refusal), "%s\n", err.text);
+	*ret = (struct server_answer){ .status = 400, .line = p->refusal };
+	return false;
+}
+
+static void answer_rights(struct cluster_page *p, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	site_answer_rights(p->site, request, ret);
+}
+
+static void answer_state(struct cluster_page *p, const struct server_request *request,
+			 struct server_answer *ret)
+{
+	struct view view;
+	if (read_view(p, request, &view, ret))
+		answer_own(events_state(p->events, &view), ret);
+}
+
+static void answer_history(struct cluster_page *p, const struct server_request *request,
+			   struct server_answer *ret)
+{
+	answer_own(events_past(p->events), ret);
+}
+
+static void answer_events(struct cluster_page *p, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	struct view view;
+	if (!read_view(p, request, &view, ret))
+		return;
+	if (!strcmp(request->method, "HEAD"))
+		*ret = (struct server_answer){ .status = 200, .line = "", .type = SITE_EVENTS_TYPE };
+	else if (events_add(p->events, request->call, &view) < 0)
+		*ret = (struct server_answer){ .status = 503,
+					       .line = "too many look at the page; close one\n" };
+	else
+		*ret = (struct server_answer){ .status = 200,
+					       .is_stream = true,
+					       .type = SITE_EVENTS_TYPE };
+}
+
+static const struct {
+	const char *path;
+	void (*answer)(struct cluster_page *p, const struct server_request *request,
+		       struct server_answer *ret);
+	bool is_open;
+} paths[] = {
+	{ "/api/rights", answer_rights, true },
+	{ "/api/state", answer_state, false },
+	{ "/api/history", answer_history, false },
+	{ "/events", answer_events, false },
+};
+
+static void handle(void *data, const struct server_request *request, struct server_answer *ret)
+{
+	struct cluster_page *p = data;
+	if (!site_is_get(request)) {
+		site_answer_method("GET, HEAD", ret);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(paths[i].path, request->path) != 0)
+			continue;
+		if (paths[i].is_open || site_may_read(p->site, request, ret))
+			paths[i].answer(p, request, ret);
+		return;
+	}
+	site_answer_file(p->site, request, ret);
+}
+
+static void stream_ended(void *data, struct server_call *call)
+{
+	struct cluster_page *p = data;
+	events_remove(p->events, call);
+}
+
+/* ---- start and end ---- */
+
+int cluster_page_start(struct scheduler *s, struct cluster_page **ret, struct error *err)
+{
+	*ret = NULL;
+	if (!s->cluster || !strcmp(s->config.web_listen, "off"))
+		return 0;
+	struct cluster_page *p = calloc(1, sizeof(*p));
+	if (!p)
+		return error_set_errno(err, ENOMEM, "page");
+	p->scheduler = s;
+	const struct site_terms terms = {
+		.loop = s->loop,
+		.settings = settings_of(&s->config),
+		.files = page_files,
+		.file_count = page_file_count,
+		.what = "the cluster's page",
+		.changes = "it changes nothing",
+		.handler = handle,
+		.stream_ended = stream_ended,
+		.data = p,
+	};
+	int r = events_new(s, &p->events, err);
+	if (r >= 0)
+		r = site_open(&terms, &p->site, err);
+	if (r < 0) {
+		events_free(p->events);
+		free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct cluster_page *cluster_page_stop(struct cluster_page *p)
+{
+	if (!p)
+		return NULL;
+	site_close(p->site);
+	events_free(p->events);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,113 @@
+#include "scheduler/page/reasons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kube/util/object.h"
+#include "scheduler/explain/explain.h"
+#include "scheduler/page/why.h"
+#include "scheduler/util/digest.h"
+
+#define ASKED_NS \
+	(8 * NSEC_PER_SEC) /* so long ago: nobody sees it any more. More than between two states */
+#define NODES_LEAST 100    /* what the smallest explanation costs, as a number of nodes */
+
+struct reason {
+	char *uid;  /* owned; NULL: free */
+	char *text; /* owned; NULL: not looked at yet */
+	uint64_t asked_ns, looked_ns;
+	uint64_t changes; /* the model's, then */
+};
+
+struct reasons {
+	struct reason reason[REASONS_MAX];
+};
+
+struct reasons *reasons_new(void)
+{
+	return calloc(1, sizeof(struct reasons));
+}
+
+static void drop(struct reason *r)
+{
+	free(r->uid);
+	free(r->text);
+	*r = (struct reason){ 0 };
+}
+
+struct reasons *reasons_free(struct reasons *r)
+{
+	for (size_t i = 0; r && i < REASONS_MAX; i++)
+		drop(&r->reason[i]);
+	free(r);
+	return NULL;
+}
+
+const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t now_ns)
+{
+	struct reason *oldest = &r->reason[0];
+	for (size_t i = 0; i < REASONS_MAX; i++) {
+		struct reason *one = &r->reason[i];
+		if (one->uid && !strcmp(one->uid, pod->text)) {
+			one->asked_ns = now_ns;
+			return one->text;
+		}
+		/* A free one was asked for at 0. */
+		if (one->asked_ns < oldest->asked_ns)
+			oldest = one;
+	}
+	drop(oldest);
+	oldest->uid = strdup(pod->text);
+	oldest->asked_ns = oldest->uid ? now_ns : 0;
+	return NULL;
+}
+
+/* Of those that are to be looked at, the one that was so longest ago; NULL: none is. */
+static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
+{
+	struct reason *found = NULL;
+	for (size_t i = 0; i < REASONS_MAX; i++) {
+		struct reason *one = &r->reason[i];
+		bool is_good = one->looked_ns && (one->changes == m->changes ||
+						  now_ns - one->looked_ns < REASONS_GOOD_NS);
+		if (one->uid && now_ns - one->asked_ns < ASKED_NS && !is_good &&
+		    (!found || one->looked_ns < found->looked_ns))
+			found = one;
+	}
+	return found;
+}
+
+/* False: it is the same as before. */
+static bool look(struct reason *r, struct model *m, uint64_t now_ns)
+{
+	struct model_pod *pod = model_find_pod(m, r->uid);
+	json_t *explanation = NULL;
+	struct json_text t = { 0 };
+	struct error err = { 0 };
+	r->looked_ns = now_ns;
+	r->changes = m->changes;
+	if (!pod || explain_known(m, pod, NULL, &explanation, &err) < 0)
+		return false;
+	why_write(explanation, &t);
+	json_decref(explanation);
+	char *text = json_text_end(&t);
+	bool is_other = text && (!r->text || strcmp(text, r->text) != 0);
+	if (text) {
+		free(r->text);
+		r->text = text;
+	}
+	return is_other;
+}
+
+bool reasons_look(struct reasons *r, struct model *m, struct allowance *allowance, size_t nodes,
+		  uint64_t now_ns)
+{
+	uint64_t begun_ns = clock_now_ns();
+	bool is_other = false;
+	struct reason *one;
+	while ((one = next(r, m, now_ns)) && clock_now_ns() - begun_ns < REASONS_MOST_NS &&
+	       !allowance_take(allowance, nodes < NODES_LEAST ? NODES_LEAST : nodes, now_ns))
+		is_other |= look(one, m, now_ns);
+	return is_other;
+}

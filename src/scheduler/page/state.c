@@ -1,0 +1,323 @@
+#include "scheduler/page/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/extender/extender_gang.h"
+
+#define MPCT 1000.0
+#define MIB_BITS 20
+#define URL_MAX 1024
+#define NVLINK_SCORE 100 /* policy/placement/node.h: of a pair, beside what its level is worth */
+#define LEVEL_SCORE 10
+
+static void write_sum(const struct look_sum *s, struct json_text *t)
+{
+	json_text_whole(t, "cards", s->cards);
+	json_text_whole(t, "cards_unhealthy", s->unhealthy);
+	json_text_whole(t, "cards_cordoned", s->cordoned);
+	json_text_whole(t, "memory_bytes", (int64_t)s->memory_bytes);
+	json_text_whole(t, "promised_bytes", (int64_t)s->promised_bytes);
+	json_text_real(t, "cores_pct", (double)s->cores_mpct / MPCT);
+	json_text_real(t, "promised_cores_pct", (double)s->promised_mpct / MPCT);
+	json_text_whole(t, "shares", (int64_t)s->shares);
+}
+
+static void write_cluster(const struct page_cluster *c, struct json_text *t)
+{
+	const struct look *l = c->look;
+	json_text_open(t, NULL, '{');
+	json_text_bool(t, "ready", c->is_ready);
+	json_text_bool(t, "leads", c->leads);
+	json_text_whole(t, "nodes", (int64_t)(l->count - l->nodes_aside));
+	json_text_whole(t, "nodes_without_cards", (int64_t)l->nodes_without);
+	json_text_whole(t, "nodes_aside", (int64_t)l->nodes_aside);
+	json_text_whole(t, "pods", (int64_t)l->pods);
+	json_text_whole(t, "pods_waiting", (int64_t)l->waiting);
+	json_text_whole(t, "pods_reserved", (int64_t)l->reserved);
+	write_sum(&l->sum, t);
+	json_text_close(t, '}');
+}
+
+/* ---- nodes ---- */
+
+static void write_node(const struct look_node *n, struct json_text *t)
+{
+	json_text_open(t, NULL, '{');
+	json_text_string(t, "node", n->node->name);
+	json_text_string(t, "state", view_node_states[n->state]);
+	json_text_string(t, "type", n->node->stock.count ? n->node->stock.card[0].type : NULL);
+	json_text_string(t, "why", n->node->aside);
+	write_sum(&n->sum, t);
+	json_text_close(t, '}');
+}
+
+static void write_nodes(const struct page_cluster *c, const struct view *view,
+			struct told_rows *told, struct json_text *t)
+{
+	struct view_best best;
+	struct told_writing w;
+	if (look_nodes(c->look, view, &best) < 0) {
+		t->failed = true;
+		return;
+	}
+	told_rows_begin(&w, told);
+	for (size_t i = view->nodes_from; i < best.count; i++) {
+		const struct look_node *n = best.thing[i];
+		write_node(n, &w.row);
+		told_row(&w, n->node->name);
+	}
+	told_rows_end(&w, "nodes", best.seen, view->nodes_from, t);
+	view_best_free(&best);
+}
+
+/* ---- pods ---- */
+
+static void write_asks(const struct request *request, struct json_text *t)
+{
+	json_text_open(t, "asks", '[');
+	for (size_t i = 0; request && i < request->count; i++) {
+		const struct place_request *r = &request->part[i].place;
+		json_text_open(t, NULL, '{');
+		json_text_whole(t, "cards", r->count);
+		json_text_real(t, "cores_pct", r->cores_mpct / MPCT);
+		if (r->memory == PLACE_MEMORY_BYTES)
+			json_text_whole(t, "memory_mib", (int64_t)(r->memory_bytes >> MIB_BITS));
+		else
+			json_text_whole(t, "memory_pct",
+					r->memory == PLACE_MEMORY_PCT ? (int64_t)r->memory_pct
+								      : 100);
+		json_text_close(t, '}');
+	}
+	json_text_close(t, ']');
+}
+
+static void write_has(const struct model_pod *pod, struct json_text *t)
+{
+	const struct quota_amounts has = stock_hold_sum(&pod->charged->hold);
+	json_text_string(t, "node", pod->charged->node->name);
+	json_text_whole(t, "cards", (int64_t)has.of[QUOTA_GPUS]);
+	json_text_whole(t, "memory_mib", (int64_t)has.of[QUOTA_MEMORY]);
+	json_text_whole(t, "cores_pct", (int64_t)has.of[QUOTA_CORES]);
+}
+
+static void write_why(const struct page_cluster *c, const struct model_pod *pod,
+		      enum view_pod_state state, struct json_text *t)
+{
+	struct gang_answer gang;
+	const char *why = NULL;
+	bool has_gang = !pod->is_bound && extender_gang_why(pod, &gang);
+	json_text_string(t, "broken", pod->broken);
+	json_text_string(t, "gang", has_gang ? gang.text : NULL);
+	if (state == VIEW_WAITING && !pod->broken)
+		why = reasons_of(c->reasons, pod, c->now_ns);
+	if (why)
+		json_text_raw(t, "why", why);
+	else
+		json_text_null(t, "why");
+}
+
+static void begin_pod(const struct model_pod *pod, struct json_text *t)
+{
+	json_text_open(t, NULL, '{');
+	json_text_string(t, "uid", pod->text);
+	json_text_string(t, "namespace", pod->pod_namespace);
+	json_text_string(t, "pod", model_pod_name(pod));
+	json_text_string(t, "state", view_pod_states[look_pod_state(pod)]);
+	json_text_whole(t, "priority", pod->priority);
+}
+
+static void write_pod(const struct page_cluster *c, const struct model_pod *pod, struct json_text *t)
+{
+	begin_pod(pod, t);
+	if (pod->charged)
+		write_has(pod, t);
+	else
+		json_text_null(t, "node");
+	if (!pod->is_bound)
+		write_asks(pod->request, t);
+	write_why(c, pod, look_pod_state(pod), t);
+	json_text_close(t, '}');
+}
+
+static void write_pods(const struct page_cluster *c, const struct view *view,
+		       struct told_rows *told, struct json_text *t)
+{
+	struct view_best best;
+	struct told_writing w;
+	if (look_pods(c->model, view, &best) < 0) {
+		t->failed = true;
+		return;
+	}
+	told_rows_begin(&w, told);
+	for (size_t i = view->pods_from; i < best.count; i++) {
+		const struct model_pod *pod = best.thing[i];
+		write_pod(c, pod, &w.row);
+		told_row(&w, pod->text);
+	}
+	told_rows_end(&w, "pods", best.seen, view->pods_from, t);
+	view_best_free(&best);
+}
+
+/* ---- the node that is open ---- */
+
+static void write_card(const struct page_cluster *c, const struct model_node *node, unsigned i,
+		       struct json_text *t)
+{
+	const struct place_card *card = &node->stock.card[i];
+	const struct use_card *use = use_of(&node->use, i, c->model->now_ns);
+	json_text_open(t, NULL, '{');
+	json_text_whole(t, "index", i);
+	json_text_string(t, "uuid", card->uuid);
+	json_text_string(t, "name", card->type);
+	json_text_whole(t, "memory_bytes", (int64_t)card->memory_total_bytes);
+	json_text_whole(t, "promised_bytes", (int64_t)card->memory_used_bytes);
+	json_text_real(t, "cores_pct", card->cores_total_mpct / MPCT);
+	json_text_real(t, "promised_cores_pct", card->cores_used_mpct / MPCT);
+	json_text_whole(t, "slots", card->slots_total);
+	json_text_whole(t, "slots_used", card->slots_used);
+	if (card->numa_known)
+		json_text_whole(t, "numa", card->numa);
+	else
+		json_text_null(t, "numa");
+	json_text_string(t, "health", card->is_sick ? "unhealthy" : "healthy");
+	json_text_bool(t, "cordoned", card->is_cordoned);
+	if (use) {
+		json_text_whole(t, "used_pct", use->now_pct);
+		json_text_whole(t, "used_mib", use->memory_mib);
+	}
+	json_text_close(t, '}');
+}
+
+/* In the words of /api/topology of a node's own page, from HAMi's figures for pairs. */
+static void write_link(const struct stock *stock, unsigned a, unsigned b, struct json_text *t)
+{
+	unsigned score = stock->score[a * stock->count + b];
+	unsigned level = score % NVLINK_SCORE / LEVEL_SCORE;
+	json_text_open(t, NULL, '{');
+	json_text_open(t, "devices", '[');
+	json_text_whole(t, NULL, a);
+	json_text_whole(t, NULL, b);
+	json_text_close(t, ']');
+	json_text_whole(t, "nvlinks", score / NVLINK_SCORE);
+	json_text_string(t, "pcie",
+			 level && level < PLACE_LEVEL_COUNT
+				 ? place_level_name((enum place_level)level)
+				 : NULL);
+	json_text_close(t, '}');
+}
+
+static void write_links(const struct stock *stock, struct json_text *t)
+{
+	json_text_open(t, "links", '[');
+	for (unsigned a = 0; stock->score && a < stock->count; a++)
+		for (unsigned b = a + 1; b < stock->count; b++)
+			write_link(stock, a, b, t);
+	json_text_close(t, ']');
+}
+
+static unsigned card_index(const struct stock *stock, const char *uuid)
+{
+	unsigned i = 0;
+	while (i < stock->count && stock->card[i].uuid != uuid)
+		i++;
+	return i;
+}
+
+static void write_pod_here(const struct model_node *node, const struct model_pod *pod,
+			   struct json_text *t)
+{
+	begin_pod(pod, t);
+	json_text_open(t, "shares", '[');
+	for (unsigned i = 0; i < pod->charged->hold.count; i++) {
+		const struct stock_share *s = &pod->charged->hold.share[i];
+		unsigned index = card_index(&node->stock, s->card);
+		json_text_open(t, NULL, '{');
+		json_text_whole(t, "container", s->container);
+		/* A card that the node no longer has is named as it was promised. */
+		if (index < node->stock.count)
+			json_text_whole(t, "index", index);
+		else
+			json_text_null(t, "index");
+		json_text_string(t, "card", s->card);
+		json_text_whole(t, "memory_mib", s->memory_mib);
+		json_text_whole(t, "cores_pct", s->cores_pct);
+		json_text_close(t, '}');
+	}
+	json_text_close(t, ']');
+	json_text_close(t, '}');
+}
+
+static void write_pods_here(const struct model_node *node, struct json_text *t)
+{
+	struct view_best best;
+	if (look_pods_of(node, STATE_PODS_OF_NODE, &best) < 0) {
+		t->failed = true;
+		return;
+	}
+	json_text_whole(t, "pods_seen", (int64_t)best.seen);
+	json_text_open(t, "pods", '[');
+	for (size_t i = 0; i < best.count; i++)
+		write_pod_here(node, best.thing[i], t);
+	json_text_close(t, ']');
+	view_best_free(&best);
+}
+
+void page_node_url(const char *pattern, const char *node, char *text, size_t size)
+{
+	size_t at = 0;
+	const char *next;
+	*text = '\0';
+	for (const char *from = pattern; at < size && *from; from = next) {
+		const char *name = strstr(from, PAGE_URL_NODE);
+		next = name ? name + strlen(PAGE_URL_NODE) : from + strlen(from);
+		at += (size_t)snprintf(text + at, size - at, "%.*s%s",
+				       (int)((name ? name : next) - from), from, name ? node : "");
+	}
+}
+
+static void write_open(const struct page_cluster *c, const char *name, struct json_text *t)
+{
+	const struct model_node *node = *name ? model_find_node(c->model, name) : NULL;
+	char url[URL_MAX];
+	if (!node) {
+		json_text_null(t, NULL);
+		return;
+	}
+	json_text_open(t, NULL, '{');
+	json_text_string(t, "node", node->name);
+	json_text_string(t, "why", node->aside);
+	page_node_url(c->node_url, node->name, url, sizeof(url));
+	json_text_string(t, "url", strcmp(c->node_url, "none") ? url : NULL);
+	json_text_open(t, "devices", '[');
+	for (unsigned i = 0; i < node->stock.count; i++)
+		write_card(c, node, i, t);
+	json_text_close(t, ']');
+	write_links(&node->stock, t);
+	write_pods_here(node, t);
+	json_text_close(t, '}');
+}
+
+/* ---- the whole ---- */
+
+bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
+			struct json_text *t)
+{
+	struct json_text part = { 0 };
+	size_t before;
+	if (!told->has_begun) {
+		json_text_whole(t, "version", 1);
+		json_text_string(t, "scheduler", "allot-scheduler " ALLOT_VERSION);
+	}
+	before = t->used;
+	write_cluster(c, &part);
+	told_part(&told->cluster, "cluster", &part, t);
+	write_nodes(c, view, &told->nodes, t);
+	write_pods(c, view, &told->pods, t);
+	write_open(c, view->open, &part);
+	told_part(&told->open, "open", &part, t);
+	told->has_begun = true;
+	return t->used != before;
+}

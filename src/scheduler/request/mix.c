@@ -1,0 +1,184 @@
+#include "scheduler/request/mix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 2 to the power of 1 / MIX_HALF_LIFE: that much more than the one before it does a request count. */
+#define GROWTH 1.000693387462580632
+/* Then all are counted in larger units: sums stay exact enough. */
+#define UNIT_MOST 1e9
+/* Of a kind's words: who names more has a list of his own making, and is no kind. */
+#define WORDS_BYTES_MOST 4096
+
+/* ---- kinds ---- */
+
+/* Of a request what tells its kind. */
+static struct place_request kind_of(const struct place_request *request)
+{
+	return (struct place_request){
+		.count = request->count,
+		.memory = request->memory,
+		.memory_bytes = request->memory == PLACE_MEMORY_BYTES ? request->memory_bytes : 0,
+		.memory_pct = request->memory == PLACE_MEMORY_PCT ? request->memory_pct : 0,
+		.cores_mpct = place_asks_whole(request) ? PLACE_CORES_WHOLE_MPCT
+							: request->cores_mpct,
+		.use_type = request->use_type,
+		.nouse_type = request->nouse_type,
+	};
+}
+
+static bool are_words_equal(const struct place_words *a, const struct place_words *b)
+{
+	bool are = a->count == b->count;
+	for (size_t i = 0; are && i < a->count; i++)
+		are = !strcmp(a->word[i], b->word[i]);
+	return are;
+}
+
+static bool is_kind(const struct place_request *a, const struct place_request *b)
+{
+	return a->count == b->count && a->memory == b->memory &&
+	       a->memory_bytes == b->memory_bytes && a->memory_pct == b->memory_pct &&
+	       a->cores_mpct == b->cores_mpct && are_words_equal(&a->use_type, &b->use_type) &&
+	       are_words_equal(&a->nouse_type, &b->nouse_type);
+}
+
+/* FNV-1a (draft-eastlake-fnv). */
+static uint64_t add_digest(uint64_t digest, const void *data, size_t size)
+{
+	const unsigned char *byte = data;
+	for (size_t i = 0; i < size; i++)
+		digest = (digest ^ byte[i]) * UINT64_C(1099511628211);
+	return digest;
+}
+
+static uint64_t digest_of(const struct place_request *kind)
+{
+	const struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
+	const uint64_t numbers[] = { kind->count, kind->memory, kind->memory_bytes,
+				     kind->memory_pct, kind->cores_mpct };
+	uint64_t digest = add_digest(UINT64_C(14695981039346656037), numbers, sizeof(numbers));
+	for (size_t l = 0; l < 2; l++) {
+		digest = add_digest(digest, &lists[l]->count, sizeof(lists[l]->count));
+		for (size_t i = 0; i < lists[l]->count; i++)
+			digest = add_digest(digest, lists[l]->word[i],
+					    strlen(lists[l]->word[i]) + 1);
+	}
+	return digest;
+}
+
+static size_t words_bytes(const struct place_words *words)
+{
+	size_t bytes = words->count * sizeof(*words->word);
+	for (size_t i = 0; i < words->count; i++)
+		bytes += strlen(words->word[i]) + 1;
+	return bytes;
+}
+
+/* Words of its own, and their texts behind them, in one piece. NULL: no memory. */
+static const char **copy_words(struct place_request *kind)
+{
+	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
+	size_t words = kind->use_type.count + kind->nouse_type.count;
+	const char **word = malloc(words_bytes(&kind->use_type) + words_bytes(&kind->nouse_type) + 1);
+	const char **next = word;
+	char *text = (char *)(word + words);
+	for (size_t l = 0; word && l < 2; l++) {
+		const char **first = next;
+		for (size_t i = 0; i < lists[l]->count; i++) {
+			*next++ = text;
+			text = stpcpy(text, lists[l]->word[i]) + 1;
+		}
+		lists[l]->word = first;
+	}
+	return word;
+}
+
+/* ---- counting ---- */
+
+static unsigned least_counted(const struct mix *mix)
+{
+	unsigned least = 0;
+	for (unsigned k = 1; k < mix->kinds.count; k++)
+		if (mix->count[k] < mix->count[least])
+			least = k;
+	return least;
+}
+
+/* Has it come a short while ago? It is remembered, or forgotten as it gets a place. */
+static bool has_come_before(struct mix *mix, const struct place_request *kind)
+{
+	uint64_t digest = digest_of(kind);
+	for (unsigned i = 0; i < MIX_ONCE; i++)
+		if (mix->once[i] == digest) {
+			mix->once[i] = 0;
+			return true;
+		}
+	mix->once[mix->next_once++ % MIX_ONCE] = digest;
+	return false;
+}
+
+static void next_unit(struct mix *mix)
+{
+	mix->unit *= GROWTH;
+	if (mix->unit < UNIT_MOST)
+		return;
+	for (unsigned k = 0; k < mix->kinds.count; k++)
+		mix->count[k] /= mix->unit;
+	mix->unit = 1;
+}
+
+/* A place for a kind that has none. 0 and the place; -EAGAIN: it gets none now; -ENOMEM. */
+static int make_place(struct mix *mix, struct place_request *kind, unsigned *ret)
+{
+	bool is_full = mix->kinds.count == PLACE_KINDS_MAX;
+	if (words_bytes(&kind->use_type) + words_bytes(&kind->nouse_type) > WORDS_BYTES_MOST ||
+	    (is_full && !has_come_before(mix, kind)))
+		return -EAGAIN;
+	const char **words = copy_words(kind);
+	if (!words)
+		return -ENOMEM;
+	unsigned k = is_full ? least_counted(mix) : mix->kinds.count++;
+	free(mix->words[k]);
+	mix->words[k] = words;
+	mix->kinds.kind[k] = (struct place_kind){ .request = *kind };
+	mix->count[k] = 0;
+	*ret = k;
+	return 0;
+}
+
+int mix_count(struct mix *mix, const struct place_request *request, unsigned *ret_kind)
+{
+	struct place_request kind = kind_of(request);
+	unsigned k = 0;
+	if (mix->unit <= 0)
+		mix->unit = 1;
+	next_unit(mix);
+	while (k < mix->kinds.count && !is_kind(&mix->kinds.kind[k].request, &kind))
+		k++;
+	bool is_new = k == mix->kinds.count;
+	int r = is_new ? make_place(mix, &kind, &k) : 0;
+	if (r < 0)
+		return r == -EAGAIN ? 0 : r;
+	mix->count[k] += mix->unit;
+	if (is_new)
+		*ret_kind = k;
+	return is_new;
+}
+
+void mix_price(struct mix *mix, const uint64_t room[PLACE_KINDS_MAX])
+{
+	double all = 0;
+	for (unsigned k = 0; k < mix->kinds.count; k++)
+		all += mix->count[k];
+	for (unsigned k = 0; k < mix->kinds.count; k++)
+		mix->kinds.kind[k].price = mix->count[k] / all / ((double)room[k] + 1);
+}
+
+void mix_free(struct mix *mix)
+{
+	for (unsigned k = 0; k < mix->kinds.count; k++)
+		free(mix->words[k]);
+	*mix = (struct mix){ 0 };
+}

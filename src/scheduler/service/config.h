@@ -1,0 +1,68 @@
+/* allot-scheduler's settings: one table row each (config_table.c). */
+#ifndef ALLOT_SCHED_CONFIG_H
+#define ALLOT_SCHED_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/settings.h"
+#include "scheduler/request/request.h"
+#include "scheduler/service/door.h"
+#include "scheduler/webhook/webhook.h"
+
+struct config {
+	unsigned log_level; /* the place among the row's words: config_log_level() */
+	char audit_log[SETTINGS_TEXT_MAX];
+	/* Where it is served, and how. */
+	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
+	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
+	bool is_http_open;
+	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
+	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
+	bool is_local_trusted;
+	unsigned explain_nodes; /* a second; 0: any number */
+	/* The cluster's page, by the names that allotd has for its own. */
+	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
+	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
+	char web_node_url[SETTINGS_TEXT_MAX];
+	unsigned connections;
+	uint64_t body_max, idle_ns;
+	/* The cluster, and the extender. */
+	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX],
+		kube_scheduler_lease[SETTINGS_TEXT_MAX];
+	unsigned node_policy; /* the place among the row's words */
+	char gpu_policy[SETTINGS_TEXT_MAX];
+	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
+		gang_patience_ns;
+	bool has_gangs, has_filter_events;
+	bool places_by_use;
+	uint64_t filler_patience_ns; /* 0: fillers are never evicted */
+	/* The webhook. */
+	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
+	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
+	char gpu[SETTINGS_TEXT_MAX], memory[SETTINGS_TEXT_MAX], memory_pct[SETTINGS_TEXT_MAX],
+		cores[SETTINGS_TEXT_MAX], priority[SETTINGS_TEXT_MAX],
+		vcuda_cores[SETTINGS_TEXT_MAX], vcuda_memory[SETTINGS_TEXT_MAX];
+	unsigned default_gpus, default_cores;
+	uint64_t default_memory_bytes;
+	unsigned guard_environment, guard_mounts, guard_privileged; /* enum webhook_guard */
+	char images[SETTINGS_TEXT_MAX], namespaces[SETTINGS_TEXT_MAX];
+};
+
+extern const struct settings_table config_table;
+
+/* For log_set_level(). */
+int config_log_level(const struct config *config);
+
+/* The terms' texts are the config's. */
+struct webhook_terms config_webhook_terms(const struct config *config);
+/* Texts as well. */
+struct door config_door(const struct config *config);
+struct request_terms config_request_terms(const struct config *config);
+
+/* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */
+#define CONFIG_NAME_MAX 254
+bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
+		  char ret_name[CONFIG_NAME_MAX]);
+
+#endif

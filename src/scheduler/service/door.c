@@ -1,0 +1,233 @@
+#include "scheduler/service/door.h"
+
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "http/token.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define SAY_AGAIN_NS (10 * NSEC_PER_SEC)
+#define KNOWN_NS (60 * NSEC_PER_SEC)
+
+/*
+ * Who is at the other end of a TLS connection, by the certificate that it showed. libmicrohttpd asks for it and takes whatever
+ * comes; what that is worth is found out here, when somebody asks for what not everybody may. Thread safe for different
+ * sessions.
+ */
+
+#define NAME_BYTES 256
+#define ALTERNATIVES_MOST 64
+
+static int check_trust(gnutls_session_t session, struct error *err)
+{
+	gnutls_typed_vdata_st purpose = {
+		.type = GNUTLS_DT_KEY_PURPOSE_OID,
+		.data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT
+	};
+	unsigned status = 0, count = 0;
+	gnutls_datum_t text = { 0 };
+	if (!gnutls_certificate_get_peers(session, &count) || !count)
+		return error_set(
+			err, ENODATA,
+			"a certificate that client_ca vouches for is needed, and none was shown");
+	int r = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
+	if (r >= 0 && !status)
+		return 0;
+	if (r >= 0)
+		gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0);
+	error_set(err, EKEYREJECTED, "the certificate that was shown does not count: %s",
+		  text.data ? (const char *)text.data : gnutls_strerror(r));
+	gnutls_free(text.data);
+	return -EKEYREJECTED;
+}
+
+/* A name with a NUL inside is none. */
+static bool fits(const char *names, const char *name, size_t size)
+{
+	return strlen(name) == size && webhook_is_listed(names, name);
+}
+
+static bool is_named(gnutls_x509_crt_t certificate, const char *names, char shown[NAME_BYTES])
+{
+	size_t size = NAME_BYTES;
+	if (gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, shown,
+					  &size) < 0)
+		*shown = '\0';
+	else if (fits(names, shown, size))
+		return true;
+	for (unsigned i = 0; i < ALTERNATIVES_MOST; i++) {
+		char name[NAME_BYTES];
+		size = sizeof(name) - 1;
+		int kind = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
+		if (kind == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
+			return false;
+		bool is_text = kind == GNUTLS_SAN_DNSNAME || kind == GNUTLS_SAN_URI ||
+			       kind == GNUTLS_SAN_RFC822NAME;
+		if (!is_text)
+			continue;
+		name[size] = '\0';
+		if (fits(names, name, size))
+			return true;
+	}
+	return false;
+}
+
+static int check_name(gnutls_session_t session, const char *names, struct error *err)
+{
+	unsigned count;
+	const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+	gnutls_x509_crt_t certificate;
+	char name[NAME_BYTES] = "";
+	if (gnutls_x509_crt_init(&certificate) < 0)
+		return error_set_errno(err, ENOMEM, "a client's certificate");
+	bool is_good = gnutls_x509_crt_import(certificate, shown, GNUTLS_X509_FMT_DER) >= 0 &&
+		       is_named(certificate, names, name);
+	gnutls_x509_crt_deinit(certificate);
+	text_clean(name);
+	return is_good ? 0
+		       : error_set(err, EACCES,
+				   "the certificate is of '%.64s': client_names lets in %.120s",
+				   name, names);
+}
+
+/*
+ * `session`: its gnutls_session_t; NULL: there is no TLS. `names`: patterns of fnmatch(3), by commas, of which the
+ * certificate's common name, or one of its DNS names, URIs or mail addresses, must fit one.
+ * -ENOTCONN: there is no TLS; -ENODATA: no certificate was shown; -EKEYREJECTED: one that the issuers do not vouch for, that
+ * has expired, is not for clients; -EACCES: another's. Each with what would be right.
+ */
+static int peer_check(void *session, const char *names, struct error *err)
+{
+	if (!session)
+		return error_set(err, ENOTCONN,
+				 "a client's certificate is needed, which is shown by TLS alone: ask "
+				 "at https_listen");
+	int r = check_trust(session, err);
+	return r < 0 ? r : check_name(session, names, err);
+}
+
+static const struct {
+	const char *name;
+	bool takes_token; /* people and Prometheus ask */
+} verbs[DOOR_VERBS] = {
+	[DOOR_WEBHOOK] = { "webhook", false },
+	[DOOR_FILTER] = { "filter", false },
+	[DOOR_PRIORITIZE] = { "prioritize", false },
+	[DOOR_PREEMPT] = { "preempt", false },
+	[DOOR_BIND] = { "bind", false },
+	[DOOR_EXPLAIN] = { "explain", true },
+	[DOOR_METRICS] = { "metrics", true },
+};
+
+static int parse_one(const char *word, size_t length, unsigned *verbs_so_far, struct error *err)
+{
+	for (unsigned i = 0; i < DOOR_VERBS; i++)
+		if (strlen(verbs[i].name) == length && !strncmp(verbs[i].name, word, length)) {
+			*verbs_so_far |= 1U << i;
+			return 0;
+		}
+	return error_set(err, EINVAL,
+			 "'%.*s': must be none, or of webhook, filter, prioritize, preempt, bind, "
+			 "explain and metrics, by commas",
+			 (int)(length < 40 ? length : 40), word);
+}
+
+int door_parse(const char *list, unsigned *ret_verbs, struct error *err)
+{
+	unsigned found = 0;
+	if (strcmp(list, "none") != 0)
+		for (const char *at = list;; at++) {
+			at += strspn(at, " ");
+			size_t length = strcspn(at, ", ");
+			int r = parse_one(at, length, &found, err);
+			if (r < 0)
+				return r;
+			at += length + strspn(at + length, " ");
+			if (!*at)
+				break;
+			if (*at != ',')
+				return error_set(err, EINVAL,
+						 "'%.40s': must be separated by commas", list);
+		}
+	*ret_verbs = found;
+	return 0;
+}
+
+/*
+ * A certificate takes 0.3 ms to verify, and kube-scheduler keeps its connections: so it is looked at again after KNOWN_NS, by
+ * when it may have expired.
+ */
+static int check_certificate(const struct door *door, const struct server_request *request,
+			     struct error *err)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t *known_ns = request->known_ns;
+	if (known_ns && *known_ns && now_ns - *known_ns < KNOWN_NS)
+		return 0;
+	int r = peer_check(request->tls, door->names, err);
+	if (known_ns)
+		*known_ns = r < 0 ? 0 : now_ns;
+	return r;
+}
+
+/* 0, 401 or 503. */
+static unsigned check_token(const struct door *door, const char *authorization, struct error *err)
+{
+	char token[TOKEN_MAX + 1];
+	struct error why = { 0 };
+	if (token_read(door->token_file, token, &why) < 0) {
+		error_set(err, why.code, "the token can't be checked: %s", why.text);
+		return 503;
+	}
+	if (token_is_named(token, authorization))
+		return 0;
+	error_set(err, EACCES, "the token of token_file is needed%s",
+		  authorization ? ", and another was named" : "");
+	return 401;
+}
+
+static unsigned check(const struct door *door, enum door_verb verb,
+		      const struct server_request *request, struct error *err)
+{
+	bool takes_token = verbs[verb].takes_token && door->token_file;
+	bool takes_certificate = door->verbs & (1U << verb);
+	struct error by_token = { 0 };
+	if ((!takes_token && !takes_certificate) || (!request->tls && door->is_local_trusted))
+		return 0;
+	unsigned status = takes_token ? check_token(door, request->authorization, &by_token) : 403;
+	if (!status)
+		return 0;
+	if (takes_certificate && check_certificate(door, request, err) >= 0)
+		return 0;
+	/* Who has named a token, or could have, is told of that. */
+	if (takes_token)
+		*err = by_token;
+	return status;
+}
+
+unsigned door_check(struct door *door, enum door_verb verb, const struct server_request *request,
+		    struct error *err)
+{
+	struct error why = { 0 };
+	if (verb == DOOR_OPEN)
+		return 0;
+	unsigned status = check(door, verb, request, &why);
+	if (!status)
+		return 0;
+	/* kube-scheduler tells nobody what it was answered. Whoever asks without end is not to fill the log. */
+	uint64_t now_ns = clock_now_ns();
+	if (!door->said_ns || now_ns - door->said_ns >= SAY_AGAIN_NS) {
+		log_warning("%s is refused: %s", verbs[verb].name, why.text);
+		door->said_ns = now_ns;
+	}
+	error_set(err, why.code, "%s", why.text);
+	return status;
+}

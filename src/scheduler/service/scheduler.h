@@ -1,0 +1,27 @@
+/* allot-scheduler as a whole: what its parts, which main.c starts and ends, know of each other. Main thread only. */
+#ifndef ALLOT_SCHED_SCHEDULER_H
+#define ALLOT_SCHED_SCHEDULER_H
+
+#include "http/server.h"
+#include "net/loop.h"
+#include "scheduler/cluster/cluster.h"
+#include "scheduler/cluster/sched_audit.h"
+#include "scheduler/service/config.h"
+#include "scheduler/service/door.h"
+#include "scheduler/service/metrics.h"
+#include "scheduler/util/allowance.h"
+#include "scheduler/webhook/webhook.h"
+
+struct scheduler {
+	struct config config;
+	struct loop *loop;
+	struct webhook_terms webhook;
+	struct cluster *cluster;   /* NULL: kube_api is off */
+	struct sched_audit *audit; /* NULL: audit_log is off */
+	struct metrics metrics;
+	struct door door;
+	struct allowance explaining; /* of nodes that are looked at */
+	char retry_after[24];        /* of the answer that is being made */
+};
+
+#endif

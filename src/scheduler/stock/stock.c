@@ -1,0 +1,225 @@
+#include "scheduler/stock/stock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define MIB_BITS 20
+#define MPCT UINT64_C(1000)
+
+/* ---- what is used ---- */
+
+static uint64_t at_most(uint64_t value, uint64_t most)
+{
+	return value < most ? value : most;
+}
+
+/* The sums, as src/policy/placement counts: what does not fit there is more than any card has. */
+static void tell(struct stock *stock, unsigned i)
+{
+	const struct stock_use *use = &stock->use[i];
+	struct place_card *card = &stock->card[i];
+	card->memory_used_bytes = at_most(use->memory_mib, UINT64_MAX >> (MIB_BITS + 2)) << MIB_BITS;
+	card->cores_used_mpct = (uint32_t)(at_most(use->cores_pct, UINT32_MAX / MPCT) * MPCT);
+	card->slots_used = (uint32_t)at_most(use->slots, UINT32_MAX);
+}
+
+static int find_card(const struct stock *stock, const char *uuid)
+{
+	for (unsigned i = 0; i < stock->count; i++)
+		if (stock->card[i].uuid == uuid)
+			return (int)i;
+	return -1;
+}
+
+struct demand {
+	uint64_t memory_mib, cores_pct, slots, borrowed_pct;
+};
+
+static void add(struct demand *to, const struct demand *by)
+{
+	to->memory_mib += by->memory_mib;
+	to->cores_pct += by->cores_pct;
+	to->slots += by->slots;
+	to->borrowed_pct += by->borrowed_pct;
+}
+
+static void raise_to(struct demand *to, const struct demand *least)
+{
+	to->memory_mib = to->memory_mib > least->memory_mib ? to->memory_mib : least->memory_mib;
+	to->cores_pct = to->cores_pct > least->cores_pct ? to->cores_pct : least->cores_pct;
+	to->slots = to->slots > least->slots ? to->slots : least->slots;
+	to->borrowed_pct = to->borrowed_pct > least->borrowed_pct ? to->borrowed_pct
+								  : least->borrowed_pct;
+}
+
+/* What the hold has of the card of share `from`, its first of that card. */
+static struct demand demand_of(const struct stock_hold *hold, unsigned from)
+{
+	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
+	const struct stock_share *before = NULL; /* the last of an init container's */
+	for (unsigned i = from; i < hold->count; i++) {
+		const struct stock_share *s = &hold->share[i];
+		const struct demand one = { s->memory_mib, s->cores_pct, 1, s->borrowed_pct };
+		if (s->card != hold->share[from].card)
+			continue;
+		if (s->stage != STOCK_INIT) {
+			add(&lasting, &one);
+			continue;
+		}
+		/* All of one init container, beside the sidecars so far. */
+		if (!before || before->container != s->container)
+			init = lasting;
+		before = s;
+		add(&init, &one);
+		raise_to(&peak, &init);
+	}
+	raise_to(&peak, &lasting);
+	return peak;
+}
+
+static bool is_first_of_card(const struct stock_hold *hold, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++)
+		if (hold->share[k].card == hold->share[i].card)
+			return false;
+	return true;
+}
+
+struct quota_amounts stock_hold_sum(const struct stock_hold *hold)
+{
+	struct demand sum = { 0 };
+	for (unsigned i = 0; i < hold->count; i++)
+		if (is_first_of_card(hold, i)) {
+			const struct demand d = demand_of(hold, i);
+			add(&sum, &d);
+		}
+	return (struct quota_amounts){
+		{ [QUOTA_MEMORY] = sum.memory_mib, [QUOTA_CORES] = sum.cores_pct, [QUOTA_GPUS] = sum.slots }
+	};
+}
+
+static void apply(struct stock *stock, const struct stock_hold *hold, bool is_taken)
+{
+	stock->unknown += hold->is_unknown ? is_taken ? 1u : -1u : 0u;
+	for (unsigned i = 0; i < hold->count; i++) {
+		int card = is_first_of_card(hold, i) ? find_card(stock, hold->share[i].card) : -1;
+		if (card < 0)
+			continue;
+		struct stock_use *use = &stock->use[card];
+		const struct demand d = demand_of(hold, i);
+		use->memory_mib += is_taken ? d.memory_mib : -d.memory_mib;
+		use->cores_pct += is_taken ? d.cores_pct : -d.cores_pct;
+		use->slots += is_taken ? d.slots : -d.slots;
+		use->borrowed_pct += is_taken ? d.borrowed_pct : -d.borrowed_pct;
+		tell(stock, (unsigned)card);
+	}
+}
+
+void stock_charge(struct stock *stock, const struct stock_hold *hold)
+{
+	apply(stock, hold, true);
+}
+
+void stock_discharge(struct stock *stock, const struct stock_hold *hold)
+{
+	apply(stock, hold, false);
+}
+
+uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card)
+{
+	uint64_t pct = 0;
+	for (unsigned i = 0; i < hold->count; i++)
+		if ((!card || hold->share[i].card == card) && is_first_of_card(hold, i))
+			pct += demand_of(hold, i).borrowed_pct;
+	return pct;
+}
+
+/* ---- holds ---- */
+
+int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
+		    struct table *words, struct stock_hold *ret, struct error *err)
+{
+	struct stock_hold hold = { 0 };
+	if (shares->count > STOCK_SHARES_MAX)
+		return error_set(err, EINVAL, "%zu shares of cards: must be at most %d",
+				 shares->count, STOCK_SHARES_MAX);
+	hold.share = shares->count ? calloc(shares->count, sizeof(*hold.share)) : NULL;
+	if (!hold.share && shares->count)
+		return error_set_errno(err, ENOMEM, "shares");
+	for (; hold.count < shares->count; hold.count++) {
+		const struct kube_share *from = &shares->share[hold.count];
+		struct stock_share *to = &hold.share[hold.count];
+		*to = (struct stock_share){
+			.card = word_take(words, from->card),
+			.memory_mib = (uint32_t)from->memory_mib, /* at most INT32_MAX: shares.c */
+			.cores_pct = from->cores_pct,
+			.container = (uint16_t)from->container,
+			.stage = from->container < containers ? stage[from->container] : STOCK_APP,
+			.borrowed_pct = (uint8_t)from->borrowed_pct, /* at most 100 */
+		};
+		if (!to->card) {
+			stock_hold_free(&hold, words);
+			return error_set_errno(err, ENOMEM, "shares");
+		}
+	}
+	*ret = hold;
+	return 0;
+}
+
+void stock_hold_free(struct stock_hold *hold, struct table *words)
+{
+	for (unsigned i = 0; i < hold->count; i++)
+		word_give(words, hold->share[i].card);
+	free(hold->share);
+	*hold = (struct stock_hold){ 0 };
+}
+
+/* ---- life ---- */
+
+void stock_free(struct stock *stock)
+{
+	for (unsigned i = 0; i < stock->count; i++) {
+		word_give(stock->words, stock->card[i].uuid);
+		word_give(stock->words, stock->card[i].type);
+		word_give(stock->words, stock->use[i].mode);
+	}
+	free(stock->card);
+	free(stock->use);
+	free(stock->score);
+	*stock = (struct stock){ 0 };
+}
+
+/* NULL where there is nothing to copy, or no memory. */
+static void *copy_of(const void *from, size_t size)
+{
+	void *to = from && size ? malloc(size) : NULL;
+	return to ? memcpy(to, from, size) : NULL;
+}
+
+int stock_copy(const struct stock *from, struct stock *ret)
+{
+	size_t n = from->count;
+	struct stock to = { .words = from->words,
+			    .seen = from->seen,
+			    .unknown = from->unknown,
+			    .served = from->served,
+			    .mode = from->mode,
+			    .card = copy_of(from->card, n * sizeof(*from->card)),
+			    .use = copy_of(from->use, n * sizeof(*from->use)),
+			    .score = copy_of(from->score, n * n * sizeof(*from->score)) };
+	if (n && (!to.card || !to.use || (from->score && !to.score))) {
+		stock_free(&to);
+		return -ENOMEM;
+	}
+	/* The words are there: each only gets a reference more, which needs no memory. */
+	for (; to.count < n; to.count++) {
+		word_take(to.words, to.card[to.count].uuid);
+		word_take(to.words, to.card[to.count].type);
+		word_take(to.words, to.use[to.count].mode);
+	}
+	*ret = to;
+	return 0;
+}

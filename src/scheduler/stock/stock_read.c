@@ -1,0 +1,163 @@
+/* What a node says of its cards, and whether it can be true. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "kube/hami/cards.h"
+#include "kube/hami/cordon.h"
+#include "kube/hami/scores.h"
+#include "kube/util/blame.h"
+#include "scheduler/stock/stock.h"
+
+#define MIB_BITS 20
+#define MPCT 1000
+
+/* What no card has, however far its node scales it: 16 TiB, a hundred cards' time, 10,000 containers. */
+#define MEMORY_LEAST_MIB 100 /* and no percent of it may be nothing: that would be no limit */
+#define MEMORY_MOST_MIB (UINT64_C(16) << 20)
+#define CORES_MOST_PCT 10000
+#define SLOTS_MOST 10000
+
+#define INSTANCE_PREFIX "MIG-"
+
+static void free_cards(struct kube_cards *cards)
+{
+	cards_free(cards);
+}
+
+/* ---- can it be true? ---- */
+
+static int check_figure(const char *what, uint64_t value, uint64_t least, uint64_t most,
+			struct error *err)
+{
+	if (value >= least && value <= most)
+		return 0;
+	return error_set(err, EINVAL, "%s: %" PRIu64 ": must be %" PRIu64 " to %" PRIu64, what,
+			 value, least, most);
+}
+
+/* Of a card that is not well nothing is given, and nothing but its name is asked. */
+static int check_card(const struct kube_card *card, struct error *err)
+{
+	if (card->id[strcspn(card->id, ",:; \t\r\n")])
+		return error_set(err, EINVAL, "id: must be without blanks, ',', ':' and ';'");
+	if (!card->is_healthy)
+		return 0;
+	int r = check_figure("count", card->count, 1, SLOTS_MOST, err);
+	if (r >= 0)
+		r = check_figure("devmem", card->memory_mib, MEMORY_LEAST_MIB, MEMORY_MOST_MIB, err);
+	if (r >= 0)
+		r = check_figure("devcore", card->cores_pct, 1, CORES_MOST_PCT, err);
+	return r;
+}
+
+static int check_cards(const struct kube_cards *cards, struct error *err)
+{
+	if (cards->count > PLACE_MAX_CARDS)
+		return error_set(err, EINVAL, "%zu cards: must be at most %d", cards->count,
+				 PLACE_MAX_CARDS);
+	for (size_t i = 0; i < cards->count; i++) {
+		int r = check_card(&cards->card[i], err);
+		for (size_t k = 0; r >= 0 && k < i; k++)
+			if (!strcmp(cards->card[i].id, cards->card[k].id))
+				r = error_set(err, EINVAL, "is card %zu as well", k);
+		if (r < 0)
+			return error_add(err, r, KUBE_NODE_REGISTER ": card %zu, %.80s", i,
+					 cards->card[i].id);
+	}
+	return 0;
+}
+
+/* ---- taking it over ---- */
+
+static bool take_card(const struct kube_card *from, const char *cordon, struct stock *stock)
+{
+	unsigned i = stock->count;
+	unsigned cores_pct = from->cores_pct < CORES_MOST_PCT ? from->cores_pct : CORES_MOST_PCT;
+	stock->use[i].mode = word_take(stock->words, *from->mode ? from->mode : CARD_MODE_DEFAULT);
+	stock->card[i] = (struct place_card){
+		.uuid = word_take(stock->words, from->id),
+		.type = word_take(stock->words, from->type),
+		.memory_total_bytes = from->memory_mib << MIB_BITS,
+		.cores_total_mpct = cores_pct * MPCT,
+		.slots_total = from->count,
+		.numa_known = true,
+		.numa = from->numa,
+		.is_instance = !strncmp(from->id, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX)),
+		.is_sick = !from->is_healthy,
+		.is_cordoned = cordon_has(cordon, from->id),
+	};
+	stock->count++;
+	return stock->use[i].mode && stock->card[i].uuid && stock->card[i].type;
+}
+
+/* Mostly they are of one: then nobody has to look at each card's. */
+static const char *mode_of_all(const struct stock *stock)
+{
+	for (unsigned i = 1; i < stock->count; i++)
+		if (stock->use[i].mode != stock->use[0].mode)
+			return NULL;
+	return stock->use[0].mode;
+}
+
+static size_t find_scores(const struct kube_scores *scores, const char *uuid)
+{
+	size_t i = 0;
+	while (i < scores->count && strcmp(scores->id[i], uuid) != 0)
+		i++;
+	return i;
+}
+
+/* Scores that can't be read, or are not of all these cards, say nothing: cards are no less free for that. */
+static void take_scores(const char *text, struct stock *stock)
+{
+	struct kube_scores scores;
+	size_t at[PLACE_MAX_CARDS], n = stock->count;
+	bool is_whole = true;
+	if (n < 2 || scores_parse(text, &scores, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		at[i] = find_scores(&scores, stock->card[i].uuid);
+		is_whole &= at[i] < scores.count;
+	}
+	stock->score = is_whole ? calloc(n * n, sizeof(*stock->score)) : NULL;
+	for (size_t i = 0; stock->score && i < n; i++)
+		for (size_t k = 0; k < n; k++) {
+			int score = scores.score[at[i] * scores.count + at[k]];
+			stock->score[i * n + k] = (uint16_t)(score < UINT16_MAX ? score
+										: UINT16_MAX);
+		}
+	scores_free(&scores);
+}
+
+int stock_read(const struct stock_said *said, struct table *words, struct stock *ret,
+	       struct error *err)
+{
+	struct stock stock = { .words = words, .served = said->served };
+	cleanup(free_cards) struct kube_cards cards = { 0 };
+	if (!said->cards)
+		return -ENODATA;
+	int r = cards_parse(said->cards, &cards, err);
+	if (r >= 0)
+		r = check_cards(&cards, err);
+	if (r < 0)
+		return blame(err, r);
+	if (!cards.count)
+		return -ENODATA;
+	stock.card = calloc(cards.count, sizeof(*stock.card));
+	stock.use = calloc(cards.count, sizeof(*stock.use));
+	bool is_whole = stock.card && stock.use;
+	for (size_t i = 0; is_whole && i < cards.count; i++)
+		is_whole = take_card(&cards.card[i], said->cordon, &stock);
+	if (!is_whole) {
+		stock_free(&stock);
+		return error_set_errno(err, ENOMEM, KUBE_NODE_REGISTER);
+	}
+	stock.mode = mode_of_all(&stock);
+	if (said->scores)
+		take_scores(said->scores, &stock);
+	*ret = stock;
+	return 0;
+}

@@ -1,0 +1,16 @@
+#include "scheduler/util/allowance.h"
+
+#include "base/clock.h"
+
+uint64_t allowance_take(struct allowance *a, uint64_t work, uint64_t now_ns)
+{
+	if (!a->per_second)
+		return 0;
+	/* Paid up to now means a whole second's worth is left: one may be that far ahead. */
+	if (a->paid_ns >= now_ns + NSEC_PER_SEC)
+		return a->paid_ns - (now_ns + NSEC_PER_SEC) + 1;
+	if (a->paid_ns < now_ns)
+		a->paid_ns = now_ns;
+	a->paid_ns += (uint64_t)((double)work * (double)NSEC_PER_SEC / (double)a->per_second);
+	return 0;
+}

@@ -1,0 +1,281 @@
+#include "scheduler/webhook/webhook.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kube/util/base64.h"
+#include "kube/util/object.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define API_VERSION "admission.k8s.io/v1"
+#define DEFAULT_SCHEDULER "default-scheduler"
+#define PATTERN_MAX 256
+#define WARNINGS_MAX 16 /* the API server cuts what is more than 4 KiB together */
+
+/* ---- for all parts ---- */
+
+void webhook_warn(struct webhook_work *w, const char *format, ...)
+{
+	char text[256];
+	va_list ap;
+	if (json_array_size(w->warnings) >= WARNINGS_MAX)
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	text_clean(text);
+	json_array_append_new(w->warnings, json_string(text));
+}
+
+const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name)
+{
+	const json_t *metadata = json_object_get(w->pod, "metadata");
+	return json_string_value(json_object_get(json_object_get(metadata, kind), name));
+}
+
+bool webhook_is_listed(const char *list, const char *text)
+{
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		char pattern[PATTERN_MAX];
+		if (length < sizeof(pattern)) {
+			memcpy(pattern, list, length);
+			pattern[length] = '\0';
+			if (fnmatch(pattern + strspn(pattern, " "), text, 0) == 0)
+				return true;
+		}
+		list += length + (list[length] == ',');
+	}
+	return false;
+}
+
+/* ---- the pod ---- */
+
+static bool is_let_alone(const struct webhook_work *w)
+{
+	static const char *const labels[] = { WEBHOOK_LABEL, WEBHOOK_LABEL_HAMI };
+	if (webhook_is_listed(w->terms->namespaces, w->pod_namespace))
+		return true;
+	for (size_t i = 0; w->terms->has_opt_out && i < 2; i++) {
+		const char *value = webhook_meta(w, "labels", labels[i]);
+		if (value && !strcmp(value, WEBHOOK_IGNORE))
+			return true;
+	}
+	return false;
+}
+
+/* An init container that goes on beside the others. */
+static bool is_sidecar(const json_t *container)
+{
+	const char *policy = json_string_value(json_object_get(container, "restartPolicy"));
+	return policy && !strcmp(policy, "Always");
+}
+
+static int add_containers(struct webhook_work *w, const char *kind, bool is_init)
+{
+	json_t *list = json_object_get(json_object_get(w->pod, "spec"), kind), *object;
+	size_t i;
+	if (list && !json_is_null(list) && !json_is_array(list))
+		return error_set(w->err, EINVAL, "spec.%s: must be a list", kind);
+	json_array_foreach(list, i, object)
+	{
+		struct webhook_container *c = &w->container[w->containers];
+		const char *name = json_string_value(json_object_get(object, "name"));
+		if (!json_is_object(object))
+			return error_set(w->err, EINVAL, "spec.%s: %zu: must be an object", kind, i);
+		*c = (struct webhook_container){ .object = object,
+						 .name = name ? name : "",
+						 .is_init = is_init && !is_sidecar(object) };
+		snprintf(c->path, sizeof(c->path), "/spec/%s/%zu", kind, i);
+		w->containers++;
+	}
+	return 0;
+}
+
+static int find_containers(struct webhook_work *w)
+{
+	const json_t *spec = json_object_get(w->pod, "spec");
+	size_t init = json_array_size(json_object_get(spec, "initContainers"));
+	size_t main = json_array_size(json_object_get(spec, "containers"));
+	w->container = calloc(init + main + 1, sizeof(*w->container));
+	if (!w->container)
+		return -ENOMEM;
+	int r = add_containers(w, "initContainers", true);
+	if (r >= 0)
+		r = add_containers(w, "containers", false);
+	if (r >= 0 && !main)
+		r = error_set(w->err, EACCES, "pod has no containers");
+	return r;
+}
+
+static bool is_asking(const struct webhook_work *w)
+{
+	for (size_t i = 0; i < w->containers; i++)
+		if (w->container[i].is_asking)
+			return true;
+	return false;
+}
+
+/* *ret_is_ours: the pod has our scheduler, or will have. */
+static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
+{
+	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
+	bool is_other = named && *named && strcmp(named, DEFAULT_SCHEDULER) != 0 &&
+			strcmp(named, w->terms->scheduler) != 0;
+	if (is_other && w->terms->is_forced)
+		webhook_warn(w, "scheduler %.63s: replaced by %.63s, which gives out GPUs here",
+			     named, w->terms->scheduler);
+	*ret_is_ours = !is_other || w->terms->is_forced;
+}
+
+static void put_spec(struct webhook_work *w, json_t *spec, const char *name, const char *value)
+{
+	const char *now = json_string_value(json_object_get(spec, name));
+	if (!now || strcmp(now, value) != 0)
+		json_patch_put(&w->patch, spec, "/spec", name, json_string(value));
+}
+
+/* A pod with GPUs that our scheduler is to place. */
+static int make_ours(struct webhook_work *w, json_t *spec)
+{
+	const char *node = json_string_value(json_object_get(spec, "nodeName"));
+	const char *class = json_string_value(json_object_get(spec, "runtimeClassName"));
+	if (node && *node)
+		return error_set(w->err, EACCES,
+				 "pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
+				 "nodeSelector names nodes to choose from",
+				 node, w->terms->scheduler);
+	int r = webhook_complete_asks(w);
+	if (r >= 0)
+		r = webhook_apply_workload(w);
+	if (r < 0)
+		return r;
+	if (strcmp(w->terms->runtime_class, "none") != 0 && !(class && *class))
+		put_spec(w, spec, "runtimeClassName", w->terms->runtime_class);
+	put_spec(w, spec, "schedulerName", w->terms->scheduler);
+	return 0;
+}
+
+static int look_at_pod(struct webhook_work *w)
+{
+	json_t *spec = json_object_get(w->pod, "spec");
+	bool is_ours;
+	/* Off pods that are let alone too: they have no more right to GPUs that nobody gave them. */
+	webhook_strip(w);
+	if (is_let_alone(w))
+		return 0;
+	int r = find_containers(w);
+	if (r < 0)
+		return r;
+	look_at_scheduler(w, spec, &is_ours);
+	r = webhook_read_asks(w);
+	/* What another scheduler's pods ask for is for that one to judge. */
+	r = is_ours ? r : 0;
+	is_ours = is_ours && is_asking(w);
+	if (r >= 0)
+		r = webhook_guard(w, is_ours);
+	return r >= 0 && is_ours ? make_ours(w, spec) : r;
+}
+
+/* ---- the review ---- */
+
+/* 403: not allowed; 422: it is wrong. */
+static json_t *denial(const struct error *why)
+{
+	bool is_forbidden = why->code == EACCES;
+	struct error clean = *why;
+	text_clean(clean.text);
+	return json_pack("{s:s,s:i,s:s,s:s}", "status", "Failure", "code", is_forbidden ? 403 : 422,
+			 "reason", is_forbidden ? "Forbidden" : "Invalid", "message", clean.text);
+}
+
+static json_t *make_response(const struct webhook_work *w, const char *uid, int r)
+{
+	cleanup_object json_t *response = json_pack("{s:s,s:b}", "uid", uid, "allowed", r >= 0);
+	if (!response)
+		return NULL;
+	if (r < 0)
+		json_object_set_new(response, "status", denial(w->err));
+	if (json_array_size(w->warnings))
+		json_object_set(response, "warnings", w->warnings);
+	if (r >= 0 && w->patch.operations) {
+		cleanup_free char *text = json_dumps(w->patch.operations, JSON_COMPACT);
+		cleanup_free char *base64 = text ? base64_encode(text) : NULL;
+		if (!base64 ||
+		    json_object_set_new(response, "patchType", json_string("JSONPatch")) < 0 ||
+		    json_object_set_new(response, "patch", json_string(base64)) < 0)
+			return NULL;
+	}
+	return json_incref(response);
+}
+
+/* Whether it is for us to look at: the creation of a pod. */
+static bool is_for_us(const json_t *request)
+{
+	const char *operation = json_string_value(json_object_get(request, "operation"));
+	const char *kind = json_string_value(
+		json_object_get(json_object_get(request, "kind"), "kind"));
+	const char *part = json_string_value(json_object_get(request, "subResource"));
+	return operation && !strcmp(operation, "CREATE") && kind && !strcmp(kind, "Pod") &&
+	       !(part && *part);
+}
+
+static const char *namespace_of(const json_t *request)
+{
+	const char *name = json_string_value(json_object_get(request, "namespace"));
+	return name ? name : "";
+}
+
+/* The response; NULL: no memory. */
+static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid)
+{
+	struct error why = { 0 };
+	struct webhook_work w = { .terms = terms,
+				  .pod = json_deep_copy(json_object_get(request, "object")),
+				  .pod_namespace = namespace_of(request),
+				  .warnings = json_array(),
+				  .err = &why };
+	json_t *response = NULL;
+	int r = 0;
+	if (is_for_us(request))
+		r = json_is_object(w.pod) ? look_at_pod(&w)
+					  : error_set(&why, EINVAL, "the review has no pod");
+	if (r >= 0 && w.patch.is_misshapen)
+		r = error_set(&why, EINVAL,
+			      "the pod has something else where an object or a list has to be");
+	if (r != -ENOMEM && !w.patch.has_failed && w.warnings)
+		response = make_response(&w, uid, r);
+	json_patch_free(&w.patch);
+	json_decref(w.warnings);
+	json_decref(w.pod);
+	free(w.container);
+	return response;
+}
+
+json_t *webhook_review(const struct webhook_terms *terms, const json_t *review, struct error *err)
+{
+	const json_t *request = json_object_get(review, "request");
+	const char *uid = json_string_value(json_object_get(request, "uid"));
+	const char *version = json_string_value(json_object_get(review, "apiVersion"));
+	if (!version || strcmp(version, API_VERSION) != 0) {
+		error_set(err, EINVAL, "apiVersion '%.60s': must be " API_VERSION,
+			  version ? version : "");
+		return NULL;
+	}
+	if (!uid || !*uid) {
+		error_set(err, EINVAL, "request.uid: missing");
+		return NULL;
+	}
+	json_t *response = respond(terms, request, uid);
+	json_t *answer = response ? json_pack("{s:s,s:s,s:o}", "apiVersion", API_VERSION, "kind",
+					      "AdmissionReview", "response", response)
+				  : NULL;
+	if (!answer)
+		error_set_errno(err, ENOMEM, "AdmissionReview");
+	return answer;
+}

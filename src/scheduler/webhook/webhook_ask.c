@@ -1,0 +1,347 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kube/gpu_manager/vcuda.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
+#include "kube/util/object.h"
+#include "kube/util/quantity.h"
+#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define MIB (INT64_C(1) << 20)
+#define GPUS_MAX 1024
+#define MEMORY_MAX_MIB (MIB - 1) /* no GPU has a TiB: what is more can only be bytes */
+#define PCT_MAX 100
+#define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
+
+/* A resource's values, and where it is named among the terms. `byte_unit`: what is above `max` is bytes, of such units. */
+static const struct row {
+	size_t name;
+	int64_t min, max, byte_unit;
+	const char *right;
+} rows[ASK_COUNT] = {
+#define AT(field) offsetof(struct webhook_terms, field)
+	[ASK_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
+	[ASK_MEMORY] = { AT(memory), 1, MEMORY_MAX_MIB, MIB,
+			 "a whole number of MiB up to 1048575, as 8192" },
+	[ASK_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0, "1 to 100, percent of a GPU's memory" },
+	[ASK_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },
+	[ASK_PRIORITY] = { AT(priority), 0, 1, 0, "0, high, or 1, low" },
+	[ASK_VCUDA_CORES] = { AT(vcuda_cores), 0, CORES_MAX, 0,
+			      "hundredths of a GPU's time: up to 100, or a multiple of 100" },
+	[ASK_VCUDA_MEMORY] = { AT(vcuda_memory), 0, VCUDA_MAX_UNITS, (int64_t)VCUDA_UNIT_BYTES,
+			       "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as "
+			       "8Gi" },
+#undef AT
+};
+
+static const char *name_of(const struct webhook_work *w, enum webhook_resource resource)
+{
+	return *(const char *const *)(const void *)((const char *)w->terms + rows[resource].name);
+}
+
+/* ---- what stands there ---- */
+
+/* Where a thing is wrong. */
+static int blame_container(struct webhook_work *w, const struct webhook_container *c, int result)
+{
+	return error_add(w->err, result, "container %.63s", c->name);
+}
+
+/* Kubernetes sets a request that is missing to the limit; one without a limit it refuses itself. */
+static int read_ask(struct webhook_work *w, struct webhook_container *c,
+		    enum webhook_resource resource)
+{
+	const struct row *row = &rows[resource];
+	const char *name = name_of(w, resource);
+	const json_t *resources = json_object_get(c->object, "resources");
+	const json_t *value = json_object_get(json_object_get(resources, "limits"), name);
+	struct error why = { 0 };
+	int64_t number;
+	if (!value)
+		value = json_object_get(json_object_get(resources, "requests"), name);
+	if (!value)
+		return 0;
+	int r = quantity_read_any(value, &number, &why);
+	bool is_bytes = r >= 0 && row->byte_unit && number > row->max && number >= MIB;
+	if (r >= 0 && !is_bytes && (number < row->min || number > row->max))
+		r = error_set(&why, EINVAL, "'%" PRId64 "'", number);
+	if (r >= 0 && is_bytes && (number - 1) / row->byte_unit + 1 > row->max)
+		r = error_set(&why, EINVAL, "'%" PRId64 "' bytes", number);
+	if (r < 0) {
+		error_set(w->err, EINVAL, "%.120s: %.120s: must be %s", name, why.text, row->right);
+		return blame_container(w, c, -EINVAL);
+	}
+	c->has[resource] = true;
+	c->value[resource] = number;
+	return 0;
+}
+
+int webhook_read_asks(struct webhook_work *w)
+{
+	struct error *err = w->err, first = { 0 };
+	int result = 0;
+	for (size_t i = 0; i < w->containers; i++) {
+		struct webhook_container *c = &w->container[i];
+		for (enum webhook_resource k = 0; k < ASK_COUNT; k++) {
+			w->err = result < 0 ? NULL : &first;
+			int r = read_ask(w, c, k);
+			if (k != ASK_PRIORITY && (r < 0 || c->value[k] > 0))
+				c->is_asking = true;
+			result = result < 0 ? result : r;
+		}
+	}
+	w->err = err;
+	*err = first;
+	return result;
+}
+
+/* ---- what is added ---- */
+
+/* In limits and in requests, which have to be the same. */
+static void put(struct webhook_work *w, struct webhook_container *c, enum webhook_resource resource,
+		int64_t value)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	cleanup_free char *path = json_patch_path(c->path, "resources");
+	json_t *resources = json_patch_member(&w->patch, c->object, c->path, "resources",
+					      json_object());
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	for (size_t i = 0; resources && path && i < 2; i++) {
+		cleanup_free char *inside = json_patch_path(path, kinds[i]);
+		json_t *kind = json_patch_member(&w->patch, resources, path, kinds[i],
+						 json_object());
+		w->patch.has_failed |= !inside;
+		if (kind && inside)
+			json_patch_put(&w->patch, kind, inside, name_of(w, resource),
+				       json_string(text));
+	}
+	w->patch.has_failed |= !path;
+	c->has[resource] = true;
+	c->value[resource] = value;
+}
+
+/* Somebody wrote what the unit is not, and what was meant is plain. */
+static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
+			  enum webhook_resource resource)
+{
+	const struct row *row = &rows[resource];
+	int64_t bytes = c->value[resource];
+	if (!c->has[resource] || !row->byte_unit || bytes <= row->max)
+		return;
+	int64_t units = (bytes - 1) / row->byte_unit + 1;
+	put(w, c, resource, units);
+	webhook_warn(w,
+		     "container %.63s: %.100s: %" PRId64 " is taken for bytes: %" PRId64
+		     " of %" PRId64 " MiB",
+		     c->name, name_of(w, resource), bytes, units, row->byte_unit / MIB);
+}
+
+static void add_hami_defaults(struct webhook_work *w, struct webhook_container *c)
+{
+	const struct webhook_terms *t = w->terms;
+	if (!c->has[ASK_GPU])
+		put(w, c, ASK_GPU, t->default_gpus ? t->default_gpus : 1);
+	if (!c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && t->default_memory_bytes)
+		put(w, c, ASK_MEMORY, (int64_t)((t->default_memory_bytes - 1) / MIB + 1));
+	if (!c->has[ASK_CORES] && t->default_cores)
+		put(w, c, ASK_CORES, t->default_cores);
+}
+
+static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container *c)
+{
+	const struct webhook_terms *t = w->terms;
+	if (!c->value[ASK_VCUDA_CORES] && t->default_cores)
+		put(w, c, ASK_VCUDA_CORES, t->default_cores);
+	/* Of whole cards all of it is meant. */
+	if (!c->value[ASK_VCUDA_MEMORY] && c->value[ASK_VCUDA_CORES] % VCUDA_CORES_WHOLE &&
+	    t->default_memory_bytes)
+		put(w, c, ASK_VCUDA_MEMORY,
+		    (int64_t)((t->default_memory_bytes - 1) / VCUDA_UNIT_BYTES + 1));
+}
+
+/* HAMi-core is told of it by a variable. */
+static void put_priority(struct webhook_work *w, struct webhook_container *c)
+{
+	char text[24];
+	if (!c->has[ASK_PRIORITY])
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, c->value[ASK_PRIORITY]);
+	cleanup_free char *path = json_patch_path(c->path, "env");
+	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
+	w->patch.has_failed |= !path;
+	if (!list || !path)
+		return;
+	for (size_t i = json_array_size(list); i-- > 0;) {
+		const char *name = json_string_value(
+			json_object_get(json_array_get(list, i), "name"));
+		if (name && !strcmp(name, KUBE_PRIORITY_ENV))
+			json_patch_remove_at(&w->patch, list, path, i);
+	}
+	json_patch_append(&w->patch, list, path,
+			  json_pack("{s:s,s:s}", "name", KUBE_PRIORITY_ENV, "value", text));
+}
+
+/* ---- whether it is consistent ---- */
+
+static bool is_hami(const struct webhook_container *c)
+{
+	return c->has[ASK_GPU] || c->has[ASK_MEMORY] || c->has[ASK_MEMORY_PCT] || c->has[ASK_CORES];
+}
+
+static bool is_vcuda(const struct webhook_container *c)
+{
+	return c->value[ASK_VCUDA_CORES] || c->value[ASK_VCUDA_MEMORY];
+}
+
+static bool has_cards(const struct webhook_work *w, const struct webhook_container *c)
+{
+	char own[128];
+	snprintf(own, sizeof(own), "%.63s." KUBE_LIVE_DOMAIN "/" VCUDA_CARDS, c->name);
+	return webhook_meta(w, "annotations", own) ||
+	       webhook_meta(w, "annotations", KUBE_LIVE_DOMAIN "/" VCUDA_CARDS);
+}
+
+static int check_vcuda(struct webhook_work *w, const struct webhook_container *c)
+{
+	const char *cores_name = name_of(w, ASK_VCUDA_CORES);
+	const char *memory_name = name_of(w, ASK_VCUDA_MEMORY);
+	int64_t cores = c->value[ASK_VCUDA_CORES];
+	if (!cores)
+		return error_set(w->err, EINVAL, "%.100s without %.100s: must be both", memory_name,
+				 cores_name);
+	if (cores > VCUDA_CORES_WHOLE && cores % VCUDA_CORES_WHOLE && !has_cards(w, c))
+		return error_set(w->err, EINVAL, "%.100s: '%" PRId64 "': must be %s", cores_name,
+				 cores, rows[ASK_VCUDA_CORES].right);
+	if (cores % VCUDA_CORES_WHOLE && !c->value[ASK_VCUDA_MEMORY])
+		return error_set(w->err, EINVAL,
+				 "%.100s: '%" PRId64
+				 "': less than whole GPUs must have %.100s as well",
+				 cores_name, cores, memory_name);
+	if (w->terms->needs_both && !c->value[ASK_VCUDA_MEMORY])
+		return error_set(w->err, EACCES, "%.100s without %.100s: both must be named here",
+				 cores_name, memory_name);
+	return 0;
+}
+
+static int check_hami(struct webhook_work *w, const struct webhook_container *c)
+{
+	bool has_memory = c->value[ASK_MEMORY] || c->value[ASK_MEMORY_PCT];
+	if (!c->value[ASK_GPU])
+		return error_set(w->err, EINVAL,
+				 "%.100s: '0' beside others of its resources: must be 1 or more",
+				 name_of(w, ASK_GPU));
+	if (w->terms->needs_both && !has_memory)
+		return error_set(w->err, EACCES,
+				 "%.100s (or %.100s) must be named here, beside %.100s",
+				 name_of(w, ASK_MEMORY), name_of(w, ASK_MEMORY_PCT),
+				 name_of(w, ASK_CORES));
+	if (w->terms->needs_both && !c->value[ASK_CORES])
+		return error_set(w->err, EACCES, "%.100s must be named here, beside memory",
+				 name_of(w, ASK_CORES));
+	return 0;
+}
+
+static int complete(struct webhook_work *w, struct webhook_container *c)
+{
+	if (is_hami(c) && is_vcuda(c))
+		return error_set(w->err, EINVAL,
+				 "asks for %.100s and for others' %.100s: must be of one kind",
+				 name_of(w, c->value[ASK_VCUDA_CORES] ? ASK_VCUDA_CORES
+								      : ASK_VCUDA_MEMORY),
+				 name_of(w, ASK_GPU));
+	convert_bytes(w, c, ASK_MEMORY);
+	convert_bytes(w, c, ASK_VCUDA_MEMORY);
+	if (is_vcuda(c))
+		add_vcuda_defaults(w, c);
+	else
+		add_hami_defaults(w, c);
+	if (c->value[ASK_MEMORY] && c->value[ASK_MEMORY_PCT])
+		webhook_warn(w, "container %.63s: %.100s is passed over: there is %.100s", c->name,
+			     name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_MEMORY));
+	put_priority(w, c);
+	return is_vcuda(c) ? check_vcuda(w, c) : check_hami(w, c);
+}
+
+/* ---- the namespace's quota ---- */
+
+/* Of all its GPUs together: 0 where it is not said in MiB. */
+static int64_t memory_of(const struct webhook_container *c)
+{
+	if (is_vcuda(c))
+		return c->value[ASK_VCUDA_MEMORY] * (int64_t)(VCUDA_UNIT_BYTES / MIB);
+	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
+}
+
+/* A count alone is so many whole GPUs. */
+static int64_t cores_of(const struct webhook_container *c)
+{
+	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];
+	if (is_vcuda(c))
+		return c->value[ASK_VCUDA_CORES];
+	return c->value[ASK_GPU] * (is_whole ? PCT_MAX : c->value[ASK_CORES]);
+}
+
+/* At least: shares of cards. */
+static int64_t gpus_of(const struct webhook_container *c)
+{
+	if (is_vcuda(c))
+		return (c->value[ASK_VCUDA_CORES] - 1) / VCUDA_CORES_WHOLE + 1;
+	return c->value[ASK_GPU];
+}
+
+/* Init containers run one after the other, and before the others: the larger counts. */
+static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
+{
+	int64_t init = 0, sum = 0;
+	for (size_t i = 0; i < w->containers; i++) {
+		const struct webhook_container *c = &w->container[i];
+		if (c->is_init)
+			init = of(c) > init ? of(c) : init;
+		else
+			sum += of(c);
+	}
+	return init > sum ? init : sum;
+}
+
+static const struct {
+	enum webhook_resource resource;
+	int64_t (*of)(const struct webhook_container *c);
+} quota_rows[QUOTA_KINDS] = {
+	[QUOTA_MEMORY] = { ASK_MEMORY, memory_of },
+	[QUOTA_CORES] = { ASK_CORES, cores_of },
+	[QUOTA_GPUS] = { ASK_GPU, gpus_of },
+};
+
+static int check_quota(struct webhook_work *w)
+{
+	struct webhook_quota quota = { 0 };
+	if (!w->terms->quota || !w->terms->quota(w->terms->data, w->pod_namespace, &quota))
+		return 0;
+	const struct quota_limits left = quota_left(&quota.limits, &quota.used);
+	for (int k = 0; k < QUOTA_KINDS; k++) {
+		uint64_t asked = (uint64_t)peak(w, quota_rows[k].of);
+		if (quota.limits.has[k] && asked > left.most[k])
+			return error_set(w->err, EACCES,
+					 "exceeding resource quota: namespace %.63s: %" PRIu64
+					 " of %.100s asked, %" PRIu64 " of %" PRIu64 " are left",
+					 w->pod_namespace, asked, name_of(w, quota_rows[k].resource),
+					 left.most[k], quota.limits.most[k]);
+	}
+	return 0;
+}
+
+int webhook_complete_asks(struct webhook_work *w)
+{
+	for (size_t i = 0; i < w->containers; i++) {
+		struct webhook_container *c = &w->container[i];
+		int r = c->is_asking ? complete(w, c) : 0;
+		if (r < 0)
+			return blame_container(w, c, r);
+	}
+	return check_quota(w);
+}

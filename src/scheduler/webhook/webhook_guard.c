@@ -1,0 +1,290 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kube/util/object.h"
+#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define PATH_BYTES 256 /* of a path that is compared: what is longer is none of those below */
+#define NO_GPU "none"  /* of NVIDIA_VISIBLE_DEVICES, whatever the image says */
+
+/* ---- what the operator wants ---- */
+
+/* Returns true where it is to be rewritten; *ret_r is negative where it is denied. */
+static bool decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
+		   const char *right, int *ret_r)
+{
+	switch (guard) {
+	case GUARD_ALLOW: break;
+	case GUARD_WARN: webhook_warn(w, "%s", what); break;
+	case GUARD_REWRITE: webhook_warn(w, "%s: taken out", what); return true;
+	case GUARD_DENY: *ret_r = error_set(w->err, EACCES, "%s: %s", what, right); break;
+	}
+	return false;
+}
+
+/* ---- environment ---- */
+
+static bool always(const char *value)
+{
+	return true;
+}
+
+/* Of a switch: NULL, which comes from elsewhere, may be anything. */
+static bool unless_off(const char *value)
+{
+	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));
+}
+
+static bool unless_none(const char *value)
+{
+	return !value || (strcmp(value, "none") && strcmp(value, "void"));
+}
+
+static const struct variable {
+	const char *name;
+	bool (*matters)(const char *value);
+	bool for_others; /* also where no GPU is asked for */
+} variables[] = {
+	{ "LD_PRELOAD", always, false },
+	{ "LD_LIBRARY_PATH", always, false },
+	{ "NVIDIA_VISIBLE_DEVICES", unless_none, true },
+	{ "CUDA_DISABLE_CONTROL", unless_off, false },
+};
+
+static const struct variable *find_variable(const json_t *entry, bool is_asking)
+{
+	const char *name = json_string_value(json_object_get(entry, "name"));
+	const char *value = json_string_value(json_object_get(entry, "value"));
+	if (json_object_get(entry, "valueFrom"))
+		value = NULL;
+	else if (!value)
+		value = "";
+	for (size_t i = 0; name && i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const struct variable *v = &variables[i];
+		if (!strcmp(v->name, name))
+			return (is_asking || v->for_others) && v->matters(value) ? v : NULL;
+	}
+	return NULL;
+}
+
+/* Images for CUDA name all GPUs: a container without one has to say that it has none. */
+static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
+{
+	cleanup_free char *path = json_patch_path(c->path, "env");
+	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
+	w->patch.has_failed |= !path;
+	if (!list || !path)
+		return;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = json_string_value(
+			json_object_get(json_array_get(list, i), "name"));
+		if (name && !strcmp(name, "NVIDIA_VISIBLE_DEVICES"))
+			return;
+	}
+	json_patch_append(&w->patch, list, path,
+			  json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
+}
+
+static int guard_environment(struct webhook_work *w, struct webhook_container *c)
+{
+	cleanup_free char *path = json_patch_path(c->path, "env");
+	json_t *list = json_object_get(c->object, "env");
+	int r = 0;
+	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
+		const struct variable *v = find_variable(json_array_get(list, i), c->is_asking);
+		char what[160];
+		if (!v)
+			continue;
+		snprintf(what, sizeof(what), "container %.63s: variable %s gets round the limits",
+			 c->name, v->name);
+		if (decide(w, w->terms->environment, what, "leave it out", &r) && path)
+			json_patch_remove_at(&w->patch, list, path, i);
+	}
+	if (r >= 0 && w->terms->environment == GUARD_REWRITE && !c->is_asking)
+		put_no_gpu(w, c);
+	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->is_asking &&
+	    json_array_size(json_object_get(c->object, "envFrom")))
+		webhook_warn(w, "container %.63s: variables of envFrom are not looked at", c->name);
+	return r;
+}
+
+/* ---- mounts ---- */
+
+/* Without what means nothing: "//", "/./" and a last '/'. */
+static void normalize(const char *path, char ret[PATH_BYTES])
+{
+	size_t used = 0;
+	while (*path && used + 1 < PATH_BYTES) {
+		size_t length;
+		path += strspn(path, "/");
+		length = strcspn(path, "/");
+		if (!length || (length == 1 && *path == '.')) {
+			path += length;
+			continue;
+		}
+		if (used + length + 2 > PATH_BYTES)
+			break;
+		ret[used++] = '/';
+		memcpy(ret + used, path, length);
+		used += length;
+		path += length;
+	}
+	if (!used)
+		ret[used++] = '/';
+	ret[used] = '\0';
+}
+
+/* Of the host: what shows device files, or the driver's control of them. `is_prefix`: also what only begins so. */
+static const struct {
+	const char *path;
+	bool is_prefix;
+} host_paths[] = {
+	{ "/", false },
+	{ "/dev", false },
+	{ "/dev/nvidia", true },
+	{ "/dev/dri", true },
+	{ "/dev/char", true },
+	{ "/proc", false },
+	{ "/proc/driver", false },
+	{ "/proc/driver/nvidia", true },
+};
+
+static bool shows_devices(const char *path)
+{
+	char plain[PATH_BYTES];
+	normalize(path, plain);
+	for (size_t i = 0; i < sizeof(host_paths) / sizeof(host_paths[0]); i++) {
+		const char *own = host_paths[i].path;
+		if (host_paths[i].is_prefix ? !strncmp(own, plain, strlen(own))
+					    : !strcmp(own, plain))
+			return true;
+	}
+	return false;
+}
+
+/* In the container: what brings the library there. */
+static bool hides_library(const char *path)
+{
+	char plain[PATH_BYTES];
+	normalize(path, plain);
+	return !strcmp(plain, "/etc/ld.so.preload");
+}
+
+static bool is_named(const json_t *object, const char *name)
+{
+	const char *own = json_string_value(json_object_get(object, "name"));
+	return own && name && !strcmp(own, name);
+}
+
+/* The mounts for which `is_wrong`, of one container. */
+static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
+			  bool (*is_wrong)(const json_t *mount, const char *volume),
+			  const char *volume)
+{
+	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
+	json_t *list = json_object_get(c->object, "volumeMounts");
+	for (size_t i = json_array_size(list); path && i-- > 0;)
+		if (is_wrong(json_array_get(list, i), volume))
+			json_patch_remove_at(&w->patch, list, path, i);
+}
+
+static bool mount_hides(const json_t *mount, const char *volume)
+{
+	const char *path = json_string_value(json_object_get(mount, "mountPath"));
+	return path && hides_library(path);
+}
+
+static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
+{
+	const json_t *volume = json_array_get(list, i);
+	const char *name = json_string_value(json_object_get(volume, "name"));
+	const char *path = json_string_value(
+		json_object_get(json_object_get(volume, "hostPath"), "path"));
+	char what[400];
+	int r = 0;
+	if (!path || !shows_devices(path))
+		return 0;
+	snprintf(what, sizeof(what), "volume %.63s: the host's %.200s has device files",
+		 name ? name : "", path);
+	if (decide(w, w->terms->mounts, what, "GPUs come by asking for them", &r)) {
+		for (size_t k = 0; name && k < w->containers; k++)
+			remove_mounts(w, &w->container[k], is_named, name);
+		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
+	}
+	return r;
+}
+
+static int guard_container_mounts(struct webhook_work *w, struct webhook_container *c)
+{
+	const json_t *list = json_object_get(c->object, "volumeMounts");
+	bool is_wrong = false;
+	char what[160];
+	int r = 0;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		is_wrong |= mount_hides(json_array_get(list, i), NULL);
+	if (!is_wrong)
+		return 0;
+	snprintf(what, sizeof(what), "container %.63s: a mount at /etc/ld.so.preload", c->name);
+	if (decide(w, w->terms->mounts, what, "the library is found by it", &r))
+		remove_mounts(w, c, mount_hides, NULL);
+	return r;
+}
+
+static int guard_mounts(struct webhook_work *w)
+{
+	json_t *volumes = json_object_get(json_object_get(w->pod, "spec"), "volumes");
+	int r = 0;
+	for (size_t i = json_array_size(volumes); r >= 0 && i-- > 0;)
+		r = guard_volume(w, volumes, i);
+	for (size_t i = 0; r >= 0 && i < w->containers; i++)
+		if (w->container[i].is_asking)
+			r = guard_container_mounts(w, &w->container[i]);
+	return r;
+}
+
+/* ---- privilege and images ---- */
+
+static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
+{
+	json_t *context = json_object_get(c->object, "securityContext");
+	cleanup_free char *path = json_patch_path(c->path, "securityContext");
+	char what[160];
+	int r = 0;
+	if (!json_is_true(json_object_get(context, "privileged")))
+		return 0;
+	snprintf(what, sizeof(what), "container %.63s: privileged%s", c->name,
+		 c->is_asking ? ", and asks for a GPU" : "");
+	if (decide(w, w->terms->privileged, what,
+		   "it would see all GPUs of its node: leave one of both out", &r) &&
+	    path)
+		json_patch_put(&w->patch, context, path, "privileged", json_false());
+	return r;
+}
+
+static int check_image(struct webhook_work *w, const struct webhook_container *c)
+{
+	const char *image = json_string_value(json_object_get(c->object, "image"));
+	if (webhook_is_listed(w->terms->images, image ? image : ""))
+		return 0;
+	return error_set(w->err, EACCES,
+			 "container %.63s: image '%.120s' may have no GPU: must be one of %.160s",
+			 c->name, image ? image : "", w->terms->images);
+}
+
+int webhook_guard(struct webhook_work *w, bool is_ours)
+{
+	bool is_all = w->terms->guards_others;
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < w->containers; i++) {
+		struct webhook_container *c = &w->container[i];
+		if (is_ours || is_all)
+			r = guard_environment(w, c);
+		if (r >= 0 && (is_all || (is_ours && c->is_asking)))
+			r = guard_privilege(w, c);
+		if (r >= 0 && is_ours && c->is_asking)
+			r = check_image(w, c);
+	}
+	return r >= 0 && (is_ours || is_all) ? guard_mounts(w) : r;
+}

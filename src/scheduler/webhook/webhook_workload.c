@@ -1,0 +1,84 @@
+#include <errno.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
+#include "scheduler/request/request_wishes.h"
+#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define OWN(name) KUBE_LIVE_DOMAIN "/" name
+#define CONCURRENCY_MAX 1000000
+
+/*
+ * What a kind of work is placed by, where its pod does not say so itself. Training: cards that are near each other, and of
+ * one NUMA node where that can be. Inference: few nodes (density), and on them the card that has least to do (isolation).
+ */
+static const struct preset {
+	const char *workload, *annotation, *value;
+} presets[] = {
+	{ "training", REQUEST_GPU_POLICY, "topology-aware,numa" },
+	{ "inference", REQUEST_NODE_POLICY, "binpack" },
+	{ "inference", REQUEST_GPU_POLICY, "spread" },
+};
+
+static int apply_presets(struct webhook_work *w)
+{
+	const char *workload = webhook_meta(w, "annotations", OWN(KUBE_WORKLOAD));
+	json_t *metadata = json_object_get(w->pod, "metadata");
+	bool is_known = false;
+	if (!workload)
+		workload = webhook_meta(w, "labels", OWN(KUBE_WORKLOAD));
+	if (!workload)
+		return 0;
+	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+		const struct preset *p = &presets[i];
+		if (strcmp(p->workload, workload) != 0)
+			continue;
+		is_known = true;
+		if (webhook_meta(w, "annotations", p->annotation))
+			continue;
+		json_t *annotations = json_patch_member(&w->patch, metadata, "/metadata",
+							"annotations", json_object());
+		if (annotations)
+			json_patch_put(&w->patch, annotations, "/metadata/annotations",
+				       p->annotation, json_string(p->value));
+	}
+	return is_known ? 0
+			: error_set(w->err, EINVAL,
+				    OWN(KUBE_WORKLOAD) ": '%.60s': must be training or inference",
+				    workload);
+}
+
+/* -ENODATA: there is none. A Job's time limit is an estimate, too. */
+static int read_estimate(struct webhook_work *w)
+{
+	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
+	const char *concurrency = webhook_meta(w, "annotations", OWN(KUBE_CONCURRENCY));
+	const json_t *spec = json_object_get(w->pod, "spec");
+	uint64_t ns;
+	int64_t count;
+	int r = duration ? parse_duration(duration, &ns, w->err) : 0;
+	if (r < 0)
+		return error_add(w->err, -EINVAL, OWN(KUBE_DURATION));
+	r = concurrency ? parse_int(concurrency, 1, CONCURRENCY_MAX, &count, w->err) : 0;
+	if (r < 0)
+		return error_add(w->err, -EINVAL, OWN(KUBE_CONCURRENCY));
+	return duration || concurrency ||
+			       json_is_integer(json_object_get(spec, "activeDeadlineSeconds"))
+		       ? 0
+		       : -ENODATA;
+}
+
+int webhook_apply_workload(struct webhook_work *w)
+{
+	int r = read_estimate(w);
+	if (r == -ENODATA && w->terms->needs_estimate)
+		return error_set(
+			w->err, EACCES,
+			"how long it takes, or how much it serves at a time, must be said here: "
+			"annotation " OWN(KUBE_DURATION) ", as 2h, or " OWN(
+				KUBE_CONCURRENCY) ", as 8");
+	return r < 0 && r != -ENODATA ? r : apply_presets(w);
+}
