@@ -6,8 +6,8 @@
 #define ALLOT_CLI_DOCTOR_CHECKS_H
 
 #include "cli/daemon.h"
-#include "cli/doctor/finding.h"
 #include "cli/doctor/host.h"
+#include "cli/doctor/judge/finding.h"
 
 struct doctor {
 	struct host host;

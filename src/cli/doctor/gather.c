@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/child.h"
 #include "cli/doctor/version.h"
+#include "cli/run/child.h"
 
 #define PROGRAM_MOST_MS 5000
 #define PROGRAM_TEXT_MAX 1024

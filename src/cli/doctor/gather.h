@@ -6,7 +6,7 @@
 #define ALLOT_CLI_DOCTOR_GATHER_H
 
 #include "cli/doctor/checks.h"
-#include "cli/doctor/facts.h"
+#include "cli/doctor/judge/facts.h"
 
 void gather_cgroup(struct doctor *doctor, struct facts *facts);
 void gather_kubelet(struct doctor *doctor, struct facts *facts);

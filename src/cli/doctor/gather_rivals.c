@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "client/client.h"
 #include "cli/doctor/gather.h"
-#include "cli/doctor/judge.h"
+#include "cli/doctor/judge/judge.h"
 #include "mirror/ld_cache.h"
 
 #define ANSWER_MS 5000

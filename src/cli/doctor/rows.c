@@ -3,7 +3,7 @@
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/gather.h"
-#include "cli/doctor/judge.h"
+#include "cli/doctor/judge/judge.h"
 
 static const struct {
 	void (*gather)(struct doctor *doctor, struct facts *facts);

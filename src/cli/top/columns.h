@@ -3,7 +3,7 @@
 #define ALLOT_CLI_TOP_COLUMNS_H
 
 #include "cli/top/cells.h"
-#include "cli/top/history.h"
+#include "cli/top/data/history.h"
 #include "cli/top/order.h"
 
 #define COLUMNS_MAX 20

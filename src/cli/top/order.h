@@ -2,8 +2,8 @@
 #ifndef ALLOT_CLI_TOP_ORDER_H
 #define ALLOT_CLI_TOP_ORDER_H
 
-#include "cli/top/history.h"
-#include "cli/top/snapshot.h"
+#include "cli/top/data/history.h"
+#include "cli/top/data/snapshot.h"
 
 enum order_key {
 	ORDER_NAME,

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "cli/top/history.h"
+#include "cli/top/data/history.h"
 
 /*
  * The daemon's list, with "rates" in each tenant's devices and the containers of its tasks. Replies may be NULL. The

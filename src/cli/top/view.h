@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "cli/top/change.h"
+#include "cli/top/data/change.h"
 #include "cli/top/order.h"
 
 #define VIEW_INPUT_MAX 64

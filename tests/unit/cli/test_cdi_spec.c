@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cdi_spec.h"
+#include "cli/commands/cdi_spec.h"
 #include "client/client.h"
 
 #define INJECTION \

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/doctor/finding.h"
 #include "cli/doctor/host.h"
+#include "cli/doctor/judge/finding.h"
 
 /* ---- findings ---- */
 

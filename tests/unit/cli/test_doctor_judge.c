@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "cli/doctor/judge.h"
+#include "cli/doctor/judge/judge.h"
 #include "cli/doctor/version.h"
 
 #define NOW INT64_C(1790000000) /* 2026-09-21 */

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "cli/environment.h"
+#include "cli/run/environment.h"
 
 static struct environment make(void)
 {

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "cli/table.h"
+#include "cli/commands/table.h"
 
 static char *render(const char *json, int width)
 {

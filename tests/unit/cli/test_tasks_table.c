@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "cli/tasks_table.h"
+#include "cli/commands/tasks_table.h"
 
 static char *render(const char *json)
 {

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "cli/topo_text.h"
+#include "cli/commands/topo_text.h"
 
 static char *render(const char *json)
 {

@@ -1,7 +1,7 @@
 /* What a person at a terminal is told of a command that waits for memory. */
 #include "test.h"
 
-#include "cli/waiting.h"
+#include "cli/run/waiting.h"
 
 static void test_says_how_much(void **state)
 {

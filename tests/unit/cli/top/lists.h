@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "client/client.h"
-#include "cli/top/history.h"
-#include "cli/top/snapshot.h"
+#include "cli/top/data/history.h"
+#include "cli/top/data/snapshot.h"
 
 #define GIB (1LL << 30)
 #define SECOND UINT64_C(1000000000)

@@ -1,6 +1,6 @@
 #include "lists.h"
 
-#include "cli/top/change.h"
+#include "cli/top/data/change.h"
 
 static struct change begin(enum change_kind kind)
 {

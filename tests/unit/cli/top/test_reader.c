@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "client/client.h"
-#include "cli/top/reader.h"
+#include "cli/top/data/reader.h"
 
 static void expect_text(struct span value, const char *wanted)
 {

@@ -1,0 +1,518 @@
+/*
+ * allot cdi: devices for podman, docker and containerd, each a claim of the daemon's with a tenant of its own,
+ * and a file that tells the engines what to inject.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/commands/cdi_spec.h"
+#include "cli/format.h"
+#include "cli/operand.h"
+#include "cli/selection.h"
+#include "cli/target.h"
+
+#define KEY_PREFIX "cdi/"
+
+struct cdi_options {
+	struct daemon_target target;
+	struct option_devices gpu;
+	struct option_size memory;
+	struct option_percent cores;
+	struct option_percent cores_limit;
+	struct option_int priority;
+	const char *elastic;
+	const char *sharing, *group;
+	const char *on_full;
+	const char *output;
+	bool force;
+	bool json;
+};
+
+#define OUTPUT_ROW \
+	OPTION("--output", OPTION_VALUE_REQUIRED, "DIR", option_text, struct cdi_options, output, \
+	       .help = "where the file is, allot-NAME.json (default:\n" CDI_DIR ")")
+
+static const struct option_row create_rows[] = {
+	OPTION("--gpu", OPTION_VALUE_REQUIRED, "LIST", option_devices, struct cdi_options, gpu,
+	       .help = "GPUs that its containers see: 0, or 0,1, or a UUID, or\n"
+		       "all (default: the one promised least)"),
+	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct cdi_options, memory,
+	       .help = "GPU memory they may hold together on each, such as\n"
+		       "4GiB (default: what is not promised to others)"),
+	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct cdi_options, cores,
+	       .help = "share of GPU time that is guaranteed, such as 30\n"
+		       "(default: no guarantee, a fair part of what is left)"),
+	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent,
+	       struct cdi_options, cores_limit,
+	       .help = "share they may reach when others leave time unused\n"
+		       "(default: --cores, or 100 without it)"),
+	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct cdi_options,
+	       elastic, .offered = "on off",
+	       .help = "with --cores alone: may they use what others leave\nunused (default: the "
+		       "daemon's setting)"),
+	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
+	       struct cdi_options, sharing, .offered = "time space auto",
+	       .help = "how they share the GPU, as of allot run (default: the\ndaemon's setting)"),
+	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct cdi_options, group,
+	       .help = "with --sharing space: who they share with"),
+	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct cdi_options, priority,
+	       .min = -100, .max = 100,
+	       .help = "-100 to 100; higher may interrupt lower (default: 0)"),
+	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait|swap", option_choice,
+	       struct cdi_options, on_full, .offered = "fail wait swap",
+	       .help = "when the card is full, as of allot run (default: fail)"),
+	OUTPUT_ROW,
+	TARGET_ROWS(struct cdi_options),
+	OPTION_END,
+};
+
+static const struct option_row cards_rows[] = {
+	OUTPUT_ROW,
+	TARGET_ROWS(struct cdi_options),
+	OPTION_END,
+};
+
+static const struct option_row remove_rows[] = {
+	OPTION("--force", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, force,
+	       .help = "also while a container runs with it: its processes\n"
+		       "get no more memory, and new ones no GPU"),
+	OUTPUT_ROW,
+	TARGET_ROWS(struct cdi_options),
+	OPTION_END,
+};
+
+static const struct option_row list_rows[] = {
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, json,
+	       .help = "as JSON"),
+	TARGET_ROWS(struct cdi_options),
+	OPTION_END,
+};
+
+static const char *output_dir(const struct cdi_options *options)
+{
+	return options->output ? options->output : CDI_DIR;
+}
+
+/* ---- create ---- */
+
+static int check_options(const struct cdi_options *options, struct error *err)
+{
+	if (options->cores.is_set && options->cores_limit.is_set &&
+	    options->cores_limit.pct < options->cores.pct)
+		return error_set(err, EINVAL,
+				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
+				 "leave it out",
+				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
+	if (options->on_full && strcmp(options->on_full, "fail") != 0 && !options->memory.is_set)
+		return error_set(err, EINVAL, "--on-full: '%s': needs --memory, such as 4GiB",
+				 options->on_full);
+	return 0;
+}
+
+static json_t *make_device(const struct cdi_options *options, const json_t *named)
+{
+	json_t *device = json_object();
+
+	if (named)
+		json_object_set_new(device, "index", json_integer(device_index(named)));
+	if (options->memory.is_set)
+		json_object_set_new(device, "memory_bytes",
+				    json_integer((json_int_t)options->memory.bytes));
+	if (options->cores.is_set)
+		json_object_set_new(device, "cores_pct", json_real(options->cores.pct));
+	if (options->cores_limit.is_set)
+		json_object_set_new(device, "cores_limit_pct", json_real(options->cores_limit.pct));
+	return device;
+}
+
+static int make_request(struct client *client, const struct cdi_options *options, const char *name,
+			json_t **ret, struct error *err)
+{
+	cleanup_json json_t *hello = NULL;
+	struct selection selection = { .count = 1 };
+	int r = 0;
+
+	if (options->gpu.is_set) {
+		r = client_request(client, "hello", NULL, &hello, err);
+		if (r >= 0)
+			r = selection_make(json_object_get(hello, "devices"), NULL,
+					   &options->gpu.devices, &selection, err);
+	}
+	if (r < 0)
+		return r;
+	json_t *devices = json_array();
+	for (size_t i = 0; i < selection.count; i++)
+		json_array_append_new(devices,
+				      make_device(options, hello ? selection.device[i] : NULL));
+	json_t *body = json_pack("{s:s, s:o}", "name", name, "devices", devices);
+	if (options->priority.is_set)
+		json_object_set_new(body, "priority", json_integer(options->priority.value));
+	if (options->sharing)
+		json_object_set_new(body, "sharing", json_string(options->sharing));
+	if (options->group)
+		json_object_set_new(body, "group", json_string(options->group));
+	if (options->elastic)
+		json_object_set_new(body, "elastic",
+				    json_boolean(strcmp(options->elastic, "on") == 0));
+	if (options->on_full)
+		json_object_set_new(body, "on_full", json_string(options->on_full));
+	*ret = body;
+	return 0;
+}
+
+static int write_spec(const struct cdi_options *options, const char *name, const json_t *reply,
+		      char path[PATHS_MAX], struct error *err)
+{
+	cleanup_json json_t *spec = NULL;
+	const char *dir = output_dir(options);
+	struct error why = { 0 };
+	int r = cdi_spec_path(dir, name, path, err);
+
+	if (r >= 0)
+		r = cdi_spec_make(name, json_object_get(reply, "injection"), &spec, err);
+	if (r < 0)
+		return r;
+	r = cdi_spec_write(dir, path, spec, &why);
+	if (r < 0)
+		error_set(err, -r, "%s; --output DIR writes it elsewhere", why.text);
+	return r;
+}
+
+/* A private daemon that is started for it stays for as long as it has a tenant, as this one. */
+static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
+{
+	return options->target.run_dir ? daemon_find(&options->target, ret, err)
+				       : daemon_get(&options->target, ret, err);
+}
+
+/* The claim's file could not be written, as `err` says: nobody can use the claim. */
+static void take_back(struct client *client, const char *name, struct error *err)
+{
+	struct error file = *err, why = { 0 };
+
+	if (client_request(client, "release", json_pack("{s:s}", "name", name), NULL, &why) < 0)
+		error_set(err, file.code,
+			  "%s. The claim could not be taken back (%s): when the cause is gone, "
+			  "'allot cdi remove %s' does",
+			  file.text, why.text, name);
+}
+
+static int create(struct client *client, const struct cdi_options *options, const char *name,
+		  struct error *err)
+{
+	cleanup_json json_t *reply = NULL;
+	char path[PATHS_MAX];
+	json_t *body = NULL;
+	int r = make_request(client, options, name, &body, err);
+
+	if (r >= 0)
+		r = client_request(client, "claim", body, &reply, err);
+	if (r < 0)
+		return r;
+	client_print_warnings("cdi create", reply);
+	r = write_spec(options, name, reply, path, err);
+	if (r < 0) {
+		take_back(client, name, err);
+		return r;
+	}
+	printf("%s=%s: %s\n", CDI_KIND, name, path);
+	return 0;
+}
+
+/* The options of a command without operands. Negative: go on; else the exit status. */
+static int read_no_operand(const struct command *self, int argc, char **argv,
+			   struct cdi_options *options)
+{
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%.40s': no such argument", argv[0]);
+	return r < 0 ? command_fail(self, &err, EXIT_USAGE) : -1;
+}
+
+/* The operand, checked; NULL: said what is wrong. */
+static const char *read_name(const struct command *self, int argc, char **argv,
+			     struct cdi_options *options, int *ret_status)
+{
+	struct error err = { 0 };
+	const char *name = operand_read(self, argc, argv, options,
+					"write one name, of a device that containers ask for",
+					ret_status);
+
+	if (name && cdi_check_name(name, &err) < 0) {
+		*ret_status = command_fail(self, &err, EXIT_USAGE);
+		return NULL;
+	}
+	return name;
+}
+
+static int create_run(const struct command *self, int argc, char **argv)
+{
+	cleanup_client struct client *client = NULL;
+	struct cdi_options options = { 0 };
+	struct error err = { 0 };
+	int status;
+	const char *name = read_name(self, argc, argv, &options, &status);
+
+	if (!name)
+		return status;
+	if (check_options(&options, &err) < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	if (connect_daemon(&options, &client, &err) < 0 || create(client, &options, name, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
+}
+
+/* ---- cards ---- */
+
+/* "gpu0" is the rest of GPU 0. Those that are there already are left as they are. */
+static int create_cards(const struct cdi_options *options, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+	json_t *card;
+	size_t i;
+	int r = connect_daemon(options, &client, err);
+
+	if (r >= 0)
+		r = client_request(client, "hello", NULL, &hello, err);
+	if (r < 0)
+		return r;
+	json_array_foreach(json_object_get(hello, "devices"), i, card)
+	{
+		struct cdi_options one = *options;
+		char name[32];
+
+		one.gpu.is_set = true;
+		one.gpu.devices.count = 1;
+		one.gpu.devices.item[0].index = (uint32_t)device_index(card);
+		snprintf(name, sizeof(name), "gpu%u", one.gpu.devices.item[0].index);
+		r = create(client, &one, name, err);
+		if (r == -EEXIST)
+			printf("%s=%s: there already\n", CDI_KIND, name);
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int cards_run(const struct command *self, int argc, char **argv)
+{
+	struct cdi_options options = { 0 };
+	int status = read_no_operand(self, argc, argv, &options);
+
+	if (status >= 0)
+		return status;
+	struct error err = { 0 };
+	if (create_cards(&options, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
+}
+
+/* ---- remove ---- */
+
+/* The claim first: a file without one would start containers that belong to nobody. */
+static int remove_device(const struct cdi_options *options, const char *name, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	char path[PATHS_MAX];
+	int r = cdi_spec_path(output_dir(options), name, path, err);
+
+	if (r >= 0)
+		r = daemon_find(&options->target, &client, err);
+	if (r < 0)
+		return r;
+	cleanup_json json_t *reply = NULL;
+	r = client_request(client, "release",
+			   json_pack("{s:s, s:b}", "name", name, "force", options->force), &reply,
+			   err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (json_is_true(json_object_get(reply, "ending")))
+		fprintf(stderr,
+			"allot: cdi remove: processes of '%s' live: its GPU memory stays taken "
+			"until they have ended\n",
+			name);
+	/* A claim that is gone leaves its file to be removed all the same. */
+	int unlink_error = unlink(path) < 0 ? errno : 0;
+	if (unlink_error && unlink_error != ENOENT)
+		return error_set_errno(err, unlink_error, "%s", path);
+	if (r == -ENOENT && !unlink_error)
+		fprintf(stderr, "allot: cdi remove: there was no claim '%s' any more, but %s\n",
+			name, path);
+	else if (r >= 0 && unlink_error)
+		fprintf(stderr, "allot: cdi remove: %s: not there; was it written with --output?\n",
+			path);
+	return r == -ENOENT && !unlink_error ? 0 : r;
+}
+
+static int remove_run(const struct command *self, int argc, char **argv)
+{
+	struct cdi_options options = { 0 };
+	struct error err = { 0 };
+	int status;
+	const char *name = read_name(self, argc, argv, &options, &status);
+
+	if (!name)
+		return status;
+	if (remove_device(&options, name, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
+}
+
+/* ---- list ---- */
+
+/* Of `allot cdi`, without the prefix; NULL: a scheduler's. */
+static const char *name_of(const json_t *claim)
+{
+	const char *key = json_string_value(json_object_get(claim, "key"));
+
+	return key && !strncmp(key, KEY_PREFIX, strlen(KEY_PREFIX)) ? key + strlen(KEY_PREFIX)
+								    : NULL;
+}
+
+static void print_device(const char *name, const json_t *claim, const json_t *device)
+{
+	const json_t *index = json_object_get(device, "index");
+	const json_t *memory = json_object_get(device, "memory_bytes");
+	char bytes[FORMAT_MAX] = "the rest", gpu[16] = "-", cores[FORMAT_MAX], limit[FORMAT_MAX];
+	const char *why = json_string_value(json_object_get(claim, "parked"));
+
+	if (json_is_integer(index))
+		snprintf(gpu, sizeof(gpu), "%lld", (long long)json_integer_value(index));
+	if (json_is_integer(memory))
+		format_bytes((uint64_t)json_integer_value(memory), bytes);
+	format_asked_pct(json_number_value(json_object_get(device, "cores_pct")), cores);
+	format_asked_pct(json_number_value(json_object_get(device, "cores_limit_pct")), limit);
+	printf("%-24s %3s  %10s  %5s  %5s  %9lld  %s\n", name, gpu, bytes, cores, limit,
+	       (long long)json_integer_value(json_object_get(claim, "processes")), why ? why : "");
+}
+
+static void print_table(const json_t *claims)
+{
+	const json_t *claim, *device;
+	size_t i, j;
+
+	printf("%-24s %3s  %10s  %5s  %5s  %9s\n", "NAME", "GPU", "MEMORY", "CORES", "LIMIT",
+	       "PROCESSES");
+	json_array_foreach((json_t *)claims, i, claim)
+	{
+		const json_t *devices = json_object_get(claim, "devices");
+
+		json_array_foreach((json_t *)devices, j, device)
+		{
+			print_device(name_of(claim), claim, device);
+		}
+	}
+}
+
+static int list(const struct cdi_options *options, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *reply = NULL, *own = json_array();
+	json_t *claim;
+	size_t i;
+	int r = daemon_find(&options->target, &client, err);
+
+	if (r >= 0)
+		r = client_request(client, "claims", NULL, &reply, err);
+	if (r < 0)
+		return r;
+	json_array_foreach(json_object_get(reply, "claims"), i, claim)
+	{
+		if (name_of(claim))
+			json_array_append(own, claim);
+	}
+	if (!options->json) {
+		print_table(own);
+		return 0;
+	}
+	json_dumpf(own, stdout, JSON_INDENT(1));
+	putchar('\n');
+	return 0;
+}
+
+static int list_run(const struct command *self, int argc, char **argv)
+{
+	struct cdi_options options = { 0 };
+	int status = read_no_operand(self, argc, argv, &options);
+
+	if (status >= 0)
+		return status;
+	struct error err = { 0 };
+	if (list(&options, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
+}
+
+/* ---- allot cdi ---- */
+
+static const struct command actions[] = {
+	{ .name = "cdi create",
+	  .usage = "NAME [OPTION...]",
+	  .summary = "make a device for containers: allot.dev/gpu=NAME",
+	  .rows = create_rows,
+	  .operand = OPERAND_OTHER,
+	  .run = create_run },
+	{ .name = "cdi cards",
+	  .usage = "[OPTION...]",
+	  .summary = "make a device of each GPU: allot.dev/gpu=gpu0, what is left of GPU 0",
+	  .rows = cards_rows,
+	  .run = cards_run },
+	{ .name = "cdi remove",
+	  .usage = "NAME [OPTION...]",
+	  .summary = "remove a device, and its file",
+	  .rows = remove_rows,
+	  .operand = OPERAND_OTHER,
+	  .run = remove_run },
+	{ .name = "cdi list",
+	  .usage = "[OPTION...]",
+	  .summary = "list the devices",
+	  .rows = list_rows,
+	  .run = list_run },
+	{ .name = NULL },
+};
+
+static int cdi_run(const struct command *self, int argc, char **argv)
+{
+	struct error err = { 0 };
+
+	if (argc > 0 && strcmp(argv[0], "--help") == 0)
+		return command_help(self);
+	for (size_t i = 0; argc > 0 && actions[i].name; i++)
+		if (strcmp(argv[0], actions[i].name + strlen("cdi ")) == 0)
+			return actions[i].run(&actions[i], argc - 1, argv + 1);
+	if (argc > 0)
+		error_set(&err, EINVAL, "'%.40s': must be create, cards, remove or list", argv[0]);
+	else
+		error_set(&err, EINVAL, "write create, cards, remove or list after it");
+	return command_fail(self, &err, EXIT_USAGE);
+}
+
+static const struct option_row no_rows[] = { OPTION_END };
+
+const struct command command_cdi = {
+	.name = "cdi",
+	.usage = "create|cards|remove|list [OPTION...]",
+	.summary = "devices with a part of a GPU, for podman, docker and containerd",
+	.about = "create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
+		 "\n"
+		 "             that tells container engines of it. Then for example:\n"
+		 "             podman run --device allot.dev/gpu=NAME IMAGE\n"
+		 "remove NAME  removes it\n"
+		 "list         lists them\n"
+		 "\n"
+		 "All containers with one device are one tenant. allot cdi create --help has the "
+		 "options.",
+	.rows = no_rows,
+	.actions = actions,
+	.run = cdi_run,
+};

@@ -1,0 +1,619 @@
+/*
+ * allot run: makes a tenant, runs a command in it, and ends as the command does.
+ *
+ * Everything that can be known to be wrong is refused before a daemon is started. While the command
+ * runs, the connection that holds the tenant stays open; when the daemon dies, a private one is
+ * started again and the tenant is attached to it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/daemon.h"
+#include "cli/run/child.h"
+#include "cli/run/environment.h"
+#include "base/install.h"
+#include "cli/run/space.h"
+#include "cli/run/waiting.h"
+#include "cli/selection.h"
+
+#define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
+#define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
+#define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
+#define RETRY_FIRST_MS 50             /* between attempts to come back to a daemon that died ... */
+#define RETRY_MOST_MS 2000            /* ... doubled each time up to this */
+#define RETURN_NS (30 * NSEC_PER_SEC) /* for a daemon to come back before the command has begun */
+#define POLICY_MAX 32                 /* bytes of a policy's name */
+#define TENANT_VARIABLE "ALLOT_SOCKET"
+#define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
+
+struct run_options {
+	struct option_devices gpu;
+	struct option_size memory;
+	struct option_size host_memory;
+	struct option_size swap_arena;
+	struct option_percent cores;
+	struct option_percent cores_limit;
+	struct option_int priority;
+	const char *elastic;
+	const char *on_violation;
+	const char *on_full;
+	struct option_size reserve;
+	struct option_duration wait_timeout;
+	const char *policy;
+	const char *sharing;
+	const char *group;
+	const char *name;
+	const char *sim;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--gpu", OPTION_VALUE_REQUIRED, "LIST", option_devices, struct run_options, gpu,
+	       .help = "GPUs it may see: 0, or 0,1, or a UUID, or all;\n"
+		       "counted within CUDA_VISIBLE_DEVICES (default: the\n"
+		       "first of those, or the one promised least)"),
+	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, memory,
+	       .help = "GPU memory it may hold on each, such as 4GiB\n"
+		       "(default: what is not promised to others)"),
+	OPTION("--host-memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
+	       host_memory, .help = "page-locked host memory it may hold (default: no\nlimit)"),
+	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct run_options, cores,
+	       .help = "share of GPU time that is guaranteed, such as 30\n"
+		       "(default: no guarantee, a fair part of what is left)"),
+	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent,
+	       struct run_options, cores_limit,
+	       .help = "share it may reach when others leave time unused\n"
+		       "(default: --cores, or 100 without it)"),
+	OPTION("--on-violation", OPTION_VALUE_REQUIRED, "WHAT", option_choice, struct run_options,
+	       on_violation, .offered = "report freeze end",
+	       .help = "what is done with a process of it that gets round the\nlibrary: report "
+		       "(default), freeze or end; the daemon's\nsetting may be stricter"),
+	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct run_options,
+	       elastic, .offered = "on off",
+	       .help = "with --cores alone: may it use what others leave\nunused, as that changes "
+		       "over seconds (default: the\ndaemon's setting, off unless changed)"),
+	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct run_options, priority,
+	       .min = -100, .max = 100,
+	       .help = "-100 to 100; higher may interrupt lower, within its\n"
+		       "--cores (without: 20 % of what is left) (default: 0)"),
+	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait|swap", option_choice,
+	       struct run_options, on_full, .offered = "fail wait swap",
+	       .help = "when the card is full: its --memory is promised to\n"
+		       "it from the start, or this is refused (fail, the\n"
+		       "default); or the first allocation waits until all\n"
+		       "of it is free, least use of the GPU first (wait);\n"
+		       "or such tenants take turns on the card, and their\n"
+		       "memory moves to host memory and back (swap)"),
+	OPTION("--reserve", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, reserve,
+	       .help = "with --on-full wait: how much to wait for; of more,\n"
+		       "up to --memory, it gets what is free or is refused\n"
+		       "(default: --memory)"),
+	OPTION("--wait-timeout", OPTION_VALUE_REQUIRED, "TIME", option_duration, struct run_options,
+	       wait_timeout,
+	       .help = "with --on-full wait: an allocation that waited so\n"
+		       "long is refused, such as 90s, 5m (default: none is)"),
+	OPTION("--swap-arena", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
+	       swap_arena,
+	       .help = "with --on-full swap: host memory kept for it; what\n"
+		       "does not fit there stays on the card (default: as\n"
+		       "much as --memory)"),
+	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
+	       .offered = "lease feedback token",
+	       .help = "how the GPU's time is handed out, to all its tenants:\n"
+		       "lease, or, to compare with, feedback or token; a\n"
+		       "daemon that runs has its own (default: lease)"),
+	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
+	       struct run_options, sharing, .offered = "time space auto",
+	       .help = "how it shares the GPU: in turns with all others\n"
+		       "(time), at the same time as others of its group, by\n"
+		       "NVIDIA's MPS (space), or as its terms allow (auto)\n"
+		       "(default: the daemon's setting, time unless changed)"),
+	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, group,
+	       .help = "with --sharing space: who it shares with, and whose\n"
+		       "faults it puts up with (default: all of this user)"),
+	OPTION("--name", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, name,
+	       .help = "the tenant's name (default: from the process id)"),
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options, sim,
+	       .help = "run on a simulated GPU: h200, h200x2 (two of them),\nor a description file"),
+	OPTION_END,
+};
+
+/* What one `allot run` has, from the checked options on. */
+struct run {
+	const struct command *self;
+	struct run_options options;
+	struct daemon_target target;
+	char command_path[PATHS_MAX];
+	char **command;
+	char library[PATHS_MAX];
+	char sim_dir[PATHS_MAX];
+	char policy[POLICY_MAX]; /* the daemon's; a successor that we start has the same */
+	struct client *client;   /* holds the tenant */
+	json_t *tenant;          /* the daemon's reply to create */
+	struct environment environment;
+};
+
+static bool waits(const struct run_options *options)
+{
+	return options->on_full && strcmp(options->on_full, "wait") == 0;
+}
+
+static int check_waiting(const struct run_options *options, struct error *err)
+{
+	const char *only = options->reserve.is_set        ? "--reserve"
+			   : options->wait_timeout.is_set ? "--wait-timeout"
+							  : NULL;
+
+	if (!waits(options))
+		return only ? error_set(err, EINVAL, "%s: only with --on-full wait", only) : 0;
+	if (!options->memory.is_set)
+		return error_set(err, EINVAL,
+				 "--on-full: 'wait': needs --memory, such as 4GiB: what to wait "
+				 "for");
+	if (options->reserve.is_set && options->reserve.bytes > options->memory.bytes)
+		return error_set(err, EINVAL, "--reserve: more than --memory; write that or less");
+	return 0;
+}
+
+static int check_options(const struct run_options *options, struct error *err)
+{
+	if (options->cores.is_set && options->cores_limit.is_set &&
+	    options->cores_limit.pct < options->cores.pct)
+		return error_set(err, EINVAL,
+				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
+				 "leave it out",
+				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
+	bool is_swap = options->on_full && strcmp(options->on_full, "swap") == 0;
+	if (is_swap && !options->memory.is_set)
+		return error_set(err, EINVAL,
+				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
+	if (options->group && options->sharing && strcmp(options->sharing, "time") == 0)
+		return error_set(err, EINVAL, "--group: '%s': only with --sharing space or auto",
+				 options->group);
+	if (options->swap_arena.is_set && !is_swap)
+		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
+	return check_waiting(options, err);
+}
+
+/* The preloaded library's path must survive LD_PRELOAD, which separates by ' ' and ':'. */
+static int find_library(struct run *run, struct error *err)
+{
+	int r = install_find(INSTALL_LIBRARY, run->library, err);
+
+	if (r == 0 && strpbrk(run->library, " :"))
+		return error_set(err, EINVAL,
+				 "%s: can't be preloaded from a path with a blank or a colon; "
+				 "install allot elsewhere",
+				 run->library);
+	return r;
+}
+
+static int find_sim_dir(struct run *run, struct error *err)
+{
+	int r;
+
+	if (!run->options.sim)
+		return 0;
+	r = install_find(INSTALL_SIM_CUDA, run->sim_dir, err);
+	if (r < 0)
+		return r;
+	*strrchr(run->sim_dir, '/') = '\0';
+	return 0;
+}
+
+/* "devices" of the create request; selection is NULL when the daemon is to choose. */
+static json_t *make_devices(const struct run *run, const struct selection *selection)
+{
+	json_t *devices = json_array();
+
+	for (size_t i = 0; i < (selection ? selection->count : 1); i++) {
+		json_t *device = json_object();
+
+		if (selection)
+			json_object_set_new(device, "index",
+					    json_integer(device_index(selection->device[i])));
+		if (run->options.memory.is_set)
+			json_object_set_new(device, "memory_bytes",
+					    json_integer((json_int_t)run->options.memory.bytes));
+		if (run->options.reserve.is_set)
+			json_object_set_new(device, "reserve_bytes",
+					    json_integer((json_int_t)run->options.reserve.bytes));
+		if (run->options.cores.is_set)
+			json_object_set_new(device, "cores_pct", json_real(run->options.cores.pct));
+		if (run->options.cores_limit.is_set)
+			json_object_set_new(device, "cores_limit_pct",
+					    json_real(run->options.cores_limit.pct));
+		json_array_append_new(devices, device);
+	}
+	return devices;
+}
+
+static json_t *make_request(const struct run *run, const struct selection *selection)
+{
+	json_t *body = json_object();
+
+	json_object_set_new(body, "pid", json_integer(getpid()));
+	json_object_set_new(body, "devices", make_devices(run, selection));
+	json_object_set_new(body, "hold", json_true());
+	/* All that the command starts is the tenant's. */
+	json_object_set_new(body, "command", json_true());
+	json_object_set_new(body, "on_full",
+			    json_string(run->options.on_full ? run->options.on_full : "fail"));
+	if (run->options.wait_timeout.is_set)
+		json_object_set_new(
+			body, "wait_timeout_s",
+			json_real((double)run->options.wait_timeout.ns / (double)NSEC_PER_SEC));
+	if (run->options.swap_arena.is_set)
+		json_object_set_new(body, "swap_arena_bytes",
+				    json_integer((json_int_t)run->options.swap_arena.bytes));
+	if (run->options.name)
+		json_object_set_new(body, "name", json_string(run->options.name));
+	if (run->options.host_memory.is_set)
+		json_object_set_new(body, "host_memory_bytes",
+				    json_integer((json_int_t)run->options.host_memory.bytes));
+	if (run->options.on_violation)
+		json_object_set_new(body, "on_violation", json_string(run->options.on_violation));
+	if (run->options.elastic)
+		json_object_set_new(body, "elastic",
+				    json_boolean(strcmp(run->options.elastic, "on") == 0));
+	if (run->options.sharing)
+		json_object_set_new(body, "sharing", json_string(run->options.sharing));
+	if (run->options.group)
+		json_object_set_new(body, "group", json_string(run->options.group));
+	if (run->options.priority.is_set)
+		json_object_set_new(body, "priority", json_integer(run->options.priority.value));
+	return body;
+}
+
+static bool has_tenants(struct client *client)
+{
+	cleanup_json json_t *list = NULL;
+
+	return client_request(client, "list", NULL, &list, NULL) < 0 ||
+	       json_array_size(json_object_get(list, "tenants")) > 0;
+}
+
+/*
+ * The policy is the daemon's, one for all tenants: another than the one asked for is an error. -EAGAIN
+ * when the daemon has no tenants: a private one will soon end.
+ */
+static int check_policy(struct run *run, struct client *client, const json_t *hello,
+			struct error *err)
+{
+	const json_t *device = json_array_get(json_object_get(hello, "devices"), 0);
+	const char *policy = json_string_value(json_object_get(device, "policy"));
+
+	if (!policy)
+		policy = "lease";
+	if (run->options.policy && strcmp(run->options.policy, policy) != 0)
+		return error_set(err, has_tenants(client) ? EBUSY : EAGAIN,
+				 "--policy: '%s': the daemon in %s runs with policy '%.20s', for all "
+				 "tenants of its GPUs; end it first, or leave --policy out",
+				 run->options.policy, client_run_dir(client), policy);
+	snprintf(run->policy, sizeof(run->policy), "%s", policy);
+	run->target.policy = run->policy;
+	return 0;
+}
+
+/* ALLOT_CONFIG names the settings of a daemon that is started, and changes nothing of one that runs. */
+static void warn_of_ignored_config(const json_t *hello)
+{
+	const char *named = getenv("ALLOT_CONFIG");
+	const char *used = json_string_value(json_object_get(hello, "config_file"));
+	cleanup_free char *path = named && *named ? realpath(named, NULL) : NULL;
+
+	if (named && *named && (!path || !used || strcmp(path, used) != 0))
+		fprintf(stderr,
+			"allot: run: ALLOT_CONFIG=%s is not used: the daemon already runs, with "
+			"%s%s; "
+			"end its tenants first, or name another --run-dir\n",
+			named, used ? "the settings of " : "its defaults", used ? used : "");
+}
+
+/* One attempt. -ECONNRESET when the daemon ended meanwhile. */
+static int try_create(struct run *run, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+	const char *visible = getenv(VISIBLE_VARIABLE);
+	bool is_named = run->options.gpu.is_set || visible;
+	struct selection selection;
+	int r = daemon_get(&run->target, &client, err);
+
+	if (r < 0)
+		return r;
+	r = client_request(client, "hello", NULL, &hello, err);
+	if (r < 0)
+		return r;
+	warn_of_ignored_config(hello);
+	r = check_policy(run, client, hello, err);
+	if (r < 0)
+		return r;
+	r = is_named ? selection_make(json_object_get(hello, "devices"), visible,
+				      run->options.gpu.is_set ? &run->options.gpu.devices : NULL,
+				      &selection, err)
+		     : 0;
+	if (r < 0)
+		return r;
+	r = client_request(client, "create", make_request(run, is_named ? &selection : NULL),
+			   &run->tenant, err);
+	if (r < 0)
+		return r;
+	client_print_warnings("run", run->tenant);
+	run->client = steal_pointer(&client);
+	return 0;
+}
+
+static int create_tenant(struct run *run, struct error *err)
+{
+	int r = try_create(run, err);
+
+	for (int i = 1; i < CREATE_TRIES && r == -ECONNRESET; i++)
+		r = try_create(run, err);
+	for (int i = 0; i < POLICY_TRIES && (r == -EAGAIN || r == -ECONNRESET); i++) {
+		struct timespec pause = clock_to_timespec(POLICY_PAUSE_NS);
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		r = try_create(run, err);
+	}
+	return r;
+}
+
+/* The UUIDs of the tenant's devices, in its order. */
+static char *join_uuids(const json_t *tenant)
+{
+	const json_t *devices = json_object_get(tenant, "devices");
+	size_t size = json_array_size(devices) * PARSE_UUID_MAX + 1;
+	char *list = calloc(size, 1);
+
+	for (size_t i = 0; list && i < json_array_size(devices); i++) {
+		const char *uuid = device_uuid(json_array_get(devices, i));
+
+		if (strlen(uuid) >= PARSE_UUID_MAX)
+			continue;
+		if (*list)
+			strcat(list, ",");
+		strcat(list, uuid);
+	}
+	return list;
+}
+
+static int make_environment(struct run *run, struct error *err)
+{
+	const char *tenant_socket = json_string_value(json_object_get(run->tenant, "socket"));
+	cleanup_free char *uuids = join_uuids(run->tenant);
+	char sim_socket[PATHS_MAX];
+	int r;
+
+	if (!tenant_socket || !uuids || !*uuids)
+		return error_set(err, EPROTO,
+				 "the daemon's reply lacks the tenant's socket or devices");
+	if ((r = environment_copy(environ, &run->environment, err)) < 0 ||
+	    (r = environment_prepend(&run->environment, "LD_PRELOAD", run->library, err)) < 0 ||
+	    (r = environment_set(&run->environment, TENANT_VARIABLE, tenant_socket, err)) < 0 ||
+	    (r = environment_set(&run->environment, VISIBLE_VARIABLE, uuids, err)) < 0)
+		return r;
+	if ((r = space_environment(run->tenant, &run->environment, err)) < 0 || !run->options.sim)
+		return r;
+	if ((r = paths_join(client_run_dir(run->client), "sim.sock", sim_socket, sizeof(sim_socket),
+			    err)) < 0 ||
+	    (r = environment_prepend(&run->environment, "LD_LIBRARY_PATH", run->sim_dir, err)) < 0)
+		return r;
+	return environment_set(&run->environment, "ALLOT_SIM_SOCKET", sim_socket, err);
+}
+
+/* One attempt to hold the tenant again after its daemon died. */
+static int try_return(struct run *run, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	const char *id = json_string_value(json_object_get(run->tenant, "id"));
+	json_t *body = json_pack("{s:s, s:b}", "id", id ? id : "", "command", 1);
+	char run_dir[PATHS_MAX];
+	int r;
+
+	strcpy(run_dir, client_run_dir(run->client));
+	r = daemon_return(&run->target, run_dir, &client, err);
+	if (r < 0) {
+		json_decref(body);
+		return r;
+	}
+	r = client_request(client, "attach", body, NULL, err);
+	if (r < 0)
+		return r;
+	client_free(run->client);
+	run->client = steal_pointer(&client);
+	return 0;
+}
+
+/*
+ * Until the tenant's group is there. A daemon that ends meanwhile is started again, or waited for, as later on: the next one
+ * knows the tenant.
+ */
+static int await_space(struct run *run, struct error *err)
+{
+	struct timespec pause = clock_to_timespec(RETRY_FIRST_MS * NSEC_PER_MSEC);
+	uint64_t until_ns = clock_now_ns() + RETURN_NS;
+	int r = space_await(run->client, run->tenant, err);
+
+	while (r == -ECONNRESET && clock_now_ns() < until_ns)
+		if (try_return(run, err) < 0)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		else
+			r = space_await(run->client, run->tenant, err);
+	return r;
+}
+
+/* When to look after a daemon that died; is_lost false: it is there. */
+struct comeback {
+	bool is_lost;
+	bool has_warned;
+	int wait_ms;
+	uint64_t next_ns;
+};
+
+static void come_back(struct run *run, struct comeback *back)
+{
+	struct error err = { 0 };
+	int r = try_return(run, &err);
+
+	if (r == 0) {
+		*back = (struct comeback){ 0 };
+		return;
+	}
+	/* The command goes on under its last quotas; say once that nobody arbitrates. */
+	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
+		fprintf(stderr, "allot: run: the daemon ended and could not be started again: %s\n",
+			err.text);
+		back->has_warned = true;
+	}
+	back->wait_ms = back->wait_ms * 2 > RETRY_MOST_MS ? RETRY_MOST_MS : back->wait_ms * 2;
+	back->next_ns = clock_now_ns() + (uint64_t)back->wait_ms * NSEC_PER_MSEC;
+}
+
+/*
+ * A program that handles Ctrl-C itself, as Python does, would do so only when the call is over in which it
+ * waits for memory: the call fails then.
+ */
+static void end_waiting(struct run *run)
+{
+	const char *id = json_string_value(json_object_get(run->tenant, "id"));
+
+	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id ? id : ""), NULL, NULL);
+}
+
+/* Until the command ends. Returns its exit status. */
+static int wait_for_command(struct run *run, struct child *child)
+{
+	struct comeback back = { 0 };
+	struct waiting waiting;
+	int status = 0;
+
+	waiting_begin(&waiting, waits(&run->options) && isatty(STDERR_FILENO));
+
+	while (!child_handle(child, &status)) {
+		struct pollfd fds[] = {
+			{ .fd = child->signal_fd, .events = POLLIN },
+			{ .fd = back.is_lost ? -1 : client_fd(run->client), .events = POLLIN },
+		};
+		int timeout_ms = waiting_timeout_ms(&waiting);
+
+		if (!back.is_lost && child->is_asked_to_end && waits(&run->options))
+			end_waiting(run);
+		child->is_asked_to_end = false;
+		if (back.is_lost) {
+			uint64_t now_ns = clock_now_ns();
+
+			if (now_ns >= back.next_ns) {
+				come_back(run, &back);
+				continue;
+			}
+			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
+		}
+		/* The daemon never speaks first: readable means gone. */
+		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
+			back = (struct comeback){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
+		if (!back.is_lost)
+			waiting_look(&waiting, run->client,
+				     json_string_value(json_object_get(run->tenant, "id")));
+	}
+	return status;
+}
+
+static void run_clean(struct run *run)
+{
+	client_free(run->client);
+	json_decref(run->tenant);
+	environment_free(&run->environment);
+}
+
+/* Everything that can be checked without a daemon. Writes the exit status of a failure. */
+static int prepare(struct run *run, int *ret_status, struct error *err)
+{
+	int r = check_options(&run->options, err);
+
+	*ret_status = EXIT_OWN_FAILURE;
+	if (r < 0)
+		return r;
+	if (getenv(TENANT_VARIABLE))
+		return error_set(err, EBUSY,
+				 "this is a tenant's process already (" TENANT_VARIABLE
+				 " is set); one can't be started within another");
+	r = child_find(run->command[0], run->command_path, err);
+	if (r < 0) {
+		*ret_status = child_exit_status(r);
+		return r;
+	}
+	r = find_library(run, err);
+	return r < 0 ? r : find_sim_dir(run, err);
+}
+
+static int run_tenant(struct run *run, int *ret_status, struct error *err)
+{
+	struct child child;
+	int r = create_tenant(run, err);
+
+	if (r < 0)
+		return r;
+	r = await_space(run, err);
+	if (r >= 0)
+		r = make_environment(run, err);
+	if (r < 0)
+		return r;
+	r = child_start(run->command_path, run->command, run->environment.list, &child, err);
+	if (r < 0) {
+		*ret_status = child_exit_status(r);
+		return r;
+	}
+	*ret_status = wait_for_command(run, &child);
+	return 0;
+}
+
+static int run_run(const struct command *self, int argc, char **argv)
+{
+	struct run run = { .self = self };
+	struct error err = { 0 };
+	bool help = false;
+	int status = EXIT_OWN_FAILURE;
+	int r = options_read(rows, OPTIONS_THEN_OPERANDS, argc, argv, &run.options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r == 0)
+		r = error_set(&err, EINVAL,
+			      "no command given; write for example: allot run --memory 4GiB -- "
+			      "python3 train.py");
+	if (r < 0)
+		return command_fail(self, &err, EXIT_OWN_FAILURE);
+	argv[r] = NULL;
+	run.command = argv;
+	run.target.sim_spec = run.options.sim;
+	run.target.policy = run.options.policy;
+	r = prepare(&run, &status, &err);
+	if (r == 0)
+		r = run_tenant(&run, &status, &err);
+	run_clean(&run);
+	return r < 0 ? command_fail(self, &err, status) : status;
+}
+
+const struct command command_run = {
+	.name = "run",
+	.usage = "[OPTION...] [--] COMMAND [ARGUMENT...]",
+	.summary = "run a command with a part of a GPU",
+	.about = "Runs a command with a part of a GPU: it may hold so much of its memory and gets "
+		 "such a\n"
+		 "share of its time. Starts a daemon for this user when none runs. Exit status: "
+		 "the\n"
+		 "command's; 128 + N when signal N killed it; 125 when allot itself failed; 126 "
+		 "when\n"
+		 "the command may not be run; 127 when there is none of that name.",
+	.rows = rows,
+	.operand = OPERAND_COMMAND,
+	.run = run_run,
+};

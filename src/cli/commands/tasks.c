@@ -1,0 +1,81 @@
+/* allot tasks: every process that uses a GPU, with the library or not, and the containers they are in. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/commands/tasks_table.h"
+#include "cli/target.h"
+
+struct tasks_options {
+	bool json;
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct tasks_options, json,
+	       .help = "print JSON, as docs/protocol.md has it"),
+	TARGET_ROWS(struct tasks_options),
+	OPTION_END,
+};
+
+static int show(const struct tasks_options *options, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *reply = NULL;
+	int r = daemon_find(&options->target, &client, err);
+	if (r >= 0)
+		r = client_request(client, "tasks", NULL, &reply, err);
+	if (r < 0)
+		return r;
+	json_object_del(reply, "ok");
+	if (options->json) {
+		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+		putchar('\n');
+	} else {
+		const char *watch = json_string_value(json_object_get(reply, "watch"));
+		tasks_table_write(reply, stdout);
+		bool is_private = json_is_true(json_object_get(reply, "private"));
+		if (watch && !strcmp(watch, "off"))
+			fputs(is_private
+				      ? "allot: tasks: a daemon that 'allot run' started sees only "
+					"its "
+					"own tenants; start allotd as a system service to see "
+					"every "
+					"process\n"
+				      : "allot: tasks: this daemon watches tenants only; set "
+					"watch_tasks = on in its settings to see every process\n",
+			      stderr);
+	}
+	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
+}
+
+static int tasks_run(const struct command *self, int argc, char **argv)
+{
+	struct tasks_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help tasks", argv[0]);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	return show(&options, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_tasks = {
+	.name = "tasks",
+	.usage = "[OPTION...]",
+	.summary = "list every process that uses a GPU, and its container",
+	.about = "Lists the processes that use or have used this machine's GPUs, with the library "
+		 "or without,\n"
+		 "from their beginning to their end, and the containers that they are in. A "
+		 "container is\n"
+		 "waiting when it is frozen at the start of its GPU work (freezer = on), paused "
+		 "when it was\n"
+		 "frozen by hand: allot pause takes a container's id too.",
+	.rows = rows,
+	.run = tasks_run,
+};

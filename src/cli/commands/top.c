@@ -1,0 +1,438 @@
+/* allot top: cards and tenants as they are now, until q is pressed; or once, as a page or as JSON, for scripts. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/target.h"
+#include "cli/top/data/look.h"
+#include "cli/top/data/source.h"
+#include "cli/top/keys.h"
+#include "cli/top/layout.h"
+#include "cli/top/report.h"
+#include "cli/top/screen.h"
+
+#define DEFAULT_INTERVAL_NS (1 * NSEC_PER_SEC)
+#define LEAST_INTERVAL_NS (100 * NSEC_PER_MSEC)
+#define PAGE_COLUMNS 100 /* of --once, where there is no terminal */
+#define SIZE_LOOK_MS 500
+
+struct top_options {
+	bool once;
+	bool json;
+	struct option_duration interval;
+	const char *sort;
+	const char *filter;
+	bool is_ascii;
+	bool no_color;
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--once", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, once,
+	       .help = "look twice, an interval apart, print what there is and\nend"),
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, json,
+	       .help = "print JSON, as docs/protocol.md has it; without --once\none line each time"),
+	OPTION("--interval", OPTION_VALUE_REQUIRED, "S", option_duration, struct top_options,
+	       interval, .help = "look every S seconds, 0.1 or more (default: 1)"),
+	OPTION("--sort", OPTION_VALUE_REQUIRED, "COLUMN", option_choice, struct top_options, sort,
+	       .offered = "name gpu state compute memory leases wait",
+	       .help = "by name, gpu, state, compute, memory, leases or wait\n(default: compute)"),
+	OPTION("--filter", OPTION_VALUE_REQUIRED, "TEXT", option_text, struct top_options, filter,
+	       .help = "tenants whose name, state or container has this, or\nthose on a GPU: gpu1"),
+	OPTION("--ascii", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, is_ascii,
+	       .help = "draw with ASCII (default: where the locale is not\nUTF-8)"),
+	OPTION("--no-color", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, no_color,
+	       .help = "no colours (default: where NO_COLOR is set)"),
+	TARGET_ROWS(struct top_options),
+	OPTION_END,
+};
+
+/* All that one run has. */
+struct top {
+	const struct top_options *options;
+	struct history *history;
+	struct look look; /* the last one that was answered, or an empty one */
+	bool has_trouble;
+	struct error trouble; /* of the last one */
+	struct rows rows;
+	struct view view;
+	char source[128];
+};
+
+static void top_end(struct top *top)
+{
+	history_free(top->history);
+	look_free(&top->look);
+	order_free(&top->rows);
+}
+
+static volatile sig_atomic_t ended_by;
+
+static void note_signal(int number)
+{
+	ended_by = number;
+}
+
+/* These are waited for in poll(), without SA_RESTART, so that the terminal is given back before they end us. */
+static void catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = note_signal };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+static void describe_source(const struct daemon_target *target, char *text, size_t size)
+{
+	char host[64] = "this machine";
+
+	if (target->sim_spec)
+		snprintf(text, size, "simulated %.60s", target->sim_spec);
+	else if (target->run_dir)
+		snprintf(text, size, "%.100s", target->run_dir);
+	else if (gethostname(host, sizeof(host) - 1) == 0)
+		snprintf(text, size, "%s", host);
+	else
+		snprintf(text, size, "this machine");
+}
+
+/* Takes a look, which may be empty of anything but trouble: then the one before stays in sight. */
+static int take_look(struct top *top, struct look *look, struct error *err)
+{
+	bool is_answered = look->is_answered;
+
+	top->has_trouble = !is_answered;
+	top->trouble = look->trouble;
+	if (look->snapshot && (is_answered || !top->look.snapshot)) {
+		look_free(&top->look);
+		top->look = *look;
+	} else {
+		look_free(look);
+	}
+	if (is_answered && history_feed(top->history, top->look.snapshot) < 0)
+		return error_set(err, ENOMEM, "out of memory");
+	return 0;
+}
+
+static int sort_rows(struct top *top, struct error *err)
+{
+	order_free(&top->rows);
+	if (order_make(top->look.snapshot, top->history, top->view.sort, top->view.is_reversed,
+		       top->view.filter, &top->rows) < 0)
+		return error_set(err, ENOMEM, "out of memory");
+	return 0;
+}
+
+static struct layout make_layout(const struct top *top, const char *clock)
+{
+	return (struct layout){ .snapshot = top->look.snapshot,
+				.history = top->history,
+				.rows = &top->rows,
+				.view = &top->view,
+				.source = top->source,
+				.clock = clock,
+				.trouble = top->has_trouble ? top->trouble.text : NULL };
+}
+
+static void read_clock(char text[16])
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(text, 16, "%H:%M:%S", &local);
+}
+
+/* ---- for scripts ---- */
+
+static int print_json(const struct top *top, struct error *err)
+{
+	size_t flags = top->options->once ? JSON_INDENT(2) : JSON_COMPACT;
+	cleanup_json json_t *report = report_make(top->has_trouble ? NULL : top->look.list,
+						  top->has_trouble ? NULL : top->look.tasks,
+						  top->history);
+
+	if (!report)
+		return error_set(err, ENOMEM, "out of memory");
+	if (json_dumpf(report, stdout, flags | JSON_REAL_PRECISION(10)) < 0 ||
+	    putchar('\n') == EOF || fflush(stdout) != 0)
+		return error_set_errno(err, errno ? errno : EIO, "standard output");
+	return 0;
+}
+
+static int page_columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		return size.ws_col;
+	return PAGE_COLUMNS;
+}
+
+static int print_page(struct top *top, struct error *err)
+{
+	char clock[16];
+	struct layout layout;
+	struct layout_result result;
+	cleanup_cells struct cells cells = { 0 };
+	int r = sort_rows(top, err);
+
+	if (r < 0)
+		return r;
+	read_clock(clock);
+	layout = make_layout(top, clock);
+	layout.is_page = true;
+	if (cells_make(page_columns(), layout_page_lines(&layout), top->options->is_ascii, &cells) <
+	    0)
+		return error_set(err, ENOMEM, "out of memory");
+	layout_draw(&layout, &cells, &result);
+	for (int line = 0; line < cells.lines; line++) {
+		cells_write_line(&cells, line, stdout);
+		putchar('\n');
+	}
+	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
+}
+
+/* Rates need two looks: the first one is not shown where there is to be one only. */
+static int print(struct top *top, struct client **client, struct error *err)
+{
+	struct timespec pause = clock_to_timespec(top->options->interval.ns);
+
+	for (bool is_first = true;; is_first = false) {
+		struct look look;
+		int r = look_take(&top->options->target, client, top->options->json, &look, err);
+
+		if (r < 0)
+			return r;
+		r = take_look(top, &look, err);
+		if (r < 0)
+			return r;
+		if (top->options->once && (!is_first || top->has_trouble))
+			return top->options->json ? print_json(top, err) : print_page(top, err);
+		if (!top->options->once) {
+			r = print_json(top, err);
+			if (r < 0)
+				return r;
+		}
+		if (clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL) != 0)
+			return 0;
+	}
+}
+
+/* ---- on a terminal ---- */
+
+static int draw(struct top *top, struct error *err)
+{
+	char clock[16];
+	struct layout layout;
+	struct layout_result result;
+	cleanup_cells struct cells cells = { 0 };
+	int columns, lines;
+
+	read_clock(clock);
+	screen_size(&columns, &lines);
+	if (cells_make(columns, lines, top->options->is_ascii, &cells) < 0)
+		return error_set(err, ENOMEM, "out of memory");
+	layout = make_layout(top, clock);
+	layout_draw(&layout, &cells, &result);
+	top->view.first = result.first;
+	top->view.page = result.page;
+	top->view.has_details = result.has_details;
+	screen_show(&cells);
+	return 0;
+}
+
+static void say(struct view *view, bool is_error, const char *text)
+{
+	view->is_error = is_error;
+	snprintf(view->message, sizeof(view->message), "%s", text);
+}
+
+static void show_outcome(struct view *view, const struct source_outcome *outcome)
+{
+	if (outcome->error.code)
+		say(view, true, outcome->error.text);
+	else if (*outcome->warning)
+		say(view, true, outcome->warning);
+	else
+		say(view, false, "done");
+}
+
+static void begin_change(struct view *view, struct source *source)
+{
+	struct error err = { 0 };
+	const char *op;
+	json_t *body = change_request(&view->change, &op);
+
+	if (source_change(source, op, body, &err) < 0)
+		say(view, true, err.text);
+	else
+		say(view, false, "asked the daemon ...");
+}
+
+/* Everything that was typed. True: that was q. */
+static bool read_keys(struct top *top, struct source *source, struct error *err)
+{
+	uint32_t key;
+
+	while (screen_key(&key)) {
+		enum keys_outcome outcome;
+
+		if (key == KEYS_OTHER)
+			continue;
+		outcome = keys_press(&top->view, top->look.snapshot, &top->rows, key);
+		if (outcome == KEYS_QUIT)
+			return true;
+		if (outcome == KEYS_CHANGE)
+			begin_change(&top->view, source);
+		/* What the next key means depends on the rows as this one left them. */
+		if (sort_rows(top, err) < 0)
+			return false;
+	}
+	return false;
+}
+
+/* Shows what there is until q is pressed, a signal ends it, or its terminal is gone. */
+static int show(struct top *top, struct source *source, struct error *err)
+{
+	struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+			      { .fd = source_fd(source), .events = POLLIN } };
+
+	while (!ended_by) {
+		struct source_outcome outcome = { 0 };
+		struct look look;
+		int r = 0;
+
+		if (source_take(source, &look, &outcome))
+			r = take_look(top, &look, err);
+		if (outcome.is_set)
+			show_outcome(&top->view, &outcome);
+		if (r == 0)
+			r = sort_rows(top, err);
+		if (r == 0)
+			r = draw(top, err);
+		if (r < 0)
+			return r;
+		p[0].revents = p[1].revents = 0;
+		/* A signal between drawing and here, as of a new size, is seen in time all the same. */
+		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
+			return error_set_errno(err, errno, "poll");
+		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
+			return 0;
+		if (err->code)
+			return -err->code;
+	}
+	return 0;
+}
+
+static int run_screen(struct top *top, struct client **client, struct error *err)
+{
+	const char *no_color = getenv("NO_COLOR");
+	bool has_color = !top->options->no_color && !(no_color && *no_color);
+	struct source *source = NULL;
+	struct look look;
+	int r;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return error_set(err, ENOTTY,
+				 "standard input and output are not a terminal; write --once or "
+				 "--json");
+	/* The first look before anything is drawn: what can't work is said in a line. */
+	r = look_take(&top->options->target, client, false, &look, err);
+	if (r == 0)
+		r = take_look(top, &look, err);
+	if (r < 0)
+		return r;
+	catch_signals();
+	r = source_open(&top->options->target, steal_pointer(client), top->options->interval.ns,
+			&source, err);
+	if (r == 0)
+		r = screen_open(has_color, err);
+	if (r == 0)
+		r = show(top, source, err);
+	screen_close();
+	source_close(source);
+	return r;
+}
+
+static int check(struct top_options *options, struct error *err)
+{
+	if (options->interval.ns < LEAST_INTERVAL_NS)
+		return error_set(err, EINVAL, "--interval: too short; write 0.1 or more");
+	if (options->json && (options->sort || options->filter))
+		return error_set(err, EINVAL, "%s: not with --json, which has all tenants",
+				 options->sort ? "--sort" : "--filter");
+	if (options->filter && strlen(options->filter) >= VIEW_INPUT_MAX)
+		return error_set(err, EINVAL,
+				 "--filter: '%.20s...': too long; write at most %d bytes",
+				 options->filter, VIEW_INPUT_MAX - 1);
+	return 0;
+}
+
+static int top_run(const struct command *self, int argc, char **argv)
+{
+	struct top_options options = { .interval.ns = DEFAULT_INTERVAL_NS };
+	cleanup(top_end) struct top top = { .options = &options };
+	cleanup_client struct client *client = NULL;
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help top", argv[0]);
+	if (r == 0)
+		r = check(&options, &err);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	/* Of characters alone: numbers stay as JSON has them. */
+	setlocale(LC_CTYPE, "");
+	options.is_ascii = options.is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	top.view.sort = options.sort ? order_find(options.sort) : ORDER_COMPUTE;
+	snprintf(top.view.filter, sizeof(top.view.filter), "%s",
+		 options.filter ? options.filter : "");
+	describe_source(&options.target, top.source, sizeof(top.source));
+	if (history_make(&top.history) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	r = options.once || options.json ? print(&top, &client, &err)
+					 : run_screen(&top, &client, &err);
+	if (r < 0)
+		return command_fail(self, &err, r == -ENOTTY ? EXIT_USAGE : EXIT_REFUSED);
+	if (ended_by) {
+		signal(ended_by, SIG_DFL);
+		raise(ended_by);
+	}
+	return 0;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.usage = "[OPTION...]",
+	.summary = "watch cards and tenants live, and change them from the keyboard",
+	.about = "Shows cards and tenants as they are now: compute and memory that were asked for "
+		 "and "
+		 "got, as\n"
+		 "bars and with their history, lease hand-overs a second, and who waits, is frozen "
+		 "or "
+		 "swapped.\n"
+		 "Keys sort and filter, and pause, resume or set the quotas of the selected "
+		 "tenant, once "
+		 "that\n"
+		 "is confirmed; ? lists them, q ends it. A daemon that goes away is looked for "
+		 "again.",
+	.rows = rows,
+	.run = top_run,
+};

@@ -1,0 +1,72 @@
+/* allot topo: how near the GPUs of this machine are to each other. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/commands/topo_text.h"
+#include "cli/daemon.h"
+
+struct topo_options {
+	bool json;
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct topo_options, json,
+	       .help = "print JSON, as docs/protocol.md has it"),
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct topo_options,
+	       target.sim_spec,
+	       .help = "of a simulated machine: h200, h200x8, dgx-1v, dgx-a100, pcie, mixed,\n"
+		       "h200-mig, or a description file"),
+	OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, struct topo_options,
+	       target.run_dir, .help = "ask the daemon of this run directory"),
+	OPTION_END,
+};
+
+static int show(const struct topo_options *options, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *reply = NULL;
+	/* A run directory that is named has a daemon, or it is a mistake. */
+	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
+					: daemon_get(&options->target, &client, err);
+	if (r >= 0)
+		r = client_request(client, "topology", NULL, &reply, err);
+	if (r < 0)
+		return r;
+	json_object_del(reply, "ok");
+	if (options->json) {
+		json_dumpf(reply, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else {
+		topo_text_write(reply, stdout);
+	}
+	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
+}
+
+static int topo_run(const struct command *self, int argc, char **argv)
+{
+	struct topo_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help topo", argv[0]);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	return show(&options, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_topo = {
+	.name = "topo",
+	.usage = "[OPTION...]",
+	.summary = "show how near the GPUs are to each other",
+	.about = "Shows the GPUs of this machine as a tree of NUMA nodes, host bridges and PCIe "
+		 "switches,\n"
+		 "and how each is linked to each: by so many NVLinks, or by PCIe, in the words of\n"
+		 "nvidia-smi topo -m. Tenants of several GPUs get those that are nearest.",
+	.rows = rows,
+	.run = topo_run,
+};

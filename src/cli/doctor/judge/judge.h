@@ -1,0 +1,31 @@
+/*
+ * What facts mean and what to do: one function a check, which adds a finding for each thing that is known, good or bad, and
+ * none for what is not there. Pure: facts in, findings out; thread safe.
+ */
+#ifndef ALLOT_CLI_DOCTOR_JUDGE_H
+#define ALLOT_CLI_DOCTOR_JUDGE_H
+
+#include "cli/doctor/judge/facts.h"
+#include "cli/doctor/judge/finding.h"
+
+typedef void (*judge)(const struct facts *facts, struct findings *findings);
+
+/* judge_node.c */
+void judge_cgroup_rights(const struct facts *facts, struct findings *findings);
+void judge_kubelet(const struct facts *facts, struct findings *findings);
+void judge_runtimes(const struct facts *facts, struct findings *findings);
+void judge_specs(const struct facts *facts, struct findings *findings);
+void judge_injection(const struct facts *facts, struct findings *findings);
+/* judge_service.c */
+void judge_certificates(const struct facts *facts, struct findings *findings);
+void judge_clock(const struct facts *facts, struct findings *findings);
+void judge_versions(const struct facts *facts, struct findings *findings);
+void judge_cluster(const struct facts *facts, struct findings *findings);
+/* judge_rivals.c */
+void judge_rivals(const struct facts *facts, struct findings *findings);
+void judge_tenant(const struct facts *facts, struct findings *findings);
+
+/* Is that process's name (of /proc/<pid>/comm) one that judge_rivals() knows? */
+bool judge_knows_process(const char *name);
+
+#endif

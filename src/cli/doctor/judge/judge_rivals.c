@@ -1,0 +1,159 @@
+/* Who else is at these GPUs; and of a tenant's own container, whether it is one and what it has. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/doctor/judge/judge.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* One row a program, by the 15 bytes that the kernel keeps of its name. */
+static const struct {
+	const char *name, *check;
+	enum finding_level level;
+	const char *what, *remedy;
+} programs[] = {
+	{ "nvidia-device-p", "device-plugin", FINDING_WARNING,
+	  "NVIDIA's or HAMi's device plugin runs: it hands out the same GPUs, and pods of the two "
+	  "meet on them",
+	  "take it off this node (its DaemonSet's nodeSelector), or give allot other nodes" },
+	{ "vGPUmonitor", "device-plugin", FINDING_WARNING,
+	  "HAMi's monitor runs, which throttles containers of HAMi's library",
+	  "take HAMi's DaemonSet off this node: docs/migrate-from-hami.md" },
+	{ "gpu-manager", "device-plugin", FINDING_WARNING,
+	  "gpu-manager runs: it hands out the same GPUs",
+	  "take its DaemonSet off this node: docs/migrate-from-gpu-manager.md" },
+	{ "nvshare-schedul", "device-plugin", FINDING_WARNING,
+	  "nvshare's scheduler runs: it holds whole GPUs for one client at a time",
+	  "end it, and take its library out of the containers" },
+	{ "nvidia-mig-mana", "monitor", FINDING_WARNING,
+	  "NVIDIA's MIG manager runs: a GPU that it parts anew is taken from the tenants on it",
+	  "leave its label nvidia.com/mig.config as it is while tenants run" },
+	{ "dcgm-exporter", "monitor", FINDING_NOTE,
+	  "DCGM's exporter runs: with profiling metrics (DCGM_FI_PROF_*) it holds the GPU's "
+	  "counters, and "
+	  "profilers and allot bench sensors get none",
+	  "leave those metrics out of its list, or dcgmi profile --pause while you measure" },
+	{ "nv-hostengine", "monitor", FINDING_NOTE,
+	  "DCGM's engine runs: while somebody has it watch profiling metrics, profilers and allot "
+	  "bench "
+	  "sensors get no counters",
+	  "dcgmi profile --pause while you measure" },
+	{ "nsys", "monitor", FINDING_NOTE,
+	  "a profiler runs: what it traces is slower, and is charged so", "" },
+	{ "ncu", "monitor", FINDING_NOTE,
+	  "a profiler runs that stops the GPU between kernels: others wait for it", "" },
+};
+#define PROGRAMS (sizeof(programs) / sizeof(*programs))
+
+bool judge_knows_process(const char *name)
+{
+	for (size_t i = 0; i < PROGRAMS; i++)
+		if (!strcmp(name, programs[i].name))
+			return true;
+	return false;
+}
+
+static void judge_program(size_t row, const struct facts_rivals *r, struct findings *f)
+{
+	unsigned count = 0;
+	int pid = 0;
+
+	for (unsigned i = 0; i < r->count; i++)
+		if (!strcmp(r->process[i].name, programs[row].name) && !count++)
+			pid = r->process[i].pid;
+	if (count)
+		finding_set_remedy(findings_add(f, programs[row].level, programs[row].check,
+						"%s (pid %d)", programs[row].what, pid),
+				   "%s", programs[row].remedy);
+}
+
+void judge_rivals(const struct facts *facts, struct findings *f)
+{
+	const struct facts_rivals *r = &facts->rivals;
+
+	for (size_t i = 0; i < PROGRAMS; i++)
+		judge_program(i, r, f);
+	if (r->has_hami_files)
+		finding_set_remedy(
+			findings_add(f, FINDING_NOTE, "hami-files",
+				     "/usr/local/vgpu is there: HAMi's library was put on this machine, "
+				     "and containers made with it still have it"),
+			"start those containers again with allot, then remove the directory");
+	if (r->has_mps_pipe)
+		finding_set_remedy(
+			findings_add(f, FINDING_NOTE, "mps-pipe",
+				     "/tmp/nvidia-mps/control is there: every CUDA program that sees it "
+				     "becomes a client of that MPS daemon"),
+			"if no such daemon runs, remove /tmp/nvidia-mps: programs fail to reach it "
+			"(error 805)");
+}
+
+/* ---- in a tenant ---- */
+
+static void judge_quotas(const struct facts_tenant *t, struct findings *f)
+{
+	for (unsigned i = 0; i < t->devices; i++) {
+		const struct facts_tenant_device *d = &t->device[i];
+		char cap[48] = "";
+		if (d->limit_pct < 100)
+			snprintf(cap, sizeof(cap), ", at most %.4g %%", d->limit_pct);
+		findings_add(f, FINDING_OK, "quota",
+			     "GPU %u: %" PRIu64 " of %" PRIu64
+			     " MiB used; %.4g %% of its time guaranteed%s",
+			     i, d->used_bytes / MIB, d->quota_bytes / MIB, d->cores_pct, cap);
+	}
+}
+
+static void judge_library(const struct facts_tenant *t, struct findings *f)
+{
+	if (t->is_preloaded || t->has_shim) {
+		findings_add(f, FINDING_OK, "preloaded", "%s",
+			     !t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
+			     : t->is_command
+				     ? "liballot.so is in this process (LD_PRELOAD of allot run)"
+				     : "liballot.so is in this process (/etc/ld.so.preload)");
+		return;
+	}
+	finding_set_remedy(
+		findings_add(f, FINDING_PROBLEM, "preloaded",
+			     "liballot.so is not in this process: CUDA programs started like this "
+			     "one get "
+			     "round the quota, and the daemon's on_violation deals with them"),
+		t->wants_control ? "was LD_PRELOAD taken out of the environment, or is this "
+				   "program static? start the "
+				   "command by allot run, the container with allot's device"
+				 : "CUDA_DISABLE_CONTROL is set: meant where allow_disable_control "
+				   "is on; else take it "
+				   "out of the container");
+}
+
+void judge_tenant(const struct facts *facts, struct findings *f)
+{
+	const struct facts_tenant *t = &facts->tenant;
+
+	if (!t->is_tenant)
+		return;
+	if (t->fault[0]) {
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_PROBLEM, "tenant",
+				"ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
+				t->socket, t->fault),
+			"start allotd; in a container, mount the tenant's directory, not the "
+			"socket alone");
+		judge_library(t, f);
+		return;
+	}
+	if (t->is_told && t->is_paused)
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "tenant",
+						"%s, and is paused: its GPU work waits (%s answers)",
+						t->name, t->socket),
+				   "allot resume %s, on the machine", t->name);
+	else if (t->is_told)
+		findings_add(f, FINDING_OK, "tenant", "%s; %s answers", t->name, t->socket);
+	else
+		findings_add(f, FINDING_OK, "tenant", "%s answers", t->socket);
+	judge_quotas(t, f);
+	judge_library(t, f);
+}

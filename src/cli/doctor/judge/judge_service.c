@@ -1,0 +1,208 @@
+/* Certificates, the clock, versions, and what the cluster says of the node. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/doctor/judge/judge.h"
+
+#define DAY_S INT64_C(86400)
+#define SOON_DAYS 14
+#define STEP_MOST_S 60
+#define BUILT_S INT64_C(1704067200) /* 2024: a clock before that was never set */
+
+static void format_day(int64_t s, char text[16])
+{
+	struct tm tm;
+	time_t time = (time_t)s;
+
+	text[0] = '\0';
+	if (gmtime_r(&time, &tm))
+		strftime(text, 16, "%Y-%m-%d", &tm);
+}
+
+/* kube-apiserver calls the webhook by its Service's name. */
+static bool has_service_name(const char *names)
+{
+	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
+		if (!at[4] || at[4] == ' ' || at[4] == '.')
+			return true;
+	return false;
+}
+
+static void judge_certificate(const struct facts_certificate *c, int64_t now_s, struct findings *f)
+{
+	char from[16], until[16];
+
+	format_day(c->from_s, from);
+	format_day(c->until_s, until);
+	if (c->fault[0])
+		finding_set_remedy(
+			findings_add(f, FINDING_PROBLEM, "certificate",
+				     "of the %s, %s: %s: nothing is served", c->whose, c->path,
+				     c->fault),
+			"name a PEM file that its server may read, or tls_certificate = none");
+	else if (!c->has_key)
+		finding_set_remedy(
+			findings_add(f, FINDING_PROBLEM, "certificate",
+				     "of the %s, %s: its key's file is not there", c->whose, c->path),
+			"put both files there together, as a Secret of kubernetes.io/tls has "
+			"them");
+	else if (now_s >= c->until_s)
+		finding_set_remedy(
+			findings_add(f, FINDING_PROBLEM, "certificate",
+				     "of the %s, %s: has expired on %s: clients refuse it",
+				     c->whose, c->path, until),
+			"renew it: the files are read again when they change, without a restart");
+	else if (now_s < c->from_s)
+		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "certificate",
+						"of the %s, %s: is not valid before %s", c->whose,
+						c->path, from),
+				   "is this machine's clock right? (timedatectl)");
+	else if (c->until_s - now_s < SOON_DAYS * DAY_S)
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "certificate",
+				     "of the %s, %s: expires on %s, in %" PRId64 " days", c->whose,
+				     c->path, until, (c->until_s - now_s) / DAY_S),
+			"renew it: the files are read again when they change, without a restart");
+	else if (!c->names[0])
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_WARNING, "certificate",
+				"of the %s, %s: names no server (subjectAltName): clients refuse it",
+				c->whose, c->path),
+			"make one that has the names by which it is asked for");
+	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "certificate",
+				     "of the scheduler, %s: is of %s, and the webhook is called by its "
+				     "Service's name",
+				     c->path, c->names),
+			"make one of allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
+	else
+		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose,
+			     c->names, until);
+}
+
+void judge_certificates(const struct facts *facts, struct findings *f)
+{
+	for (unsigned i = 0; i < facts->certificates; i++)
+		judge_certificate(&facts->certificate[i], facts->clock.now_s, f);
+}
+
+/* ---- the clock ---- */
+
+void judge_clock(const struct facts *facts, struct findings *f)
+{
+	const struct facts_clock *c = &facts->clock;
+	char now[16];
+
+	format_day(c->now_s, now);
+	if (c->now_s < BUILT_S)
+		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "clock",
+						"says %s: certificates are not valid yet, and a "
+						"scheduler's notes look old",
+						now),
+				   "set it: timedatectl set-ntp true");
+	else if (c->has_step && (c->step_s > STEP_MOST_S || c->step_s < -STEP_MOST_S))
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "clock",
+				     "was set %s by %.0f s since the daemon started: bindings by a "
+				     "scheduler may look too old or too new",
+				     c->step_s > 0 ? "forward" : "back",
+				     c->step_s > 0 ? c->step_s : -c->step_s),
+			"shares and quotas do not go by it; pods that hang in binding: delete "
+			"them, they "
+			"are made again. Keep it synchronized");
+	else if (c->is_synced == FACT_NO)
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_WARNING, "clock",
+				"is synchronized with nobody, as the kernel says: it drifts away "
+				"from the cluster's, whose certificates and bindings go by time"),
+			"timedatectl set-ntp true, or run chrony; one machine alone needs neither");
+	else if (c->is_synced == FACT_YES)
+		findings_add(f, FINDING_OK, "clock", "is synchronized");
+}
+
+/* ---- versions ---- */
+
+void judge_versions(const struct facts *facts, struct findings *f)
+{
+	const struct facts_versions *v = &facts->versions;
+
+	if (v->daemon_driver[0] && v->module[0] && !v->is_simulated) {
+		if (strcmp(v->daemon_driver, v->module) != 0)
+			finding_set_remedy(
+				findings_add(f, FINDING_PROBLEM, "versions",
+					     "the daemon has NVML of driver %s and the kernel module is "
+					     "%s: it can't watch the GPUs",
+					     v->daemon_driver, v->module),
+				"systemctl restart allotd after an upgrade of the driver: tenants "
+				"go on");
+		else
+			findings_add(f, FINDING_OK, "versions", "daemon and kernel have driver %s",
+				     v->module);
+	}
+}
+
+/* ---- the cluster ---- */
+
+static bool stops_pods(const struct facts_taint *t)
+{
+	return strcmp(t->effect, "PreferNoSchedule") != 0;
+}
+
+/* Kubernetes' own, of a node that has a fault. */
+static bool is_of_a_fault(const struct facts_taint *t)
+{
+	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));
+}
+
+static void judge_taint(const struct facts_taint *t, struct findings *f)
+{
+	const char *equals = t->value[0] ? "=" : "";
+
+	if (is_of_a_fault(t))
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "taint",
+				     "%s:%s: Kubernetes itself keeps pods away from this node",
+				     t->key, t->effect),
+			"kubectl describe node has the condition behind it; it is taken away when "
+			"that "
+			"is over");
+	else if (stops_pods(t))
+		finding_set_remedy(
+			findings_add(f, FINDING_NOTE, "taint",
+				     "%s%s%s:%s: pods without a toleration of it are not placed here, "
+				     "allotd's included",
+				     t->key, equals, t->value, t->effect),
+			"daemon.tolerations of the chart for allotd, tolerations for the pods that "
+			"may use these GPUs");
+	else
+		findings_add(f, FINDING_NOTE, "taint", "%s%s%s:%s", t->key, equals, t->value,
+			     t->effect);
+}
+
+void judge_cluster(const struct facts *facts, struct findings *f)
+{
+	const struct facts_cluster *c = &facts->cluster;
+
+	if (!c->is_asked)
+		return;
+	if (c->fault[0]) {
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "node",
+						"the API server does not tell of node %s: %s",
+						c->node, c->fault),
+				   "look at kube_api and kube_node_name of the settings; taints "
+				   "were not looked at");
+		return;
+	}
+	if (c->is_cordoned)
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "node",
+						"%s is cordoned: no new pods come here", c->node),
+				   "kubectl uncordon %s, when it may", c->node);
+	else
+		findings_add(f, FINDING_OK, "node", "%s takes pods", c->node);
+	for (unsigned i = 0; i < c->taints; i++)
+		judge_taint(&c->taint[i], f);
+}
