@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/cuda/vmm.h"
+#include "sim/cuda/memory/vmm.h"
 
 /* What travels in a fabric handle. */
 struct fabric {

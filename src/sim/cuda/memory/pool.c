@@ -3,7 +3,7 @@
  * and gives whole steps back: at a wait, what is above its release threshold; or when trimmed.
  * Freeing takes effect at the call: nothing that runs could still read the bytes.
  */
-#include "sim/cuda/pool.h"
+#include "sim/cuda/memory/pool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sim/cuda/pool.h"
+#include "sim/cuda/memory/pool.h"
 
 struct pointer {
 	uint64_t name, offset, bytes;

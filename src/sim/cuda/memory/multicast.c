@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "sim/cuda/vmm.h"
+#include "sim/cuda/memory/vmm.h"
 
 static bool is_object(const struct vmm *vmm)
 {

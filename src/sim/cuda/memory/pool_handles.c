@@ -1,5 +1,5 @@
 /* Pools as a program sees them: default, current and own ones, attributes, access. */
-#include "sim/cuda/pool.h"
+#include "sim/cuda/memory/pool.h"
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {

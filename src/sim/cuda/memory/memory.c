@@ -1,7 +1,7 @@
 /* Linear device memory, managed memory, and what of the card is free. */
 #include <stdlib.h>
 
-#include "sim/cuda/pool.h"
+#include "sim/cuda/memory/pool.h"
 
 #define HEAP_BELOW SIM_UNIT /* smaller requests share blocks of that size */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sim/cuda/vmm.h"
+#include "sim/cuda/memory/vmm.h"
 
 /* In a reserved region, in no order. */
 struct mapping {

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
-#include "sim/cuda/vmm.h"
 
 #define COPY_MAX \
 	(1ull << 38) /* bytes: more than a card has, and no array or pitched copy is checked against */
