@@ -1,7 +1,7 @@
 """The project's bars for shares, as processes on the simulated card in wall time, a row a case: of
 time charged, with wide bounds, since the machine that runs the tests shares a few cores among the
 processes, the daemon and the card. On virtual time the same cases are held to the bars themselves,
-and the rivals are beside them (tests/unit/arbiter/test_bars.c); test_policies.py, test_priority.py
+and the rivals are beside them (tests/unit/policy/lease/test_bars.c); test_policies.py, test_priority.py
 and test_elastic.py have the rest."""
 
 import time

@@ -1,5 +1,5 @@
 """The policies beside leases, as processes on the simulated card. The bounds are wide: they say that a
-policy is at work, not how well. On virtual time they are held to more (tests/unit/arbiter)."""
+policy is at work, not how well. On virtual time they are held to more (tests/unit/policy/lease)."""
 
 import time
 

@@ -1,5 +1,5 @@
 """Priority and guarantees that sum over 100 %, with real processes on the simulated GPU: wide bounds,
-since the machine that runs the tests has other things to do. Exact ones: tests/unit/arbiter."""
+since the machine that runs the tests has other things to do. Exact ones: tests/unit/policy/lease."""
 
 import json
 import time

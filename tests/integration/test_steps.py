@@ -1,5 +1,5 @@
 """Turns end where a program's steps do (src/policy/lease/rules/steps.h): a training beside a load on one simulated card. What it is
-worth is held to a bar on virtual time (tests/unit/arbiter/test_steps.c); here steps are seen by the library, told to the
+worth is held to a bar on virtual time (tests/unit/policy/lease/rules/test_steps.c); here steps are seen by the library, told to the
 daemon, and its turns end with them, as two real processes on a machine that has other things to do."""
 
 from collections import Counter

@@ -1,5 +1,5 @@
 """Several processes of one tenant on one simulated card: by turns within its leases, and all at once with
-`turns = off`. What that is worth is held to a bar on virtual time (tests/unit/arbiter/test_turns_gain.c,
+`turns = off`. What that is worth is held to a bar on virtual time (tests/unit/policy/lease/test_turns_gain.c,
 test_bars.c); here it is real processes, on a machine whose few cores have other things to do, so the bounds
 are counters, and wide."""
 

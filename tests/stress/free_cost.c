@@ -3,7 +3,7 @@
  * program sees it, through the whole library and the simulated driver. Of 2 MiB each, where the
  * driver asks the card, and of 512 bytes each, where the simulated driver takes less than a tenth
  * of a microsecond (no real one does); of these also without the library, to compare.
- * tests/unit/interpose/test_free_cost.c measures the library's own part.
+ * tests/unit/library/memory/test_free_cost.c measures the library's own part.
  *
  * Whoever shares the processor's caches with us, on a virtual machine, makes the free with many
  * dearer for seconds: the median is of rounds that are spread over the test, and a try that fails is

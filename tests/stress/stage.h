@@ -103,7 +103,7 @@ int bar_status(void);
  * Bars for the shares of `count` tenants that are capped at what they were promised and always want more:
  * nobody has 1.5 points more, nor less than three quarters. How near it comes to what was promised is
  * the machine's doing here, whose few cores run the card as well and may have other things to do: the
- * same processes with 5 others beside them had 36.6 to 42.6 of 45 %. tests/unit/arbiter and bench/ hold
+ * same processes with 5 others beside them had 36.6 to 42.6 of 45 %. tests/unit/policy/lease and bench/ hold
  * shares to half a point. `still_pct`: of the time in which they were got the machine stood still for that part
  * (stillness.h), in which nobody gets anything.
  */

@@ -19,7 +19,7 @@
  * what is free at that moment, before those that wait and are not overdue, or is refused. It
  * does not wait, since it would hold meanwhile.
  *
- * Pure: no clock, no I/O, no memory of its own. tests/unit/admit shows the bound and the rest on random
+ * Pure: no clock, no I/O, no memory of its own. tests/unit/policy/memory shows the bound and the rest on random
  * schedules.
  */
 #ifndef ALLOT_ADMIT_ADMIT_H

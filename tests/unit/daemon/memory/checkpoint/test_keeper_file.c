@@ -1,0 +1,133 @@
+/* What a keeper keeps: written, read back, taken over from one that lives. */
+#include <fcntl.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../scratch.h"
+#include "daemon/memory/checkpoint/keeper_file.h"
+
+static struct keeper_order some_order(void)
+{
+	return (struct keeper_order){ .process_count = 2,
+				      .process = { { .pid = 123, .start_time = UINT64_MAX },
+						   { .pid = 4711, .start_time = 5 } },
+				      .bytes = { [0] = UINT64_C(3) << 30, [63] = 1 } };
+}
+
+static char *file_path(void)
+{
+	static char path[96];
+	snprintf(path, sizeof(path), "%s/keeper-a", scratch);
+	return path;
+}
+
+static int take(void)
+{
+	struct error err;
+	int fd = -1;
+	assert_int_equal(keeper_file_take(file_path(), &fd, &err), 0);
+	return fd;
+}
+
+static void test_written_and_read(void **state)
+{
+	struct keeper_order order = some_order(), back;
+	int fd = take();
+	assert_int_equal(keeper_file_write(fd, &order), 0);
+	/* A shorter one after a longer. */
+	order.process_count = 1;
+	assert_int_equal(keeper_file_write(fd, &order), 0);
+	assert_int_equal(keeper_file_read(fd, &back), 0);
+	assert_int_equal(back.process_count, 1);
+	assert_int_equal(back.process[0].pid, 123);
+	assert_true(back.process[0].start_time == UINT64_MAX);
+	assert_memory_equal(back.bytes, order.bytes, sizeof(order.bytes));
+	close(fd);
+}
+
+static void test_what_is_not_understood_is_left_out(void **state)
+{
+	static const char text[] = "keeper x\ncard 64 1\ncard -1 2\nprocess 1 5\nprocess -7 5\n"
+				   "process 9\nnonsense\n\nprocess 12 34\ncard 1 7";
+	struct keeper_order back;
+	int fd = take();
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, text, sizeof(text) - 1, 0), sizeof(text) - 1);
+	assert_int_equal(keeper_file_read(fd, &back), 0);
+	assert_int_equal(back.process_count, 1);
+	assert_int_equal(back.process[0].pid, 12);
+	assert_int_equal(back.bytes[1], 7);
+	assert_int_equal(back.bytes[0], 0);
+	close(fd);
+}
+
+/* Holds it until it is told to let go; then, as a keeper that has ended its work does, removes it. */
+static _Noreturn void hold(int ready_fd, bool removes)
+{
+	struct keeper_order order = some_order();
+	sigset_t set;
+	int signal_number, fd = take();
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (keeper_file_write(fd, &order) < 0 || write(ready_fd, "r", 1) != 1)
+		_exit(1);
+	sigwait(&set, &signal_number);
+	usleep(50000);
+	if (removes)
+		unlink(file_path());
+	_exit(0);
+}
+
+static void test_taken_over(void **state)
+{
+	for (int removes = 0; removes < 2; removes++) {
+		struct keeper_order back;
+		int fds[2], status;
+		char c;
+		assert_int_equal(pipe(fds), 0);
+		pid_t pid = fork();
+		if (pid == 0)
+			hold(fds[1], removes);
+		assert_int_equal(read(fds[0], &c, 1), 1);
+		int fd = take();
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		assert_int_equal(keeper_file_read(fd, &back), 0);
+		assert_int_equal(back.process_count, removes ? 0 : 2);
+		/* What is locked is what others find there. */
+		assert_int_equal(access(file_path(), F_OK), 0);
+		close(fd);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
+static void test_no_place_for_it(void **state)
+{
+	struct error err;
+	int fd;
+	assert_int_equal(keeper_file_take("/proc/none/keeper-a", &fd, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/proc/none/keeper-a"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_written_and_read),
+		cmocka_unit_test(test_what_is_not_understood_is_left_out),
+		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_no_place_for_it),
+	};
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,59 @@
+/*
+ * What the tests of gate and flight share: a guest that launches through the gate, in the test's
+ * thread or in threads of their own, on a driver that ends work when told to; and the helper thread.
+ */
+#ifndef ALLOT_TESTS_UNIT_INTERPOSE_LAUNCHING_H
+#define ALLOT_TESTS_UNIT_INTERPOSE_LAUNCHING_H
+
+#include "../test.h"
+
+#include <pthread.h>
+
+#include "../fake_driver.h"
+#include "../fake_guest.h"
+#include "library/launch/gate.h"
+
+#define KERNEL_NS (1 * NS_PER_MS)
+
+/* A test that begins in free run with nothing in flight, and ends with the helper stopped. */
+#define launching_test(name) cmocka_unit_test_setup_teardown(name, launching_start, launching_end)
+int launching_start(void **state);
+int launching_end(void **state);
+
+/* The kernel that is launched. Each test's own: what was learned of a kernel outlives a test. */
+extern const void *launched_function;
+
+/* This process's figures on device 0: in the report, and its own. */
+struct region_slot_device *own(void);
+struct flight_device *device(void);
+
+/* From here to the end of the test, flight_poll() every 100 us. */
+void start_helper(void);
+
+/* One launch, which succeeds or ends with `result`, which it returns. */
+void launch(CUstream stream);
+CUresult launch_with(CUstream stream, CUresult result);
+
+/* Lets the gate learn how long the kernel takes: three samples, seen to end. Leaves the lease GO. */
+void teach(CUstream stream);
+
+/*
+ * A thread that launches `limit` times, or with 0 until stopped. A test that fails before it joins the thread leaves
+ * none behind: it is stopped and joined when the test ends.
+ */
+struct launcher {
+	pthread_t thread;
+	CUstream stream;
+	_Atomic bool stop;
+	_Atomic bool has_ended;
+	_Atomic uint64_t launches;
+	uint64_t limit;
+	bool is_running; /* and not joined */
+};
+struct launcher *start_launcher(CUstream stream, uint64_t limit);
+void join_launcher(struct launcher *l);
+
+/* True when the word has the value within a second. */
+bool becomes(const _Atomic uint32_t *word, uint32_t value);
+
+#endif

@@ -1,0 +1,145 @@
+/* The hold: who is let in, who waits, and what whoever shuts it may rely on. */
+#include "../test.h"
+
+#include <pthread.h>
+
+#include "../fake_clock.h"
+#include "../fake_guest.h"
+#include "library/memory/swap_hold.h"
+
+#define THREADS 4
+
+static _Atomic uint32_t moving; /* memory is being moved */
+static _Atomic uint64_t calls;
+static _Atomic bool stop;
+
+static void *caller(void *unused)
+{
+	while (!stop) {
+		assert_true(swap_enter());
+		/* A call within a call, as hooks have it. */
+		assert_true(swap_enter());
+		assert_int_equal(moving, 0);
+		calls++;
+		swap_leave();
+		swap_leave();
+	}
+	return NULL;
+}
+
+/* A thousand times: whoever has shut it finds nobody inside, and all go on afterwards. */
+static void test_nobody_is_inside_while_it_is_shut(void **state)
+{
+	pthread_t threads[THREADS];
+
+	stop = false;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, caller, NULL), 0);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = calls;
+
+		assert_true(swap_hold_shut(60 * NS_PER_S));
+		moving = 1;
+		for (volatile int n = 0; n < 1000; n++)
+			;
+		moving = 0;
+		swap_hold_open(true);
+		while (calls == before)
+			sys_sleep_ns(1000);
+	}
+	stop = true;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Who is inside and stays there keeps it open: nobody waits for ever. */
+static void test_a_call_that_does_not_return(void **state)
+{
+	pthread_t thread;
+	uint64_t before = calls;
+
+	assert_true(swap_enter());
+	assert_false(swap_hold_shut(10 * NS_PER_MS));
+	stop = false;
+	assert_int_equal(pthread_create(&thread, NULL, caller, NULL), 0);
+	while (calls == before)
+		sys_sleep_ns(1000);
+	stop = true;
+	pthread_join(thread, NULL);
+	swap_leave();
+	assert_true(swap_hold_shut(NS_PER_S));
+	swap_hold_open(true);
+}
+
+/* Whoever is inside stood still as well. The patience is 50 naps of a millisecond. */
+static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
+{
+	uint64_t reads = fake_clock_reads();
+
+	assert_true(swap_enter());
+	fake_clock_jump_after(4, NS_PER_S);
+	assert_false(swap_hold_shut(50 * NS_PER_MS));
+	swap_leave();
+	assert_true(fake_clock_reads() - reads > 2 * 50);
+}
+
+static void *try_all(void *unused)
+{
+	assert_int_equal(swap_try_enter(), SWAP_NO_ROOM);
+	assert_false(swap_enter());
+	swap_enter_to_free();
+	swap_leave();
+	return NULL;
+}
+
+/* Without room on the card calls fail, but for those that free; the next attempt finds nobody inside. */
+static void test_no_room(void **state)
+{
+	pthread_t thread;
+
+	assert_true(swap_hold_shut(NS_PER_S));
+	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
+	swap_hold_open(false);
+	assert_int_equal(pthread_create(&thread, NULL, try_all, NULL), 0);
+	pthread_join(thread, NULL);
+	/* One that can't be shut is left as it was. */
+	swap_enter_to_free();
+	assert_false(swap_hold_shut(NS_PER_MS));
+	swap_leave();
+	assert_int_equal(swap_try_enter(), SWAP_NO_ROOM);
+	assert_true(swap_hold_shut(NS_PER_S));
+	swap_hold_open(true);
+	assert_true(swap_enter());
+	swap_leave();
+}
+
+/* Of a process that ends, and of one that isn't swappable, nobody is held. */
+static void test_who_is_not_held(void **state)
+{
+	assert_true(swap_hold_shut(NS_PER_S));
+	atomic_store(&guest.detours, 0);
+	assert_int_equal(swap_try_enter(), SWAP_PASSED);
+	swap_leave();
+	atomic_store(&guest.detours, DETOUR_HOLD);
+	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
+	uint32_t mode = atomic_exchange(&guest.mode, GUEST_LEAVING);
+	assert_true(swap_enter());
+	swap_leave();
+	atomic_store(&guest.mode, mode);
+	swap_hold_open(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody_is_inside_while_it_is_shut),
+		cmocka_unit_test(test_a_call_that_does_not_return),
+		cmocka_unit_test(test_time_in_which_the_process_stood_still_is_no_wait),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_who_is_not_held),
+	};
+
+	fake_guest_start(1);
+	atomic_store(&guest.detours, DETOUR_HOLD);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/*
+ * Turns that end where a program's steps do (steps.h): what trainings get of the GPU, by the steps that they do
+ * against those that they do alone, with and without. One of them is launch-bound: it lives on the lead that it has
+ * gained in the first part of a step, and loses it where a turn ends in the middle.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "../rules.h"
+#include "policy/lease/rules/steps.h"
+
+#define TRAININGS 3
+
+static const struct gpu_model_load trainings[TRAININGS] = {
+	/* As ResNet18, a transformer and a GRU on an H200: 25.6, 19.2 and 23.8 ms a step. */
+	{ .kernel_ns = 100 * US, .burst_ns = 25 * MS, .think_ns = 500 * US, .launch_ns = 8 * US },
+	{ .kernel_ns = 50 * US, .burst_ns = 18 * MS, .think_ns = 500 * US, .launch_ns = 8 * US },
+	{ .kernel_ns = 22 * US,
+	  .burst_ns = 20 * MS,
+	  .think_ns = 300 * US,
+	  .launch_ns = 12 * US,
+	  .tail_part = 0.4,
+	  .tail_kernel_ns = 6 * US },
+};
+
+static const struct gpu_model_load *with_rests(struct gpu_model_load *load, int i)
+{
+	*load = trainings[i];
+	load->tells_rests = true;
+	return load;
+}
+
+static struct gpu_model *model(uint64_t step_most_ns)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+
+	config.rings = true;
+	config.arbiter.step_most_ns = step_most_ns;
+	return gpu_model_new(&config);
+}
+
+static double rate(const struct gpu_model *m, int tenant, uint64_t before, uint64_t run_ns)
+{
+	return (double)(gpu_model_bursts(m, tenant) - before) / (double)run_ns;
+}
+
+/* Steps a nanosecond that it could do alone and without a cap if it had no pauses: those are nobody's time. */
+static double rate_alone(int i)
+{
+	struct gpu_model *m = model(0);
+	struct gpu_model_load load;
+	int tenant = gpu_model_add(m, (struct arbiter_share){ 100, 100, 0 }, with_rests(&load, i));
+	uint64_t before;
+	double got;
+
+	gpu_model_run(m, SECOND);
+	before = gpu_model_bursts(m, tenant);
+	gpu_model_run(m, 20 * SECOND);
+	got = 1 / (1 / rate(m, tenant, before, 20 * SECOND) - (double)load.think_ns);
+	gpu_model_free(m);
+	return got;
+}
+
+/* Percent of what each does alone, with these caps together. */
+static void run_together(const double caps[TRAININGS], uint64_t step_most_ns,
+			 double got_pct[TRAININGS])
+{
+	struct gpu_model *m = model(step_most_ns);
+	struct gpu_model_load load;
+	int tenant[TRAININGS];
+	uint64_t before[TRAININGS];
+
+	for (int i = 0; i < TRAININGS; i++)
+		tenant[i] = gpu_model_add(m, (struct arbiter_share){ caps[i], caps[i], 0 },
+					  with_rests(&load, i));
+	gpu_model_run(m, 2 * SECOND);
+	for (int i = 0; i < TRAININGS; i++)
+		before[i] = gpu_model_bursts(m, tenant[i]);
+	gpu_model_run(m, 60 * SECOND);
+	for (int i = 0; i < TRAININGS; i++)
+		got_pct[i] = 100 * rate(m, tenant[i], before[i], 60 * SECOND) / rate_alone(i);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+static void test_trainings_together(void **state)
+{
+	static const double caps[][TRAININGS] = { { 45, 30, 15 }, { 40, 30, 30 }, { 15, 30, 45 } };
+
+	for (size_t k = 0; k < sizeof(caps) / sizeof(caps[0]); k++) {
+		double without[TRAININGS], with[TRAININGS];
+
+		run_together(caps[k], 0, without);
+		run_together(caps[k], 40 * MS, with);
+		for (int i = 0; i < TRAININGS; i++)
+			say("| %.0f %% of %s | %.2f | %.2f |\n", caps[k][i],
+			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i], without[i],
+			    with[i]);
+		for (int i = 0; i < TRAININGS; i++)
+			assert_true(fabs(with[i] - caps[k][i]) < 0.5);
+	}
+}
+
+/* A cap alone: a turn was 4 ms. */
+static void test_training_alone_with_a_cap(void **state)
+{
+	static const double caps[] = { 10, 20, 50 };
+
+	for (int i = 0; i < TRAININGS; i++)
+		for (size_t k = 0; k < 3; k++) {
+			double got[2];
+
+			for (int with = 0; with < 2; with++) {
+				struct gpu_model *m = model(with ? 40 * MS : 0);
+				struct gpu_model_load load;
+				int tenant = gpu_model_add(
+					m, (struct arbiter_share){ caps[k], caps[k], 0 },
+					with_rests(&load, i));
+				gpu_model_run(m, 2 * SECOND);
+				uint64_t before = gpu_model_bursts(m, tenant);
+				gpu_model_run(m, 60 * SECOND);
+				got[with] = 100 * rate(m, tenant, before, 60 * SECOND) /
+					    rate_alone(i);
+				gpu_model_free(m);
+			}
+			say("| alone, cap %.0f %%, %s | %.2f | %.2f |\n", caps[k],
+			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i], got[0], got[1]);
+			assert_true(fabs(got[1] - caps[k]) < 0.5);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trainings_together),
+		cmocka_unit_test(test_training_alone_with_a_cap),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	printf("%s", said());
+	return failed;
+}

@@ -1,0 +1,272 @@
+/*
+ * Space groups beside others, by the clock: two groups, a group beside one that shares time, members that end,
+ * stop, lie or get stuck. The rules of a lease hold for a group as for one tenant.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "../lease/rules.h"
+
+#define FIRST 1
+#define SECOND_GROUP 2
+
+static const struct gpu_model_load kernels = { .kernel_ns = 1 * MS };
+
+static int add_to(struct gpu_model *m, uint32_t group, double cores,
+		  const struct gpu_model_load *load)
+{
+	int t = gpu_model_add(m, (struct arbiter_share){ cores, 100, 0 }, load);
+
+	if (group)
+		gpu_model_set_group(m, t, group, 100);
+	return t;
+}
+
+static double sm_share(struct gpu_model *m, const uint64_t *before, int tenant, uint64_t run_ns)
+{
+	return 100.0 * (double)(gpu_model_sm_ns(m, tenant) - before[tenant]) / (double)run_ns;
+}
+
+static void note(const struct gpu_model *m, uint64_t *before, int count)
+{
+	for (int i = 0; i < count; i++)
+		before[i] = gpu_model_sm_ns(m, i);
+}
+
+/* 30 + 20 beside 25 + 15 (and a fifth of 10 that shares time): by guarantee, over groups and within them. */
+static void test_groups_take_turns(void **state)
+{
+	struct gpu_model *m = model_new(3);
+	static const double cores[] = { 30, 20, 25, 15, 10 };
+	static const uint32_t group[] = { FIRST, FIRST, SECOND_GROUP, SECOND_GROUP, 0 };
+	uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+	double sum = 0, got[5];
+	int t[5];
+
+	for (int i = 0; i < 5; i++)
+		t[i] = add_to(m, group[i], cores[i], &kernels);
+	gpu_model_run(m, 2 * SECOND);
+	for (int i = 0; i < 5; i++)
+		before[t[i]] = gpu_model_sm_ns(m, t[i]);
+	gpu_model_run(m, 20 * SECOND);
+	for (int i = 0; i < 5; i++) {
+		got[i] = sm_share(m, before, t[i], 20 * SECOND);
+		sum += got[i];
+		assert_true(gpu_model_closings(m, t[i]) > 20);
+	}
+	for (int i = 0; i < 5; i++)
+		if (fabs(got[i] - sum * cores[i] / 100) > 0.7)
+			fail_msg("number %d: %.2f of %.2f", i + 1, got[i], sum);
+	assert_true(sum > 96);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/* A group whose kernels leave room does the more in its turn, and takes no more of the time for it. */
+static void test_group_is_charged_by_the_wall(void **state)
+{
+	static const struct gpu_model_load small = { .kernel_ns = 200 * US, .part = 0.25 };
+	struct gpu_model *m = model_new(4);
+	int member[3], single;
+	uint64_t work = 0;
+
+	for (int i = 0; i < 3; i++)
+		member[i] = add_to(m, FIRST, 20, &small);
+	single = add_to(m, 0, 40, &kernels);
+	gpu_model_run(m, 2 * SECOND);
+	for (int i = 0; i < 3; i++)
+		work -= gpu_model_work_ns(m, member[i]);
+	uint64_t alone = gpu_model_work_ns(m, single);
+	gpu_model_run(m, 10 * SECOND);
+	for (int i = 0; i < 3; i++)
+		work += gpu_model_work_ns(m, member[i]);
+	alone = gpu_model_work_ns(m, single) - alone;
+	/* 60 % of the time, in which all three run; and 40 %. */
+	assert_true((double)work > 1.65 * 10 * (double)SECOND);
+	assert_true(fabs((double)alone / (10.0 * (double)SECOND) - 0.4) < 0.02);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/* One ends in mid-lease: the others have its part at once, and the lease goes on. The last one ends the group. */
+static void test_member_ends(void **state)
+{
+	struct gpu_model *m = model_new(5);
+	int a = add_to(m, FIRST, 30, &kernels), b = add_to(m, FIRST, 30, &kernels);
+	int c = add_to(m, 0, 40, &kernels);
+	uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+
+	gpu_model_run(m, 1 * SECOND);
+	while (arbiter_state(gpu_model_arbiter(m), a) != LEASE_PACED)
+		gpu_model_run(m, 100 * US);
+	gpu_model_remove(m, a);
+	gpu_model_run(m, 500 * MS);
+	note(m, before, c + 1);
+	gpu_model_run(m, 5 * SECOND);
+	/* 30 beside 40. */
+	assert_true(fabs(sm_share(m, before, b, 5 * SECOND) - 100.0 * 3 / 7) < 1.5);
+	gpu_model_remove(m, b);
+	gpu_model_run(m, 1 * SECOND);
+	note(m, before, c + 1);
+	gpu_model_run(m, 1 * SECOND);
+	assert_true(sm_share(m, before, c, 1 * SECOND) > 99);
+	assert_int_equal(arbiter_state(gpu_model_arbiter(m), c), LEASE_FREE);
+	/* Its number is free again: as many as there ever may be. */
+	for (int i = 0; i < ARBITER_MAX_TENANTS - 1; i++)
+		assert_true(arbiter_add(gpu_model_arbiter(m), gpu_model_now_ns(m),
+					(struct arbiter_share){ 0, 100, 0 }) >= 0);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/* Members change groups while they work; back to none, they take their turns alone. */
+static void test_changes_groups(void **state)
+{
+	struct gpu_model *m = model_new(6);
+	int a = add_to(m, FIRST, 50, &kernels), b = add_to(m, FIRST, 50, &kernels);
+	uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+
+	for (int i = 0; i < 40; i++) {
+		gpu_model_set_group(m, i % 2 ? a : b, (uint32_t)(i % 3), 100);
+		gpu_model_run(m, 60 * MS);
+	}
+	gpu_model_set_group(m, a, 0, 100);
+	gpu_model_set_group(m, b, 0, 100);
+	gpu_model_run(m, 1 * SECOND);
+	note(m, before, b + 1);
+	gpu_model_run(m, 4 * SECOND);
+	assert_true(fabs(sm_share(m, before, a, 4 * SECOND) - 49.5) < 1.5);
+	assert_true(fabs(sm_share(m, before, b, 4 * SECOND) - 49.5) < 1.5);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/* Frozen in mid-work, paused, and resumed: the others go on, and it comes back to its share. */
+static void test_stopped_and_paused(void **state)
+{
+	struct gpu_model *m = model_new(7);
+	int a = add_to(m, FIRST, 50, &kernels), b = add_to(m, FIRST, 25, &kernels);
+	uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+
+	gpu_model_run(m, 1 * SECOND);
+	gpu_model_set_stopped(m, a, true);
+	gpu_model_run(m, 500 * MS);
+	note(m, before, b + 1);
+	gpu_model_run(m, 1 * SECOND);
+	assert_true(sm_share(m, before, b, 1 * SECOND) > 98);
+	gpu_model_set_stopped(m, a, false);
+	arbiter_set_paused(gpu_model_arbiter(m), b, true);
+	gpu_model_run(m, 500 * MS);
+	note(m, before, b + 1);
+	gpu_model_run(m, 1 * SECOND);
+	assert_true(sm_share(m, before, a, 1 * SECOND) > 98);
+	assert_true(sm_share(m, before, b, 1 * SECOND) < 0.1);
+	arbiter_set_paused(gpu_model_arbiter(m), b, false);
+	gpu_model_run(m, 500 * MS);
+	note(m, before, b + 1);
+	gpu_model_run(m, 3 * SECOND);
+	assert_true(fabs(sm_share(m, before, a, 3 * SECOND) - 66.7) < 1);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/*
+ * One that shows nothing that is true: whoever is not of its group loses nothing, and the honest member what the
+ * card takes from it. One that says to be always busy makes its group an overrunner, which that pays for: a
+ * group has a common fate.
+ */
+static void test_liars(void **state)
+{
+	for (int lie = LIE_IDLE; lie <= LIE_GARBAGE; lie++) {
+		struct gpu_model *m = model_new(8);
+		struct gpu_model_load lying = kernels;
+		uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+		int honest, other;
+
+		lying.lie = (enum lie)lie;
+		honest = add_to(m, FIRST, 30, &kernels);
+		add_to(m, FIRST, 30, &lying);
+		other = add_to(m, 0, 40, &kernels);
+		gpu_model_run(m, 2 * SECOND);
+		note(m, before, other + 1);
+		gpu_model_run(m, 5 * SECOND);
+		assert_true(sm_share(m, before, honest, 5 * SECOND) > (lie == LIE_BUSY ? 5 : 25));
+		assert_true(sm_share(m, before, other, 5 * SECOND) > 35);
+		assert_int_equal(gpu_model_violations(m), 0);
+		gpu_model_free(m);
+	}
+}
+
+/* A kernel that waits for the host is at work for ever, and is not waited for. */
+static void test_stuck_member_holds_nobody(void **state)
+{
+	struct gpu_model *m = model_new(9);
+	struct gpu_model_load persistent = { .kernel_ns = 3600 * SECOND,
+					     .part = 0.01,
+					     .prediction = 1e-6 };
+	int a = add_to(m, FIRST, 80, &persistent), b = add_to(m, FIRST, 10, &kernels);
+	uint64_t before[ARBITER_MAX_TENANTS] = { 0 };
+
+	gpu_model_run(m, 2 * SECOND);
+	note(m, before, b + 1);
+	gpu_model_run(m, 3 * SECOND);
+	assert_true(sm_share(m, before, b, 3 * SECOND) > 95);
+	assert_true(gpu_model_sm_ns(m, a) > 0);
+	gpu_model_free(m);
+}
+
+/* By hand: what is no group or no tenant is refused, and changes nothing. */
+static void test_nonsense(void **state)
+{
+	struct bench b = bench_new();
+	struct arbiter_config config = arbiter_default_config();
+	struct arbiter *other;
+	int t = bench_add(&b, 50, 100), more = 0;
+
+	assert_int_equal(arbiter_set_space_group(b.arbiter, -1, FIRST, 100), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, 5, FIRST, 100), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, ARBITER_MAX_TENANTS, FIRST, 100),
+			 -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, 0, 100), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX, 100), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX, 100), 0);
+	/* The group's own number is no tenant's. */
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 1, FIRST, 100), -EINVAL);
+	bench_work(&b, t);
+	bench_step(&b, 1 * MS);
+	assert_int_equal(bench_state(&b, t), LEASE_FREE);
+	assert_true(arbiter_is_active(b.arbiter, t));
+	/* No room for one more group: it stays where it was. */
+	while (arbiter_add(b.arbiter, b.now, (struct arbiter_share){ 0, 100, 0 }) >= 0)
+		more++;
+	assert_int_equal(more, ARBITER_MAX_TENANTS - 2);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, FIRST, 100), -ENOSPC);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, UINT32_MAX, 100), 0);
+	bench_step(&b, 1 * MS);
+	arbiter_remove(b.arbiter, t + 2);
+	arbiter_remove(b.arbiter, t);
+	bench_step(&b, 1 * MS);
+	arbiter_free(b.arbiter);
+
+	config.policy = ARBITER_POLICY_FEEDBACK;
+	other = arbiter_new(&config);
+	t = arbiter_add(other, 0, (struct arbiter_share){ 50, 100, 0 });
+	assert_int_equal(arbiter_set_space_group(other, t, FIRST, 100), -EINVAL);
+	arbiter_free(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups_take_turns),
+		cmocka_unit_test(test_group_is_charged_by_the_wall),
+		cmocka_unit_test(test_member_ends),
+		cmocka_unit_test(test_changes_groups),
+		cmocka_unit_test(test_stopped_and_paused),
+		cmocka_unit_test(test_liars),
+		cmocka_unit_test(test_stuck_member_holds_nobody),
+		cmocka_unit_test(test_nonsense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/*
+ * A gang beside pods that come alone, as many as find room, for days of simulated time: without a ward they keep it waiting for
+ * as long as they come; with one it sits once those that were there have ended. And lone pods wait for no gang for ever.
+ */
+#include "../cluster.h"
+#include "kube/hami/annotations.h"
+#include "scheduler/gang/ward.h"
+#include "verbs.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define NODES "a,b,c,d"
+#define NODE_COUNT 4
+#define LONES 64
+#define PATIENCE (5 * MINUTE)
+#define LONGEST_MIN 30 /* a lone pod runs */
+
+static uint64_t seed;
+
+static unsigned below(unsigned n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (unsigned)((seed >> 33) % n);
+}
+
+struct lone {
+	json_t *pod; /* NULL: none */
+	uint64_t ends_ns;
+};
+
+struct scene {
+	struct model *m;
+	struct lone lone[LONES];
+	json_t *gang[NODE_COUNT];
+	uint64_t now_ns;
+	unsigned made, placed;
+};
+
+static struct scene begin(uint64_t patience_ns)
+{
+	const struct model_terms terms = { .request = request_terms_default,
+					   .gang_hold_ns = GANG_HOLD_NS,
+					   .gang_patience_ns = patience_ns };
+	struct scene s = { .now_ns = MINUTE };
+	seed = 11;
+	assert_int_equal(model_new(&terms, &s.m), 0);
+	for (unsigned kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
+		model_begin(s.m, kind);
+		model_synced(s.m, kind);
+	}
+	model_advance(s.m, s.now_ns);
+	for (unsigned i = 0; i < NODE_COUNT; i++) {
+		const char name[2] = { (char)('a' + i), 0 };
+		give_node(s.m, node_object(name, 2, 1000, 100));
+	}
+	return s;
+}
+
+/* Each wants a node as a whole. */
+static void add_gang(struct scene *s)
+{
+	for (unsigned i = 0; i < NODE_COUNT; i++) {
+		char name[8];
+		snprintf(name, sizeof(name), "g%u", i);
+		s->gang[i] = pod_object(name, "\"nvidia.com/gpu\":\"2\"");
+		annotate(s->gang[i], "allot.dev/gang", "train");
+		annotate(s->gang[i], "allot.dev/gang-size", "4");
+		give_pod(s->m, json_incref(s->gang[i]));
+	}
+}
+
+static void end(struct scene *s)
+{
+	for (unsigned i = 0; i < LONES; i++)
+		json_decref(s->lone[i].pod);
+	for (unsigned i = 0; i < NODE_COUNT; i++)
+		json_decref(s->gang[i]);
+	model_free(s->m);
+}
+
+/* The first node that filter names; "": none. */
+static void ask(struct scene *s, json_t *pod, char node[8], const char *why_not)
+{
+	json_t *args = filter_args(json_incref(pod), NODES), *answer = verbs_filter(s->m, args);
+	snprintf(node, 8, "%.*s", 1, fitting(answer));
+	if (why_not)
+		assert_non_null(strstr(reason_of(answer, "a"), why_not));
+	json_decref(answer);
+	json_decref(args);
+}
+
+static void try_lone(struct scene *s, struct lone *lone)
+{
+	char name[16], node[8], shares[128];
+	struct decision d;
+	struct error err;
+	snprintf(name, sizeof(name), "l%u", s->made++);
+	json_t *pod = pod_object(name, "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s->m, json_incref(pod));
+	ask(s, pod, node, NULL);
+	json_t *args = bind_args(name, node);
+	if (!*node || extender_decide(s->m, args, s->now_ns, &d, &err) < 0) {
+		model_pod_gone(s->m, pod);
+		json_decref(pod);
+		json_decref(args);
+		return;
+	}
+	snprintf(shares, sizeof(shares), "%s,NVIDIA,1000,100:;", d.shares.share[0].card);
+	allocate(pod, node, shares, "success", true);
+	give_pod(s->m, json_incref(pod));
+	decision_free(&d);
+	json_decref(args);
+	*lone = (struct lone){ pod, s->now_ns + (1 + below(LONGEST_MIN)) * MINUTE };
+	s->placed++;
+}
+
+/* A step of 10 s: some end, and as many come as there is room for. */
+static void step(struct scene *s)
+{
+	s->now_ns += 10 * SECOND;
+	model_advance(s->m, s->now_ns);
+	for (unsigned i = 0; i < LONES; i++) {
+		struct lone *lone = &s->lone[i];
+		if (lone->pod && lone->ends_ns <= s->now_ns) {
+			model_pod_gone(s->m, lone->pod);
+			json_decref(lone->pod);
+			lone->pod = NULL;
+		}
+	}
+	for (unsigned tries = 0; tries < 4; tries++)
+		for (unsigned i = 0; i < LONES; i++)
+			if (!s->lone[i].pod) {
+				try_lone(s, &s->lone[i]);
+				break;
+			}
+}
+
+/* How long until all of it have room; UINT64_MAX: not within that. */
+static uint64_t wait_for_gang(struct scene *s, uint64_t most_ns)
+{
+	uint64_t begun_ns = s->now_ns;
+	while (s->now_ns - begun_ns < most_ns) {
+		char node[8] = "";
+		step(s);
+		for (unsigned i = 0; i < NODE_COUNT; i++)
+			ask(s, s->gang[i], node, NULL);
+		if (*node)
+			return s->now_ns - begun_ns;
+	}
+	return UINT64_MAX;
+}
+
+static void test_without_patience_it_waits_for_ever(void **state)
+{
+	struct scene s = begin(0);
+	for (unsigned i = 0; i < 30; i++)
+		step(&s);
+	add_gang(&s);
+	assert_true(wait_for_gang(&s, 2 * 24 * 60 * MINUTE) == UINT64_MAX);
+	end(&s);
+}
+
+static void test_its_wait_is_bounded(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	for (unsigned i = 0; i < 30; i++)
+		step(&s);
+	add_gang(&s);
+	uint64_t waited_ns = wait_for_gang(&s, 24 * 60 * MINUTE);
+	assert_in_range(waited_ns, PATIENCE, PATIENCE + (LONGEST_MIN + 1) * MINUTE);
+	end(&s);
+}
+
+static void test_who_outranks_it_waits_for_nobody(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	json_t *full = pod_object("full", "\"nvidia.com/gpu\":\"1\"");
+	allocate(full, "a", "a-0,NVIDIA,1000,100:;", "success", true);
+	give_pod(s.m, full);
+	add_gang(&s);
+	ask(&s, s.gang[0], node, NULL);
+	s.now_ns += PATIENCE;
+	model_advance(s.m, s.now_ns);
+	ask(&s, s.gang[0], node, NULL);
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s.m, json_incref(lone));
+	ask(&s, lone, node, "is left to gang train, which waits for room");
+	assert_string_equal(node, "");
+	json_t *high = pod_object("high", "\"nvidia.com/gpu\":\"1\"");
+	json_object_set_new(json_object_get(high, "spec"), "priority", json_integer(1000));
+	give_pod(s.m, json_incref(high));
+	ask(&s, high, node, NULL);
+	assert_string_equal(node, "a");
+	/* Its end is the ward's. */
+	for (unsigned i = 0; i < NODE_COUNT; i++)
+		model_pod_gone(s.m, s.gang[i]);
+	ask(&s, lone, node, NULL);
+	assert_string_equal(node, "a");
+	json_decref(lone);
+	json_decref(high);
+	end(&s);
+}
+
+/* What is in the way never ends: nobody waits for longer than that. */
+static void test_lone_pods_do_not_wait_for_ever(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	uint64_t open_ns = 0, begun_ns;
+	json_t *full = pod_object("full", "\"nvidia.com/gpu\":\"1\"");
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	allocate(full, "a", "a-0,NVIDIA,1000,100:;", "success", true);
+	give_pod(s.m, full);
+	give_pod(s.m, json_incref(lone));
+	add_gang(&s);
+	begun_ns = s.now_ns;
+	for (; s.now_ns - begun_ns < 24 * 60 * MINUTE; s.now_ns += 10 * SECOND) {
+		model_advance(s.m, s.now_ns);
+		ask(&s, s.gang[0], node, NULL);
+		ask(&s, lone, node, NULL);
+		open_ns += *node ? 10 * SECOND : 0;
+	}
+	/* It has a patience's time in each WARD_MOST_NS. */
+	assert_in_range(open_ns, 24 * 60 * MINUTE / (WARD_MOST_NS + PATIENCE) * PATIENCE,
+			24 * 60 * MINUTE / 2);
+	json_decref(lone);
+	end(&s);
+}
+
+/* One that would not sit on an empty cluster keeps nobody away. */
+static void test_who_never_fits_has_no_ward(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	for (unsigned i = 0; i < 2; i++) {
+		char name[8];
+		snprintf(name, sizeof(name), "x%u", i);
+		s.gang[i] = pod_object(name, "\"nvidia.com/gpu\":\"3\"");
+		annotate(s.gang[i], "allot.dev/gang", "large");
+		annotate(s.gang[i], "allot.dev/gang-size", "2");
+		give_pod(s.m, json_incref(s.gang[i]));
+	}
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s.m, json_incref(lone));
+	for (unsigned i = 0; i < 200; i++, s.now_ns += 10 * SECOND) {
+		model_advance(s.m, s.now_ns);
+		ask(&s, s.gang[0], node, NULL);
+		ask(&s, lone, node, NULL);
+		assert_string_equal(node, "a");
+	}
+	json_decref(lone);
+	end(&s);
+}
+
+/* Who is on a node that the gang is not asked about ends for no ward: what is short there, its quota, no ward makes good. */
+static void test_who_is_elsewhere_counts_as_there(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	give_quota(s.m, "q", "\"limits.nvidia.com/gpumem\":\"8000\"");
+	give_node(s.m, node_object("z", 1, 1000, 100));
+	json_t *elsewhere = pod_object("elsewhere", "\"nvidia.com/gpu\":\"1\"");
+	allocate(elsewhere, "z", "z-0,NVIDIA,1000,100:;", "success", true);
+	give_pod(s.m, elsewhere);
+	add_gang(&s);
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s.m, json_incref(lone));
+	for (unsigned i = 0; i < 100; i++, s.now_ns += 10 * SECOND) {
+		model_advance(s.m, s.now_ns);
+		for (unsigned k = 0; k < NODE_COUNT; k++)
+			ask(&s, s.gang[k], node, NULL);
+		assert_string_equal(node, "");
+		ask(&s, lone, node, NULL);
+		assert_string_equal(node, "a");
+	}
+	json_decref(lone);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_patience_it_waits_for_ever),
+		cmocka_unit_test(test_its_wait_is_bounded),
+		cmocka_unit_test(test_who_outranks_it_waits_for_nobody),
+		cmocka_unit_test(test_lone_pods_do_not_wait_for_ever),
+		cmocka_unit_test(test_who_never_fits_has_no_ward),
+		cmocka_unit_test(test_who_is_elsewhere_counts_as_there),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* Things by their text, however many; and words that are kept once. */
+#include "../cluster.h"
+#include "scheduler/util/table.h"
+
+#define THINGS 5000
+
+struct thing {
+	struct table_entry entry;
+	char text[16];
+	bool is_seen;
+};
+
+static void see(void *data, void *thing)
+{
+	struct thing *t = thing;
+	assert_false(t->is_seen);
+	t->is_seen = true;
+	++*(unsigned *)data;
+}
+
+static void take_out(void *data, void *thing)
+{
+	struct thing *t = thing;
+	table_remove(data, &t->entry);
+}
+
+static void test_many(void **state)
+{
+	struct table table = { 0 };
+	struct thing *thing = calloc(THINGS, sizeof(*thing));
+	unsigned seen = 0;
+	assert_null(table_find(&table, "0"));
+	for (unsigned i = 0; i < THINGS; i++) {
+		snprintf(thing[i].text, sizeof(thing[i].text), "%u", i);
+		table_add(&table, &thing[i].entry, thing[i].text);
+	}
+	for (unsigned i = 0; i < THINGS; i++)
+		assert_ptr_equal(table_find(&table, thing[i].text), &thing[i]);
+	assert_null(table_find(&table, "5000"));
+	table_each(&table, see, &seen);
+	assert_int_equal(seen, THINGS);
+	for (unsigned i = 0; i < THINGS; i += 2)
+		table_remove(&table, &thing[i].entry);
+	for (unsigned i = 0; i < THINGS; i++)
+		assert_ptr_equal(table_find(&table, thing[i].text), i % 2 ? &thing[i] : NULL);
+	table_each(&table, take_out, &table);
+	assert_int_equal(table.count, 0);
+	table_free(&table);
+	free(thing);
+}
+
+/* As each by itself, whether there or not. */
+static void test_some(void **state)
+{
+	struct table table = { 0 };
+	struct thing *thing = calloc(THINGS, sizeof(*thing));
+	struct table_text text[TABLE_SOME];
+	char name[TABLE_SOME][16];
+	void *found[TABLE_SOME];
+	for (unsigned n = 0; n <= THINGS; n = n * 4 + 1) {
+		for (size_t i = table.count; i < n; i++) {
+			snprintf(thing[i].text, sizeof(thing[i].text), "%zu", i);
+			table_add(&table, &thing[i].entry, thing[i].text);
+		}
+		for (unsigned from = 0; from < n + TABLE_SOME; from += TABLE_SOME - 1) {
+			for (unsigned i = 0; i < TABLE_SOME; i++) {
+				snprintf(name[i], sizeof(name[i]), "%uxy", from + i);
+				text[i] = (struct table_text){ name[i], strlen(name[i]) - 2 };
+			}
+			table_find_some(&table, text, TABLE_SOME, found);
+			for (unsigned i = 0; i < TABLE_SOME; i++)
+				assert_ptr_equal(found[i], from + i < n ? &thing[from + i] : NULL);
+		}
+	}
+	table_free(&table);
+	free(thing);
+}
+
+static void test_words(void **state)
+{
+	struct table words = { 0 };
+	const char *first = word_take(&words, "GPU-a"), *other = word_take(&words, "GPU-b");
+	char same[] = "GPU-a";
+	assert_ptr_equal(word_take(&words, same), first);
+	assert_ptr_not_equal(first, other);
+	word_give(&words, first);
+	assert_non_null(table_find(&words, "GPU-a"));
+	word_give(&words, first);
+	assert_null(table_find(&words, "GPU-a"));
+	word_give(&words, other);
+	word_give(&words, NULL);
+	assert_int_equal(words.count, 0);
+	table_free(&words);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many), cmocka_unit_test(test_some),
+					    cmocka_unit_test(test_words) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
