@@ -1,5 +1,7 @@
 #include "policy/lease/tenant.h"
 
+#include <math.h>
+
 #define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
 #define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
 #define HANDOVER_FADE 16        /* leases */
@@ -76,6 +78,20 @@ static double slack(const struct arbiter *a)
 	return left > 0 ? left : 0;
 }
 
+/* The shortest step of those active whose steps are known; 0: of none. */
+static double shortest_step_ns(const struct arbiter *a)
+{
+	double shortest = 0;
+
+	for (int i = 0; i < a->active_count; i++) {
+		double step = turn_step_ns(a, &a->tenant[a->active[i]]);
+
+		if (step > 0 && (shortest <= 0 || step < shortest))
+			shortest = step;
+	}
+	return shortest;
+}
+
 void quantum_set(struct arbiter *a)
 {
 	double part = a->config.switch_loss + SLACK_PART * slack(a);
@@ -91,5 +107,10 @@ void quantum_set(struct arbiter *a)
 		quantum = least;
 	else
 		quantum /= part;
+	/* Whoever waits for its next step waits for others' turns: these are no longer than a step of it. */
+	double step = shortest_step_ns(a);
+
+	if (step > 0)
+		quantum = fmin(quantum, fmax(step, least));
 	a->quantum_ns = (uint64_t)quantum;
 }
