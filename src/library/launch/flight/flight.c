@@ -552,6 +552,14 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 	return busy;
 }
 
+/* Nothing of it is in flight, as far as marks tell: nobody need wait for it to be at rest. */
+static bool has_ended(struct flight_stream *s)
+{
+	WITH_LOCK(&s->lock);
+	return s->tail == s->head && !atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
+	       !atomic_load(&s->overflow_marks);
+}
+
 bool flight_rests(int device, struct flight_stream *only)
 {
 	uint32_t end = atomic_load(&used_count);
@@ -566,10 +574,11 @@ bool flight_rests(int device, struct flight_stream *only)
 		if (!atomic_load(&s->in_use) || s->device != device ||
 		    launched == atomic_load_explicit(&s->rested, memory_order_relaxed))
 			continue;
-		if (only && s != only)
+		bool is_other = only && s != only;
+		if (is_other && !has_ended(s))
 			return false;
-		has_worked = true;
-		if (only)
+		has_worked |= !is_other;
+		if (only == s)
 			continue;
 		atomic_store_explicit(&s->rested, launched, memory_order_relaxed);
 	}

@@ -132,7 +132,7 @@ void flight_forgive(struct flight_device *device);
 
 /*
  * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
- * last such rest, and nothing on another stream.
+ * last such rest, and nothing is in flight on another stream.
  */
 bool flight_rests(int device, struct flight_stream *only);
 

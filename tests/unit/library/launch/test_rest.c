@@ -37,6 +37,22 @@ static void test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another(voi
 	assert_int_equal(rests(), before + 2);
 }
 
+/* A stream that was used once, and for which nobody ever waited: PyTorch warms a graph up on one. */
+static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
+{
+	uint32_t before = rests();
+
+	launch(fake_stream(3));
+	flight_mark_now(flight_look_up(fake_stream(3), 0, NULL));
+	launch(fake_stream(2));
+	rest_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(rests(), before);
+	fake_complete_all();
+	flight_poll(sys_now_ns(), 1, 0);
+	rest_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(rests(), before + 1);
+}
+
 /* Held: its turn is not what ends. Paced it tells how a step is counted. */
 static void test_none_is_counted_while_it_is_held(void **state)
 {
@@ -78,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_a_wait_for_all_is_one),
 		launching_test(test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another),
+		launching_test(test_what_has_ended_on_another_stream_keeps_from_none),
 		launching_test(test_none_is_counted_while_it_is_held),
 		launching_test(test_it_is_rung_for_where_it_is_wanted),
 	};
