@@ -176,6 +176,7 @@ struct arbiter {
 	int wanting;             /* how many wanted the time that is charged for */
 	struct turn_terms terms; /* in force: of turns, while nobody has more or less for himself */
 	uint64_t quantum_ns;     /* in force */
+	double quantum_weight;   /* of the tenant whose step that is; 0: it is nobody's */
 	double handover_ns;      /* what one costs, by those seen so far */
 
 	bool stepped;
@@ -300,6 +301,8 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 void quantum_init(struct arbiter *a);
 /* Works out the terms of turns, and the quantum, for the tenants that are active. */
 void quantum_set(struct arbiter *a);
+/* How long a turn of that tenant is. */
+double quantum_of(const struct arbiter *a, const struct tenant *t);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
 /* To be called when the holder is first seen at work. */

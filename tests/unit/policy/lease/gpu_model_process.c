@@ -113,9 +113,55 @@ static void pay(struct model_process *p)
 	p->tenant->paid_work_ns += (uint64_t)work_ns;
 }
 
+static bool goes_behind_gate(const struct gpu_model *m, const struct model_process *p)
+{
+	return m->config.queue_ns && !p->tenant->group &&
+	       (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_CLOSING) &&
+	       p->gated_ns < m->config.queue_ns && process_queued(p) + p->gated < QUEUE;
+}
+
+static void begin_launch(struct gpu_model *m, struct model_process *p)
+{
+	p->thread = THREAD_LAUNCHES;
+	p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
+	if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
+		p->thread_at += random_between(&m->random, part_of(p)->gap_ns,
+					       part_of(p)->gap_max_ns);
+}
+
+static void show_work(struct gpu_model *m, struct model_process *p)
+{
+	if (!process_queued(p) && (!p->busy || !p->load.late_report))
+		p->busy_since_ns = m->now;
+	if (!p->busy && m->now - p->worked_at >= REST_NS)
+		ring(m, p);
+	p->busy = true;
+	p->flag_falls_at = p->tell_idle_at = NEVER;
+	p->idle_told_ns = 0;
+}
+
+void process_open_gates(struct gpu_model *m, struct model_process *p)
+{
+	p->gates_open_at = NEVER;
+	if (!p->gated || !process_is_let_through(m, p))
+		return;
+	show_work(m, p);
+	p->tail += p->gated;
+	p->inflight_ns += p->gated_ns;
+	p->gated = 0;
+	p->gated_ns = 0;
+}
+
 static void look_at_word(struct gpu_model *m, struct model_process *p)
 {
-	if (!process_is_let_through(m, p)) {
+	if (process_is_let_through(m, p))
+		process_open_gates(m, p);
+	if (goes_behind_gate(m, p)) {
+		if (!p->gated && p->tenant->word == LEASE_STOP)
+			ring(m, p);
+		p->goes_behind = true;
+		begin_launch(m, p);
+	} else if (!process_is_let_through(m, p)) {
 		if (p->thread != THREAD_HELD &&
 		    (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_GO))
 			ring(m, p);
@@ -132,11 +178,7 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		if (p->tenant->word == LEASE_GO)
 			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
 							   (p->load.part > 0 ? p->load.part : 1));
-		p->thread = THREAD_LAUNCHES;
-		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
-		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
-			p->thread_at += random_between(&m->random, part_of(p)->gap_ns,
-						       part_of(p)->gap_max_ns);
+		begin_launch(m, p);
 	}
 }
 
@@ -161,19 +203,23 @@ static void watch_ramp(struct gpu_model *m, struct model_process *p)
 
 static void launch(struct gpu_model *m, struct model_process *p)
 {
-	if (!process_queued(p) && (!p->busy || !p->load.late_report))
-		p->busy_since_ns = m->now;
-	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
-	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
-	if (p->pays && p->tenant->group)
-		pay(p);
-	if (!p->busy && m->now - p->worked_at >= REST_NS)
-		ring(m, p);
-	p->busy = true;
-	p->flag_falls_at = p->tell_idle_at = NEVER;
-	p->idle_told_ns = 0;
+	bool is_behind = p->goes_behind && !process_is_let_through(m, p);
+	uint64_t ns = (uint64_t)predicted(p, p->next_kernel_ns);
+
+	p->goes_behind = false;
 	p->launches++;
-	watch_ramp(m, p);
+	if (is_behind) {
+		p->queue[(p->tail + p->gated++) % QUEUE] = p->next_kernel_ns;
+		p->gated_ns += ns;
+	} else {
+		process_open_gates(m, p);
+		show_work(m, p);
+		p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
+		p->inflight_ns += ns;
+		if (p->pays && p->tenant->group)
+			pay(p);
+		watch_ramp(m, p);
+	}
 	p->thread = THREAD_AT_GATE;
 	p->thread_at = m->now;
 	if (p->load.burst_ns) {
@@ -265,7 +311,7 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned w
 	    (process_queued(p) < 2 || p->inflight_ns <= depth_ns(m, p) / 2)) {
 		p->thread = THREAD_AT_GATE;
 		p->thread_at = m->now + random_between(&m->random, 3 * US, 15 * US);
-	} else if (p->thread == THREAD_JOINS && !process_queued(p)) {
+	} else if (p->thread == THREAD_JOINS && !process_queued(p) && !p->gated) {
 		end_burst(m, p);
 	}
 }

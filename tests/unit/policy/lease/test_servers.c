@@ -74,6 +74,7 @@ static void run(const char *what, bool is_native, int count,
 	struct gpu_model_config config = gpu_model_default_config();
 
 	config.is_native = is_native;
+	config.queue_ns = 5 * MS;
 	struct gpu_model *m = gpu_model_new(&config);
 	uint64_t bursts[2], work[2];
 	int tenant[2];
@@ -133,17 +134,21 @@ static void test_sliced_by_the_hardware_as_measured(void **state)
  */
 static void test_by_turns(void **state)
 {
-	struct got native[2], got[2];
+	struct got alone[1], native[2], got[2];
 
+	run("alone", true, 1, two, half, alone);
 	run("two, native", true, 2, two, half, native);
 	run("two, turns", false, 2, two, half, got);
 	assert_true(fabs(got[0].work_pct - got[1].work_pct) < 0.5);
 	assert_true(got[0].tokens_s + got[1].tokens_s >= native[0].tokens_s + native[1].tokens_s);
 	for (int i = 0; i < 2; i++)
-		assert_true(got[i].p50_ms < native[i].p50_ms && got[i].p99_ms < 1.35 * native[i].p99_ms);
+		assert_true(got[i].p50_ms < native[i].p50_ms &&
+			    got[i].p99_ms < 1.3 * native[i].p99_ms);
 	run("40 beside a training, turns", false, 2, mixed, uneven, got);
 	/* The training gets the time that the server leaves between its steps. */
-	assert_true(got[0].work_pct > 35 && got[1].work_pct > 57 && got[0].p99_ms < 19);
+	assert_true(got[0].work_pct > 37 && got[1].work_pct > 57.5);
+	/* The best there is: a step alone, by its share. */
+	assert_true(got[0].p99_ms < 1.3 * alone[0].p99_ms / 0.4);
 }
 
 int main(void)
