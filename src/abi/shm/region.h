@@ -94,7 +94,8 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
 	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is begun behind an item this long */
-	uint64_t reserved;             /* 0: an older library queues no launches */
+	/* While others have the lease, so much work may be handed to the driver behind a gate (stream_gate.h); 0: none. */
+	_Atomic uint64_t queue_ns;
 	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 	/*

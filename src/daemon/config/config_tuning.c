@@ -15,6 +15,8 @@ static const struct setting rows[] = {
 	  "by how much a budget for priority may be overdrawn" },
 	{ "depth", KIND_DURATION, AT(arbiter.depth_ns), NULL, US(10), S(1),
 	  "work that a lease holder may have in flight" },
+	{ "queue", KIND_DURATION, AT(queue_ns), "5ms", 0, S(1),
+	  "work that a tenant may hand to the GPU while others have the lease; 0: none" },
 	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
 	  "work that a tenant which runs alone may have in flight" },
 	{ "free_depth_alone", KIND_DURATION, AT(free_depth_alone_ns), "100ms", US(10), S(10),
