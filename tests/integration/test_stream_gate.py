@@ -1,4 +1,4 @@
-"""Work that waits in its stream for its tenant's lease (interpose/stream_gate.h), beside a tenant that always has work: what ends,
+"""Work that waits in its stream for its tenant's lease (library/launch/stream_gate.h), beside a tenant that always has work: what ends,
 opens or keeps it. That nobody hangs is what most of these are about; how much is done is held to counters."""
 
 import json
@@ -15,6 +15,14 @@ from servers import restart_daemon, start_servers
 HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
 # How often each is done: at a different moment of a lease each time.
 TIMES = 5
+
+
+@pytest.fixture(autouse=True)
+def always(tmp_path, monkeypatch):
+    """Also where nobody has short steps, of which the arbiter would have to learn first."""
+    tuning = tmp_path / "always"
+    tuning.write_text("queue_always = on\n")
+    monkeypatch.setenv("ALLOT_TUNING", str(tuning))
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +59,10 @@ def check_leases_go_on(machine):
 @pytest.mark.alone  # how long launches take
 def test_launches_return_while_another_has_the_lease(machine, tmp_path, gated):
     """Far fewer of them are held than without gates."""
-    start_servers(machine, tmp_path, "")
+    start_servers(machine, tmp_path, "", tuning="queue_always = on\n")
     figures = {}
     for queue in ("5ms", "0"):
-        (tmp_path / "tuning").write_text(f"queue = {queue}\n")
+        (tmp_path / "tuning").write_text(f"queue = {queue}\nqueue_always = on\n")
         restart_daemon(machine, tmp_path)
         beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 300))
         machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
@@ -153,9 +161,9 @@ def test_pause_and_resume(machine, gated, beside, how):
 @pytest.mark.alone  # how much each gets
 def test_shares_stay(machine, tmp_path):
     """Of two that always have work, one at 60 and one at 30 %, with gates in streams and without."""
-    start_servers(machine, tmp_path, "")
+    start_servers(machine, tmp_path, "", tuning="queue_always = on\n")
     for queue in ("5ms", "0"):
-        (tmp_path / "tuning").write_text(f"queue = {queue}\n")
+        (tmp_path / "tuning").write_text(f"queue = {queue}\nqueue_always = on\n")
         restart_daemon(machine, tmp_path)
         begin = time.time() + 2
         tenants = [machine.start_load("--memory", "4GiB", "--cores", cores, "--cores-limit", cores,

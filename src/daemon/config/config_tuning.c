@@ -17,6 +17,8 @@ static const struct setting rows[] = {
 	  "work that a lease holder may have in flight" },
 	{ "queue", KIND_DURATION, AT(queue_ns), "5ms", 0, S(1),
 	  "work that a tenant may hand to the GPU while others have the lease; 0: none" },
+	{ "queue_always", KIND_SWITCH, AT(arbiter.queue_always), "off", 0, 0,
+	  "so also where no tenant has short steps" },
 	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
 	  "work that a tenant which runs alone may have in flight" },
 	{ "free_depth_alone", KIND_DURATION, AT(free_depth_alone_ns), "100ms", US(10), S(10),

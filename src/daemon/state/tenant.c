@@ -99,21 +99,6 @@ static void publish_promise(struct tenant *tenant, unsigned device)
 	tenant_publish_quota(tenant, device);
 }
 
-/*
- * How much of its work may wait for the lease behind a gate in its stream. None of what may be moved off the GPU, or computes on
- * several at once: what is there already would wait while the rest goes on.
- */
-static uint64_t queue_ns_of(const struct tenant *tenant)
-{
-	const struct config *config = &tenant->node->config;
-	const struct tenant_terms *t = &tenant->terms;
-
-	if (config->arbiter.policy != ARBITER_POLICY_LEASE || t->device_count != 1 ||
-	    t->on_full == ON_FULL_SWAP || t->sharing.way != SHARING_TIME)
-		return 0;
-	return config->queue_ns;
-}
-
 static int make_region(struct tenant *tenant, struct error *err)
 {
 	const struct tenant_terms *t = &tenant->terms;
@@ -129,7 +114,6 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->context_bytes, t->device[i].card->context_bytes);
 		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
-		atomic_store(&d->queue_ns, queue_ns_of(tenant));
 		atomic_store(&d->long_work_ns, tenant->node->config.arbiter.long_work_ns);
 		atomic_store(&d->idle_ns, tenant->node->config.arbiter.idle_ns);
 		atomic_store(&d->swap_bound_bytes, UINT64_MAX);
@@ -141,6 +125,21 @@ static int make_region(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
+/*
+ * How much of its work may wait for the lease behind a gate in its stream. None of what may be moved off the GPU, or computes on
+ * several at once: what is there already would wait while the rest goes on.
+ */
+static uint64_t queue_ns_of(const struct tenant *tenant)
+{
+	const struct config *config = &tenant->node->config;
+	const struct tenant_terms *t = &tenant->terms;
+
+	if (config->arbiter.policy != ARBITER_POLICY_LEASE || t->device_count != 1 ||
+	    t->on_full == ON_FULL_SWAP || t->sharing.way != SHARING_TIME)
+		return 0;
+	return config->queue_ns;
+}
+
 static int make_leases(struct tenant *tenant, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
@@ -150,6 +149,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
+		lessee_set_queue(tenant->device[i].lessee, queue_ns_of(tenant));
 	}
 	/* Where there is no room for one more, it goes without: each of its cards by itself. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1

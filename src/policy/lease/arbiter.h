@@ -164,6 +164,11 @@ enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* The quantum in force, and what a hand-over costs by what was measured: both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
+/*
+ * Whether work of those who wait may gather in their streams (library/launch/stream_gate.h): where turns are as short as
+ * somebody's steps, a thread that is held would have no lead over the GPU for a large part of each.
+ */
+bool arbiter_wants_queue(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* A tenant's part on this device in a gang (gang.h): what to tell the others of it after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);

@@ -37,6 +37,7 @@ struct arbiter_config {
 	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
 	uint64_t step_most_ns; /* turns end with steps (steps.h) up to so long; 0: never */
 	uint64_t depth_ns;     /* the most by which CLOSING is sent ahead of the quantum's end */
+	bool queue_always; /* gates in streams whatever turns are as long as; see arbiter_wants_queue() */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_window_ns; /* the same by who rests, until it counts as absent */

@@ -1,5 +1,5 @@
 /*
- * gated WAY [SECONDS]: a program whose work comes to wait in its stream for its tenant's lease (interpose/stream_gate.h).
+ * gated WAY [SECONDS]: a program whose work comes to wait in its stream for its tenant's lease (library/launch/stream_gate.h).
  *
  *     ahead SECONDS   steps of ten kernels of 200 us, of which it waits for the last but one. Prints how many launches there
  *                     were, how many took longer than 1 ms, and what the stream has written

@@ -25,6 +25,7 @@ struct gpu_model_config gpu_model_default_config(void)
 		.poll_jitter_ns = 60 * US,
 		.has_turns = true,
 		.rings = true,
+		.queue_ns = 5 * MS,
 	};
 
 	config.arbiter.switch_ns = config.switch_ns;

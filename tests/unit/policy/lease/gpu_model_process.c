@@ -115,7 +115,7 @@ static void pay(struct model_process *p)
 
 static bool goes_behind_gate(const struct gpu_model *m, const struct model_process *p)
 {
-	return m->config.queue_ns && !p->tenant->group &&
+	return m->config.queue_ns && arbiter_wants_queue(m->arbiter) && !p->tenant->group &&
 	       (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_CLOSING) &&
 	       p->gated_ns < m->config.queue_ns && process_queued(p) + p->gated < QUEUE;
 }

@@ -74,7 +74,6 @@ static void run(const char *what, bool is_native, int count,
 	struct gpu_model_config config = gpu_model_default_config();
 
 	config.is_native = is_native;
-	config.queue_ns = 5 * MS;
 	struct gpu_model *m = gpu_model_new(&config);
 	uint64_t bursts[2], work[2];
 	int tenant[2];
