@@ -35,6 +35,14 @@ def wait_until(condition, seconds=60.0, what="the condition"):
         time.sleep(0.02)
 
 
+def stop_process(pid):
+    """SIGSTOP; returns when no thread of it runs any more, which the signal alone does not say."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    wait_until(lambda: all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir()),
+               what=f"the stop of {pid}")
+
+
 def read_of_processes(name):
     """(pid, text of /proc/PID/NAME) of each process; one that ends meanwhile is left out. Path.glob() would raise
     ProcessLookupError then: it asks for the status of each file, and forgives only some errors."""

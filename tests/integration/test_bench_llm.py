@@ -120,6 +120,7 @@ def bench(path, *options):
     return {row["name"]: row for row in json.loads(path.read_text())["cases"]}, run.stdout + run.stderr
 
 
+@pytest.mark.alone    # a process that begins late fails its way
 def test_every_way_of_two_servers(tmp_path):
     rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "2", "--scenes", "servers,open60")
     for way in ("native", "mps", "mps-split", "turns", "caps", "lend"):
@@ -130,8 +131,10 @@ def test_every_way_of_two_servers(tmp_path):
     assert "servers, turns-priority: sum" not in rows
 
 
+@pytest.mark.alone
 def test_a_server_beside_a_training(tmp_path):
     rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "1", "--scenes", "training", "--ways",
                        "alone,native,turns-priority")
-    assert rows["training, alone, train: training step"]["got"] == pytest.approx(10, rel=0.3), said
+    # Ten kernels of a millisecond.
+    assert rows["training, alone, train: training step"]["got"] >= 9, said
     assert rows["training, turns-priority: work of all against alone"]["got"] > 0.5, said

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from machines import BUILD, wait_until
+from machines import BUILD, stop_process, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")
@@ -325,7 +325,7 @@ def test_states_say_where_the_memory_is(machine, python):
         """)
     tenant.line()
     process = machine.tenants()["a"]["processes"][0]["pid"]
-    os.kill(process, signal.SIGSTOP)
+    stop_process(process)
     done = machine.allot("pause", "a", "--swap-out", "--no-wait", *machine.sim)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert machine.tenants()["a"]["state"] == "leaving"
@@ -334,7 +334,7 @@ def test_states_say_where_the_memory_is(machine, python):
     os.kill(process, signal.SIGCONT)
     machine.wait_for_tenant("a", lambda t: t["state"] == "swapped")
     assert card_used(machine) == CONTEXT
-    os.kill(process, signal.SIGSTOP)
+    stop_process(process)
     resume(machine)
     machine.wait_for_tenant("a", lambda t: t["state"] == "returning")
     assert card_used(machine) == CONTEXT
@@ -374,7 +374,7 @@ def waiting(machine, python):
         """)
     tenant.line()
     process = machine.tenants()["a"]["processes"][0]["pid"]
-    os.kill(process, signal.SIGSTOP)
+    stop_process(process)
     pausing = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
                                env=machine.environment, stderr=subprocess.PIPE, text=True)
     machine.started.append(pausing)

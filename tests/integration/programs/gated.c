@@ -1,8 +1,8 @@
 /*
  * gated WAY [SECONDS]: a program whose work comes to wait in its stream for its tenant's lease (library/launch/stream_gate.h).
  *
- *     ahead SECONDS   steps of ten kernels of 200 us, of which it waits for the last but one. Prints how many launches there
- *                     were, how many took longer than 1 ms, and what the stream has written
+ *     ahead SECONDS   steps of ten kernels of 200 us, of which it waits for the last but one, for so long or until SIGTERM.
+ *                     Prints how many launches there were, how many took longer than 1 ms, and what the stream has written
  *     exit _exit kill stop reset destroy stream fork exec free capture wait small
  *                     launches until its work waits, and then does what the word says, and what should still work after
  *
@@ -213,6 +213,13 @@ static void small_copies(void)
 	}
 }
 
+static volatile sig_atomic_t is_to_end;
+
+static void note_end(int signal)
+{
+	is_to_end = signal;
+}
+
 static void go_ahead(double seconds)
 {
 	double end = now_s() + seconds;
@@ -220,9 +227,10 @@ static void go_ahead(double seconds)
 	uint32_t last = 0, number = 0, told[2] = { 0 };
 	cu_event done[2];
 
+	signal(SIGTERM, note_end);
 	for (int i = 0; i < 2; i++)
 		check(cuEventCreate(&done[i], 2), "event");
-	while (now_s() < end) {
+	while (now_s() < end && !is_to_end) {
 		for (int i = 0; i < KERNELS; i++) {
 			double before = now_s();
 
