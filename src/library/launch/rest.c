@@ -4,20 +4,9 @@
 #include "library/state/bell.h"
 #include "library/state/guest.h"
 
-/*
- * Under leases; in free run, where a step's length is learned for the leases to come; and paced, where what was begun
- * from one to the next tells how a step is counted by now.
- */
-static bool is_of_interest(int index)
-{
-	enum lease_state state = lease_state_of(atomic_load(&guest_control_device(index)->lease));
-
-	return state == LEASE_GO || state == LEASE_FREE || state == LEASE_PACED;
-}
-
 static void rest(int index, struct flight_stream *only)
 {
-	if (!is_of_interest(index) || !flight_rests(index, only))
+	if (!flight_rests(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
 	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
