@@ -4,8 +4,8 @@
  * A thread that is held at the gate (gate.h) loses its lead over the GPU, and a program whose speed is that of its launches
  * runs with an idle GPU until it has one again. So a launch that comes while another tenant has the lease may be handed to
  * the driver at once, behind a wait for a number in the process's memory (cuStreamWaitValue32). When the lease comes, the
- * number is written, and what has gathered in the stream runs at the GPU's speed. A context that waits so takes none of the
- * GPU's time from others, and its work begins within 30 us of the write (H200, driver 580).
+ * number is written, and what has gathered in the stream runs at the GPU's speed. The work begins within 30 us of the
+ * write (H200, driver 580). What a waiting context costs its neighbours: docs/decisions/stream-gate.md.
  *
  * Only launches whose length is known are let through: the first one of a kernel loads its code, which waits for the GPU. A
  * copy that does so as well waits at the gate. At most so much work as the daemon allows is behind the gates
