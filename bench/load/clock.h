@@ -1,6 +1,6 @@
 /* Times of the load program: one monotonic clock, nanoseconds throughout. */
-#ifndef ALLOT_LOAD_CLOCK_H
-#define ALLOT_LOAD_CLOCK_H
+#ifndef ALLOT_BENCH_LOAD_CLOCK_H
+#define ALLOT_BENCH_LOAD_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -5,8 +5,8 @@
  * Any failed call ends the program with status 1 and a line that names the
  * call and the error: a load that goes on after an error measures nothing.
  */
-#ifndef ALLOT_LOAD_DRIVER_H
-#define ALLOT_LOAD_DRIVER_H
+#ifndef ALLOT_BENCH_LOAD_DRIVER_H
+#define ALLOT_BENCH_LOAD_DRIVER_H
 
 #ifdef ALLOT_LOAD_CUDA_H /* to check the rows against NVIDIA's own header */
 #include <cuda.h>

@@ -5,8 +5,8 @@
  * "finish" while it was not running. The number is calibrated with the GPU to
  * itself. On the simulated GPU a kernel's name says its cost.
  */
-#ifndef ALLOT_LOAD_KERNEL_H
-#define ALLOT_LOAD_KERNEL_H
+#ifndef ALLOT_BENCH_LOAD_KERNEL_H
+#define ALLOT_BENCH_LOAD_KERNEL_H
 
 #include "driver.h"
 

@@ -9,8 +9,8 @@
  * One thread launches; another may collect meanwhile, also while a launch is
  * held back: what finishes in that time must not be counted only afterwards.
  */
-#ifndef ALLOT_LOAD_LANES_H
-#define ALLOT_LOAD_LANES_H
+#ifndef ALLOT_BENCH_LOAD_LANES_H
+#define ALLOT_BENCH_LOAD_LANES_H
 
 #include "kernel.h"
 

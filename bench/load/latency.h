@@ -1,6 +1,6 @@
 /* Latencies of periodic work, and their percentiles. */
-#ifndef ALLOT_LOAD_LATENCY_H
-#define ALLOT_LOAD_LATENCY_H
+#ifndef ALLOT_BENCH_LOAD_LATENCY_H
+#define ALLOT_BENCH_LOAD_LATENCY_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* The command line of allot-load: one row an option, from which parsing, bounds
  * and help text come. */
-#ifndef ALLOT_LOAD_OPTIONS_H
-#define ALLOT_LOAD_OPTIONS_H
+#ifndef ALLOT_BENCH_LOAD_OPTIONS_H
+#define ALLOT_BENCH_LOAD_OPTIONS_H
 
 #include <stdbool.h>
 

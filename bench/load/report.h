@@ -1,6 +1,6 @@
 /* What a run prints when it is over: a line for people, or one of JSON. */
-#ifndef ALLOT_LOAD_REPORT_H
-#define ALLOT_LOAD_REPORT_H
+#ifndef ALLOT_BENCH_LOAD_REPORT_H
+#define ALLOT_BENCH_LOAD_REPORT_H
 
 #include "run.h"
 

@@ -1,6 +1,6 @@
 /* One run of a load: what it launches, and what it counts meanwhile. */
-#ifndef ALLOT_LOAD_RUN_H
-#define ALLOT_LOAD_RUN_H
+#ifndef ALLOT_BENCH_LOAD_RUN_H
+#define ALLOT_BENCH_LOAD_RUN_H
 
 #include "kernel.h"
 #include "lanes.h"

@@ -4,8 +4,8 @@
  * 10 ms costs a query for each stream, nothing on the GPU. The same for the
  * first kernel that is done after a pause.
  */
-#ifndef ALLOT_LOAD_SAMPLER_H
-#define ALLOT_LOAD_SAMPLER_H
+#ifndef ALLOT_BENCH_LOAD_SAMPLER_H
+#define ALLOT_BENCH_LOAD_SAMPLER_H
 
 #include "lanes.h"
 

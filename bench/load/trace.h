@@ -2,8 +2,8 @@
  * in seconds from the start of the run; '#' begins a comment. Several rows may
  * stand in one file, each in order of time and without overlap.
  */
-#ifndef ALLOT_LOAD_TRACE_H
-#define ALLOT_LOAD_TRACE_H
+#ifndef ALLOT_BENCH_LOAD_TRACE_H
+#define ALLOT_BENCH_LOAD_TRACE_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  *
  * Opaque handles stay opaque. A structure is declared in full only where allot reads a field.
  */
-#ifndef ALLOT_DRIVER_CUDA_ABI_H
-#define ALLOT_DRIVER_CUDA_ABI_H
+#ifndef ALLOT_ABI_CUDA_ABI_H
+#define ALLOT_ABI_CUDA_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  * A base stands for all its forms (versions _vN, twins _ptsz and _ptds): either all of them are hooked
  * or none is. So a form that a newer driver adds is known to be governed by its base (unknown.h).
  */
-#ifndef ALLOT_DRIVER_DRIVER_DECISIONS_H
-#define ALLOT_DRIVER_DRIVER_DECISIONS_H
+#ifndef ALLOT_ABI_DRIVER_DECISIONS_H
+#define ALLOT_ABI_DRIVER_DECISIONS_H
 
 /* clang-format off */
 #define DRIVER_GOVERNED(GOVERNED) \

@@ -19,8 +19,8 @@
  *
  * `_v2` is part of a symbol's name: older ABIs of the same name are other functions.
  */
-#ifndef ALLOT_DRIVER_DRIVER_TABLE_H
-#define ALLOT_DRIVER_DRIVER_TABLE_H
+#ifndef ALLOT_ABI_DRIVER_TABLE_H
+#define ALLOT_ABI_DRIVER_TABLE_H
 
 #include "abi/cuda_abi.h"
 

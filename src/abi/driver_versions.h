@@ -9,8 +9,8 @@
  * (PFN_<base>_v<version>), and CI compares with those of CUDA 11.8 to 13.5. What is promised here is the
  * ABI of a version that was released, so a newer driver answers the same.
  */
-#ifndef ALLOT_DRIVER_DRIVER_VERSIONS_H
-#define ALLOT_DRIVER_DRIVER_VERSIONS_H
+#ifndef ALLOT_ABI_DRIVER_VERSIONS_H
+#define ALLOT_ABI_DRIVER_VERSIONS_H
 
 #define DRIVER_VERSIONS_NEWEST 13000 /* versions beyond this one are not known */
 

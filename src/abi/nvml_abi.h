@@ -2,8 +2,8 @@
  * The part of the NVML ABI that allot reads or answers, written down from the published interface
  * (nvml.h), so that building allot needs no CUDA toolkit. NVML itself is loaded at run time.
  */
-#ifndef ALLOT_DRIVER_NVML_ABI_H
-#define ALLOT_DRIVER_NVML_ABI_H
+#ifndef ALLOT_ABI_NVML_ABI_H
+#define ALLOT_ABI_NVML_ABI_H
 
 #include <stdint.h>
 

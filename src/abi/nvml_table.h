@@ -19,8 +19,8 @@
  * quota counts), nvmlDeviceGetFieldValues (no field tells memory in use, processes or utilization),
  * nvmlDeviceGetMinorNumber (names the device file), clocks, power, temperature, links.
  */
-#ifndef ALLOT_DRIVER_NVML_TABLE_H
-#define ALLOT_DRIVER_NVML_TABLE_H
+#ifndef ALLOT_ABI_NVML_TABLE_H
+#define ALLOT_ABI_NVML_TABLE_H
 
 #include "abi/nvml_abi.h"
 

@@ -40,8 +40,8 @@
  * Stability: functions and constants are only ever added while the library is liballot-client.so.0; each
  * symbol has the version in which it appeared.
  */
-#ifndef ALLOT_CLIENT_H
-#define ALLOT_CLIENT_H
+#ifndef ALLOT_CLIENT_ALLOT_CLIENT_H
+#define ALLOT_CLIENT_ALLOT_CLIENT_H
 
 #include <stddef.h>
 #include <stdint.h>

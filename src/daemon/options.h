@@ -1,6 +1,6 @@
 /* allotd's command line: one table row an option; parsed, and then the files of settings and of tuning. */
-#ifndef ALLOT_NODE_OPTIONS_H
-#define ALLOT_NODE_OPTIONS_H
+#ifndef ALLOT_DAEMON_OPTIONS_H
+#define ALLOT_DAEMON_OPTIONS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * The daemon as a whole: its cards, its timers, its parts in order.
  */
-#ifndef ALLOT_NODE_SUBSYSTEMS_H
-#define ALLOT_NODE_SUBSYSTEMS_H
+#ifndef ALLOT_DAEMON_SUBSYSTEMS_H
+#define ALLOT_DAEMON_SUBSYSTEMS_H
 
 #include "base/error.h"
 

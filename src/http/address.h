@@ -3,8 +3,8 @@
  *
  *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
-#ifndef ALLOT_WEB_ADDRESS_H
-#define ALLOT_WEB_ADDRESS_H
+#ifndef ALLOT_HTTP_ADDRESS_H
+#define ALLOT_HTTP_ADDRESS_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

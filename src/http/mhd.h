@@ -2,8 +2,8 @@
  * libmicrohttpd, loaded when the first server starts: most of allotd's daemons serve nothing, and it and what it needs
  * cost each 3 MiB and 2.5 ms. Thread safe after that.
  */
-#ifndef ALLOT_WEB_MHD_H
-#define ALLOT_WEB_MHD_H
+#ifndef ALLOT_HTTP_MHD_H
+#define ALLOT_HTTP_MHD_H
 
 #include <microhttpd.h>
 

@@ -5,8 +5,8 @@
  * then it is closed. When all places are taken, the address with the most connections loses one that does nothing.
  * Main thread only.
  */
-#ifndef ALLOT_WEB_SERVER_H
-#define ALLOT_WEB_SERVER_H
+#ifndef ALLOT_HTTP_SERVER_H
+#define ALLOT_HTTP_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

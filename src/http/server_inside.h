@@ -1,7 +1,7 @@
 /* Between the parts of the HTTP server: server.c has who is let in, the loop and certificates, server_call.c connections and
  * their requests, server_stream.c answers that go on. */
-#ifndef ALLOT_WEB_SERVER_INSIDE_H
-#define ALLOT_WEB_SERVER_INSIDE_H
+#ifndef ALLOT_HTTP_SERVER_INSIDE_H
+#define ALLOT_HTTP_SERVER_INSIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

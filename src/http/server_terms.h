@@ -1,6 +1,6 @@
 /* Terms that an HTTP server (server.h) is started with: its socket, certificates, limits and handlers. */
-#ifndef ALLOT_WEB_SERVER_TERMS_H
-#define ALLOT_WEB_SERVER_TERMS_H
+#ifndef ALLOT_HTTP_SERVER_TERMS_H
+#define ALLOT_HTTP_SERVER_TERMS_H
 
 #include <stddef.h>
 #include <stdint.h>

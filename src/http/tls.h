@@ -2,8 +2,8 @@
  * Certificate and key of an HTTP server, and the certificates that vouch for its clients: PEM files that may be replaced
  * while it runs. Main thread only.
  */
-#ifndef ALLOT_WEB_TLS_H
-#define ALLOT_WEB_TLS_H
+#ifndef ALLOT_HTTP_TLS_H
+#define ALLOT_HTTP_TLS_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -2,8 +2,8 @@
  * A bearer token that clients must name, as those of metrics (allotd's setting metrics_token_file). The file is read at each
  * use, so a new token needs no restart. Thread safe.
  */
-#ifndef ALLOT_WEB_TOKEN_H
-#define ALLOT_WEB_TOKEN_H
+#ifndef ALLOT_HTTP_TOKEN_H
+#define ALLOT_HTTP_TOKEN_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * thread sets the pace differs from process to process by more than the bar for what the library costs it (ResNet18 of batch 32, native,
  * on an H200: 3 %, one standard deviation), so it is compared with itself.
  */
-#ifndef ALLOT_INTERPOSE_BYPASS_H
-#define ALLOT_INTERPOSE_BYPASS_H
+#ifndef ALLOT_LIBRARY_BYPASS_H
+#define ALLOT_LIBRARY_BYPASS_H
 
 #include <stdbool.h>
 

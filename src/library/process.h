@@ -2,8 +2,8 @@
  * The root of the library in a process: joins the tenant, follows a restarted daemon, starts anew in a forked child, gives
  * the helper thread its work, and leaves at exit. It knows the parts; they don't know it.
  */
-#ifndef ALLOT_INTERPOSE_PROCESS_H
-#define ALLOT_INTERPOSE_PROCESS_H
+#ifndef ALLOT_LIBRARY_PROCESS_H
+#define ALLOT_LIBRARY_PROCESS_H
 
 #include "library/state/guest.h"
 

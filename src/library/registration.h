@@ -1,6 +1,6 @@
 /* The guest's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
-#ifndef ALLOT_INTERPOSE_REGISTRATION_H
-#define ALLOT_INTERPOSE_REGISTRATION_H
+#ifndef ALLOT_LIBRARY_REGISTRATION_H
+#define ALLOT_LIBRARY_REGISTRATION_H
 
 #include <stdint.h>
 

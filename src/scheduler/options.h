@@ -1,6 +1,6 @@
 /* allot-scheduler's command line: one table row an option; parsed, and then the configuration file applied. */
-#ifndef ALLOT_SCHED_OPTIONS_H
-#define ALLOT_SCHED_OPTIONS_H
+#ifndef ALLOT_SCHEDULER_OPTIONS_H
+#define ALLOT_SCHEDULER_OPTIONS_H
 
 #include "scheduler/service/config.h"
 

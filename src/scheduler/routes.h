@@ -2,8 +2,8 @@
  * What allot-scheduler answers by HTTP: the webhook, kube-scheduler's extender, and who looks after it. One table row a route
  * (routes.c). Main thread only.
  */
-#ifndef ALLOT_SCHED_ROUTES_H
-#define ALLOT_SCHED_ROUTES_H
+#ifndef ALLOT_SCHEDULER_ROUTES_H
+#define ALLOT_SCHEDULER_ROUTES_H
 
 #include "scheduler/service/scheduler.h"
 

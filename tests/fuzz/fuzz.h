@@ -3,8 +3,8 @@
  * reads them. libFuzzer calls it (scripts/fuzz); so does replay.c, with the inputs kept in corpus/, in the unit tests.
  * What must hold whatever comes, beside no crash, no leak and no hang, is checked by FUZZ_CHECK.
  */
-#ifndef ALLOT_TESTS_FUZZ_H
-#define ALLOT_TESTS_FUZZ_H
+#ifndef ALLOT_TESTS_FUZZ_FUZZ_H
+#define ALLOT_TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

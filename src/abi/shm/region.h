@@ -16,8 +16,8 @@
  * Writers and order of each field are stated beside it. D = daemon, T = the slot's own process.
  * "seq_cst" marks the words that two sides decide on; everything else is relaxed.
  */
-#ifndef ALLOT_REGION_REGION_H
-#define ALLOT_REGION_REGION_H
+#ifndef ALLOT_ABI_SHM_REGION_H
+#define ALLOT_ABI_SHM_REGION_H
 
 #include <linux/futex.h>
 #include <stdatomic.h>

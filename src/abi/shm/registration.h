@@ -10,8 +10,8 @@
  * A process that registers again (the daemon was restarted, or the process forked) gets a slot of
  * its own; `previous_epoch` tells the daemon that usage is about to be carried over.
  */
-#ifndef ALLOT_REGION_REGISTRATION_H
-#define ALLOT_REGION_REGISTRATION_H
+#ifndef ALLOT_ABI_SHM_REGISTRATION_H
+#define ALLOT_ABI_SHM_REGISTRATION_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  *
  * The daemon knows the process by its credentials, as in registration.h. What a process gave goes with it.
  */
-#ifndef ALLOT_REGION_SHARING_H
-#define ALLOT_REGION_SHARING_H
+#ifndef ALLOT_ABI_SHM_SHARING_H
+#define ALLOT_ABI_SHM_SHARING_H
 
 #include <stdint.h>
 

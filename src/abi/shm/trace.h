@@ -13,8 +13,8 @@
  *   process -> daemon   struct trace_request
  *   daemon -> process   struct trace_reply; when status is 0, with the file's descriptor
  */
-#ifndef ALLOT_REGION_TRACE_H
-#define ALLOT_REGION_TRACE_H
+#ifndef ALLOT_ABI_SHM_TRACE_H
+#define ALLOT_ABI_SHM_TRACE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

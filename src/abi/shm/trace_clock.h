@@ -3,8 +3,8 @@
  * the two it is, the daemon says (daemon/export/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
  * reads its own clock beside. Thread safe; may run before libc is ready.
  */
-#ifndef ALLOT_REGION_TRACE_CLOCK_H
-#define ALLOT_REGION_TRACE_CLOCK_H
+#ifndef ALLOT_ABI_SHM_TRACE_CLOCK_H
+#define ALLOT_ABI_SHM_TRACE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -3,8 +3,8 @@
  * "append only". What can't be written is counted, and said in the log once until lines go in again; nothing waits for it.
  * One thread.
  */
-#ifndef ALLOT_AUDIT_AUDIT_FILE_H
-#define ALLOT_AUDIT_AUDIT_FILE_H
+#ifndef ALLOT_BASE_AUDIT_AUDIT_FILE_H
+#define ALLOT_BASE_AUDIT_AUDIT_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

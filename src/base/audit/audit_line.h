@@ -1,8 +1,8 @@
 /*
  * A line of an audit log (allot-audit(5)): when, what and by whom, whichever program's it is. The thread of the file.
  */
-#ifndef ALLOT_AUDIT_AUDIT_LINE_H
-#define ALLOT_AUDIT_AUDIT_LINE_H
+#ifndef ALLOT_BASE_AUDIT_AUDIT_LINE_H
+#define ALLOT_BASE_AUDIT_AUDIT_LINE_H
 
 #include <jansson.h>
 

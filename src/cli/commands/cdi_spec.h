@@ -5,8 +5,8 @@
  * Version 0.3.0 is the lowest that has all that is used, so that old engines take it (podman 4.3 knows 0.5.0
  * at most); a name that begins with a digit needs 0.5.0.
  */
-#ifndef ALLOT_CLI_CDI_SPEC_H
-#define ALLOT_CLI_CDI_SPEC_H
+#ifndef ALLOT_CLI_COMMANDS_CDI_SPEC_H
+#define ALLOT_CLI_COMMANDS_CDI_SPEC_H
 
 #include <jansson.h>
 

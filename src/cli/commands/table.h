@@ -8,8 +8,8 @@
  *     TENANT  GPU  STATE      ASKED      GOT    ASKED  LIMIT  1s    60s   REFUSED  WAITED
  *     a         0  running  4.0 GiB  3.2 GiB       45     45  45.1  44.9        0    2.1s
  */
-#ifndef ALLOT_CLI_TABLE_H
-#define ALLOT_CLI_TABLE_H
+#ifndef ALLOT_CLI_COMMANDS_TABLE_H
+#define ALLOT_CLI_COMMANDS_TABLE_H
 
 #include <jansson.h>
 #include <limits.h>

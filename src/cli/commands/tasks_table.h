@@ -7,8 +7,8 @@
  *         PID  NAME     CONTAINER     TENANT    MEMORY  GPU TIME   LASTED  ENDED
  *       12345  python3  3f4c1a0b9d8e  -       80.0 MiB      0.3s     4.0s
  */
-#ifndef ALLOT_CLI_TASKS_TABLE_H
-#define ALLOT_CLI_TASKS_TABLE_H
+#ifndef ALLOT_CLI_COMMANDS_TASKS_TABLE_H
+#define ALLOT_CLI_COMMANDS_TASKS_TABLE_H
 
 #include <jansson.h>
 #include <stdio.h>

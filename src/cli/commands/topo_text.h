@@ -11,8 +11,8 @@
  *     GPU0   X      PIX    0
  *     GPU1   PIX    X      0
  */
-#ifndef ALLOT_CLI_TOPO_TEXT_H
-#define ALLOT_CLI_TOPO_TEXT_H
+#ifndef ALLOT_CLI_COMMANDS_TOPO_TEXT_H
+#define ALLOT_CLI_COMMANDS_TOPO_TEXT_H
 
 #include <jansson.h>
 #include <stdio.h>

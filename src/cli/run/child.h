@@ -2,8 +2,8 @@
  * The command that `allot run` runs: found as a shell would, started in the same process group,
  * waited for, signals passed on. Once it runs, the two look like one process to who started us.
  */
-#ifndef ALLOT_CLI_CHILD_H
-#define ALLOT_CLI_CHILD_H
+#ifndef ALLOT_CLI_RUN_CHILD_H
+#define ALLOT_CLI_RUN_CHILD_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -2,8 +2,8 @@
  * The environment of a tenant's command: ours, with some variables set and some paths put in front.
  * The copy is the caller's; nothing here changes our own environment.
  */
-#ifndef ALLOT_CLI_ENVIRONMENT_H
-#define ALLOT_CLI_ENVIRONMENT_H
+#ifndef ALLOT_CLI_RUN_ENVIRONMENT_H
+#define ALLOT_CLI_RUN_ENVIRONMENT_H
 
 #include <stddef.h>
 

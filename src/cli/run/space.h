@@ -1,6 +1,6 @@
 /* A tenant that shares by space (--sharing): its command is started when the MPS of its group is there. */
-#ifndef ALLOT_CLI_SPACE_H
-#define ALLOT_CLI_SPACE_H
+#ifndef ALLOT_CLI_RUN_SPACE_H
+#define ALLOT_CLI_RUN_SPACE_H
 
 #include <jansson.h>
 

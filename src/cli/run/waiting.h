@@ -2,8 +2,8 @@
  * Tells a person at a terminal, once, that the command of `allot run --on-full wait` waits for memory:
  * nothing of it would be seen otherwise. Looks at the tenant now and then until there is something to tell.
  */
-#ifndef ALLOT_CLI_WAITING_H
-#define ALLOT_CLI_WAITING_H
+#ifndef ALLOT_CLI_RUN_WAITING_H
+#define ALLOT_CLI_RUN_WAITING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Requests of the control protocol in the audit log: each that changes something when it is done, with what was before,
  * and each of them that its caller had no right to. Main thread only.
  */
-#ifndef ALLOT_NODE_AUDIT_AUDIT_REQUEST_H
-#define ALLOT_NODE_AUDIT_AUDIT_REQUEST_H
+#ifndef ALLOT_DAEMON_API_AUDIT_REQUEST_H
+#define ALLOT_DAEMON_API_AUDIT_REQUEST_H
 
 #include "daemon/api/audit/audit.h"
 #include "daemon/api/session.h"

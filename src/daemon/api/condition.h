@@ -1,8 +1,8 @@
 /*
  * What a tenant is doing now, in one word: the `state` of `allot ps` and of metrics. Main thread only.
  */
-#ifndef ALLOT_NODE_CONDITION_H
-#define ALLOT_NODE_CONDITION_H
+#ifndef ALLOT_DAEMON_API_CONDITION_H
+#define ALLOT_DAEMON_API_CONDITION_H
 
 #include "daemon/arbitrate/arbitration.h"
 

@@ -6,8 +6,8 @@
  * between; all who wait for a list are told the same. When all places are taken, the user with the most
  * connections loses one that holds no tenant; where none can be lost, whoever has few is let in beyond.
  */
-#ifndef ALLOT_NODE_CONTROL_H
-#define ALLOT_NODE_CONTROL_H
+#ifndef ALLOT_DAEMON_API_CONTROL_H
+#define ALLOT_DAEMON_API_CONTROL_H
 
 #include "base/error.h"
 

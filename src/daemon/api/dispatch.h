@@ -1,8 +1,8 @@
 /*
  * The control protocol (docs/protocol.md): finds the handler of a request. Main thread only.
  */
-#ifndef ALLOT_NODE_DISPATCH_H
-#define ALLOT_NODE_DISPATCH_H
+#ifndef ALLOT_DAEMON_API_DISPATCH_H
+#define ALLOT_DAEMON_API_DISPATCH_H
 
 #include <stddef.h>
 

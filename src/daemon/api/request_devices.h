@@ -1,6 +1,6 @@
 /* The "devices" of a request: read, checked, and chosen where none is named. Main thread only. */
-#ifndef ALLOT_NODE_REQUEST_DEVICES_H
-#define ALLOT_NODE_REQUEST_DEVICES_H
+#ifndef ALLOT_DAEMON_API_REQUEST_DEVICES_H
+#define ALLOT_DAEMON_API_REQUEST_DEVICES_H
 
 #include "abi/shm/region.h"
 #include "daemon/state/node/node.h"

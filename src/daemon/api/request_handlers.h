@@ -1,8 +1,8 @@
 /*
  * The handlers of the control protocol's requests (docs/protocol.md): one for each `op`. Main thread only.
  */
-#ifndef ALLOT_NODE_REQUEST_HANDLERS_H
-#define ALLOT_NODE_REQUEST_HANDLERS_H
+#ifndef ALLOT_DAEMON_API_REQUEST_HANDLERS_H
+#define ALLOT_DAEMON_API_REQUEST_HANDLERS_H
 
 #include "daemon/api/session.h"
 

@@ -2,8 +2,8 @@
  * The control protocol (docs/protocol.md) without its socket: one caller, its requests and replies,
  * the tenants it holds. Main thread only.
  */
-#ifndef ALLOT_NODE_SESSION_H
-#define ALLOT_NODE_SESSION_H
+#ifndef ALLOT_DAEMON_API_SESSION_H
+#define ALLOT_DAEMON_API_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

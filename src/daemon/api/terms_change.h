@@ -2,8 +2,8 @@
  * A change of a tenant's terms while it lives, as `allot set` and a pod's annotations ask for it: decided in all its parts,
  * then made at once, and written down; or not made at all. Main thread only.
  */
-#ifndef ALLOT_NODE_TERMS_CHANGE_H
-#define ALLOT_NODE_TERMS_CHANGE_H
+#ifndef ALLOT_DAEMON_API_TERMS_CHANGE_H
+#define ALLOT_DAEMON_API_TERMS_CHANGE_H
 
 #include "base/error.h"
 #include "daemon/state/tenant.h"

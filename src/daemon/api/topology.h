@@ -2,8 +2,8 @@
  * How the node's cards hang together: read from the driver once, when the daemon starts, as nothing of
  * it changes while a driver is loaded. Main thread only.
  */
-#ifndef ALLOT_NODE_TOPOLOGY_H
-#define ALLOT_NODE_TOPOLOGY_H
+#ifndef ALLOT_DAEMON_API_TOPOLOGY_H
+#define ALLOT_DAEMON_API_TOPOLOGY_H
 
 #include "daemon/state/node/node.h"
 #include "policy/placement/node.h"

@@ -8,8 +8,8 @@
  * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
  * No lessee: the thread sleeps. Nobody at work, and all that could come ring for it: it wakes once a second.
  */
-#ifndef ALLOT_NODE_ARBITRATION_H
-#define ALLOT_NODE_ARBITRATION_H
+#ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_H
+#define ALLOT_DAEMON_ARBITRATE_ARBITRATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

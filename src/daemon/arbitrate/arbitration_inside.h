@@ -9,8 +9,8 @@
  *
  * All of it is the arbitration's, under its worker's lock, but for `changed`, which anyone counts up.
  */
-#ifndef ALLOT_NODE_ARBITRATION_INSIDE_H
-#define ALLOT_NODE_ARBITRATION_INSIDE_H
+#ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H
+#define ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H
 
 #include "abi/shm/region.h"
 #include "base/clock.h"

@@ -12,8 +12,8 @@
  *
  * Pure but for bell_sleep and what it uses. Not thread safe, but for bell_wake.
  */
-#ifndef ALLOT_NODE_BELL_H
-#define ALLOT_NODE_BELL_H
+#ifndef ALLOT_DAEMON_ARBITRATE_BELL_H
+#define ALLOT_DAEMON_ARBITRATE_BELL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

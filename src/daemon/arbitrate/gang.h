@@ -6,8 +6,8 @@
  * All calls are thread safe. Order of locks: a card's, then the board's; the list of those who may be
  * woken, then a card's.
  */
-#ifndef ALLOT_NODE_GANG_H
-#define ALLOT_NODE_GANG_H
+#ifndef ALLOT_DAEMON_ARBITRATE_GANG_H
+#define ALLOT_DAEMON_ARBITRATE_GANG_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Who had a card when: the last spans of time in which one tenant had its lease, or ran on it alone. A ring, which
  * forgets the oldest. Pure, but for memory; not thread safe.
  */
-#ifndef ALLOT_NODE_LEASE_SPANS_H
-#define ALLOT_NODE_LEASE_SPANS_H
+#ifndef ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H
+#define ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H
 
 #include <stdbool.h>
 #include <stddef.h>

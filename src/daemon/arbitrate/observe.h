@@ -3,8 +3,8 @@
  * report is the tenant's to write: counters only ever go up here, and by no more than time allows.
  * Not thread safe; the caller (arbitration.c) holds its lock.
  */
-#ifndef ALLOT_NODE_OBSERVE_H
-#define ALLOT_NODE_OBSERVE_H
+#ifndef ALLOT_DAEMON_ARBITRATE_OBSERVE_H
+#define ALLOT_DAEMON_ARBITRATE_OBSERVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * lies. glibc's own list of this thread is given up: there is no robust mutex in this program. All calls are of one
  * thread, whose end is taken for the daemon's.
  */
-#ifndef ALLOT_NODE_OWNER_H
-#define ALLOT_NODE_OWNER_H
+#ifndef ALLOT_DAEMON_ARBITRATE_OWNER_H
+#define ALLOT_DAEMON_ARBITRATE_OWNER_H
 
 #include "abi/shm/region.h"
 

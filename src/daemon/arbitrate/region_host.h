@@ -8,8 +8,8 @@
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
  *     report    mapped writable   descriptor; sealed against shrinking and growing
  */
-#ifndef ALLOT_NODE_REGION_HOST_H
-#define ALLOT_NODE_REGION_HOST_H
+#ifndef ALLOT_DAEMON_ARBITRATE_REGION_HOST_H
+#define ALLOT_DAEMON_ARBITRATE_REGION_HOST_H
 
 #include "abi/shm/region.h"
 #include "base/error.h"

@@ -5,8 +5,8 @@
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = (value now - value at now - span) / span
  */
-#ifndef ALLOT_NODE_WINDOW_H
-#define ALLOT_NODE_WINDOW_H
+#ifndef ALLOT_DAEMON_ARBITRATE_WINDOW_H
+#define ALLOT_DAEMON_ARBITRATE_WINDOW_H
 
 #include <stdint.h>
 

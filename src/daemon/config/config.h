@@ -5,8 +5,8 @@
  * There are two tables, each read from a file of its own. Settings are an operator's to change (config.c).
  * Tuning is for tests, benches and developers (config_tuning.c).
  */
-#ifndef ALLOT_NODE_CONFIG_H
-#define ALLOT_NODE_CONFIG_H
+#ifndef ALLOT_DAEMON_CONFIG_CONFIG_H
+#define ALLOT_DAEMON_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * A name may be written with '-' or '_'. Pure.
  */
-#ifndef ALLOT_NODE_CONFIG_FOREIGN_H
-#define ALLOT_NODE_CONFIG_FOREIGN_H
+#ifndef ALLOT_DAEMON_CONFIG_CONFIG_FOREIGN_H
+#define ALLOT_DAEMON_CONFIG_CONFIG_FOREIGN_H
 
 #include <stdio.h>
 

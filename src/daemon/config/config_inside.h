@@ -1,7 +1,7 @@
 /* Between the parts of the daemon's settings: config.c has the rows of settings, config_tuning.c those of tuning,
  * config_value.c the kinds of values, config_file.c the lines of a file. */
-#ifndef ALLOT_NODE_CONFIG_INSIDE_H
-#define ALLOT_NODE_CONFIG_INSIDE_H
+#ifndef ALLOT_DAEMON_CONFIG_CONFIG_INSIDE_H
+#define ALLOT_DAEMON_CONFIG_CONFIG_INSIDE_H
 
 #include <stddef.h>
 #include <stdint.h>

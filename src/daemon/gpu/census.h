@@ -6,8 +6,8 @@
  *     thread: reads every card
  *     main:   compares: violations, the cost of a context, what drains
  */
-#ifndef ALLOT_NODE_CENSUS_H
-#define ALLOT_NODE_CENSUS_H
+#ifndef ALLOT_DAEMON_GPU_CENSUS_H
+#define ALLOT_DAEMON_GPU_CENSUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

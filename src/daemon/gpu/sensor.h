@@ -4,8 +4,8 @@
  * be slow: never from the arbiter's thread), and tells arbitration. Where NVML tells no process's use
  * it says so once, and the charge goes on being the measure.
  */
-#ifndef ALLOT_NODE_SENSOR_H
-#define ALLOT_NODE_SENSOR_H
+#ifndef ALLOT_DAEMON_GPU_SENSOR_H
+#define ALLOT_DAEMON_GPU_SENSOR_H
 
 #include "base/error.h"
 #include "daemon/arbitrate/arbitration.h"

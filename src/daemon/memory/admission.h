@@ -11,8 +11,8 @@
  * still draining, and held by processes of no tenant. A grant is written to the state file before the
  * tenant hears of it, so a restarted daemon knows of every holder. Main thread only.
  */
-#ifndef ALLOT_NODE_ADMISSION_H
-#define ALLOT_NODE_ADMISSION_H
+#ifndef ALLOT_DAEMON_MEMORY_ADMISSION_H
+#define ALLOT_DAEMON_MEMORY_ADMISSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * One command to a control daemon, by the tool that NVIDIA has for it, without waiting: the answer comes by the loop.
  * Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_ASK_H
-#define ALLOT_NODE_MPS_ASK_H
+#ifndef ALLOT_DAEMON_SPACE_ASK_H
+#define ALLOT_DAEMON_SPACE_ASK_H
 
 #include "daemon/space/spawn.h"
 #include "net/loop.h"

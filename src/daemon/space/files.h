@@ -8,8 +8,8 @@
  * The id is "<card's index>-<number>". What is in pipe is the tenants' user's, and is deleted without following a link.
  * Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_FILES_H
-#define ALLOT_NODE_MPS_FILES_H
+#ifndef ALLOT_DAEMON_SPACE_FILES_H
+#define ALLOT_DAEMON_SPACE_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

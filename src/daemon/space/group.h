@@ -9,8 +9,8 @@
  * client, but who comes while it has not heard of that end is refused. So it is ended with its server, and the group has
  * another control daemon once both are over. Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_GROUP_H
-#define ALLOT_NODE_MPS_GROUP_H
+#ifndef ALLOT_DAEMON_SPACE_GROUP_H
+#define ALLOT_DAEMON_SPACE_GROUP_H
 
 #include "daemon/space/group_state.h"
 

@@ -1,6 +1,6 @@
 /* Between group.c, which starts and ends a group's control daemon, and watch.c, which looks at it. */
-#ifndef ALLOT_NODE_MPS_GROUP_INSIDE_H
-#define ALLOT_NODE_MPS_GROUP_INSIDE_H
+#ifndef ALLOT_DAEMON_SPACE_GROUP_INSIDE_H
+#define ALLOT_DAEMON_SPACE_GROUP_INSIDE_H
 
 #include "daemon/space/group_state.h"
 

@@ -1,8 +1,8 @@
 /*
  * What is known of one group's MPS control daemon: group.h starts and ends it, watch.c looks at it. Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_GROUP_STATE_H
-#define ALLOT_NODE_MPS_GROUP_STATE_H
+#ifndef ALLOT_DAEMON_SPACE_GROUP_STATE_H
+#define ALLOT_DAEMON_SPACE_GROUP_STATE_H
 
 #include "daemon/space/ask.h"
 #include "daemon/space/files.h"

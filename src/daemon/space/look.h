@@ -2,8 +2,8 @@
  * What a control daemon and its servers are doing, by /proc and by what they write: the driver tells nobody else. Any
  * thread.
  */
-#ifndef ALLOT_NODE_MPS_LOOK_H
-#define ALLOT_NODE_MPS_LOOK_H
+#ifndef ALLOT_DAEMON_SPACE_LOOK_H
+#define ALLOT_DAEMON_SPACE_LOOK_H
 
 #include <stdbool.h>
 #include <stddef.h>

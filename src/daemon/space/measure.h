@@ -2,8 +2,8 @@
  * What tenants do on their cards, added to what is known of their programs (programs.h): each second, and when one ends.
  * Of those that share by space, and of those that were left open to either way. Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_MEASURE_H
-#define ALLOT_NODE_MPS_MEASURE_H
+#ifndef ALLOT_DAEMON_SPACE_MEASURE_H
+#define ALLOT_DAEMON_SPACE_MEASURE_H
 
 #include "daemon/state/tenant.h"
 

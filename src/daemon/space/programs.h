@@ -9,8 +9,8 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_PROGRAMS_H
-#define ALLOT_NODE_MPS_PROGRAMS_H
+#ifndef ALLOT_DAEMON_SPACE_PROGRAMS_H
+#define ALLOT_DAEMON_SPACE_PROGRAMS_H
 
 #include "daemon/state/node/node.h"
 #include "policy/space/choice.h"

@@ -2,8 +2,8 @@
  * Tenants that share their card at the same time with others of their group: which group each is in, what its processes
  * need to find the group's MPS server, and what became of that. Main thread only.
  */
-#ifndef ALLOT_NODE_MPS_SPACE_H
-#define ALLOT_NODE_MPS_SPACE_H
+#ifndef ALLOT_DAEMON_SPACE_SPACE_H
+#define ALLOT_DAEMON_SPACE_SPACE_H
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"

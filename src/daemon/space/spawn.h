@@ -2,8 +2,8 @@
  * Runs nvidia-cuda-mps-control as another user, without a shell: as the control daemon of a group, and as the tool that
  * asks one. Main thread of the daemon only.
  */
-#ifndef ALLOT_NODE_MPS_SPAWN_H
-#define ALLOT_NODE_MPS_SPAWN_H
+#ifndef ALLOT_DAEMON_SPACE_SPAWN_H
+#define ALLOT_DAEMON_SPACE_SPAWN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * SMs: on an H200 of 132, clients of 10, 15, 30 and 45 % have 12, 18, 38 and 58 (their work, 2026-11-23: 9.3, 13.9, 29.4
  * and 44.6 % of the card's). So a cap is rounded up to a pair here, and the gate holds its tenant to the cap itself. Pure.
  */
-#ifndef ALLOT_NODE_MPS_THREADS_H
-#define ALLOT_NODE_MPS_THREADS_H
+#ifndef ALLOT_DAEMON_SPACE_THREADS_H
+#define ALLOT_DAEMON_SPACE_THREADS_H
 
 struct mps_threads {
 	double pct;      /* what MPS is told */

@@ -1,8 +1,8 @@
 /*
  * What the tenants of a card were promised together. Main thread only.
  */
-#ifndef ALLOT_NODE_CARD_PROMISES_H
-#define ALLOT_NODE_CARD_PROMISES_H
+#ifndef ALLOT_DAEMON_STATE_CARD_PROMISES_H
+#define ALLOT_DAEMON_STATE_CARD_PROMISES_H
 
 #include "policy/memory/promise.h"
 

@@ -2,8 +2,8 @@
  * Elastic limits in the daemon: who may borrow, and what is said of it. What is lent is decided in
  * policy/lease/rules/elastic.h, by the arbitration of each card. Main thread only.
  */
-#ifndef ALLOT_NODE_ELASTIC_H
-#define ALLOT_NODE_ELASTIC_H
+#ifndef ALLOT_DAEMON_STATE_ELASTIC_H
+#define ALLOT_DAEMON_STATE_ELASTIC_H
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"

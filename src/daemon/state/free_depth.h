@@ -4,8 +4,8 @@
  * context. The library counts such work coarsely: by a bound of `free_depth` alone trainings whose kernels are of
  * unlike lengths lost 4 to 5 % on an H200, with nobody else there. Main thread only.
  */
-#ifndef ALLOT_NODE_FREE_DEPTH_H
-#define ALLOT_NODE_FREE_DEPTH_H
+#ifndef ALLOT_DAEMON_STATE_FREE_DEPTH_H
+#define ALLOT_DAEMON_STATE_FREE_DEPTH_H
 
 #include "daemon/state/node/node.h"
 

@@ -8,8 +8,8 @@
  *     pod/<UID>/<container>@2     the init container of place 2 in its pod
  *     pod/<UID>/<container>@2+    the sidecar of that place
  */
-#ifndef ALLOT_NODE_POD_STAGE_H
-#define ALLOT_NODE_POD_STAGE_H
+#ifndef ALLOT_DAEMON_STATE_POD_STAGE_H
+#define ALLOT_DAEMON_STATE_POD_STAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * lives that gave it. Only descriptors whose end can't hold the daemon up are kept: NVIDIA's device files, pipes and
  * memory files. Main thread only.
  */
-#ifndef ALLOT_NODE_SHARING_H
-#define ALLOT_NODE_SHARING_H
+#ifndef ALLOT_DAEMON_STATE_SHARING_H
+#define ALLOT_DAEMON_STATE_SHARING_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * Slots of a card: which of the devices "<UUID>-<n>", that a scheduler is shown it as, are meant. Two
  * claims share none. Pure; thread safe.
  */
-#ifndef ALLOT_NODE_CLAIMS_SLOTS_H
-#define ALLOT_NODE_CLAIMS_SLOTS_H
+#ifndef ALLOT_DAEMON_STATE_SLOTS_H
+#define ALLOT_DAEMON_STATE_SLOTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

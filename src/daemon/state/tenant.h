@@ -5,8 +5,8 @@
  * itself: a held tenant ends when neither a holder nor a live process of it is left, a retired one with
  * its processes.
  */
-#ifndef ALLOT_NODE_TENANT_H
-#define ALLOT_NODE_TENANT_H
+#ifndef ALLOT_DAEMON_STATE_TENANT_H
+#define ALLOT_DAEMON_STATE_TENANT_H
 
 #include "daemon/arbitrate/region_host.h"
 #include "daemon/gpu/nvml/census_policy.h"

@@ -2,8 +2,8 @@
  * A tenant's state file, tenants/<id>/tenant.json: what a restarted daemon needs to adopt it. Written
  * whole beside the old one and renamed over it, so that a full disk or a crash leaves the old one.
  */
-#ifndef ALLOT_NODE_TENANT_STATE_H
-#define ALLOT_NODE_TENANT_STATE_H
+#ifndef ALLOT_DAEMON_STATE_TENANT_STATE_H
+#define ALLOT_DAEMON_STATE_TENANT_STATE_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * wait are ordered by, and `ps` shows. What is charged counts, on all its cards together. Who comes again
  * under the same name, of the same user, goes on from what is left. Main thread only.
  */
-#ifndef ALLOT_NODE_USE_H
-#define ALLOT_NODE_USE_H
+#ifndef ALLOT_DAEMON_STATE_USE_H
+#define ALLOT_DAEMON_STATE_USE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * tenants that have ended. What is in no pod, or whose name its engine does not tell, counts as the namespace "".
  * Main thread only.
  */
-#ifndef ALLOT_NODE_NAMESPACE_USE_H
-#define ALLOT_NODE_NAMESPACE_USE_H
+#ifndef ALLOT_DAEMON_TASKS_NAMESPACE_USE_H
+#define ALLOT_DAEMON_TASKS_NAMESPACE_USE_H
 
 #include <stdbool.h>
 #include <stdint.h>

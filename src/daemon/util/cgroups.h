@@ -3,8 +3,8 @@
  * Documentation/admin-guide/cgroup-v2.rst, Linux 5.2) and version 1 (freezer.state:
  * admin-guide/cgroup-v1/freezer-subsystem.rst). Thread safe; a few system calls each.
  */
-#ifndef ALLOT_NODE_FREEZER_CGROUPS_H
-#define ALLOT_NODE_FREEZER_CGROUPS_H
+#ifndef ALLOT_DAEMON_UTIL_CGROUPS_H
+#define ALLOT_DAEMON_UTIL_CGROUPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

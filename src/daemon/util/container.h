@@ -6,8 +6,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_NODE_FREEZER_CONTAINER_H
-#define ALLOT_NODE_FREEZER_CONTAINER_H
+#ifndef ALLOT_DAEMON_UTIL_CONTAINER_H
+#define ALLOT_DAEMON_UTIL_CONTAINER_H
 
 #include <stdbool.h>
 

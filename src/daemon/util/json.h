@@ -1,6 +1,6 @@
 /* Helpers over jansson for the control protocol and the state files: checked reads, cleanup. */
-#ifndef ALLOT_NODE_JSON_H
-#define ALLOT_NODE_JSON_H
+#ifndef ALLOT_DAEMON_UTIL_JSON_H
+#define ALLOT_DAEMON_UTIL_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

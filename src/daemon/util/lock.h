@@ -8,8 +8,8 @@
  * other directories are shared by all users (mode 1777): two users' daemons meet there, and meet root's, which
  * takes those locks too where it can get them.
  */
-#ifndef ALLOT_NODE_LOCK_H
-#define ALLOT_NODE_LOCK_H
+#ifndef ALLOT_DAEMON_UTIL_LOCK_H
+#define ALLOT_DAEMON_UTIL_LOCK_H
 
 #include "base/error.h"
 

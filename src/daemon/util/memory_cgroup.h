@@ -3,8 +3,8 @@
  * where that has the memory controller, else version 2 (kernel's Documentation/admin-guide/cgroup-v1/memory.rst
  * and cgroup-v2.rst). Thread safe.
  */
-#ifndef ALLOT_NODE_MEMORY_CGROUP_H
-#define ALLOT_NODE_MEMORY_CGROUP_H
+#ifndef ALLOT_DAEMON_UTIL_MEMORY_CGROUP_H
+#define ALLOT_DAEMON_UTIL_MEMORY_CGROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * own (SO_PEERPIDFD, Linux 6.5), else one opened for the pid of SO_PEERCRED and confirmed by the
  * credentials that come with the first message.
  */
-#ifndef ALLOT_NODE_PEER_H
-#define ALLOT_NODE_PEER_H
+#ifndef ALLOT_DAEMON_UTIL_PEER_H
+#define ALLOT_DAEMON_UTIL_PEER_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

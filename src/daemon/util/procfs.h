@@ -1,8 +1,8 @@
 /*
  * What /proc says of a process. Thread safe. A few system calls each: not for hot loops.
  */
-#ifndef ALLOT_NODE_PROCFS_H
-#define ALLOT_NODE_PROCFS_H
+#ifndef ALLOT_DAEMON_UTIL_PROCFS_H
+#define ALLOT_DAEMON_UTIL_PROCFS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * sd_notify(3)'s protocol, one datagram a message to the socket that $NOTIFY_SOCKET names, so that no library is
  * needed for it. Without that variable nothing is told. Main thread only.
  */
-#ifndef ALLOT_NODE_SERVICE_H
-#define ALLOT_NODE_SERVICE_H
+#ifndef ALLOT_DAEMON_UTIL_SERVICE_H
+#define ALLOT_DAEMON_UTIL_SERVICE_H
 
 #include <stdint.h>
 

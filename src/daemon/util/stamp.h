@@ -3,8 +3,8 @@
  * sleeps and that nobody sets; over a reboot, by the wall clock, which may have been set meanwhile: a moment
  * that seems to lie ahead is now.
  */
-#ifndef ALLOT_NODE_STAMP_H
-#define ALLOT_NODE_STAMP_H
+#ifndef ALLOT_DAEMON_UTIL_STAMP_H
+#define ALLOT_DAEMON_UTIL_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * A file of state as JSON. It is written whole beside the old one and renamed over it: whoever reads, and a
  * full disk, and a crash, has the old or the new. Any thread.
  */
-#ifndef ALLOT_NODE_STATE_FILE_H
-#define ALLOT_NODE_STATE_FILE_H
+#ifndef ALLOT_DAEMON_UTIL_STATE_FILE_H
+#define ALLOT_DAEMON_UTIL_STATE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Files that are replaced as a whole: written beside the old one and renamed over it, so that a reader, a full disk and a
  * crash have the old or the new. Any thread.
  */
-#ifndef ALLOT_NODE_WHOLE_FILE_H
-#define ALLOT_NODE_WHOLE_FILE_H
+#ifndef ALLOT_DAEMON_UTIL_WHOLE_FILE_H
+#define ALLOT_DAEMON_UTIL_WHOLE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  *
  *     run():  with the lock held, until `stop`: waits for `wake` as it likes
  */
-#ifndef ALLOT_NODE_WORKER_H
-#define ALLOT_NODE_WORKER_H
+#ifndef ALLOT_DAEMON_UTIL_WORKER_H
+#define ALLOT_DAEMON_UTIL_WORKER_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -13,8 +13,8 @@
  *
  * Of allot-scheduler, whose page changes nothing, reading alone: whoever is on its machine, or its pod, may, else who names the token.
  */
-#ifndef ALLOT_WEB_PAGE_ACCESS_H
-#define ALLOT_WEB_PAGE_ACCESS_H
+#ifndef ALLOT_HTTP_DASHBOARD_ACCESS_H
+#define ALLOT_HTTP_DASHBOARD_ACCESS_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * A page's files, which are part of the program: a program's own and those that both have (src/http/dashboard/site), as embed.py
  * writes them down. Constant; thread safe.
  */
-#ifndef ALLOT_WEB_PAGE_FILES_H
-#define ALLOT_WEB_PAGE_FILES_H
+#ifndef ALLOT_HTTP_DASHBOARD_FILES_H
+#define ALLOT_HTTP_DASHBOARD_FILES_H
 
 #include <stddef.h>
 

@@ -7,8 +7,8 @@
  *     json_text_whole(&t, "index", 0);
  *     json_text_close(&t, '}');
  */
-#ifndef ALLOT_WEB_PAGE_JSON_TEXT_H
-#define ALLOT_WEB_PAGE_JSON_TEXT_H
+#ifndef ALLOT_HTTP_DASHBOARD_JSON_TEXT_H
+#define ALLOT_HTTP_DASHBOARD_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * A program's web page as a site: where it is served, its files, who may ask, and the headers of every answer. What the page
  * tells is the program's: src/daemon/export/page, src/scheduler/page. Main thread only.
  */
-#ifndef ALLOT_WEB_PAGE_SITE_H
-#define ALLOT_WEB_PAGE_SITE_H
+#ifndef ALLOT_HTTP_DASHBOARD_SITE_H
+#define ALLOT_HTTP_DASHBOARD_SITE_H
 
 #include <stdbool.h>
 

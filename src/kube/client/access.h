@@ -2,8 +2,8 @@
  * Where a Kubernetes API server is, and who we are to it: of a kubeconfig, or of the service account that
  * a pod has. Files are small and read at once: at start, not from an event loop.
  */
-#ifndef ALLOT_KUBE_ACCESS_H
-#define ALLOT_KUBE_ACCESS_H
+#ifndef ALLOT_KUBE_CLIENT_ACCESS_H
+#define ALLOT_KUBE_CLIENT_ACCESS_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * one descriptor: whoever has an event loop watches that for EPOLLIN, and calls kube_client_process() then,
  * which never waits for the server. One thread.
  */
-#ifndef ALLOT_KUBE_CLIENT_H
-#define ALLOT_KUBE_CLIENT_H
+#ifndef ALLOT_KUBE_CLIENT_CLIENT_H
+#define ALLOT_KUBE_CLIENT_CLIENT_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Between client.c, which drives libcurl and hands out what came, and call.c, which is one call. */
-#ifndef ALLOT_KUBE_CLIENT_INSIDE_H
-#define ALLOT_KUBE_CLIENT_INSIDE_H
+#ifndef ALLOT_KUBE_CLIENT_CLIENT_INSIDE_H
+#define ALLOT_KUBE_CLIENT_CLIENT_INSIDE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * Events: what `kubectl describe` shows of an object beside its state. They are told once and forgotten:
  * whether one arrives is nobody's concern. The client's thread.
  */
-#ifndef ALLOT_KUBE_EVENT_H
-#define ALLOT_KUBE_EVENT_H
+#ifndef ALLOT_KUBE_CLIENT_EVENT_H
+#define ALLOT_KUBE_CLIENT_EVENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

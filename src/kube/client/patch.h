@@ -2,8 +2,8 @@
  * A merge patch (RFC 7386) of an object's metadata: annotations and labels to set, or to take away, if
  * wished only while the object is of a certain version: else the server refuses with 409. Thread safe.
  */
-#ifndef ALLOT_KUBE_PATCH_H
-#define ALLOT_KUBE_PATCH_H
+#ifndef ALLOT_KUBE_CLIENT_PATCH_H
+#define ALLOT_KUBE_CLIENT_PATCH_H
 
 #include <stddef.h>
 

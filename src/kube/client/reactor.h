@@ -2,8 +2,8 @@
  * Descriptors and alarms behind one descriptor: whoever has an event loop watches that for EPOLLIN, and
  * calls reactor_process() then, which never waits. One thread; a handler may remove anything, itself too.
  */
-#ifndef ALLOT_KUBE_REACTOR_H
-#define ALLOT_KUBE_REACTOR_H
+#ifndef ALLOT_KUBE_CLIENT_REACTOR_H
+#define ALLOT_KUBE_CLIENT_REACTOR_H
 
 #include <stdint.h>
 #include <sys/queue.h>

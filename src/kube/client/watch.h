@@ -3,8 +3,8 @@
  * begun again where it broke off; where the server no longer knows that place (410), a list again. It never
  * gives up: between tries it waits longer and longer. The client's thread.
  */
-#ifndef ALLOT_KUBE_WATCH_H
-#define ALLOT_KUBE_WATCH_H
+#ifndef ALLOT_KUBE_CLIENT_WATCH_H
+#define ALLOT_KUBE_CLIENT_WATCH_H
 
 #include <jansson.h>
 #include <stdint.h>

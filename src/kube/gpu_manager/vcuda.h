@@ -17,8 +17,8 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_KUBE_VCUDA_H
-#define ALLOT_KUBE_VCUDA_H
+#ifndef ALLOT_KUBE_GPU_MANAGER_VCUDA_H
+#define ALLOT_KUBE_GPU_MANAGER_VCUDA_H
 
 #include <stdbool.h>
 #include <stdint.h>

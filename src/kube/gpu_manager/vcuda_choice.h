@@ -7,8 +7,8 @@
  * is put right once the kubelet tells whose devices they are; or the call for memory, which comes before anything runs,
  * will tell them apart. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_VCUDA_CHOICE_H
-#define ALLOT_KUBE_VCUDA_CHOICE_H
+#ifndef ALLOT_KUBE_GPU_MANAGER_VCUDA_CHOICE_H
+#define ALLOT_KUBE_GPU_MANAGER_VCUDA_CHOICE_H
 
 #include "kube/gpu_manager/vcuda.h"
 

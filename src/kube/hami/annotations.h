@@ -2,8 +2,8 @@
  * The names of HAMi's protocol on nodes and pods, as its v2.8 and v2.10 write them. What stands behind
  * each name has a file of its own here.
  */
-#ifndef ALLOT_KUBE_ANNOTATIONS_H
-#define ALLOT_KUBE_ANNOTATIONS_H
+#ifndef ALLOT_KUBE_HAMI_ANNOTATIONS_H
+#define ALLOT_KUBE_HAMI_ANNOTATIONS_H
 
 /* On a node. */
 #define KUBE_NODE_REGISTER "hami.io/node-nvidia-register" /* cards.h */

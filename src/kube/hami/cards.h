@@ -3,8 +3,8 @@
  * array, or as old versions wrote it a text of `uuid,count,mem,core,type,numa,health[,index,mode]`, each
  * ended by ':'. What is false, 0 or empty is absent in JSON. Thread safe.
  */
-#ifndef ALLOT_KUBE_CARDS_H
-#define ALLOT_KUBE_CARDS_H
+#ifndef ALLOT_KUBE_HAMI_CARDS_H
+#define ALLOT_KUBE_HAMI_CARDS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * which the kubelet picks any; what is to be given is in the annotations of the pod that the scheduler is
  * binding to this node. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_CHOICE_H
-#define ALLOT_KUBE_CHOICE_H
+#ifndef ALLOT_KUBE_HAMI_CHOICE_H
+#define ALLOT_KUBE_HAMI_CHOICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Cards that an operator has taken out of service (annotation hami.io/device-cordon of a node): UUIDs by
  * commas, spaces around them allowed. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_CORDON_H
-#define ALLOT_KUBE_CORDON_H
+#ifndef ALLOT_KUBE_HAMI_CORDON_H
+#define ALLOT_KUBE_HAMI_CORDON_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * the scheduler writes "Requesting_<time>", the plugin answers "Reported_<time>"; a scheduler that waited
  * for too long writes "Deleted_<time>", and forgets the node's cards. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_HANDSHAKE_H
-#define ALLOT_KUBE_HANDSHAKE_H
+#ifndef ALLOT_KUBE_HAMI_HANDSHAKE_H
+#define ALLOT_KUBE_HAMI_HANDSHAKE_H
 
 #include <stdbool.h>
 #include <stdint.h>

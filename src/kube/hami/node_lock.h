@@ -2,8 +2,8 @@
  * A node's lock (annotation hami.io/mutex.lock): "<RFC 3339 time>,<namespace>,<pod>" names the pod that is
  * being bound to the node; older schedulers write the time alone. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_NODE_LOCK_H
-#define ALLOT_KUBE_NODE_LOCK_H
+#ifndef ALLOT_KUBE_HAMI_NODE_LOCK_H
+#define ALLOT_KUBE_HAMI_NODE_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

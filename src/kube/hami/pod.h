@@ -3,8 +3,8 @@
  * HAMi's protocol, which stay text until somebody needs one: a broken one is that pod's fault alone.
  * Thread safe; a pod does not change once it is read.
  */
-#ifndef ALLOT_KUBE_POD_H
-#define ALLOT_KUBE_POD_H
+#ifndef ALLOT_KUBE_HAMI_POD_H
+#define ALLOT_KUBE_HAMI_POD_H
 
 #include <jansson.h>
 #include <stdbool.h>

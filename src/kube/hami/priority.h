@@ -3,8 +3,8 @@
  * 1: low, which is also meant where nothing is asked for. HAMi-core is told by CUDA_TASK_PRIORITY. Allot's own
  * priorities are -100 to 100, 0 where none is said, and a higher one goes first. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_PRIORITY_H
-#define ALLOT_KUBE_PRIORITY_H
+#ifndef ALLOT_KUBE_HAMI_PRIORITY_H
+#define ALLOT_KUBE_HAMI_PRIORITY_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  * How well the cards of a node are linked, pair by pair (annotation hami.io/node-nvidia-score):
  * [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], an entry for each card and in it each other one. Thread safe.
  */
-#ifndef ALLOT_KUBE_SCORES_H
-#define ALLOT_KUBE_SCORES_H
+#ifndef ALLOT_KUBE_HAMI_SCORES_H
+#define ALLOT_KUBE_HAMI_SCORES_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * end than the pod has containers. The last ';' may be missing, a share may have more fields behind these, and one
  * without a UUID and of 0 MiB is none. Thread safe.
  */
-#ifndef ALLOT_KUBE_SHARES_H
-#define ALLOT_KUBE_SHARES_H
+#ifndef ALLOT_KUBE_HAMI_SHARES_H
+#define ALLOT_KUBE_HAMI_SHARES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * container's own annotation goes before the pod's. (A container's name is a label of DNS, so that it always fits
  * before the domain; behind the '/' it may be too long.) Pure but for memory; thread safe.
  */
-#ifndef ALLOT_KUBE_LIVE_H
-#define ALLOT_KUBE_LIVE_H
+#ifndef ALLOT_KUBE_OWN_LIVE_H
+#define ALLOT_KUBE_OWN_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_KUBE_SHUTS_H
-#define ALLOT_KUBE_SHUTS_H
+#ifndef ALLOT_KUBE_OWN_SHUTS_H
+#define ALLOT_KUBE_OWN_SHUTS_H
 
 #include <stddef.h>
 #include <stdint.h>

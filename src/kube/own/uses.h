@@ -6,8 +6,8 @@
  * Only what tenants use counts that were not placed by use themselves. `t` is the node's own time, in seconds: all that it
  * says to others is that the node still measures. Thread safe.
  */
-#ifndef ALLOT_KUBE_USES_H
-#define ALLOT_KUBE_USES_H
+#ifndef ALLOT_KUBE_OWN_USES_H
+#define ALLOT_KUBE_OWN_USES_H
 
 #include <stddef.h>
 #include <stdint.h>

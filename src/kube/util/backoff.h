@@ -1,7 +1,7 @@
 /* How long to wait before the next try of what failed: twice as long each time, and never in step with
  * others. Pure. */
-#ifndef ALLOT_KUBE_BACKOFF_H
-#define ALLOT_KUBE_BACKOFF_H
+#ifndef ALLOT_KUBE_UTIL_BACKOFF_H
+#define ALLOT_KUBE_UTIL_BACKOFF_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Errors quote what strangers wrote: they stay one line of text all the same. */
-#ifndef ALLOT_KUBE_BLAME_H
-#define ALLOT_KUBE_BLAME_H
+#ifndef ALLOT_KUBE_UTIL_BLAME_H
+#define ALLOT_KUBE_UTIL_BLAME_H
 
 #include "base/error.h"
 #include "base/text.h"

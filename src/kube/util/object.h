@@ -1,6 +1,6 @@
 /* Cleanup of jansson's objects, as base/cleanup.h has it for others. */
-#ifndef ALLOT_KUBE_OBJECT_H
-#define ALLOT_KUBE_OBJECT_H
+#ifndef ALLOT_KUBE_UTIL_OBJECT_H
+#define ALLOT_KUBE_UTIL_OBJECT_H
 
 #include <jansson.h>
 

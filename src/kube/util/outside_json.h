@@ -6,8 +6,8 @@
  * alone. It is read as U+FFFD instead: nothing is lost but that character, and no parser takes what is
  * before it for the whole.
  */
-#ifndef ALLOT_KUBE_OUTSIDE_JSON_H
-#define ALLOT_KUBE_OUTSIDE_JSON_H
+#ifndef ALLOT_KUBE_UTIL_OUTSIDE_JSON_H
+#define ALLOT_KUBE_UTIL_OUTSIDE_JSON_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Amounts as Kubernetes writes them in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m. GPUs and
  * parts of them are whole. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_QUANTITY_H
-#define ALLOT_KUBE_QUANTITY_H
+#ifndef ALLOT_KUBE_UTIL_QUANTITY_H
+#define ALLOT_KUBE_UTIL_QUANTITY_H
 
 #include <jansson.h>
 #include <stdint.h>

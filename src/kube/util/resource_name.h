@@ -1,6 +1,6 @@
 /* Names of what pods ask for, as "nvidia.com/gpu" (kubernetes.io, "Extended resources"). Pure; thread safe. */
-#ifndef ALLOT_KUBE_RESOURCE_NAME_H
-#define ALLOT_KUBE_RESOURCE_NAME_H
+#ifndef ALLOT_KUBE_UTIL_RESOURCE_NAME_H
+#define ALLOT_KUBE_UTIL_RESOURCE_NAME_H
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  * Points in time as they stand in annotations, in seconds since 1970. Pure: no zone of this machine's is
  * asked; thread safe.
  */
-#ifndef ALLOT_KUBE_WHEN_H
-#define ALLOT_KUBE_WHEN_H
+#ifndef ALLOT_KUBE_UTIL_WHEN_H
+#define ALLOT_KUBE_UTIL_WHEN_H
 
 #include <stdint.h>
 

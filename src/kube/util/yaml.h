@@ -3,8 +3,8 @@
  * indentation, texts plain or quoted, {} and [], comments; JSON too. Anchors, tags, flow collections with
  * something in them and texts of several lines are refused. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_YAML_H
-#define ALLOT_KUBE_YAML_H
+#ifndef ALLOT_KUBE_UTIL_YAML_H
+#define ALLOT_KUBE_UTIL_YAML_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* Memory of graphs: what the rest of the library does with it. The hooks are in hooks.h. */
-#ifndef ALLOT_INTERPOSE_HOOK_GRAPH_H
-#define ALLOT_INTERPOSE_HOOK_GRAPH_H
+#ifndef ALLOT_LIBRARY_ENTRY_HOOK_GRAPH_H
+#define ALLOT_LIBRARY_ENTRY_HOOK_GRAPH_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Legacy IPC: memory of one process, mapped in others. What becomes of the charge: shared.h. */
-#ifndef ALLOT_INTERPOSE_HOOK_IPC_H
-#define ALLOT_INTERPOSE_HOOK_IPC_H
+#ifndef ALLOT_LIBRARY_ENTRY_HOOK_IPC_H
+#define ALLOT_LIBRARY_ENTRY_HOOK_IPC_H
 
 #include "library/memory/shared.h"
 

@@ -2,8 +2,8 @@
  * Memory pools are charged by the bytes that they reserve on the card, not by what was asked of
  * them: the driver grows a pool in steps of 32 MiB and gives back at synchronizing calls of its own.
  */
-#ifndef ALLOT_INTERPOSE_HOOK_POOL_H
-#define ALLOT_INTERPOSE_HOOK_POOL_H
+#ifndef ALLOT_LIBRARY_ENTRY_HOOK_POOL_H
+#define ALLOT_LIBRARY_ENTRY_HOOK_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

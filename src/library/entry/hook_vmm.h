@@ -1,6 +1,6 @@
 /* Memory of the virtual memory API: what its parts (hook_vmm*.c) share. */
-#ifndef ALLOT_INTERPOSE_HOOK_VMM_H
-#define ALLOT_INTERPOSE_HOOK_VMM_H
+#ifndef ALLOT_LIBRARY_ENTRY_HOOK_VMM_H
+#define ALLOT_LIBRARY_ENTRY_HOOK_VMM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The hooks written by hand: one for each HOOK row's `hook`, by kind in hook_<kind>.c. Each gets the
  * real function and the call's arguments. Symbols that share a hook share a prototype.
  */
-#ifndef ALLOT_INTERPOSE_HOOKS_H
-#define ALLOT_INTERPOSE_HOOKS_H
+#ifndef ALLOT_LIBRARY_ENTRY_HOOKS_H
+#define ALLOT_LIBRARY_ENTRY_HOOKS_H
 
 #include "abi/driver_table.h"
 

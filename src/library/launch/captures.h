@@ -3,8 +3,8 @@
  * or of the context that it began in. While there is one (guest.captures), the library records nothing in any stream
  * (flight.h), and memory stays on the GPU (swap.h). Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_CAPTURES_H
-#define ALLOT_INTERPOSE_CAPTURES_H
+#ifndef ALLOT_LIBRARY_LAUNCH_CAPTURES_H
+#define ALLOT_LIBRARY_LAUNCH_CAPTURES_H
 
 #include "abi/cuda_abi.h"
 

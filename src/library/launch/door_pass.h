@@ -1,6 +1,6 @@
 /* A launch through the open door (door.h), and what opens it. */
-#ifndef ALLOT_INTERPOSE_DOOR_PASS_H
-#define ALLOT_INTERPOSE_DOOR_PASS_H
+#ifndef ALLOT_LIBRARY_LAUNCH_DOOR_PASS_H
+#define ALLOT_LIBRARY_LAUNCH_DOOR_PASS_H
 
 #include "library/launch/flight/flight.h"
 #include "library/loader/door.h"

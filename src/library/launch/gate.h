@@ -24,8 +24,8 @@
  *
  * Thread safe. Off (one load) for a process without a tenant.
  */
-#ifndef ALLOT_INTERPOSE_GATE_H
-#define ALLOT_INTERPOSE_GATE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_GATE_H
+#define ALLOT_LIBRARY_LAUNCH_GATE_H
 
 #include "library/launch/flight/flight.h"
 #include "library/launch/flight/work.h"

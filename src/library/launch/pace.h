@@ -16,8 +16,8 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_PACE_H
-#define ALLOT_INTERPOSE_PACE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_PACE_H
+#define ALLOT_LIBRARY_LAUNCH_PACE_H
 
 #include "library/launch/flight/work.h"
 #include "library/state/guest.h"

@@ -2,8 +2,8 @@
  * The helper thread's look at work in flight. It sees work end, and tells the daemon through this process's slot in the
  * report whether a device is busy, for how long it was, and how much is in flight.
  */
-#ifndef ALLOT_INTERPOSE_REPORT_H
-#define ALLOT_INTERPOSE_REPORT_H
+#ifndef ALLOT_LIBRARY_LAUNCH_REPORT_H
+#define ALLOT_LIBRARY_LAUNCH_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  *
  * Called after a wait has succeeded; off the way of launches. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_REST_H
-#define ALLOT_INTERPOSE_REST_H
+#ifndef ALLOT_LIBRARY_LAUNCH_REST_H
+#define ALLOT_LIBRARY_LAUNCH_REST_H
 
 #include "library/launch/flight/work.h"
 

@@ -19,8 +19,8 @@
  *
  * One device of a process has gates at a time, and streams of one context. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_STREAM_GATE_H
-#define ALLOT_INTERPOSE_STREAM_GATE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_STREAM_GATE_H
+#define ALLOT_LIBRARY_LAUNCH_STREAM_GATE_H
 
 #include "library/launch/flight/flight.h"
 #include "library/launch/flight/work.h"

@@ -3,8 +3,8 @@
  * the real one and records that. So a launch that nobody records has no part of it in its way. Recorded in free run,
  * by the processor's counter, and into streams that have a handle: others take the gate (trace_work.h).
  */
-#ifndef ALLOT_INTERPOSE_TRACE_LAUNCH_H
-#define ALLOT_INTERPOSE_TRACE_LAUNCH_H
+#ifndef ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H
+#define ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H
 
 #include "library/loader/real.h"
 

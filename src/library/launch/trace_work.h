@@ -2,8 +2,8 @@
  * Work in a trace: what the gate let pass, and what it is called. A function's name is asked of the driver when the
  * function is first seen, by the thread that launches it: later it may be gone.
  */
-#ifndef ALLOT_INTERPOSE_TRACE_WORK_H
-#define ALLOT_INTERPOSE_TRACE_WORK_H
+#ifndef ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H
+#define ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H
 
 #include <stdbool.h>
 

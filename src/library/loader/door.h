@@ -20,8 +20,8 @@
  *
  * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_DOOR_H
-#define ALLOT_INTERPOSE_DOOR_H
+#ifndef ALLOT_LIBRARY_LOADER_DOOR_H
+#define ALLOT_LIBRARY_LOADER_DOOR_H
 
 #include <stdbool.h>
 

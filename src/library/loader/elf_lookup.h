@@ -6,8 +6,8 @@
  * Thread safe (dl_iterate_phdr locks the list); allocates nothing. Sees the linker namespace that
  * the library itself was loaded into.
  */
-#ifndef ALLOT_INTERPOSE_ELF_LOOKUP_H
-#define ALLOT_INTERPOSE_ELF_LOOKUP_H
+#ifndef ALLOT_LIBRARY_LOADER_ELF_LOOKUP_H
+#define ALLOT_LIBRARY_LOADER_ELF_LOOKUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

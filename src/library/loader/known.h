@@ -6,8 +6,8 @@
  *
  * Thread safe; allocates nothing.
  */
-#ifndef ALLOT_INTERPOSE_KNOWN_H
-#define ALLOT_INTERPOSE_KNOWN_H
+#ifndef ALLOT_LIBRARY_LOADER_KNOWN_H
+#define ALLOT_LIBRARY_LOADER_KNOWN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Names of the driver's functions, as the tables of names have them: by base and by hash. For the library
  * and for make_names.c, which makes one of its tables at build time.
  */
-#ifndef ALLOT_INTERPOSE_NAME_H
-#define ALLOT_INTERPOSE_NAME_H
+#ifndef ALLOT_LIBRARY_LOADER_NAME_H
+#define ALLOT_LIBRARY_LOADER_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * The driver's own answer decides what a look-up means (version, per-thread-stream variant); names
  * are never compared with versions. Thread safe. Slots are written once.
  */
-#ifndef ALLOT_INTERPOSE_REAL_H
-#define ALLOT_INTERPOSE_REAL_H
+#ifndef ALLOT_LIBRARY_LOADER_REAL_H
+#define ALLOT_LIBRARY_LOADER_REAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

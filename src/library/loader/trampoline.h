@@ -11,8 +11,8 @@
  * The fourth is where the caller goes on. A filter may change the first three. It may run before libc
  * is ready.
  */
-#ifndef ALLOT_INTERPOSE_TRAMPOLINE_H
-#define ALLOT_INTERPOSE_TRAMPOLINE_H
+#ifndef ALLOT_LIBRARY_LOADER_TRAMPOLINE_H
+#define ALLOT_LIBRARY_LOADER_TRAMPOLINE_H
 
 #include <stdint.h>
 

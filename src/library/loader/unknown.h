@@ -8,8 +8,8 @@
  *
  * Thread safe. Without a tenant nothing is unknown.
  */
-#ifndef ALLOT_INTERPOSE_UNKNOWN_H
-#define ALLOT_INTERPOSE_UNKNOWN_H
+#ifndef ALLOT_LIBRARY_LOADER_UNKNOWN_H
+#define ALLOT_LIBRARY_LOADER_UNKNOWN_H
 
 #include <stdbool.h>
 

@@ -18,8 +18,8 @@
  * Signal handlers of the program run meanwhile, and the wait goes on. A daemon that is gone answers as
  * soon as it is back. Nothing is held during the wait but a lock of those that ask.
  */
-#ifndef ALLOT_INTERPOSE_ADMISSION_H
-#define ALLOT_INTERPOSE_ADMISSION_H
+#ifndef ALLOT_LIBRARY_MEMORY_ADMISSION_H
+#define ALLOT_LIBRARY_MEMORY_ADMISSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

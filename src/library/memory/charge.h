@@ -6,8 +6,8 @@
  *     the driver's call                                   the driver's call
  *     charge_end(&h, ...)   notes it, or gives back       charge_give_back(&h, ...)
  */
-#ifndef ALLOT_INTERPOSE_CHARGE_H
-#define ALLOT_INTERPOSE_CHARGE_H
+#ifndef ALLOT_LIBRARY_MEMORY_CHARGE_H
+#define ALLOT_LIBRARY_MEMORY_CHARGE_H
 
 #include "abi/cuda_abi.h"
 #include "library/memory/ledger.h"

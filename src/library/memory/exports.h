@@ -7,8 +7,8 @@
  * The table is written by all processes of the tenant; the daemon neither reads nor trusts it. Where it
  * is full or spoilt, memory is charged more than once, never not at all. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_EXPORTS_H
-#define ALLOT_INTERPOSE_EXPORTS_H
+#ifndef ALLOT_LIBRARY_MEMORY_EXPORTS_H
+#define ALLOT_LIBRARY_MEMORY_EXPORTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

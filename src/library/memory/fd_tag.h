@@ -5,8 +5,8 @@
  * a range of offsets that mean nothing to a device: it begins at a number drawn at random, and is as
  * long as the memory has pages. /proc shows it to whoever has the descriptor; it hinders nobody.
  */
-#ifndef ALLOT_INTERPOSE_FD_TAG_H
-#define ALLOT_INTERPOSE_FD_TAG_H
+#ifndef ALLOT_LIBRARY_MEMORY_FD_TAG_H
+#define ALLOT_LIBRARY_MEMORY_FD_TAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

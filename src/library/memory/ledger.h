@@ -18,8 +18,8 @@
  * A process killed between any two of these leaves a slot that the daemon zeroes as a whole.
  * Thread safe; one reservation of a process is decided at a time.
  */
-#ifndef ALLOT_INTERPOSE_LEDGER_H
-#define ALLOT_INTERPOSE_LEDGER_H
+#ifndef ALLOT_LIBRARY_MEMORY_LEDGER_H
+#define ALLOT_LIBRARY_MEMORY_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

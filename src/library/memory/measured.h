@@ -12,8 +12,8 @@
  * With an index below 0, without a current context to ask in, or while the process captures a stream,
  * nothing is measured: then the daemon's next looks find it. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_MEASURED_H
-#define ALLOT_INTERPOSE_MEASURED_H
+#ifndef ALLOT_LIBRARY_MEMORY_MEASURED_H
+#define ALLOT_LIBRARY_MEMORY_MEASURED_H
 
 #include <stdbool.h>
 #include <stddef.h>

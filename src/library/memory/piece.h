@@ -14,8 +14,8 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_PIECE_H
-#define ALLOT_INTERPOSE_PIECE_H
+#ifndef ALLOT_LIBRARY_MEMORY_PIECE_H
+#define ALLOT_LIBRARY_MEMORY_PIECE_H
 
 #include <stdbool.h>
 #include <stdint.h>

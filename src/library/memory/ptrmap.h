@@ -3,8 +3,8 @@
  * key; each shard two hash tables with open addressing that grow by themselves, in memory of their
  * own (mmap: the program's allocator may be anything). Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_PTRMAP_H
-#define ALLOT_INTERPOSE_PTRMAP_H
+#ifndef ALLOT_LIBRARY_MEMORY_PTRMAP_H
+#define ALLOT_LIBRARY_MEMORY_PTRMAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

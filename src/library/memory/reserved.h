@@ -2,8 +2,8 @@
  * What pools and graphs that allocate have in common: the driver takes memory for them by itself,
  * in steps, and tells how much it has reserved. They are charged by that figure.
  */
-#ifndef ALLOT_INTERPOSE_RESERVED_H
-#define ALLOT_INTERPOSE_RESERVED_H
+#ifndef ALLOT_LIBRARY_MEMORY_RESERVED_H
+#define ALLOT_LIBRARY_MEMORY_RESERVED_H
 
 #include "library/memory/ledger.h"
 

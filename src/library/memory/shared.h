@@ -7,8 +7,8 @@
  * What is given out is charged by whoever made it (ledger.h); what is taken in is charged here.
  * Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_SHARED_H
-#define ALLOT_INTERPOSE_SHARED_H
+#ifndef ALLOT_LIBRARY_MEMORY_SHARED_H
+#define ALLOT_LIBRARY_MEMORY_SHARED_H
 
 #include <stdbool.h>
 #include <stdint.h>

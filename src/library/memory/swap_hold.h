@@ -11,8 +11,8 @@
  * Entering is nested within a thread; waiting for a lease inside the hold would keep memory from moving,
  * so work enters it last, in the gate. Nothing, one load, in a process that isn't swappable. Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_HOLD_H
-#define ALLOT_INTERPOSE_SWAP_HOLD_H
+#ifndef ALLOT_LIBRARY_MEMORY_SWAP_HOLD_H
+#define ALLOT_LIBRARY_MEMORY_SWAP_HOLD_H
 
 #include "abi/cuda_abi.h"
 #include "library/state/guest.h"

@@ -11,8 +11,8 @@
  * holds nothing (swap_hold.h), so that its own memory may leave the card meanwhile; a call that is made by another
  * one inside the hold leaves the waiting to that.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_ROOM_H
-#define ALLOT_INTERPOSE_SWAP_ROOM_H
+#ifndef ALLOT_LIBRARY_MEMORY_SWAP_ROOM_H
+#define ALLOT_LIBRARY_MEMORY_SWAP_ROOM_H
 
 #include <stdbool.h>
 #include <stdint.h>

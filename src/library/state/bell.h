@@ -12,8 +12,8 @@
  *
  * Thread safe; 1 us and less.
  */
-#ifndef ALLOT_INTERPOSE_BELL_H
-#define ALLOT_INTERPOSE_BELL_H
+#ifndef ALLOT_LIBRARY_STATE_BELL_H
+#define ALLOT_LIBRARY_STATE_BELL_H
 
 #include "library/state/guest.h"
 #include "library/sys/sys.h"

@@ -7,8 +7,8 @@
  * next-but-one change, so whoever picked up a slot finishes on it. For whoever is later still there are
  * pages of zeros in their place.
  */
-#ifndef ALLOT_INTERPOSE_GUEST_H
-#define ALLOT_INTERPOSE_GUEST_H
+#ifndef ALLOT_LIBRARY_STATE_GUEST_H
+#define ALLOT_LIBRARY_STATE_GUEST_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * The helper thread: one per process, started with the first context. It does what needs no call of the program
  * (helper_duties), and then sleeps in the kernel: until it is woken, or for as long as its look returned.
  */
-#ifndef ALLOT_INTERPOSE_HELPER_H
-#define ALLOT_INTERPOSE_HELPER_H
+#ifndef ALLOT_LIBRARY_STATE_HELPER_H
+#define ALLOT_LIBRARY_STATE_HELPER_H
 
 #include <stdbool.h>
 #include <stdint.h>

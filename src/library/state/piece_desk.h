@@ -1,6 +1,6 @@
 /* What a small allocation looks at (piece.h), in one line of the cache: a part of the process's own page (guest.h). */
-#ifndef ALLOT_INTERPOSE_PIECE_DESK_H
-#define ALLOT_INTERPOSE_PIECE_DESK_H
+#ifndef ALLOT_LIBRARY_STATE_PIECE_DESK_H
+#define ALLOT_LIBRARY_STATE_PIECE_DESK_H
 
 #include "abi/shm/region.h"
 #include "library/sys/biased.h"

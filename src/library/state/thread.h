@@ -2,8 +2,8 @@
  * A thread of the library's own. pthread_create lives in libpthread before glibc 2.34, so it is looked up
  * when it is needed.
  */
-#ifndef ALLOT_INTERPOSE_THREAD_H
-#define ALLOT_INTERPOSE_THREAD_H
+#ifndef ALLOT_LIBRARY_STATE_THREAD_H
+#define ALLOT_LIBRARY_STATE_THREAD_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  *
  * The callers hold their lock for it. What is open here is unmapped with its context.
  */
-#ifndef ALLOT_INTERPOSE_IPC_BROKER_H
-#define ALLOT_INTERPOSE_IPC_BROKER_H
+#ifndef ALLOT_LIBRARY_SWAP_IPC_BROKER_H
+#define ALLOT_LIBRARY_SWAP_IPC_BROKER_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* The guest's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
-#ifndef ALLOT_INTERPOSE_SHARING_H
-#define ALLOT_INTERPOSE_SHARING_H
+#ifndef ALLOT_LIBRARY_SWAP_SHARING_H
+#define ALLOT_LIBRARY_SWAP_SHARING_H
 
 #include <stdint.h>
 

@@ -18,8 +18,8 @@
  * program makes by the virtual memory API itself, what came from or is known to others, and what the arena
  * had no room for.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_H
-#define ALLOT_INTERPOSE_SWAP_H
+#ifndef ALLOT_LIBRARY_SWAP_SWAP_H
+#define ALLOT_LIBRARY_SWAP_SWAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

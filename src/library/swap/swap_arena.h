@@ -8,8 +8,8 @@
  *
  * Provide, release: thread safe. The rest: the swap thread alone.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_ARENA_H
-#define ALLOT_INTERPOSE_SWAP_ARENA_H
+#ifndef ALLOT_LIBRARY_SWAP_SWAP_ARENA_H
+#define ALLOT_LIBRARY_SWAP_SWAP_ARENA_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * Made and freed inside the hold (swap_hold.h). What the swap thread does with them, it does while the hold
  * is shut. The rest is thread safe.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_BACKING_H
-#define ALLOT_INTERPOSE_SWAP_BACKING_H
+#ifndef ALLOT_LIBRARY_SWAP_SWAP_BACKING_H
+#define ALLOT_LIBRARY_SWAP_SWAP_BACKING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The copies of a move (swap.h): all that is to move, between the cards and the arena, each card by a stream of
  * its own, so that they run at once. Swap thread alone, while the hold is shut.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_COPY_H
-#define ALLOT_INTERPOSE_SWAP_COPY_H
+#ifndef ALLOT_LIBRARY_SWAP_SWAP_COPY_H
+#define ALLOT_LIBRARY_SWAP_SWAP_COPY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * driver does not apply that to memory of the virtual memory API, which has its access said range by range
  * (swap_backing.h). Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_SWAP_PEERS_H
-#define ALLOT_INTERPOSE_SWAP_PEERS_H
+#ifndef ALLOT_LIBRARY_SWAP_SWAP_PEERS_H
+#define ALLOT_LIBRARY_SWAP_SWAP_PEERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
  *
  * Held for a few instructions, without a call of the driver's. Not recursive. Zero is free, and nobody's.
  */
-#ifndef ALLOT_INTERPOSE_BIASED_H
-#define ALLOT_INTERPOSE_BIASED_H
+#ifndef ALLOT_LIBRARY_SYS_BIASED_H
+#define ALLOT_LIBRARY_SYS_BIASED_H
 
 #include "library/sys/sys.h"
 

@@ -2,8 +2,8 @@
  * The library's settings, read from the environment once, at load: a program that clears its
  * environment later changes nothing.
  */
-#ifndef ALLOT_INTERPOSE_CONFIG_H
-#define ALLOT_INTERPOSE_CONFIG_H
+#ifndef ALLOT_LIBRARY_SYS_CONFIG_H
+#define ALLOT_LIBRARY_SYS_CONFIG_H
 
 #include <stdbool.h>
 

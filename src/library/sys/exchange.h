@@ -3,8 +3,8 @@
  * back: a socket with a time limit is never restarted, and a profiler's timer would end every exchange. Thread
  * safe; errno is changed.
  */
-#ifndef ALLOT_INTERPOSE_EXCHANGE_H
-#define ALLOT_INTERPOSE_EXCHANGE_H
+#ifndef ALLOT_LIBRARY_SYS_EXCHANGE_H
+#define ALLOT_LIBRARY_SYS_EXCHANGE_H
 
 #include <stddef.h>
 #include <stdint.h>

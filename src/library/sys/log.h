@@ -2,8 +2,8 @@
  * The library's log: off unless ALLOT_LOG names "stderr" or a file. One line a message, written by
  * one write(2); no file descriptor is kept, so none of the program's can be taken for ours.
  */
-#ifndef ALLOT_INTERPOSE_LOG_H
-#define ALLOT_INTERPOSE_LOG_H
+#ifndef ALLOT_LIBRARY_SYS_LOG_H
+#define ALLOT_LIBRARY_SYS_LOG_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * drag in a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread
  * safe, and neither allocates nor touches errno's meaning for the program (see sys_errno_guard).
  */
-#ifndef ALLOT_INTERPOSE_SYS_H
-#define ALLOT_INTERPOSE_SYS_H
+#ifndef ALLOT_LIBRARY_SYS_SYS_H
+#define ALLOT_LIBRARY_SYS_SYS_H
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -3,8 +3,8 @@
  * interceptors of strcmp and its kin are: an address sanitizer calls dlsym before its own are set. The
  * empty assembly keeps the compiler from making the loops into calls of those very functions.
  */
-#ifndef ALLOT_INTERPOSE_TEXT_H
-#define ALLOT_INTERPOSE_TEXT_H
+#ifndef ALLOT_LIBRARY_SYS_TEXT_H
+#define ALLOT_LIBRARY_SYS_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Being traced: this process's ring, asked of the daemon when the control page says so, and let go when it no longer
  * does. What is recorded is trace_record.h's and trace_work.h's.
  */
-#ifndef ALLOT_INTERPOSE_TRACE_H
-#define ALLOT_INTERPOSE_TRACE_H
+#ifndef ALLOT_LIBRARY_TRACE_TRACE_H
+#define ALLOT_LIBRARY_TRACE_TRACE_H
 
 /*
  * Looks whether it is to be traced, and does so from here on, or ends it. Nothing, two loads, where that is as it

@@ -2,8 +2,8 @@
  * Recording for `allot trace`: events of this process into its ring (abi/shm/trace.h). All of these do nothing in a
  * process that is not traced; on the way of a launch not even that is asked there (gate.c). Thread safe.
  */
-#ifndef ALLOT_INTERPOSE_TRACE_RECORD_H
-#define ALLOT_INTERPOSE_TRACE_RECORD_H
+#ifndef ALLOT_LIBRARY_TRACE_TRACE_RECORD_H
+#define ALLOT_LIBRARY_TRACE_TRACE_RECORD_H
 
 #include "abi/shm/trace.h"
 #include "library/state/guest.h"

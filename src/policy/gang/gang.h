@@ -37,8 +37,8 @@
  * Ownership: the caller owns the board. Thread safety: none; one caller at a time. Times are of the
  * callers of all arbiters: one monotonic clock.
  */
-#ifndef ALLOT_ARBITER_GANG_H
-#define ALLOT_ARBITER_GANG_H
+#ifndef ALLOT_POLICY_GANG_GANG_H
+#define ALLOT_POLICY_GANG_GANG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -101,8 +101,8 @@
  *
  * Time jumps (the daemon was stopped): a step counts max_step_ns at most, for tokens and charges.
  */
-#ifndef ALLOT_ARBITER_ARBITER_H
-#define ALLOT_ARBITER_ARBITER_H
+#ifndef ALLOT_POLICY_LEASE_ARBITER_H
+#define ALLOT_POLICY_LEASE_ARBITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The arbiter's settings, its input and its output for a tenant: plain data, which the interface (arbiter.h) and the files
  * behind it (tenant.h) share. arbiter.h explains the terms.
  */
-#ifndef ALLOT_ARBITER_ARBITER_TYPES_H
-#define ALLOT_ARBITER_ARBITER_TYPES_H
+#ifndef ALLOT_POLICY_LEASE_ARBITER_TYPES_H
+#define ALLOT_POLICY_LEASE_ARBITER_TYPES_H
 
 #include <stdbool.h>
 #include <stdint.h>

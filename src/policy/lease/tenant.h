@@ -20,8 +20,8 @@
  * caller's clock moves it by max_step_ns at most). Charges are doubles: shares of a step are
  * fractions of a nanosecond, and 2^53 ns is 104 days at full precision.
  */
-#ifndef ALLOT_ARBITER_TENANT_H
-#define ALLOT_ARBITER_TENANT_H
+#ifndef ALLOT_POLICY_LEASE_TENANT_H
+#define ALLOT_POLICY_LEASE_TENANT_H
 
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter_types.h"

@@ -28,8 +28,8 @@
  * Pure policy on plain data, as the arbiter is: no clock, no memory of its own. Not thread safe; times in
  * nanoseconds of any monotonic clock.
  */
-#ifndef ALLOT_ARBITER_TURNS_H
-#define ALLOT_ARBITER_TURNS_H
+#ifndef ALLOT_POLICY_LEASE_TURNS_H
+#define ALLOT_POLICY_LEASE_TURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -22,8 +22,8 @@
  * Pure: no clock, no I/O, no memory of its own. tests/unit/policy/memory shows the bound and the rest on random
  * schedules.
  */
-#ifndef ALLOT_ADMIT_ADMIT_H
-#define ALLOT_ADMIT_ADMIT_H
+#ifndef ALLOT_POLICY_MEMORY_ADMIT_H
+#define ALLOT_POLICY_MEMORY_ADMIT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Pure: times are arguments, of any one clock. Not thread safe.
  */
-#ifndef ALLOT_ADMIT_FADE_H
-#define ALLOT_ADMIT_FADE_H
+#ifndef ALLOT_POLICY_MEMORY_FADE_H
+#define ALLOT_POLICY_MEMORY_FADE_H
 
 #include <stdint.h>
 

@@ -14,8 +14,8 @@
  *
  * Pure, plain data: times are arguments.
  */
-#ifndef ALLOT_ADMIT_ORDER_H
-#define ALLOT_ADMIT_ORDER_H
+#ifndef ALLOT_POLICY_MEMORY_ORDER_H
+#define ALLOT_POLICY_MEMORY_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
  * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
  */
-#ifndef ALLOT_NODE_PROMISE_H
-#define ALLOT_NODE_PROMISE_H
+#ifndef ALLOT_POLICY_MEMORY_PROMISE_H
+#define ALLOT_POLICY_MEMORY_PROMISE_H
 
 #include <stdbool.h>
 #include <stdint.h>

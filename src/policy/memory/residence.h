@@ -24,8 +24,8 @@
  *
  * Bytes and nanoseconds. Not thread safe.
  */
-#ifndef ALLOT_ARBITER_RESIDENCE_H
-#define ALLOT_ARBITER_RESIDENCE_H
+#ifndef ALLOT_POLICY_MEMORY_RESIDENCE_H
+#define ALLOT_POLICY_MEMORY_RESIDENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * Who holds what of the cards, and who leaves them for whom: the arithmetic under residence.h. Internal to it.
  */
-#ifndef ALLOT_ARBITER_RESIDENCE_ROOM_H
-#define ALLOT_ARBITER_RESIDENCE_ROOM_H
+#ifndef ALLOT_POLICY_MEMORY_RESIDENCE_ROOM_H
+#define ALLOT_POLICY_MEMORY_RESIDENCE_ROOM_H
 
 #include "policy/memory/residence.h"
 

@@ -2,8 +2,8 @@
  * Which cards of a node serve a request: the one function that the daemon, its device plugin and
  * tests ask. Pure, and the same answer for the same question.
  */
-#ifndef ALLOT_PLACE_CHOOSE_H
-#define ALLOT_PLACE_CHOOSE_H
+#ifndef ALLOT_POLICY_PLACEMENT_CHOOSE_H
+#define ALLOT_POLICY_PLACEMENT_CHOOSE_H
 
 #include "policy/placement/set.h"
 

@@ -16,8 +16,8 @@
  *
  * The first five are gpu-manager's names for what its allocator weighs.
  */
-#ifndef ALLOT_PLACE_EVALUATE_H
-#define ALLOT_PLACE_EVALUATE_H
+#ifndef ALLOT_POLICY_PLACEMENT_EVALUATE_H
+#define ALLOT_POLICY_PLACEMENT_EVALUATE_H
 
 #include "policy/placement/request.h"
 

@@ -5,8 +5,8 @@
  * Shares of compute are thousandths of a percent of a card's time ("mpct"): sums are exact.
  * Thread safety: none is needed, every function of src/policy/placement reads its arguments alone.
  */
-#ifndef ALLOT_PLACE_NODE_H
-#define ALLOT_PLACE_NODE_H
+#ifndef ALLOT_POLICY_PLACEMENT_NODE_H
+#define ALLOT_POLICY_PLACEMENT_NODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

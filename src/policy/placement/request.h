@@ -5,8 +5,8 @@
  * as its users know them. One of HAMi's is not here, since it concerns no card: a node without the
  * device at all.
  */
-#ifndef ALLOT_PLACE_REQUEST_H
-#define ALLOT_PLACE_REQUEST_H
+#ifndef ALLOT_POLICY_PLACEMENT_REQUEST_H
+#define ALLOT_POLICY_PLACEMENT_REQUEST_H
 
 #include <stddef.h>
 

@@ -10,8 +10,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_PLACE_ROOM_H
-#define ALLOT_PLACE_ROOM_H
+#ifndef ALLOT_POLICY_PLACEMENT_ROOM_H
+#define ALLOT_POLICY_PLACEMENT_ROOM_H
 
 #include "policy/placement/request.h"
 

@@ -3,8 +3,8 @@
  * something is, so that binpack takes the highest and spread the lowest. Each is a sum of three
  * shares, times ten: 0 for what is empty, 30 for what is full.
  */
-#ifndef ALLOT_PLACE_SCORE_H
-#define ALLOT_PLACE_SCORE_H
+#ifndef ALLOT_POLICY_PLACEMENT_SCORE_H
+#define ALLOT_POLICY_PLACEMENT_SCORE_H
 
 #include "policy/placement/request.h"
 

@@ -2,8 +2,8 @@
  * The best set of so many cards by given costs: every set where there are few, the best that growing
  * and exchanging find where there are many. The work is bounded by the number of sets looked at.
  */
-#ifndef ALLOT_PLACE_SET_H
-#define ALLOT_PLACE_SET_H
+#ifndef ALLOT_POLICY_PLACEMENT_SET_H
+#define ALLOT_POLICY_PLACEMENT_SET_H
 
 #include "policy/placement/evaluate.h"
 

@@ -3,8 +3,8 @@
  * their way over PCIe alone (NVLink makes no tree). A common ancestor is one of all below it, so
  * groups never overlap.
  */
-#ifndef ALLOT_PLACE_TREE_H
-#define ALLOT_PLACE_TREE_H
+#ifndef ALLOT_POLICY_PLACEMENT_TREE_H
+#define ALLOT_POLICY_PLACEMENT_TREE_H
 
 #include "policy/placement/node.h"
 

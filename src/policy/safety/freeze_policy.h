@@ -24,8 +24,8 @@
  *
  * Pure, plain data; times are arguments, of one clock.
  */
-#ifndef ALLOT_NODE_FREEZER_FREEZE_POLICY_H
-#define ALLOT_NODE_FREEZER_FREEZE_POLICY_H
+#ifndef ALLOT_POLICY_SAFETY_FREEZE_POLICY_H
+#define ALLOT_POLICY_SAFETY_FREEZE_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

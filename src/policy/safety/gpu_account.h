@@ -3,8 +3,8 @@
  * its use where there is one, else by its presence (it holds memory: what the third seed's Algorithm 1
  * counts). Time in which its container was frozen does not count. Pure.
  */
-#ifndef ALLOT_NODE_FREEZER_GPU_ACCOUNT_H
-#define ALLOT_NODE_FREEZER_GPU_ACCOUNT_H
+#ifndef ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H
+#define ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_NODE_HEALTH_HEALTH_POLICY_H
-#define ALLOT_NODE_HEALTH_HEALTH_POLICY_H
+#ifndef ALLOT_POLICY_SAFETY_HEALTH_POLICY_H
+#define ALLOT_POLICY_SAFETY_HEALTH_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

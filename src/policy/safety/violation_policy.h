@@ -8,8 +8,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_NODE_VIOLATION_POLICY_H
-#define ALLOT_NODE_VIOLATION_POLICY_H
+#ifndef ALLOT_POLICY_SAFETY_VIOLATION_POLICY_H
+#define ALLOT_POLICY_SAFETY_VIOLATION_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * A group is of tenants that accept a common fate: a fault of one may end the server, and with it the work of all. So it
  * is of one user, or of one Kubernetes namespace, and of one card; a name given to it sets tenants apart within that.
  */
-#ifndef ALLOT_NODE_MPS_CHOICE_H
-#define ALLOT_NODE_MPS_CHOICE_H
+#ifndef ALLOT_POLICY_SPACE_CHOICE_H
+#define ALLOT_POLICY_SPACE_CHOICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,8 +16,8 @@
  * Both fade: programs change. A program that was sent back to turns needs more than the least to come again, so
  * that one at the border stays where it is.
  */
-#ifndef ALLOT_NODE_MPS_GAIN_H
-#define ALLOT_NODE_MPS_GAIN_H
+#ifndef ALLOT_POLICY_SPACE_GAIN_H
+#define ALLOT_POLICY_SPACE_GAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

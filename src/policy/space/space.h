@@ -34,8 +34,8 @@
  * The numbers are the tenants' own words. What a member says it began is believed up to the time that passed;
  * one that says less than it does has more than its share of its group's time, and no more than that.
  */
-#ifndef ALLOT_ARBITER_SPACE_H
-#define ALLOT_ARBITER_SPACE_H
+#ifndef ALLOT_POLICY_SPACE_SPACE_H
+#define ALLOT_POLICY_SPACE_SPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

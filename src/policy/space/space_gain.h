@@ -6,8 +6,8 @@
  * The lengths are predictions, and those timed beside others are bounds from above; members run alone now and
  * then to be timed (space.h: Trial), and what that costs is in the sum. Pure.
  */
-#ifndef ALLOT_ARBITER_SPACE_GAIN_H
-#define ALLOT_ARBITER_SPACE_GAIN_H
+#ifndef ALLOT_POLICY_SPACE_SPACE_GAIN_H
+#define ALLOT_POLICY_SPACE_SPACE_GAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  *
  * Pure; not thread safe.
  */
-#ifndef ALLOT_ARBITER_SPACE_SPEED_H
-#define ALLOT_ARBITER_SPACE_SPEED_H
+#ifndef ALLOT_POLICY_SPACE_SPACE_SPEED_H
+#define ALLOT_POLICY_SPACE_SPACE_SPEED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * change. What it costs is bounded: all of its time, with the wait for the others' work to end, is taken from a
  * budget of a hundredth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
  */
-#ifndef ALLOT_ARBITER_SPACE_TRIAL_H
-#define ALLOT_ARBITER_SPACE_TRIAL_H
+#ifndef ALLOT_POLICY_SPACE_SPACE_TRIAL_H
+#define ALLOT_POLICY_SPACE_SPACE_TRIAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * Every write is for the object as it was read, and the Binding for the pod as it was annotated: whoever was faster is
  * not overwritten. The client's thread.
  */
-#ifndef ALLOT_SCHED_BIND_H
-#define ALLOT_SCHED_BIND_H
+#ifndef ALLOT_SCHEDULER_BIND_BIND_H
+#define ALLOT_SCHEDULER_BIND_BIND_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  *
  * What was read before a write that somebody was faster with is read again. The client's thread.
  */
-#ifndef ALLOT_SCHED_BIND_JOB_H
-#define ALLOT_SCHED_BIND_JOB_H
+#ifndef ALLOT_SCHEDULER_BIND_BIND_JOB_H
+#define ALLOT_SCHEDULER_BIND_BIND_JOB_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

@@ -2,8 +2,8 @@
  * May a pod take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h)? A lock is free, the pod's own
  * already, of another pod that is being bound, or left behind. Pure; thread safe.
  */
-#ifndef ALLOT_SCHED_BIND_LOCK_H
-#define ALLOT_SCHED_BIND_LOCK_H
+#ifndef ALLOT_SCHEDULER_BIND_BIND_LOCK_H
+#define ALLOT_SCHEDULER_BIND_BIND_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

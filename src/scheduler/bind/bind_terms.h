@@ -1,6 +1,6 @@
 /* Settings, counters and the completion callback of bindings: for the binder (bind.h) and its jobs (bind_job.h). */
-#ifndef ALLOT_SCHED_BIND_TERMS_H
-#define ALLOT_SCHED_BIND_TERMS_H
+#ifndef ALLOT_SCHEDULER_BIND_BIND_TERMS_H
+#define ALLOT_SCHEDULER_BIND_BIND_TERMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

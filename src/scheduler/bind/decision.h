@@ -2,8 +2,8 @@
  * Which cards of which node a pod is to have: what was decided, and is carried out by bind.h. Plain data of its own:
  * nothing of the model is pointed to.
  */
-#ifndef ALLOT_SCHED_DECISION_H
-#define ALLOT_SCHED_DECISION_H
+#ifndef ALLOT_SCHEDULER_BIND_DECISION_H
+#define ALLOT_SCHEDULER_BIND_DECISION_H
 
 #include <errno.h>
 #include <stdlib.h>

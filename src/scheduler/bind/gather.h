@@ -3,8 +3,8 @@
  * one waits, kube-scheduler keeps for its pod what it gives out, such as the machine's memory; so by then there is all that each
  * of them needs. Whoever waits for too long is told to ask again; its room is kept on. Pods in no gang do not wait. One thread.
  */
-#ifndef ALLOT_SCHED_GATHER_H
-#define ALLOT_SCHED_GATHER_H
+#ifndef ALLOT_SCHEDULER_BIND_GATHER_H
+#define ALLOT_SCHEDULER_BIND_GATHER_H
 
 #include "scheduler/bind/bind.h"
 #include "scheduler/bind/decision.h"

@@ -2,8 +2,8 @@
  * What allot-scheduler knows of the cluster, and does to it: the client of the API, the model and what feeds it, the binder,
  * and whether we lead, on the main thread's loop. A replica that does not lead knows the same, and binds nothing.
  */
-#ifndef ALLOT_SCHED_CLUSTER_H
-#define ALLOT_SCHED_CLUSTER_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_CLUSTER_H
+#define ALLOT_SCHEDULER_CLUSTER_CLUSTER_H
 
 #include <jansson.h>
 #include <stdbool.h>

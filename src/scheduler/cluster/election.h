@@ -9,8 +9,8 @@
  *
  * Pure: times are of any one clock that never stands still, in ns. One thread.
  */
-#ifndef ALLOT_SCHED_ELECTION_H
-#define ALLOT_SCHED_ELECTION_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_ELECTION_H
+#define ALLOT_SCHEDULER_CLUSTER_ELECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Their controllers make them anew, and they are placed where there is room; an event
  * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
-#ifndef ALLOT_SCHED_EVICTOR_H
-#define ALLOT_SCHED_EVICTOR_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_EVICTOR_H
+#define ALLOT_SCHEDULER_CLUSTER_EVICTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * have ended are not asked for: their end comes as if they were gone. Who may not list ResourceQuotas goes on without,
  * and asks again: an older installation's rights have none. The client's thread.
  */
-#ifndef ALLOT_SCHED_FEED_H
-#define ALLOT_SCHED_FEED_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_FEED_H
+#define ALLOT_SCHEDULER_CLUSTER_FEED_H
 
 #include <jansson.h>
 #include <stdbool.h>

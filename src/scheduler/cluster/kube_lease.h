@@ -3,8 +3,8 @@
  * kube-schedulers agree on a leader by a Lease of theirs, whose holder begins with the pod's hostname. This module
  * only reads it. Call it from the client's thread.
  */
-#ifndef ALLOT_SCHED_KUBE_LEASE_H
-#define ALLOT_SCHED_KUBE_LEASE_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_KUBE_LEASE_H
+#define ALLOT_SCHEDULER_CLUSTER_KUBE_LEASE_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * One leader among the replicas, by a Lease: election.h over the API. A watch shows the lease to those that do not lead, so
  * that one that is released is taken at once. The client's thread.
  */
-#ifndef ALLOT_SCHED_LEADER_H
-#define ALLOT_SCHED_LEADER_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_LEADER_H
+#define ALLOT_SCHEDULER_CLUSTER_LEADER_H
 
 #include <stdbool.h>
 #include <stdint.h>

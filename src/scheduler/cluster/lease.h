@@ -2,8 +2,8 @@
  * A Lease (coordination.k8s.io/v1) by which replicas agree on a leader: who holds it, and when that one renewed it last.
  * The times in it are of the holder's clock: whoever else reads them compares them with themselves alone. Thread safe.
  */
-#ifndef ALLOT_SCHED_LEASE_H
-#define ALLOT_SCHED_LEASE_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_LEASE_H
+#define ALLOT_SCHEDULER_CLUSTER_LEASE_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * together are told RECORDER_PER_SECOND at most, and of RECORDER_NODES nodes; who finds no room is told another time. An event
  * that is lost is nobody's concern. The client's thread.
  */
-#ifndef ALLOT_SCHED_RECORDER_H
-#define ALLOT_SCHED_RECORDER_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_RECORDER_H
+#define ALLOT_SCHEDULER_CLUSTER_RECORDER_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * allot-scheduler's audit log (setting audit_log; its lines are allot-audit(5)'s): which pods it sent away, whom it named as
  * victims of others, and which bindings it refused. NULL is one that is off: every function takes it. Main thread only.
  */
-#ifndef ALLOT_SCHED_SCHED_AUDIT_H
-#define ALLOT_SCHED_SCHED_AUDIT_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_SCHED_AUDIT_H
+#define ALLOT_SCHEDULER_CLUSTER_SCHED_AUDIT_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Writes on nodes which of their cards are shut to fillers (shut.h), as soon as the model says so, and again until it is done. The client's thread. */
-#ifndef ALLOT_SCHED_SHUT_NOTES_H
-#define ALLOT_SCHED_SHUT_NOTES_H
+#ifndef ALLOT_SCHEDULER_CLUSTER_SHUT_NOTES_H
+#define ALLOT_SCHEDULER_CLUSTER_SHUT_NOTES_H
 
 #include "kube/client/client.h"
 #include "scheduler/model/model.h"

@@ -3,8 +3,8 @@
  * would serve it, and what they lack. From the model alone, as it is now: no I/O, no clock, and nothing is reserved.
  * docs/protocol.md has the members. The model's thread.
  */
-#ifndef ALLOT_SCHED_EXPLAIN_H
-#define ALLOT_SCHED_EXPLAIN_H
+#ifndef ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H
+#define ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* What a node's cards are to a pod. Inside explain*.c alone. */
-#ifndef ALLOT_SCHED_EXPLAIN_NODE_H
-#define ALLOT_SCHED_EXPLAIN_NODE_H
+#ifndef ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_NODE_H
+#define ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_NODE_H
 
 #include <jansson.h>
 

@@ -5,8 +5,8 @@
  *
  * As many as want it hold a reference. One thread.
  */
-#ifndef ALLOT_SCHED_CALL_ARGS_H
-#define ALLOT_SCHED_CALL_ARGS_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_CALL_ARGS_H
+#define ALLOT_SCHEDULER_EXTENDER_CALL_ARGS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * no I/O, no clock. Answers are new, NULL: no memory. An extender that can't read what came says so in the answer's
  * "Error". The model's thread.
  */
-#ifndef ALLOT_SCHED_EXTENDER_H
-#define ALLOT_SCHED_EXTENDER_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_H
+#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_H
 
 #include <jansson.h>
 #include <stdint.h>

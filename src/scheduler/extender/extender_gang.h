@@ -6,8 +6,8 @@
  * one thread. What kube-scheduler has taken for a gang whose other pods it can't place, such as memory of the machine, is
  * given back when the room for the gang is: after a time, and it is not kept again before others had theirs (gang.h).
  */
-#ifndef ALLOT_SCHED_EXTENDER_GANG_H
-#define ALLOT_SCHED_EXTENDER_GANG_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_GANG_H
+#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_GANG_H
 
 #include "scheduler/extender/extender_inside.h"
 

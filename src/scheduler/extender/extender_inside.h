@@ -1,6 +1,6 @@
 /* What the extender's verbs share. Inside extender*.c alone. */
-#ifndef ALLOT_SCHED_EXTENDER_INSIDE_H
-#define ALLOT_SCHED_EXTENDER_INSIDE_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_INSIDE_H
+#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_INSIDE_H
 
 #include "kube/hami/pod.h"
 #include "scheduler/extender/call_args.h"

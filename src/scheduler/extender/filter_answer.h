@@ -6,8 +6,8 @@
  *
  * As many as want it hold a reference. One thread.
  */
-#ifndef ALLOT_SCHED_FILTER_ANSWER_H
-#define ALLOT_SCHED_FILTER_ANSWER_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_FILTER_ANSWER_H
+#define ALLOT_SCHEDULER_EXTENDER_FILTER_ANSWER_H
 
 #include "scheduler/extender/call_args.h"
 

@@ -7,8 +7,8 @@
  * ended before they begin: it finds the node as it is now, but for the sidecars before it, and goes on cards of theirs where
  * those suffice, which then carry the more of both.
  */
-#ifndef ALLOT_SCHED_FIT_H
-#define ALLOT_SCHED_FIT_H
+#ifndef ALLOT_SCHEDULER_FIT_FIT_H
+#define ALLOT_SCHEDULER_FIT_FIT_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * any node is looked at, from what is asked; a part of a card in percent, a whole card, and an init container, which may
  * share the cards of others or not, depend on the cards. Pure; of fit.c.
  */
-#ifndef ALLOT_SCHED_FIT_QUOTA_H
-#define ALLOT_SCHED_FIT_QUOTA_H
+#ifndef ALLOT_SCHEDULER_FIT_FIT_QUOTA_H
+#define ALLOT_SCHEDULER_FIT_FIT_QUOTA_H
 
 #include "scheduler/request/quota.h"
 #include "scheduler/request/request.h"

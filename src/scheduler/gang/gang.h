@@ -7,8 +7,8 @@
  * Room is kept for as many as the gang's size at once, or for none; nobody is bound before as many are asked to be, each to
  * the node where its room is: by then kube-scheduler, too, has what each of them needs there.
  */
-#ifndef ALLOT_SCHED_GANG_H
-#define ALLOT_SCHED_GANG_H
+#ifndef ALLOT_SCHEDULER_GANG_GANG_H
+#define ALLOT_SCHEDULER_GANG_GANG_H
 
 #include <stdbool.h>
 #include <stddef.h>

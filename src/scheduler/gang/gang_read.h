@@ -12,8 +12,8 @@
  * allot.dev/gang-size goes with any of them, and before their own; a Job's pods are a gang only where it is there. What
  * objects beside the pods say, such as a PodGroup, is not asked. Pure; thread safe.
  */
-#ifndef ALLOT_SCHED_GANG_READ_H
-#define ALLOT_SCHED_GANG_READ_H
+#ifndef ALLOT_SCHEDULER_GANG_GANG_READ_H
+#define ALLOT_SCHEDULER_GANG_GANG_READ_H
 
 #include <jansson.h>
 #include <stdbool.h>

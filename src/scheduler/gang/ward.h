@@ -7,8 +7,8 @@
  *
  * When, as pure functions; who and where: model_ward.c.
  */
-#ifndef ALLOT_SCHED_WARD_H
-#define ALLOT_SCHED_WARD_H
+#ifndef ALLOT_SCHEDULER_GANG_WARD_H
+#define ALLOT_SCHEDULER_GANG_WARD_H
 
 #include <stdbool.h>
 #include <stdint.h>

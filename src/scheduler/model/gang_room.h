@@ -3,8 +3,8 @@
  * asked about the last time (or, before it was ever asked, that are asked about now), and of its cards what it would get in
  * bind. Those who wait, or whose room may be taken back, are lifted meanwhile. The model's thread.
  */
-#ifndef ALLOT_SCHED_GANG_ROOM_H
-#define ALLOT_SCHED_GANG_ROOM_H
+#ifndef ALLOT_SCHEDULER_MODEL_GANG_ROOM_H
+#define ALLOT_SCHEDULER_MODEL_GANG_ROOM_H
 
 #include "scheduler/model/model_gang.h"
 

@@ -7,8 +7,8 @@
  *
  * Of an object nothing is kept but what is needed: some 150 bytes a card, 200 a pod. One thread.
  */
-#ifndef ALLOT_SCHED_MODEL_H
-#define ALLOT_SCHED_MODEL_H
+#ifndef ALLOT_SCHEDULER_MODEL_MODEL_H
+#define ALLOT_SCHEDULER_MODEL_MODEL_H
 
 #include <jansson.h>
 #include <stdint.h>

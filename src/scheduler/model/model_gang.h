@@ -4,8 +4,8 @@
  *
  *     gangs: "namespace/name" -> gang -> its members, in the order in which they came: model_pod->member
  */
-#ifndef ALLOT_SCHED_MODEL_GANG_H
-#define ALLOT_SCHED_MODEL_GANG_H
+#ifndef ALLOT_SCHEDULER_MODEL_MODEL_GANG_H
+#define ALLOT_SCHEDULER_MODEL_MODEL_GANG_H
 
 #include "scheduler/gang/gang.h"
 #include "scheduler/gang/gang_read.h"

@@ -10,8 +10,8 @@
  *
  * A node is kept while it is there or a pod names it: pods may be heard of before their node.
  */
-#ifndef ALLOT_SCHED_MODEL_INSIDE_H
-#define ALLOT_SCHED_MODEL_INSIDE_H
+#ifndef ALLOT_SCHEDULER_MODEL_MODEL_INSIDE_H
+#define ALLOT_SCHEDULER_MODEL_MODEL_INSIDE_H
 
 #include "scheduler/fit/fit.h"
 #include "scheduler/model/model.h"

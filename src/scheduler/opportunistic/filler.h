@@ -15,8 +15,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHED_FILLER_H
-#define ALLOT_SCHED_FILLER_H
+#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_FILLER_H
+#define ALLOT_SCHEDULER_OPPORTUNISTIC_FILLER_H
 
 #include <stdbool.h>
 #include <stddef.h>

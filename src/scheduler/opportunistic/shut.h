@@ -3,8 +3,8 @@
  * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than FILLER_SHUT_MOST_NS
  * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
  */
-#ifndef ALLOT_SCHED_SHUT_H
-#define ALLOT_SCHED_SHUT_H
+#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_SHUT_H
+#define ALLOT_SCHEDULER_OPPORTUNISTIC_SHUT_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * but our own is asked: what a node says counts from when it was seen to change, for USE_FRESH_NS. So what a daemon that is
  * gone has left behind counts for nothing, also after a start of ours. Pure but for memory; one thread.
  */
-#ifndef ALLOT_SCHED_USE_H
-#define ALLOT_SCHED_USE_H
+#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_USE_H
+#define ALLOT_SCHEDULER_OPPORTUNISTIC_USE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * reader looks at; EVENTS_HZ a second at most, and none where nothing has changed. All of it takes EVENTS_SHARE of the thread's
  * time at most, which is the one that places pods: where a state takes long, states are fewer. Main thread only.
  */
-#ifndef ALLOT_SCHED_PAGE_EVENTS_H
-#define ALLOT_SCHED_PAGE_EVENTS_H
+#ifndef ALLOT_SCHEDULER_PAGE_EVENTS_H
+#define ALLOT_SCHEDULER_PAGE_EVENTS_H
 
 #include "scheduler/page/past.h"
 #include "scheduler/service/scheduler.h"

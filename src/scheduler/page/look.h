@@ -2,8 +2,8 @@
  * The cluster at one look, for all readers of the page: of each node what is promised of its cards together. Valid until the
  * model changes. The model's thread.
  */
-#ifndef ALLOT_SCHED_PAGE_LOOK_H
-#define ALLOT_SCHED_PAGE_LOOK_H
+#ifndef ALLOT_SCHEDULER_PAGE_LOOK_H
+#define ALLOT_SCHEDULER_PAGE_LOOK_H
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/page/view.h"

@@ -8,8 +8,8 @@
  *     GET /api/history             how much was promised in the last ten minutes (past.h)
  *     GET /events?VIEW             what a view shows, as it changes (events.h)
  */
-#ifndef ALLOT_SCHED_PAGE_PAGE_H
-#define ALLOT_SCHED_PAGE_PAGE_H
+#ifndef ALLOT_SCHEDULER_PAGE_PAGE_H
+#define ALLOT_SCHEDULER_PAGE_PAGE_H
 
 #include "scheduler/service/scheduler.h"
 

@@ -2,8 +2,8 @@
  * How much of the cluster was promised in the last ten minutes, so that a page that is loaded anew can show it. Pure; not thread
  * safe.
  */
-#ifndef ALLOT_SCHED_PAGE_PAST_H
-#define ALLOT_SCHED_PAGE_PAST_H
+#ifndef ALLOT_SCHEDULER_PAGE_PAST_H
+#define ALLOT_SCHEDULER_PAGE_PAST_H
 
 #include "base/clock.h"
 #include "http/dashboard/json_text.h"

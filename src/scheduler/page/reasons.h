@@ -2,8 +2,8 @@
  * Why pods that wait do so (why.h), for those that readers of the page see: looked at one after the other, and again when the
  * cluster has changed, by an allowance, a quarter of what `allot explain` has (explain_limit). The model's thread.
  */
-#ifndef ALLOT_SCHED_PAGE_REASONS_H
-#define ALLOT_SCHED_PAGE_REASONS_H
+#ifndef ALLOT_SCHEDULER_PAGE_REASONS_H
+#define ALLOT_SCHEDULER_PAGE_REASONS_H
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/util/allowance.h"

@@ -2,8 +2,8 @@
  * What the page shows of a cluster, as JSON (docs/protocol.md, "The cluster's page"): all of what a view shows, or what is
  * otherwise of it than was told. The model's thread.
  */
-#ifndef ALLOT_SCHED_PAGE_STATE_H
-#define ALLOT_SCHED_PAGE_STATE_H
+#ifndef ALLOT_SCHEDULER_PAGE_STATE_H
+#define ALLOT_SCHEDULER_PAGE_STATE_H
 
 #include "scheduler/page/look.h"
 #include "scheduler/page/reasons.h"

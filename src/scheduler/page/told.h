@@ -2,8 +2,8 @@
  * What a reader of the page has been told, to tell it of what is otherwise since: rows are known by a key, and by a digest of
  * their JSON. Pure, but for memory.
  */
-#ifndef ALLOT_SCHED_PAGE_TOLD_H
-#define ALLOT_SCHED_PAGE_TOLD_H
+#ifndef ALLOT_SCHEDULER_PAGE_TOLD_H
+#define ALLOT_SCHEDULER_PAGE_TOLD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * What of the cluster somebody looks at: a page of nodes and one of pods, by what was asked for, and one node that is open.
  * Pure, but for memory.
  */
-#ifndef ALLOT_SCHED_PAGE_VIEW_H
-#define ALLOT_SCHED_PAGE_VIEW_H
+#ifndef ALLOT_SCHEDULER_PAGE_VIEW_H
+#define ALLOT_SCHEDULER_PAGE_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>

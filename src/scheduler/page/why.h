@@ -2,8 +2,8 @@
  * Why a pod waits, as `allot explain` says it, but in short: an explanation (scheduler/explain/explain.h) of thousands of nodes becomes a
  * line, the nodes that are alike together, and those that lack least. Pure, but for memory.
  */
-#ifndef ALLOT_SCHED_PAGE_WHY_H
-#define ALLOT_SCHED_PAGE_WHY_H
+#ifndef ALLOT_SCHEDULER_PAGE_WHY_H
+#define ALLOT_SCHEDULER_PAGE_WHY_H
 
 #include <jansson.h>
 

@@ -8,8 +8,8 @@
  *
  * One thread.
  */
-#ifndef ALLOT_SCHED_MIX_H
-#define ALLOT_SCHED_MIX_H
+#ifndef ALLOT_SCHEDULER_REQUEST_MIX_H
+#define ALLOT_SCHEDULER_REQUEST_MIX_H
 
 #include "policy/placement/room.h"
 

@@ -8,8 +8,8 @@
  *
  * requests.nvidia.com/gpu is left to Kubernetes, which counts just that. Pure; thread safe.
  */
-#ifndef ALLOT_SCHED_QUOTA_H
-#define ALLOT_SCHED_QUOTA_H
+#ifndef ALLOT_SCHEDULER_REQUEST_QUOTA_H
+#define ALLOT_SCHEDULER_REQUEST_QUOTA_H
 
 #include <jansson.h>
 #include <stdbool.h>

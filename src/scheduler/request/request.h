@@ -18,8 +18,8 @@
  *
  * Pure but for memory; thread safe.
  */
-#ifndef ALLOT_SCHED_REQUEST_H
-#define ALLOT_SCHED_REQUEST_H
+#ifndef ALLOT_SCHEDULER_REQUEST_REQUEST_H
+#define ALLOT_SCHEDULER_REQUEST_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The part of a pod's request that stands in its annotations: which cards, and in which order. For request_read.c. */
-#ifndef ALLOT_SCHED_REQUEST_WISHES_H
-#define ALLOT_SCHED_REQUEST_WISHES_H
+#ifndef ALLOT_SCHEDULER_REQUEST_REQUEST_WISHES_H
+#define ALLOT_SCHEDULER_REQUEST_REQUEST_WISHES_H
 
 #include "scheduler/request/request.h"
 

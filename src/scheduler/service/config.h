@@ -1,6 +1,6 @@
 /* allot-scheduler's settings: one table row each (config_table.c). */
-#ifndef ALLOT_SCHED_CONFIG_H
-#define ALLOT_SCHED_CONFIG_H
+#ifndef ALLOT_SCHEDULER_SERVICE_CONFIG_H
+#define ALLOT_SCHEDULER_SERVICE_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

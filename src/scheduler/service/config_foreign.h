@@ -7,8 +7,8 @@
  *
  * A name may be written with '-' or '_'. Pure.
  */
-#ifndef ALLOT_SCHED_CONFIG_FOREIGN_H
-#define ALLOT_SCHED_CONFIG_FOREIGN_H
+#ifndef ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
+#define ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
 
 #include <stdbool.h>
 #include <stdio.h>

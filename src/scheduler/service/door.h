@@ -2,8 +2,8 @@
  * Who may ask allot-scheduler for what: by a certificate that client_ca vouches for, which verbs of client_verbs need; by the
  * token of token_file, which lets people and Prometheus in to explanations and metrics as well. Main thread only.
  */
-#ifndef ALLOT_SCHED_DOOR_H
-#define ALLOT_SCHED_DOOR_H
+#ifndef ALLOT_SCHEDULER_SERVICE_DOOR_H
+#define ALLOT_SCHEDULER_SERVICE_DOOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * A certificate that nobody but allot vouches for: enough for a quick start, as the API server is told of it by the
  * webhook's caBundle. By GnuTLS, which libmicrohttpd needs anyway.
  */
-#ifndef ALLOT_SCHED_ISSUER_H
-#define ALLOT_SCHED_ISSUER_H
+#ifndef ALLOT_SCHEDULER_SERVICE_ISSUER_H
+#define ALLOT_SCHEDULER_SERVICE_ISSUER_H
 
 #include <stdint.h>
 

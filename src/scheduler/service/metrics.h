@@ -1,6 +1,6 @@
 /* What is counted of requests, and the page that tells it, as Prometheus reads it. Main thread only. */
-#ifndef ALLOT_SCHED_METRICS_H
-#define ALLOT_SCHED_METRICS_H
+#ifndef ALLOT_SCHEDULER_SERVICE_METRICS_H
+#define ALLOT_SCHEDULER_SERVICE_METRICS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* allot-scheduler as a whole: what its parts, which main.c starts and ends, know of each other. Main thread only. */
-#ifndef ALLOT_SCHED_SCHEDULER_H
-#define ALLOT_SCHED_SCHEDULER_H
+#ifndef ALLOT_SCHEDULER_SERVICE_SCHEDULER_H
+#define ALLOT_SCHEDULER_SERVICE_SCHEDULER_H
 
 #include "http/server.h"
 #include "net/loop.h"

@@ -6,8 +6,8 @@
  *
  * One thread.
  */
-#ifndef ALLOT_SCHED_STOCK_H
-#define ALLOT_SCHED_STOCK_H
+#ifndef ALLOT_SCHEDULER_STOCK_STOCK_H
+#define ALLOT_SCHEDULER_STOCK_STOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

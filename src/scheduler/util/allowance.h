@@ -3,8 +3,8 @@
  * something left gets all that it asks for, however much that is, and those after it wait until that is paid. Pure; the
  * caller's clock, in nanoseconds, does not go back.
  */
-#ifndef ALLOT_SCHED_ALLOWANCE_H
-#define ALLOT_SCHED_ALLOWANCE_H
+#ifndef ALLOT_SCHEDULER_UTIL_ALLOWANCE_H
+#define ALLOT_SCHEDULER_UTIL_ALLOWANCE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Texts, to be known again without being kept: FNV-1a of 64 bits (draft-eastlake-fnv). Pure; thread safe. */
-#ifndef ALLOT_SCHED_DIGEST_H
-#define ALLOT_SCHED_DIGEST_H
+#ifndef ALLOT_SCHEDULER_UTIL_DIGEST_H
+#define ALLOT_SCHEDULER_UTIL_DIGEST_H
 
 #include <stdint.h>
 

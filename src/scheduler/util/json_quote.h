@@ -1,6 +1,6 @@
 /* A text as a JSON string, to be written where its size is known already. Pure. */
-#ifndef ALLOT_SCHED_JSON_QUOTE_H
-#define ALLOT_SCHED_JSON_QUOTE_H
+#ifndef ALLOT_SCHEDULER_UTIL_JSON_QUOTE_H
+#define ALLOT_SCHEDULER_UTIL_JSON_QUOTE_H
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  *
  * A table of zeros is empty; table_free() leaves one. One thread.
  */
-#ifndef ALLOT_SCHED_TABLE_H
-#define ALLOT_SCHED_TABLE_H
+#ifndef ALLOT_SCHEDULER_UTIL_TABLE_H
+#define ALLOT_SCHEDULER_UTIL_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

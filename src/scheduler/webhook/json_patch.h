@@ -2,8 +2,8 @@
  * Changes to an object in JSON, written down as a JSON Patch (RFC 6902) while they are made. A failure of memory is kept, so
  * that it need be looked for only once. One thread.
  */
-#ifndef ALLOT_SCHED_JSON_PATCH_H
-#define ALLOT_SCHED_JSON_PATCH_H
+#ifndef ALLOT_SCHEDULER_WEBHOOK_JSON_PATCH_H
+#define ALLOT_SCHEDULER_WEBHOOK_JSON_PATCH_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * what would get round the library is dealt with as the operator says. What is wrong is denied with what would be right.
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHED_WEBHOOK_H
-#define ALLOT_SCHED_WEBHOOK_H
+#ifndef ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_H
+#define ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Between the parts of the webhook: webhook.c has the review, webhook_ask.c what containers ask for, webhook_guard.c what would
  * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates. */
-#ifndef ALLOT_SCHED_WEBHOOK_INSIDE_H
-#define ALLOT_SCHED_WEBHOOK_INSIDE_H
+#ifndef ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
+#define ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  * After a fork the child's link is dead (its descriptor is closed there), and a server that goes
  * away makes every call, waiting ones too, return LINK_DEAD.
  */
-#ifndef ALLOT_SIM_LINK_H
-#define ALLOT_SIM_LINK_H
+#ifndef ALLOT_SIM_CLIENT_LINK_H
+#define ALLOT_SIM_CLIENT_LINK_H
 
 #include <pthread.h>
 #include <stdatomic.h>

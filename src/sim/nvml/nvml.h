@@ -1,6 +1,6 @@
 /* Inside the simulated libnvidia-ml.so.1. */
-#ifndef ALLOT_SIM_NVML_H
-#define ALLOT_SIM_NVML_H
+#ifndef ALLOT_SIM_NVML_NVML_H
+#define ALLOT_SIM_NVML_NVML_H
 
 #include <stdbool.h>
 #include <stddef.h>

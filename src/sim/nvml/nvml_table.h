@@ -3,8 +3,8 @@
  * told otherwise, and the rows below; and the parts of NVML's ABI that src/abi/nvml_abi.h does not
  * have. Names, values and layouts are NVIDIA's.
  */
-#ifndef ALLOT_SIM_NVML_TABLE_H
-#define ALLOT_SIM_NVML_TABLE_H
+#ifndef ALLOT_SIM_NVML_NVML_TABLE_H
+#define ALLOT_SIM_NVML_NVML_TABLE_H
 
 #include "abi/nvml_table.h"
 

@@ -22,8 +22,8 @@
  *    submitted before, and they for it.
  *  - Events cost nothing and happen the moment the work before them is done.
  */
-#ifndef ALLOT_SIM_ENGINE_H
-#define ALLOT_SIM_ENGINE_H
+#ifndef ALLOT_SIM_SERVER_ENGINE_H
+#define ALLOT_SIM_SERVER_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

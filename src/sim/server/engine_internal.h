@@ -1,6 +1,6 @@
 /* Between engine.c (cards and time) and engine_queue.c (streams and events). */
-#ifndef ALLOT_SIM_ENGINE_INTERNAL_H
-#define ALLOT_SIM_ENGINE_INTERNAL_H
+#ifndef ALLOT_SIM_SERVER_ENGINE_INTERNAL_H
+#define ALLOT_SIM_SERVER_ENGINE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Busy time in buckets of 200 ms, as NVML's samples have it: the last METER_BUCKETS of them.
  * Buckets are aligned to virtual time zero. Time must not go back.
  */
-#ifndef ALLOT_SIM_METER_H
-#define ALLOT_SIM_METER_H
+#ifndef ALLOT_SIM_SERVER_METER_H
+#define ALLOT_SIM_SERVER_METER_H
 
 #include <stdint.h>
 

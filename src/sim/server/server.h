@@ -7,8 +7,8 @@
  *   work.c     streams, work, events                   observe.c  NVML, statistics, faults
  *   checkpoint.c  processes that are taken off their cards
  */
-#ifndef ALLOT_SIM_SERVER_H
-#define ALLOT_SIM_SERVER_H
+#ifndef ALLOT_SIM_SERVER_SERVER_H
+#define ALLOT_SIM_SERVER_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -25,8 +25,8 @@
  * `mig = 3g.71gb, 1g.18gb` puts a card into MIG mode, with these instances, named by NVIDIA's profiles; `mig
  * = on` with none. Each instance is one more entry of `cards`, behind all that have a [card] section.
  */
-#ifndef ALLOT_SIM_SPEC_H
-#define ALLOT_SIM_SPEC_H
+#ifndef ALLOT_SIM_SERVER_SPEC_H
+#define ALLOT_SIM_SERVER_SPEC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Between the files that read a description: spec.c, spec_links.c and spec_mig.c. */
-#ifndef ALLOT_SIM_SPEC_INSIDE_H
-#define ALLOT_SIM_SPEC_INSIDE_H
+#ifndef ALLOT_SIM_SERVER_SPEC_INSIDE_H
+#define ALLOT_SIM_SERVER_SPEC_INSIDE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * What the trainings among these programs have in common: kernels of the simulated GPU, launched through the driver that they
  * are linked with. To be included after _GNU_SOURCE is defined.
  */
-#ifndef ALLOT_TESTS_PROGRAMS_TRAINING_H
-#define ALLOT_TESTS_PROGRAMS_TRAINING_H
+#ifndef ALLOT_TESTS_INTEGRATION_PROGRAMS_TRAINING_H
+#define ALLOT_TESTS_INTEGRATION_PROGRAMS_TRAINING_H
 
 #include <errno.h>
 #include <stdint.h>

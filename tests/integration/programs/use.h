@@ -2,8 +2,8 @@
  * What every program of these tests does with a GPU once it has found the driver, by whatever way:
  * fills a part of its quota, asks for more than is left, and gives all back. Prints a line each.
  */
-#ifndef ALLOT_TESTS_PROGRAMS_USE_H
-#define ALLOT_TESTS_PROGRAMS_USE_H
+#ifndef ALLOT_TESTS_INTEGRATION_PROGRAMS_USE_H
+#define ALLOT_TESTS_INTEGRATION_PROGRAMS_USE_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * A daemon in this process for tests: a node with pretended cards, a run directory and lock
  * directories of its own, whose loop the test turns by hand; and a client that registers.
  */
-#ifndef ALLOT_TEST_NODE_FIXTURE_H
-#define ALLOT_TEST_NODE_FIXTURE_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_FIXTURE_H
+#define ALLOT_TESTS_UNIT_DAEMON_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Descriptors that a hostile process sends along: one whose close() waits for thirty seconds. */
-#ifndef ALLOT_TESTS_NODE_FOREIGN_H
-#define ALLOT_TESTS_NODE_FOREIGN_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_FOREIGN_H
+#define ALLOT_TESTS_UNIT_DAEMON_FOREIGN_H
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

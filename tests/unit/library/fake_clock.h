@@ -2,8 +2,8 @@
  * The monotonic clock, and what a process sees of it that stood still (SIGSTOP, a paused virtual machine): a jump. For
  * tests in one thread.
  */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_CLOCK_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_CLOCK_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_CLOCK_H
+#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_CLOCK_H
 
 #include <stdint.h>
 

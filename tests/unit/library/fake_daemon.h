@@ -2,8 +2,8 @@
  * A tiny daemon for one tenant, in a thread of the test: answers registrations as it is told to, well
  * or badly, and beats.
  */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DAEMON_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DAEMON_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_DAEMON_H
+#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_DAEMON_H
 
 #include <pthread.h>
 #include <sys/types.h>

@@ -2,8 +2,8 @@
  * A driver of function pointers: fills `real` with functions whose work ends when the test says so.
  * Device 0 is the tenant's only one. Thread safe.
  */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
+#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
 
 #include "library/launch/flight/work.h"
 #include "library/loader/real.h"

@@ -3,8 +3,8 @@
  * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
  * be played.
  */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_GUEST_H
+#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_GUEST_H
 
 #include "library/state/guest.h"
 

@@ -1,6 +1,6 @@
 /* What every test of src/library includes: cmocka wants these before it, in this order. */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_TEST_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_TEST_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_TEST_H
+#define ALLOT_TESTS_UNIT_LIBRARY_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Clusters for the tests of src/scheduler: objects as the API server has them, and a model that has seen some. */
-#ifndef ALLOT_TESTS_SCHED_CLUSTER_H
-#define ALLOT_TESTS_SCHED_CLUSTER_H
+#ifndef ALLOT_TESTS_UNIT_SCHEDULER_CLUSTER_H
+#define ALLOT_TESTS_UNIT_SCHEDULER_CLUSTER_H
 
 #include <setjmp.h>
 #include <stdarg.h>

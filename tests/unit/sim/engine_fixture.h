@@ -1,6 +1,6 @@
 /* A simulated card of its own for each test of its time model, and who has been told what. */
-#ifndef ALLOT_TEST_ENGINE_FIXTURE_H
-#define ALLOT_TEST_ENGINE_FIXTURE_H
+#ifndef ALLOT_TESTS_UNIT_SIM_ENGINE_FIXTURE_H
+#define ALLOT_TESTS_UNIT_SIM_ENGINE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

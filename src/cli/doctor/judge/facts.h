@@ -2,8 +2,8 @@
  * What `allot doctor` has seen of a machine, apart from what it means: gather_*.c look, judge_*.c judge. A judge is given
  * facts and adds findings; it looks at nothing itself, so that every fault can be put before it in a test.
  */
-#ifndef ALLOT_CLI_DOCTOR_FACTS_H
-#define ALLOT_CLI_DOCTOR_FACTS_H
+#ifndef ALLOT_CLI_DOCTOR_JUDGE_FACTS_H
+#define ALLOT_CLI_DOCTOR_JUDGE_FACTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

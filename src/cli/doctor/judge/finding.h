@@ -2,8 +2,8 @@
  * What `allot doctor` found: one line a thing that was looked at, in the order in which it was. A list belongs to one
  * thread.
  */
-#ifndef ALLOT_CLI_DOCTOR_FINDING_H
-#define ALLOT_CLI_DOCTOR_FINDING_H
+#ifndef ALLOT_CLI_DOCTOR_JUDGE_FINDING_H
+#define ALLOT_CLI_DOCTOR_JUDGE_FINDING_H
 
 #include <jansson.h>
 #include <stddef.h>

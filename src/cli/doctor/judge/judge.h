@@ -2,8 +2,8 @@
  * What facts mean and what to do: one function a check, which adds a finding for each thing that is known, good or bad, and
  * none for what is not there. Pure: facts in, findings out; thread safe.
  */
-#ifndef ALLOT_CLI_DOCTOR_JUDGE_H
-#define ALLOT_CLI_DOCTOR_JUDGE_H
+#ifndef ALLOT_CLI_DOCTOR_JUDGE_JUDGE_H
+#define ALLOT_CLI_DOCTOR_JUDGE_JUDGE_H
 
 #include "cli/doctor/judge/facts.h"
 #include "cli/doctor/judge/finding.h"

@@ -1,6 +1,6 @@
 /* What is changed from the keyboard: a tenant is paused, resumed, or gets another quota. Pure. */
-#ifndef ALLOT_CLI_TOP_CHANGE_H
-#define ALLOT_CLI_TOP_CHANGE_H
+#ifndef ALLOT_CLI_TOP_DATA_CHANGE_H
+#define ALLOT_CLI_TOP_DATA_CHANGE_H
 
 #include <jansson.h>
 

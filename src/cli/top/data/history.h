@@ -2,8 +2,8 @@
  * What one snapshot can't tell: how a share or a card did over the last snapshots, and what happened between two of
  * them. Fed with each snapshot in turn; what a snapshot lacks is forgotten. No clock of its own.
  */
-#ifndef ALLOT_CLI_TOP_HISTORY_H
-#define ALLOT_CLI_TOP_HISTORY_H
+#ifndef ALLOT_CLI_TOP_DATA_HISTORY_H
+#define ALLOT_CLI_TOP_DATA_HISTORY_H
 
 #include "cli/top/data/snapshot.h"
 

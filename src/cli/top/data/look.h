@@ -1,6 +1,6 @@
 /* One look at the daemon: its lists, and the snapshot made of them. */
-#ifndef ALLOT_CLI_TOP_LOOK_H
-#define ALLOT_CLI_TOP_LOOK_H
+#ifndef ALLOT_CLI_TOP_DATA_LOOK_H
+#define ALLOT_CLI_TOP_DATA_LOOK_H
 
 #include "cli/daemon.h"
 #include "cli/top/data/snapshot.h"

@@ -3,8 +3,8 @@
  * several times a second: making a tree of all of it takes ten times as long. Whoever needs more than plain values
  * makes a tree of the part (reader_tree()). Pure; what is no JSON ends where it stops being it.
  */
-#ifndef ALLOT_CLI_TOP_READER_H
-#define ALLOT_CLI_TOP_READER_H
+#ifndef ALLOT_CLI_TOP_DATA_READER_H
+#define ALLOT_CLI_TOP_DATA_READER_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * Made of the replies to `list` and `tasks` (docs/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
  * or has of another type, is not there.
  */
-#ifndef ALLOT_CLI_TOP_SNAPSHOT_H
-#define ALLOT_CLI_TOP_SNAPSHOT_H
+#ifndef ALLOT_CLI_TOP_DATA_SNAPSHOT_H
+#define ALLOT_CLI_TOP_DATA_SNAPSHOT_H
 
 #include <jansson.h>
 #include <stdbool.h>

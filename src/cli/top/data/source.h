@@ -2,8 +2,8 @@
  * Looks at the daemon again and again, and does changes, in a thread of its own: so the keyboard answers at once also
  * while the daemon does not. Thread safety: all functions from the thread that opened it.
  */
-#ifndef ALLOT_CLI_TOP_SOURCE_H
-#define ALLOT_CLI_TOP_SOURCE_H
+#ifndef ALLOT_CLI_TOP_DATA_SOURCE_H
+#define ALLOT_CLI_TOP_DATA_SOURCE_H
 
 #include "cli/top/data/look.h"
 

@@ -7,8 +7,8 @@
  *
  * NULL is an audit log that is off: every function takes it. Main thread only.
  */
-#ifndef ALLOT_NODE_AUDIT_AUDIT_H
-#define ALLOT_NODE_AUDIT_AUDIT_H
+#ifndef ALLOT_DAEMON_API_AUDIT_AUDIT_H
+#define ALLOT_DAEMON_API_AUDIT_AUDIT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * Decided is by policy/memory/promise.h, at each allocation, beside all that is promised to other tenants. This is
  * what must hold of the outcome, counted afresh: of a store that was read, and in tests.
  */
-#ifndef ALLOT_NODE_CLAIMS_CHECK_H
-#define ALLOT_NODE_CLAIMS_CHECK_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CHECK_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CHECK_H
 
 #include <stddef.h>
 

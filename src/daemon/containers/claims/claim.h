@@ -1,8 +1,8 @@
 /*
  * A claim, and what is asked for with one: see claims.h. Main thread only.
  */
-#ifndef ALLOT_NODE_CLAIMS_CLAIM_H
-#define ALLOT_NODE_CLAIMS_CLAIM_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIM_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  * Main thread of the daemon only. Claims stay the list's; a pointer is good until the claim is released
  * or claims_close().
  */
-#ifndef ALLOT_NODE_CLAIMS_CLAIMS_H
-#define ALLOT_NODE_CLAIMS_CLAIMS_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Between the parts of claims: claims.c allocates and releases, undo.c takes back, start.c reads the store and
  * puts what it says into force, reconcile.c ends what nobody needs. Main thread only.
  */
-#ifndef ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
-#define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_INSIDE_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_INSIDE_H
 
 #include "daemon/containers/claims/claim.h"
 #include "daemon/containers/claims/holders.h"

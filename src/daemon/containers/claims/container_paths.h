@@ -1,6 +1,6 @@
 /* Where a container finds what is allot's. */
-#ifndef ALLOT_NODE_CLAIMS_CONTAINER_PATHS_H
-#define ALLOT_NODE_CLAIMS_CONTAINER_PATHS_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CONTAINER_PATHS_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CONTAINER_PATHS_H
 
 #define INJECTION_SOCKET_DIR "/run/allot/tenant" /* the tenant's directory: allot.sock */
 #define INJECTION_LIBRARY_DIR "/run/allot/lib"   /* <version>-<hash>/liballot.so */

@@ -2,8 +2,8 @@
  * Which claim has each slot of each card: found at once, however many claims there are. Cards are known by their
  * UUIDs, as those of a claim need not be there. One thread.
  */
-#ifndef ALLOT_NODE_CLAIMS_HOLDERS_H
-#define ALLOT_NODE_CLAIMS_HOLDERS_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_HOLDERS_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_HOLDERS_H
 
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/state/slots.h"

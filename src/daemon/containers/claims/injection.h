@@ -14,8 +14,8 @@
  *
  * Main thread of the daemon only (it reads the claim); what is made belongs to the caller.
  */
-#ifndef ALLOT_NODE_CLAIMS_INJECTION_H
-#define ALLOT_NODE_CLAIMS_INJECTION_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

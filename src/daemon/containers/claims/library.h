@@ -4,8 +4,8 @@
  * a container, started again by its engine years later with the mounts of its first start, finds what it had.
  * Directories of old versions may be deleted when no container was started with them. Main thread only.
  */
-#ifndef ALLOT_NODE_CLAIMS_LIBRARY_H
-#define ALLOT_NODE_CLAIMS_LIBRARY_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_LIBRARY_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_LIBRARY_H
 
 #include "base/error.h"
 #include "daemon/containers/claims/state_dir.h"

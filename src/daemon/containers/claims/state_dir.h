@@ -1,6 +1,6 @@
 /* Where the daemon keeps what must outlive a reboot. Main thread only. */
-#ifndef ALLOT_NODE_CLAIMS_STATE_DIR_H
-#define ALLOT_NODE_CLAIMS_STATE_DIR_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STATE_DIR_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STATE_DIR_H
 
 #include "base/error.h"
 

@@ -10,8 +10,8 @@
  * Errors: -EBADMSG: the file is torn, foreign or of a newer program, with what it is; -EBUSY: another process
  * holds it; -ENOSPC, -EROFS, -EACCES, -EIO ...: as the disk said; then nothing is changed. One thread.
  */
-#ifndef ALLOT_NODE_CLAIMS_STORE_H
-#define ALLOT_NODE_CLAIMS_STORE_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Between the parts of the store: store.c opens the file and has its transactions, store_claim.c the rows. */
-#ifndef ALLOT_NODE_CLAIMS_STORE_INSIDE_H
-#define ALLOT_NODE_CLAIMS_STORE_INSIDE_H
+#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_INSIDE_H
+#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_INSIDE_H
 
 #include <sqlite3.h>
 

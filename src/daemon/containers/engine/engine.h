@@ -2,8 +2,8 @@
  * Container engines, by their sockets: which there may be, and asking one for the name of a container. Names
  * are for people alone: nothing that the daemon decides depends on an engine.
  */
-#ifndef ALLOT_NODE_ENGINE_H
-#define ALLOT_NODE_ENGINE_H
+#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_H
+#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_H
 
 #include <stdint.h>
 

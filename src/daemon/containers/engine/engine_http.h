@@ -2,8 +2,8 @@
  * One GET over a link, as HTTP/1.0: the server ends the connection behind its answer, which comes in one
  * piece (RFC 1945; RFC 9112, 6.1 and 6.3: no chunks to such a client).
  */
-#ifndef ALLOT_NODE_ENGINE_HTTP_H
-#define ALLOT_NODE_ENGINE_HTTP_H
+#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_HTTP_H
+#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_HTTP_H
 
 #include "net/link.h"
 

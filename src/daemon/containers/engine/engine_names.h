@@ -6,8 +6,8 @@
  *     thread: asks each engine that may have it, one after the other
  *     main:   answer()               what came of it, from the loop
  */
-#ifndef ALLOT_NODE_ENGINE_NAMES_H
-#define ALLOT_NODE_ENGINE_NAMES_H
+#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_NAMES_H
+#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_NAMES_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * bounded and made printable; an answer that is about another container is none (docker takes names for ids).
  * Pure but for memory; thread safe.
  */
-#ifndef ALLOT_NODE_ENGINE_REPLY_H
-#define ALLOT_NODE_ENGINE_REPLY_H
+#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_REPLY_H
+#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_REPLY_H
 
 #include <stddef.h>
 

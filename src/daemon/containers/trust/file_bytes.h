@@ -1,6 +1,6 @@
 /* A whole file in memory, and which file that was. Thread safe. */
-#ifndef ALLOT_NODE_TRUST_FILE_BYTES_H
-#define ALLOT_NODE_TRUST_FILE_BYTES_H
+#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_FILE_BYTES_H
+#define ALLOT_DAEMON_CONTAINERS_TRUST_FILE_BYTES_H
 
 #include <stddef.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
  * The first line says what it is; '#' begins a comment line. A name may be there several times, as for a library and the
  * one that follows it. Pure; thread safe.
  */
-#ifndef ALLOT_NODE_TRUST_MANIFEST_H
-#define ALLOT_NODE_TRUST_MANIFEST_H
+#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_MANIFEST_H
+#define ALLOT_DAEMON_CONTAINERS_TRUST_MANIFEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Hashes and Ed25519 signatures by GnuTLS, loaded when the first is wanted: most daemons check none, and it costs a few
  * MiB. Thread safe after signature_load().
  */
-#ifndef ALLOT_NODE_TRUST_SIGNATURE_H
-#define ALLOT_NODE_TRUST_SIGNATURE_H
+#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_SIGNATURE_H
+#define ALLOT_DAEMON_CONTAINERS_TRUST_SIGNATURE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  *
  * NULL is a trust that asks for nothing. Main thread only.
  */
-#ifndef ALLOT_NODE_TRUST_TRUST_H
-#define ALLOT_NODE_TRUST_TRUST_H
+#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_TRUST_H
+#define ALLOT_DAEMON_CONTAINERS_TRUST_TRUST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Out of memory is noted, not returned: everything may be called on, and exposition_end() tells.
  */
-#ifndef ALLOT_NODE_METRICS_EXPOSITION_H
-#define ALLOT_NODE_METRICS_EXPOSITION_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_EXPOSITION_H
+#define ALLOT_DAEMON_EXPORT_METRICS_EXPOSITION_H
 
 #include <stdbool.h>
 #include <stddef.h>

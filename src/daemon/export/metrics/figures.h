@@ -5,8 +5,8 @@
  * Texts that are pointed to are the node's or constant: the figures last no longer than the call that had
  * them gathered. Times are nanoseconds, shares percent. A field whose validity bit is false has no sample.
  */
-#ifndef ALLOT_NODE_METRICS_FIGURES_H
-#define ALLOT_NODE_METRICS_FIGURES_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_FIGURES_H
+#define ALLOT_DAEMON_EXPORT_METRICS_FIGURES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * tenant and device; no file but /proc/self/statm and /proc/meminfo is read, the driver is asked nothing.
  * Main thread only.
  */
-#ifndef ALLOT_NODE_METRICS_GATHER_H
-#define ALLOT_NODE_METRICS_GATHER_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_GATHER_H
+#define ALLOT_DAEMON_EXPORT_METRICS_GATHER_H
 
 #include "daemon/export/metrics/figures.h"
 

@@ -5,8 +5,8 @@
  *
  * Pure; not thread safe.
  */
-#ifndef ALLOT_NODE_METRICS_METRIC_H
-#define ALLOT_NODE_METRICS_METRIC_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_METRIC_H
+#define ALLOT_DAEMON_EXPORT_METRICS_METRIC_H
 
 #include <stdio.h>
 

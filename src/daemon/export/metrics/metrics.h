@@ -3,8 +3,8 @@
  * looks after the daemon. With metrics_token_file /metrics is for those who name the token. A page is made
  * at most ten times a second, whoever asks how often. Main thread only.
  */
-#ifndef ALLOT_NODE_METRICS_METRICS_H
-#define ALLOT_NODE_METRICS_METRICS_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_METRICS_H
+#define ALLOT_DAEMON_EXPORT_METRICS_METRICS_H
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  * Which names metrics have beside allot's own, as the setting metrics_names says: "none", or some of "hami" and
  * "gpu-manager", by commas. Pure.
  */
-#ifndef ALLOT_NODE_METRICS_NAMES_H
-#define ALLOT_NODE_METRICS_NAMES_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_NAMES_H
+#define ALLOT_DAEMON_EXPORT_METRICS_NAMES_H
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* What rows of metrics are written with: rows.c, rows_hami.c, rows_gpu_manager.c. */
-#ifndef ALLOT_NODE_METRICS_ROW_H
-#define ALLOT_NODE_METRICS_ROW_H
+#ifndef ALLOT_DAEMON_EXPORT_METRICS_ROW_H
+#define ALLOT_DAEMON_EXPORT_METRICS_ROW_H
 
 #include "daemon/export/metrics/metric.h"
 

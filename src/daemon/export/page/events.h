@@ -3,8 +3,8 @@
  * them, and not at all while nobody looks: whole at first, then as differences from the one before. Who has not taken the one
  * before misses this one, and is told of the next whole; who does not take one in SERVER_DEADLINE_NS is dropped. Main thread only.
  */
-#ifndef ALLOT_NODE_PAGE_EVENTS_H
-#define ALLOT_NODE_PAGE_EVENTS_H
+#ifndef ALLOT_DAEMON_EXPORT_PAGE_EVENTS_H
+#define ALLOT_DAEMON_EXPORT_PAGE_EVENTS_H
 
 #include "daemon/export/page/history.h"
 #include "daemon/state/node/node.h"

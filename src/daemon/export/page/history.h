@@ -5,8 +5,8 @@
  * A row is forgotten when nothing of it is left in those ten minutes. Of more than HISTORY_ROWS_MAX the later
  * ones are not kept.
  */
-#ifndef ALLOT_NODE_PAGE_HISTORY_H
-#define ALLOT_NODE_PAGE_HISTORY_H
+#ifndef ALLOT_DAEMON_EXPORT_PAGE_HISTORY_H
+#define ALLOT_DAEMON_EXPORT_PAGE_HISTORY_H
 
 #include <stdint.h>
 

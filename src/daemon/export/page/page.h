@@ -10,8 +10,8 @@
  *     GET /events                    the state as it changes (events.h)
  *     POST /api/set, pause, resume, unqueue       the control protocol's request of that name
  */
-#ifndef ALLOT_NODE_PAGE_PAGE_H
-#define ALLOT_NODE_PAGE_PAGE_H
+#ifndef ALLOT_DAEMON_EXPORT_PAGE_PAGE_H
+#define ALLOT_DAEMON_EXPORT_PAGE_PAGE_H
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  * What the page shows, as JSON (docs/protocol.md, "The page's state"): the names of `allot ps --json`, less of them, and who
  * had which card when. Main thread only.
  */
-#ifndef ALLOT_NODE_PAGE_STATE_H
-#define ALLOT_NODE_PAGE_STATE_H
+#ifndef ALLOT_DAEMON_EXPORT_PAGE_STATE_H
+#define ALLOT_DAEMON_EXPORT_PAGE_STATE_H
 
 #include "daemon/export/page/history.h"
 #include "daemon/export/page/state_text.h"

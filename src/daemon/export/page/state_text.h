@@ -2,8 +2,8 @@
  * A state's JSON, and where each tenant stands in it: so that whoever was told the state before is told of those tenants alone
  * that are otherwise since. Pure, but for memory; not thread safe.
  */
-#ifndef ALLOT_NODE_PAGE_STATE_TEXT_H
-#define ALLOT_NODE_PAGE_STATE_TEXT_H
+#ifndef ALLOT_DAEMON_EXPORT_PAGE_STATE_TEXT_H
+#define ALLOT_DAEMON_EXPORT_PAGE_STATE_TEXT_H
 
 #include "daemon/state/tenant.h"
 #include "http/dashboard/json_text.h"

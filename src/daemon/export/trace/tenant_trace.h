@@ -3,8 +3,8 @@
  * far its cards' leases have been told. The daemon makes the rings and hands them on; it reads nothing in them. One
  * trace a tenant at a time; it ends with its session, and outlives the tenant. Main thread only.
  */
-#ifndef ALLOT_NODE_TRACE_TENANT_TRACE_H
-#define ALLOT_NODE_TRACE_TENANT_TRACE_H
+#ifndef ALLOT_DAEMON_EXPORT_TRACE_TENANT_TRACE_H
+#define ALLOT_DAEMON_EXPORT_TRACE_TENANT_TRACE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 /*
  * By which clock traced processes record (abi/shm/trace_clock.h), and what its ticks are worth. Thread safe.
  */
-#ifndef ALLOT_NODE_TRACE_TRACE_CLOCK_H
-#define ALLOT_NODE_TRACE_TRACE_CLOCK_H
+#ifndef ALLOT_DAEMON_EXPORT_TRACE_TRACE_CLOCK_H
+#define ALLOT_DAEMON_EXPORT_TRACE_TRACE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

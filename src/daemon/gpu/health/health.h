@@ -7,8 +7,8 @@
  * Cordons by hand outlive the daemon (file "cordoned" in the run directory), those of the settings are the
  * settings'. Main thread only, but for the thread within.
  */
-#ifndef ALLOT_NODE_HEALTH_HEALTH_H
-#define ALLOT_NODE_HEALTH_HEALTH_H
+#ifndef ALLOT_DAEMON_GPU_HEALTH_HEALTH_H
+#define ALLOT_DAEMON_GPU_HEALTH_HEALTH_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Between health.c and cordon.c. */
-#ifndef ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
-#define ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
+#ifndef ALLOT_DAEMON_GPU_HEALTH_HEALTH_INSIDE_H
+#define ALLOT_DAEMON_GPU_HEALTH_HEALTH_INSIDE_H
 
 struct card;
 struct node;

@@ -2,8 +2,8 @@
  * A reading of NVML and what it means: when a process holds more than it should, what a context costs, and when the next
  * reading is due. Pure; thread safe.
  */
-#ifndef ALLOT_NODE_CENSUS_POLICY_H
-#define ALLOT_NODE_CENSUS_POLICY_H
+#ifndef ALLOT_DAEMON_GPU_NVML_CENSUS_POLICY_H
+#define ALLOT_DAEMON_GPU_NVML_CENSUS_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * memory is in its own host memory, nothing of it is on a card, contexts neither. Not supported by the driver
  * (580): managed memory and memory shared by IPC handles. One thread.
  */
-#ifndef ALLOT_GPU_CHECKPOINT_H
-#define ALLOT_GPU_CHECKPOINT_H
+#ifndef ALLOT_DAEMON_GPU_NVML_CHECKPOINT_H
+#define ALLOT_DAEMON_GPU_NVML_CHECKPOINT_H
 
 #include "base/error.h"
 

@@ -8,8 +8,8 @@
  * Thread safety: any call from any thread, as NVML promises; open and close from one.
  * Calls may take milliseconds, and seconds when a card is sick: never from an event loop.
  */
-#ifndef ALLOT_GPU_GPU_H
-#define ALLOT_GPU_GPU_H
+#ifndef ALLOT_DAEMON_GPU_NVML_GPU_H
+#define ALLOT_DAEMON_GPU_NVML_GPU_H
 
 #include <stdbool.h>
 #include <stddef.h>

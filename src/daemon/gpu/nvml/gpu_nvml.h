@@ -1,6 +1,6 @@
 /* Between the files of the NVML backend. */
-#ifndef ALLOT_GPU_GPU_NVML_H
-#define ALLOT_GPU_GPU_NVML_H
+#ifndef ALLOT_DAEMON_GPU_NVML_GPU_NVML_H
+#define ALLOT_DAEMON_GPU_NVML_GPU_NVML_H
 
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"

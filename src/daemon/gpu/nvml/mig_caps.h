@@ -8,8 +8,8 @@
  * with a line "DeviceFileMinor: 66"; gpu0 is the minor of the card's device file (MIG user guide, "Device
  * Nodes and Capabilities").
  */
-#ifndef ALLOT_GPU_MIG_CAPS_H
-#define ALLOT_GPU_MIG_CAPS_H
+#ifndef ALLOT_DAEMON_GPU_NVML_MIG_CAPS_H
+#define ALLOT_DAEMON_GPU_NVML_MIG_CAPS_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Opens the node's cards by its backend, each with the lock that makes this daemon its one arbiter, and starts their
  * arbitration. Main thread only.
  */
-#ifndef ALLOT_NODE_CARDS_H
-#define ALLOT_NODE_CARDS_H
+#ifndef ALLOT_DAEMON_GPU_WATCH_CARDS_H
+#define ALLOT_DAEMON_GPU_WATCH_CARDS_H
 
 #include "base/error.h"
 

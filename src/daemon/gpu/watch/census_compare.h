@@ -1,8 +1,8 @@
 /*
  * What a census means for each tenant: violations, what a context costs, memory that no call named. Main thread only.
  */
-#ifndef ALLOT_NODE_CENSUS_COMPARE_H
-#define ALLOT_NODE_CENSUS_COMPARE_H
+#ifndef ALLOT_DAEMON_GPU_WATCH_CENSUS_COMPARE_H
+#define ALLOT_DAEMON_GPU_WATCH_CENSUS_COMPARE_H
 
 struct census_card;
 struct node;

@@ -5,8 +5,8 @@
  * By NVML's list of processes, where that tells of each what it holds, and names the tenants' own; else by
  * the card's figure, less the ledgers and what drains.
  */
-#ifndef ALLOT_NODE_FOREIGN_H
-#define ALLOT_NODE_FOREIGN_H
+#ifndef ALLOT_DAEMON_GPU_WATCH_FOREIGN_H
+#define ALLOT_DAEMON_GPU_WATCH_FOREIGN_H
 
 struct node;
 struct card;

@@ -1,8 +1,8 @@
 /*
  * From the kubelet's choice of slices to a claim, and what its container gets. Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_ALLOCATE_H
-#define ALLOT_NODE_PLUGIN_ALLOCATE_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_ALLOCATE_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_ALLOCATE_H
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/injection.h"

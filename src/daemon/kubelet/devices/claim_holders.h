@@ -3,8 +3,8 @@
  * (pod_resources.h). What it said last of each claim is kept, as far as it named just the claim's slices (agreement.h).
  * Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_CLAIM_HOLDERS_H
-#define ALLOT_NODE_PLUGIN_CLAIM_HOLDERS_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_CLAIM_HOLDERS_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_CLAIM_HOLDERS_H
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/pod_resources.h"

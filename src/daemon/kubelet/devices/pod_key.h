@@ -7,8 +7,8 @@
  *
  * Behind the name of an init container stands when it runs: daemon/state/pod_stage.h. Pure; thread safe.
  */
-#ifndef ALLOT_NODE_PLUGIN_POD_KEY_H
-#define ALLOT_NODE_PLUGIN_POD_KEY_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_POD_KEY_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_POD_KEY_H
 
 #include <stdbool.h>
 

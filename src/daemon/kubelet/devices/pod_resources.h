@@ -3,8 +3,8 @@
  * claim that no process lives in, as its pod works on the processor for an hour, is told from one whose pod is
  * gone.
  */
-#ifndef ALLOT_NODE_PLUGIN_POD_RESOURCES_H
-#define ALLOT_NODE_PLUGIN_POD_RESOURCES_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_POD_RESOURCES_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_POD_RESOURCES_H
 
 #include "daemon/kubelet/devices/slices.h"
 

@@ -5,8 +5,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_NODE_PLUGIN_SLICES_H
-#define ALLOT_NODE_PLUGIN_SLICES_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_SLICES_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_SLICES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Cards as units of memory of 256 MiB, with gpu-manager's vocabulary: the kubelet is shown as many devices "<UUID>-<number>" of
  * each card as units fit it. It counts with them; which card a container is on they do not say. Pure; thread safe.
  */
-#ifndef ALLOT_NODE_PLUGIN_UNITS_H
-#define ALLOT_NODE_PLUGIN_UNITS_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_UNITS_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_UNITS_H
 
 #include "daemon/kubelet/devices/slices.h"
 

@@ -3,8 +3,8 @@
  *
  *     kubelet.sock appears -> our socket is made anew -> registrar tells the kubelet -> it calls back
  */
-#ifndef ALLOT_NODE_PLUGIN_ENDPOINT_H
-#define ALLOT_NODE_PLUGIN_ENDPOINT_H
+#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_ENDPOINT_H
+#define ALLOT_DAEMON_KUBELET_ENDPOINT_ENDPOINT_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

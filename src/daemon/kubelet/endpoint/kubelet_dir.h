@@ -2,8 +2,8 @@
  * The directory in which kubelet and plugins have their sockets: what comes and goes in it, by inotify. It may
  * not be there yet, and may be removed or replaced: its path is looked up each second. Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_KUBELET_DIR_H
-#define ALLOT_NODE_PLUGIN_KUBELET_DIR_H
+#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_KUBELET_DIR_H
+#define ALLOT_DAEMON_KUBELET_ENDPOINT_KUBELET_DIR_H
 
 #include "net/loop.h"
 

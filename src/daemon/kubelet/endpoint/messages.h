@@ -1,8 +1,8 @@
 /*
  * The kubelet's messages, in bytes and in plain data. What is made belongs to the caller; pure but for memory.
  */
-#ifndef ALLOT_NODE_PLUGIN_MESSAGES_H
-#define ALLOT_NODE_PLUGIN_MESSAGES_H
+#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_MESSAGES_H
+#define ALLOT_DAEMON_KUBELET_ENDPOINT_MESSAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

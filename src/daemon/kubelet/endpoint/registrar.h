@@ -3,8 +3,8 @@
  * kubelet calls the plugin back, which the loop must serve meanwhile. A kubelet that is not there, or refuses, is
  * asked again: after 5 ms first, then after twice as long as before, 10 s at most.
  */
-#ifndef ALLOT_NODE_PLUGIN_REGISTRAR_H
-#define ALLOT_NODE_PLUGIN_REGISTRAR_H
+#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_REGISTRAR_H
+#define ALLOT_DAEMON_KUBELET_ENDPOINT_REGISTRAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

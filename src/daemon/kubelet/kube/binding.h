@@ -4,8 +4,8 @@
  * released, if the pod holds it. Each write is for the object as it was read, and is tried again where
  * somebody was faster or the server is away. The main thread.
  */
-#ifndef ALLOT_NODE_KUBE_BINDING_H
-#define ALLOT_NODE_KUBE_BINDING_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_BINDING_H
+#define ALLOT_DAEMON_KUBELET_KUBE_BINDING_H
 
 #include "kube/client/client.h"
 #include "kube/hami/choice.h"

@@ -6,8 +6,8 @@
  *                             '-----'    now: the average of the last fifth
  *               '-------------------'    peak: nine tenths of the samples are at or below it
  */
-#ifndef ALLOT_NODE_KUBE_CARD_USE_H
-#define ALLOT_NODE_KUBE_CARD_USE_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_CARD_USE_H
+#define ALLOT_DAEMON_KUBELET_KUBE_CARD_USE_H
 
 #include <stdbool.h>
 #include <stdint.h>

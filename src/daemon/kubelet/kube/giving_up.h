@@ -4,8 +4,8 @@
 lock of a pod whose binding has ended: a daemon that died between the two writes has left it.
  * The main thread.
  */
-#ifndef ALLOT_NODE_KUBE_GIVING_UP_H
-#define ALLOT_NODE_KUBE_GIVING_UP_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_GIVING_UP_H
+#define ALLOT_DAEMON_KUBELET_KUBE_GIVING_UP_H
 
 #include "daemon/kubelet/kube/node_object.h"
 #include "daemon/kubelet/kube/pods.h"

@@ -3,8 +3,8 @@
  * whoever changes it; its pods are known; a scheduler's handshake is answered. Belongs to the main thread;
  * nothing here waits for the API server, and without it everything else goes on.
  */
-#ifndef ALLOT_NODE_KUBE_KUBE_H
-#define ALLOT_NODE_KUBE_KUBE_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_KUBE_H
+#define ALLOT_DAEMON_KUBELET_KUBE_KUBE_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * these ask for in their limits (kube/hami/priority.h). What a pod says is looked at when it is another than before. What can't
  * be had changes nothing, is said once, and is tried again every 30 s, as memory may have been given back. The main thread.
  */
-#ifndef ALLOT_NODE_KUBE_LIVE_TERMS_H
-#define ALLOT_NODE_KUBE_LIVE_TERMS_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_LIVE_TERMS_H
+#define ALLOT_DAEMON_KUBELET_KUBE_LIVE_TERMS_H
 
 #include <stdbool.h>
 

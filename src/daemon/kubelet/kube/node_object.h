@@ -2,8 +2,8 @@
  * This node's Node object: watched; what is wanted on it is put there, and back when somebody changes it; a
  * scheduler's handshake is answered; its lock and cordon are known. The main thread.
  */
-#ifndef ALLOT_NODE_KUBE_NODE_OBJECT_H
-#define ALLOT_NODE_KUBE_NODE_OBJECT_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_NODE_OBJECT_H
+#define ALLOT_DAEMON_KUBELET_KUBE_NODE_OBJECT_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * The pods of this node, kept up to date by a watch. The main thread.
  */
-#ifndef ALLOT_NODE_KUBE_PODS_H
-#define ALLOT_NODE_KUBE_PODS_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_PODS_H
+#define ALLOT_DAEMON_KUBELET_KUBE_PODS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * counts, a twentieth of the window after the last time at the earliest, and each fifth of it anyhow, so that others see
  * that it is still measured. With the setting kube_use_window. Main thread only.
  */
-#ifndef ALLOT_NODE_KUBE_USE_PUBLISHER_H
-#define ALLOT_NODE_KUBE_USE_PUBLISHER_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_USE_PUBLISHER_H
+#define ALLOT_DAEMON_KUBELET_KUBE_USE_PUBLISHER_H
 
 #include "base/error.h"
 

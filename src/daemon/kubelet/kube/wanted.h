@@ -1,8 +1,8 @@
 /*
  * What is to stand on this node's Node object, and what of it does not. Pure but for memory; thread safe.
  */
-#ifndef ALLOT_NODE_KUBE_WANTED_H
-#define ALLOT_NODE_KUBE_WANTED_H
+#ifndef ALLOT_DAEMON_KUBELET_KUBE_WANTED_H
+#define ALLOT_DAEMON_KUBELET_KUBE_WANTED_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * gpu-manager's vocabulary becomes the container's that holds its device, if that had asked for the same (vcuda.h). Main
  * thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_AGREEMENT_H
-#define ALLOT_NODE_PLUGIN_AGREEMENT_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_AGREEMENT_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_AGREEMENT_H
 
 #include <stdint.h>
 

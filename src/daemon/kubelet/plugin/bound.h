@@ -8,8 +8,8 @@
  * The claim's key is "pod/<UID>/<container>". It ends when its pod has, or is gone, and no process lives in it.
  * Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_BOUND_H
-#define ALLOT_NODE_PLUGIN_BOUND_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_H
 
 #include "base/clock.h"
 #include "daemon/containers/claims/claims.h"

@@ -1,6 +1,6 @@
 /* What a scheduler's choice means as a claim. */
-#ifndef ALLOT_NODE_PLUGIN_BOUND_REQUEST_H
-#define ALLOT_NODE_PLUGIN_BOUND_REQUEST_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_REQUEST_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_REQUEST_H
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/hami/choice.h"

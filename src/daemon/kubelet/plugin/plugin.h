@@ -3,8 +3,8 @@
  * memory too, tells of their health, and gives containers what they need to be a tenant of their share. Of the
  * system daemon alone. Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_PLUGIN_H
-#define ALLOT_NODE_PLUGIN_PLUGIN_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

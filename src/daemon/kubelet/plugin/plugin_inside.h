@@ -1,7 +1,7 @@
 /* Between the parts of the plugin: plugin.c (beginning and end), endpoint.c (socket, registration), look.c (cards and
  * pods), calls.c (what the kubelet asks). */
-#ifndef ALLOT_NODE_PLUGIN_INSIDE_H
-#define ALLOT_NODE_PLUGIN_INSIDE_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_INSIDE_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_INSIDE_H
 
 #include "daemon/kubelet/devices/pod_resources.h"
 #include "daemon/kubelet/devices/slices.h"

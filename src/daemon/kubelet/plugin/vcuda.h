@@ -9,8 +9,8 @@
  * say later that another container holds it, which had asked for the same, the claim becomes that one's (agreement.h). It ends
  * with its pod, as in bound.h. Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_VCUDA_H
-#define ALLOT_NODE_PLUGIN_VCUDA_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_H
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/endpoint/endpoint.h"

@@ -1,6 +1,6 @@
 /* Between the parts of gpu-manager's vocabulary: vcuda.c has whom calls are for, vcuda_give.c what they bring. */
-#ifndef ALLOT_NODE_PLUGIN_VCUDA_INSIDE_H
-#define ALLOT_NODE_PLUGIN_VCUDA_INSIDE_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_INSIDE_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_INSIDE_H
 
 #include <sys/queue.h>
 

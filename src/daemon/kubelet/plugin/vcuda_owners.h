@@ -2,8 +2,8 @@
  * Which containers have been given what they ask for, in gpu-manager's vocabulary: who has a claim that the kubelet knows of, or
  * uses the claim of one of its pod's init containers, as the kubelet has given it the same devices again. Main thread only.
  */
-#ifndef ALLOT_NODE_PLUGIN_VCUDA_OWNERS_H
-#define ALLOT_NODE_PLUGIN_VCUDA_OWNERS_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_OWNERS_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_OWNERS_H
 
 #include <sys/queue.h>
 

@@ -1,6 +1,6 @@
 /* What a container asks for in gpu-manager's vocabulary, on cards, as a claim. */
-#ifndef ALLOT_NODE_PLUGIN_VCUDA_REQUEST_H
-#define ALLOT_NODE_PLUGIN_VCUDA_REQUEST_H
+#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_REQUEST_H
+#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_REQUEST_H
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/gpu_manager/vcuda_choice.h"

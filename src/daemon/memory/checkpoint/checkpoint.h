@@ -10,8 +10,8 @@
  * A keeper that does not answer in time (config: checkpoint_timeout, and a second for each 256 MiB) is
  * killed, and another is asked to take back what was begun. Main thread only.
  */
-#ifndef ALLOT_NODE_CHECKPOINT_CHECKPOINT_H
-#define ALLOT_NODE_CHECKPOINT_CHECKPOINT_H
+#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_H
+#define ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_H
 
 #include <stdbool.h>
 #include <stdint.h>

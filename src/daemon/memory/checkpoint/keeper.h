@@ -13,8 +13,8 @@
  *
  * A step that fails takes back those before it: either all of the processes have left, or none.
  */
-#ifndef ALLOT_NODE_CHECKPOINT_KEEPER_H
-#define ALLOT_NODE_CHECKPOINT_KEEPER_H
+#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_H
+#define ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_H
 
 #include "daemon/memory/checkpoint/keeper_protocol.h"
 

@@ -7,8 +7,8 @@
  *
  * One thread.
  */
-#ifndef ALLOT_NODE_CHECKPOINT_KEEPER_FILE_H
-#define ALLOT_NODE_CHECKPOINT_KEEPER_FILE_H
+#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_FILE_H
+#define ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_FILE_H
 
 #include "base/error.h"
 #include "daemon/memory/checkpoint/keeper_protocol.h"

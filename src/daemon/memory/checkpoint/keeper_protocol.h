@@ -1,6 +1,6 @@
 /* How the daemon starts a keeper (keeper.h), and the messages between both: one order at a time, an answer to each. */
-#ifndef ALLOT_NODE_CHECKPOINT_KEEPER_PROTOCOL_H
-#define ALLOT_NODE_CHECKPOINT_KEEPER_PROTOCOL_H
+#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_PROTOCOL_H
+#define ALLOT_DAEMON_MEMORY_CHECKPOINT_KEEPER_PROTOCOL_H
 
 #include <stdint.h>
 

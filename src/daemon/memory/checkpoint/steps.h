@@ -7,8 +7,8 @@
  *
  * So none of them runs while another's memory is out. What is gone or has failed for good has no steps.
  */
-#ifndef ALLOT_NODE_CHECKPOINT_STEPS_H
-#define ALLOT_NODE_CHECKPOINT_STEPS_H
+#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_STEPS_H
+#define ALLOT_DAEMON_MEMORY_CHECKPOINT_STEPS_H
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  * setting swap_arena_charge, to the tenant's: then a child process goes there and backs it, and stops before the
  * cgroup is at its limit, where the kernel would kill.
  */
-#ifndef ALLOT_NODE_ARENA_H
-#define ALLOT_NODE_ARENA_H
+#ifndef ALLOT_DAEMON_MEMORY_SWAP_ARENA_H
+#define ALLOT_DAEMON_MEMORY_SWAP_ARENA_H
 
 #include "abi/shm/region.h"
 #include "base/error.h"

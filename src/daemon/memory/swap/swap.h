@@ -2,8 +2,8 @@
  * Tenants whose memory can be moved off the card (on_full swap): what is asked for, what their processes
  * say of it. The library does the moving (library/swap/swap.h). Main thread only.
  */
-#ifndef ALLOT_NODE_SWAP_H
-#define ALLOT_NODE_SWAP_H
+#ifndef ALLOT_DAEMON_MEMORY_SWAP_SWAP_H
+#define ALLOT_DAEMON_MEMORY_SWAP_SWAP_H
 
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/tenant.h"

@@ -3,8 +3,8 @@
  * policy/memory/residence.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
  * only, by a timer that runs while there are such tenants.
  */
-#ifndef ALLOT_NODE_SWAP_TURNS_H
-#define ALLOT_NODE_SWAP_TURNS_H
+#ifndef ALLOT_DAEMON_MEMORY_SWAP_SWAP_TURNS_H
+#define ALLOT_DAEMON_MEMORY_SWAP_SWAP_TURNS_H
 
 #include "daemon/state/tenant.h"
 

@@ -8,8 +8,8 @@
  * but it may take no more, since nothing is kept for it there. It comes back when all that it is promised or
  * holds is there to be had, which is reserved before the restore begins. Main thread only.
  */
-#ifndef ALLOT_NODE_CHECKPOINT_TENANT_CHECKPOINT_H
-#define ALLOT_NODE_CHECKPOINT_TENANT_CHECKPOINT_H
+#ifndef ALLOT_DAEMON_MEMORY_SWAP_TENANT_CHECKPOINT_H
+#define ALLOT_DAEMON_MEMORY_SWAP_TENANT_CHECKPOINT_H
 
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/memory/swap/swap.h"

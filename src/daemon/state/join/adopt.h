@@ -7,8 +7,8 @@
  * reservations back. What a process that has not moved held, as far as the state file knows, counts as
  * unslotted, until it moves or dies. Main thread only.
  */
-#ifndef ALLOT_NODE_ADOPT_H
-#define ALLOT_NODE_ADOPT_H
+#ifndef ALLOT_DAEMON_STATE_JOIN_ADOPT_H
+#define ALLOT_DAEMON_STATE_JOIN_ADOPT_H
 
 #include <stdbool.h>
 #include <stdint.h>

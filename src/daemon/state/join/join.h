@@ -1,6 +1,6 @@
 /* How a process comes to its slot, once it is known who it is. Main thread only. */
-#ifndef ALLOT_NODE_JOIN_H
-#define ALLOT_NODE_JOIN_H
+#ifndef ALLOT_DAEMON_STATE_JOIN_JOIN_H
+#define ALLOT_DAEMON_STATE_JOIN_JOIN_H
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/peer.h"

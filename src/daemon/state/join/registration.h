@@ -3,8 +3,8 @@
  * for it, the region's descriptors. No client can hold the loop up: sockets never block, an exchange
  * has REGISTRATION_DEADLINE_NS, and a tenant has REGISTRATION_MAX_PENDING of them at a time.
  */
-#ifndef ALLOT_NODE_REGISTRATION_H
-#define ALLOT_NODE_REGISTRATION_H
+#ifndef ALLOT_DAEMON_STATE_JOIN_REGISTRATION_H
+#define ALLOT_DAEMON_STATE_JOIN_REGISTRATION_H
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 /*
  * What the daemon keeps of a tenant's waits for memory: admission.h decides, this is its state in a tenant and in the node.
  */
-#ifndef ALLOT_NODE_ADMISSION_STATE_H
-#define ALLOT_NODE_ADMISSION_STATE_H
+#ifndef ALLOT_DAEMON_STATE_NODE_ADMISSION_STATE_H
+#define ALLOT_DAEMON_STATE_NODE_ADMISSION_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

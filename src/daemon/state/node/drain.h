@@ -3,8 +3,8 @@
  * later. Until NVML confirms (the process is off its list and the card's figure fell, or the list explains
  * that figure as well as it did before), or DRAIN_MAX_NS have passed, it counts as draining towards the card. Main thread only.
  */
-#ifndef ALLOT_NODE_DRAIN_H
-#define ALLOT_NODE_DRAIN_H
+#ifndef ALLOT_DAEMON_STATE_NODE_DRAIN_H
+#define ALLOT_DAEMON_STATE_NODE_DRAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

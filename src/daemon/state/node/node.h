@@ -3,8 +3,8 @@
  * thread; arbitration (a thread a card) and census (one thread) share nothing of it but what their
  * own headers say.
  */
-#ifndef ALLOT_NODE_NODE_H
-#define ALLOT_NODE_NODE_H
+#ifndef ALLOT_DAEMON_STATE_NODE_NODE_H
+#define ALLOT_DAEMON_STATE_NODE_NODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

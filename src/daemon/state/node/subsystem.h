@@ -7,8 +7,8 @@
  * accepts a part that was never started. tenant_added and tenant_begins go in the order of the table, tenant_removed in reverse.
  * Main thread only.
  */
-#ifndef ALLOT_NODE_SUBSYSTEM_H
-#define ALLOT_NODE_SUBSYSTEM_H
+#ifndef ALLOT_DAEMON_STATE_NODE_SUBSYSTEM_H
+#define ALLOT_DAEMON_STATE_NODE_SUBSYSTEM_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * holds this daemon, what is in no container, and anything while MPS serves processes of
  * several containers: a client that stands still would hold up the others.
  */
-#ifndef ALLOT_NODE_FREEZER_FREEZER_H
-#define ALLOT_NODE_FREEZER_FREEZER_H
+#ifndef ALLOT_DAEMON_TASKS_FREEZER_FREEZER_H
+#define ALLOT_DAEMON_TASKS_FREEZER_FREEZER_H
 
 #include "daemon/config/config.h"
 #include "daemon/tasks/freezer/gpu_tasks.h"

@@ -4,8 +4,8 @@
  * thaws what was left. A directory is believed only if it is a container's cgroup below a mount of
  * cgroups. Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_FROZEN_LIST_H
-#define ALLOT_NODE_FREEZER_FROZEN_LIST_H
+#ifndef ALLOT_DAEMON_TASKS_FREEZER_FROZEN_LIST_H
+#define ALLOT_DAEMON_TASKS_FREEZER_FROZEN_LIST_H
 
 #include "daemon/util/cgroups.h"
 

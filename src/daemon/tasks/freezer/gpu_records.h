@@ -4,8 +4,8 @@
  * was, and who has gone meanwhile has ended. Containers keep what they used, as it faded since, and their
  * names. Memory is not recorded: the driver tells. Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_GPU_RECORDS_H
-#define ALLOT_NODE_FREEZER_GPU_RECORDS_H
+#ifndef ALLOT_DAEMON_TASKS_FREEZER_GPU_RECORDS_H
+#define ALLOT_DAEMON_TASKS_FREEZER_GPU_RECORDS_H
 
 #include "daemon/tasks/freezer/gpu_tasks.h"
 #include "daemon/util/json.h"

@@ -9,8 +9,8 @@
  * A container stays known after its last task for the sake of its use (fade.h), as long as there are not
  * too many. Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_GPU_TASKS_H
-#define ALLOT_NODE_FREEZER_GPU_TASKS_H
+#ifndef ALLOT_DAEMON_TASKS_FREEZER_GPU_TASKS_H
+#define ALLOT_DAEMON_TASKS_FREEZER_GPU_TASKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_WATCHDOG_H
-#define ALLOT_NODE_FREEZER_WATCHDOG_H
+#ifndef ALLOT_DAEMON_TASKS_FREEZER_WATCHDOG_H
+#define ALLOT_DAEMON_TASKS_FREEZER_WATCHDOG_H
 
 #include "base/error.h"
 #include "daemon/util/cgroups.h"

@@ -2,8 +2,8 @@
  * Signs that a process which never registered is a tenant's (violation_policy.h), read from /proc. A few dozen
  * reads of small files each: not for every process at every census. Main thread only.
  */
-#ifndef ALLOT_NODE_VIOLATION_SIGNS_H
-#define ALLOT_NODE_VIOLATION_SIGNS_H
+#ifndef ALLOT_DAEMON_TASKS_VIOLATION_SIGNS_H
+#define ALLOT_DAEMON_TASKS_VIOLATION_SIGNS_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * The file "stopped" in the run directory: which processes this daemon has stopped, one a line: pid and start
  * time. A daemon that was killed can't continue them; the next one does. Main thread only.
  */
-#ifndef ALLOT_NODE_VIOLATION_STOPPED_LIST_H
-#define ALLOT_NODE_VIOLATION_STOPPED_LIST_H
+#ifndef ALLOT_DAEMON_TASKS_VIOLATION_STOPPED_LIST_H
+#define ALLOT_DAEMON_TASKS_VIOLATION_STOPPED_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>

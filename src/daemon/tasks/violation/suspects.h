@@ -2,8 +2,8 @@
  * The processes that are being looked at, and those of them that offend: a list by pid. Between violations.c,
  * which decides who is one, and offenders.c, which does something about them. Main thread only.
  */
-#ifndef ALLOT_NODE_VIOLATION_SUSPECTS_H
-#define ALLOT_NODE_VIOLATION_SUSPECTS_H
+#ifndef ALLOT_DAEMON_TASKS_VIOLATION_SUSPECTS_H
+#define ALLOT_DAEMON_TASKS_VIOLATION_SUSPECTS_H
 
 #include <sys/queue.h>
 #include <sys/types.h>

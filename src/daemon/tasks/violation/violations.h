@@ -10,8 +10,8 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_NODE_VIOLATION_VIOLATIONS_H
-#define ALLOT_NODE_VIOLATION_VIOLATIONS_H
+#ifndef ALLOT_DAEMON_TASKS_VIOLATION_VIOLATIONS_H
+#define ALLOT_DAEMON_TASKS_VIOLATION_VIOLATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

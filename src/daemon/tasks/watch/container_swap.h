@@ -3,8 +3,8 @@
  * hand (daemon/memory/checkpoint/checkpoint.h). They are not frozen: their calls of CUDA wait in the driver, and what they
  * do on the processor goes on. Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_CONTAINER_SWAP_H
-#define ALLOT_NODE_FREEZER_CONTAINER_SWAP_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_CONTAINER_SWAP_H
+#define ALLOT_DAEMON_TASKS_WATCH_CONTAINER_SWAP_H
 
 #include "base/error.h"
 #include "daemon/tasks/freezer/gpu_tasks.h"

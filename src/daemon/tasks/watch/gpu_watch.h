@@ -7,8 +7,8 @@
  * Where openings can't be watched, the driver's list is read every census_interval, which is said once.
  * A private daemon watches only with freezer = on. Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_GPU_WATCH_H
-#define ALLOT_NODE_FREEZER_GPU_WATCH_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_H
+#define ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_H
 
 #include "base/error.h"
 #include "daemon/util/container.h"

@@ -1,6 +1,6 @@
 /* What gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c share. */
-#ifndef ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
-#define ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_INSIDE_H
+#define ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_INSIDE_H
 
 #include "daemon/containers/engine/engine_names.h"
 #include "daemon/state/node/node.h"

@@ -2,8 +2,8 @@
  * Which cards a program will use, by its CUDA_VISIBLE_DEVICES: of several that a container could open it may have
  * named one, and room on another is of no use to it. Pure.
  */
-#ifndef ALLOT_NODE_FREEZER_NAMED_CARDS_H
-#define ALLOT_NODE_FREEZER_NAMED_CARDS_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_NAMED_CARDS_H
+#define ALLOT_DAEMON_TASKS_WATCH_NAMED_CARDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_NODE_FREEZER_OPENINGS_H
-#define ALLOT_NODE_FREEZER_OPENINGS_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_OPENINGS_H
+#define ALLOT_DAEMON_TASKS_WATCH_OPENINGS_H
 
 #include <stdbool.h>
 

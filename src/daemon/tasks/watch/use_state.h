@@ -5,8 +5,8 @@
  * daemon (stamp.h). A file that is torn or another program's is set aside, with one line in the log, and
  * counting begins anew. Main thread only.
  */
-#ifndef ALLOT_NODE_USE_STATE_H
-#define ALLOT_NODE_USE_STATE_H
+#ifndef ALLOT_DAEMON_TASKS_WATCH_USE_STATE_H
+#define ALLOT_DAEMON_TASKS_WATCH_USE_STATE_H
 
 #include <stdint.h>
 

@@ -12,8 +12,8 @@
  *
  * Thread safe. All but the first two need an active guest.
  */
-#ifndef ALLOT_INTERPOSE_NVML_CARD_H
-#define ALLOT_INTERPOSE_NVML_CARD_H
+#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H
+#define ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The hooks of NVML: one for each LOOK and CARD row's `hook` (abi/nvml_table.h), in hook_nvml*.c.
  * Called in a tenant only. Symbols that share a hook share a prototype.
  */
-#ifndef ALLOT_INTERPOSE_NVML_HOOKS_H
-#define ALLOT_INTERPOSE_NVML_HOOKS_H
+#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_HOOKS_H
+#define ALLOT_LIBRARY_ENTRY_NVML_NVML_HOOKS_H
 
 #include "abi/nvml_table.h"
 

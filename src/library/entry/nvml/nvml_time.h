@@ -1,6 +1,6 @@
 /* NVML's own clock: the time of day in microseconds. */
-#ifndef ALLOT_INTERPOSE_NVML_TIME_H
-#define ALLOT_INTERPOSE_NVML_TIME_H
+#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_TIME_H
+#define ALLOT_LIBRARY_ENTRY_NVML_NVML_TIME_H
 
 #include <time.h>
 

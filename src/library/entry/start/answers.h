@@ -5,8 +5,8 @@
  *
  * Thread safe, without a lock; allocates nothing. There is room for some 500 names, for each its last answer.
  */
-#ifndef ALLOT_INTERPOSE_ANSWERS_H
-#define ALLOT_INTERPOSE_ANSWERS_H
+#ifndef ALLOT_LIBRARY_ENTRY_START_ANSWERS_H
+#define ALLOT_LIBRARY_ENTRY_START_ANSWERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* References to a primary context that a green context takes and gives back past our hooks. */
-#ifndef ALLOT_INTERPOSE_HOOK_CONTEXT_H
-#define ALLOT_INTERPOSE_HOOK_CONTEXT_H
+#ifndef ALLOT_LIBRARY_ENTRY_START_HOOK_CONTEXT_H
+#define ALLOT_LIBRARY_ENTRY_START_HOOK_CONTEXT_H
 
 #include "abi/cuda_abi.h"
 

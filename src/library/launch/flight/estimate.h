@@ -14,8 +14,8 @@
  * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
  * lose a sample at worst.
  */
-#ifndef ALLOT_INTERPOSE_ESTIMATE_H
-#define ALLOT_INTERPOSE_ESTIMATE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_ESTIMATE_H
+#define ALLOT_LIBRARY_LAUNCH_FLIGHT_ESTIMATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

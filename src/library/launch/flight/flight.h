@@ -11,8 +11,8 @@
  *
  * Thread safe. Records are never unmapped: a stale pointer is harmless.
  */
-#ifndef ALLOT_INTERPOSE_FLIGHT_H
-#define ALLOT_INTERPOSE_FLIGHT_H
+#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_H
+#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_H
 
 #include "library/launch/flight/flight_record.h"
 #include "library/launch/flight/work.h"

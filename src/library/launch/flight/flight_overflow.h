@@ -8,8 +8,8 @@
  *
  * Thread safe. Where a comment says that a lock is held, the caller holds it.
  */
-#ifndef ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H
-#define ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H
+#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_OVERFLOW_H
+#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_OVERFLOW_H
 
 #include "library/launch/flight/flight_record.h"
 

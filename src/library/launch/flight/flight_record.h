@@ -1,8 +1,8 @@
 /*
  * The records of work in flight: one for each stream, and one for each device. flight.h says what is done with them.
  */
-#ifndef ALLOT_INTERPOSE_FLIGHT_RECORD_H
-#define ALLOT_INTERPOSE_FLIGHT_RECORD_H
+#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_RECORD_H
+#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * Thread safe; the stream's lock is held by who learns from or drops one, and taken to begin one.
  */
-#ifndef ALLOT_INTERPOSE_FLIGHT_SAMPLE_H
-#define ALLOT_INTERPOSE_FLIGHT_SAMPLE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_SAMPLE_H
+#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_SAMPLE_H
 
 #include "library/launch/flight/flight_record.h"
 

@@ -3,8 +3,8 @@
  * rests of its own accord, and how much of the card its work fills. Waiting for its turn is neither. What of
  * two such tenants would do beside each other follows from that (policy/space/gain.h). Pure.
  */
-#ifndef ALLOT_ARBITER_DEMAND_H
-#define ALLOT_ARBITER_DEMAND_H
+#ifndef ALLOT_POLICY_LEASE_RULES_DEMAND_H
+#define ALLOT_POLICY_LEASE_RULES_DEMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

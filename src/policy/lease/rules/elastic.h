@@ -21,8 +21,8 @@
  *   Pace      A limit moves step_pct a period at most, either way, and not for less than
  *             ELASTIC_BAND_PCT. It is never below the tenant's own cap.
  */
-#ifndef ALLOT_ARBITER_ELASTIC_H
-#define ALLOT_ARBITER_ELASTIC_H
+#ifndef ALLOT_POLICY_LEASE_RULES_ELASTIC_H
+#define ALLOT_POLICY_LEASE_RULES_ELASTIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,8 +18,8 @@
  * error), and never leaves what the rate may be: it does not wind up. The period between two looks is
  * halved while the error is large, and grows while it is small (adaptive sampling).
  */
-#ifndef ALLOT_ARBITER_FEEDBACK_H
-#define ALLOT_ARBITER_FEEDBACK_H
+#ifndef ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
+#define ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * Of tenants, who hold a lease, and of the processes of one, whose turn it is within it. Pure; times are
  * of any one clock, in nanoseconds. Not thread safe.
  */
-#ifndef ALLOT_ARBITER_PATIENCE_H
-#define ALLOT_ARBITER_PATIENCE_H
+#ifndef ALLOT_POLICY_LEASE_RULES_PATIENCE_H
+#define ALLOT_POLICY_LEASE_RULES_PATIENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -18,8 +18,8 @@
  *
  * Pure; not thread safe. Nanoseconds of charge, not of a clock.
  */
-#ifndef ALLOT_ARBITER_STEPS_H
-#define ALLOT_ARBITER_STEPS_H
+#ifndef ALLOT_POLICY_LEASE_RULES_STEPS_H
+#define ALLOT_POLICY_LEASE_RULES_STEPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  *
  * Pure; nanoseconds.
  */
-#ifndef ALLOT_NODE_TURN_SHARE_H
-#define ALLOT_NODE_TURN_SHARE_H
+#ifndef ALLOT_POLICY_LEASE_RULES_TURN_SHARE_H
+#define ALLOT_POLICY_LEASE_RULES_TURN_SHARE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_ARBITER_TURN_TERMS_H
-#define ALLOT_ARBITER_TURN_TERMS_H
+#ifndef ALLOT_POLICY_LEASE_RULES_TURN_TERMS_H
+#define ALLOT_POLICY_LEASE_RULES_TURN_TERMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Between pool.c (where a pool's memory is) and pool_handles.c (what a program asks of a pool). All
  * with sim.lock. */
-#ifndef ALLOT_SIM_CUDA_POOL_H
-#define ALLOT_SIM_CUDA_POOL_H
+#ifndef ALLOT_SIM_CUDA_MEMORY_POOL_H
+#define ALLOT_SIM_CUDA_MEMORY_POOL_H
 
 #include "sim/cuda/sim.h"
 

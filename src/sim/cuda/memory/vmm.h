@@ -1,7 +1,7 @@
 /* Between vmm.c (handles that are memory), vmm_share.c (other processes') and multicast.c. All with
  * sim.lock. */
-#ifndef ALLOT_SIM_CUDA_VMM_H
-#define ALLOT_SIM_CUDA_VMM_H
+#ifndef ALLOT_SIM_CUDA_MEMORY_VMM_H
+#define ALLOT_SIM_CUDA_MEMORY_VMM_H
 
 #include "sim/cuda/sim.h"
 

@@ -2,8 +2,8 @@
  * What the tests of gate and flight share: a guest that launches through the gate, in the test's
  * thread or in threads of their own, on a driver that ends work when told to; and the helper thread.
  */
-#ifndef ALLOT_TESTS_UNIT_INTERPOSE_LAUNCHING_H
-#define ALLOT_TESTS_UNIT_INTERPOSE_LAUNCHING_H
+#ifndef ALLOT_TESTS_UNIT_LIBRARY_LAUNCH_LAUNCHING_H
+#define ALLOT_TESTS_UNIT_LIBRARY_LAUNCH_LAUNCHING_H
 
 #include "../test.h"
 

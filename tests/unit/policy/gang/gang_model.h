@@ -8,8 +8,8 @@
  *
  * Ranks run on their own, as processes do: nothing but collectives keeps them together.
  */
-#ifndef TESTS_ARBITER_GANG_MODEL_H
-#define TESTS_ARBITER_GANG_MODEL_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_H
+#define ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_H
 
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter.h"

@@ -4,8 +4,8 @@
  *   gang_model.c       tenants and their threads, the daemon, the run, answers
  *   gang_model_card.c  the GPUs: whose kernel runs, and collectives
  */
-#ifndef TESTS_ARBITER_GANG_MODEL_INSIDE_H
-#define TESTS_ARBITER_GANG_MODEL_INSIDE_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_INSIDE_H
+#define ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_INSIDE_H
 
 #include "gang_model.h"
 

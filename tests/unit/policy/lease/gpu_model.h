@@ -16,8 +16,8 @@
  *
  * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels, had they been alone.
  */
-#ifndef TESTS_ARBITER_GPU_MODEL_H
-#define TESTS_ARBITER_GPU_MODEL_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_H
+#define ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_H
 
 #include "policy/lease/arbiter.h"
 #include "policy/lease/turns.h"

@@ -6,8 +6,8 @@
  *   gpu_model_card.c      the GPU: whose kernel runs
  *   gpu_model_daemon.c    the daemon: observes, steps, writes the words, checks what always holds
  */
-#ifndef TESTS_ARBITER_GPU_MODEL_INSIDE_H
-#define TESTS_ARBITER_GPU_MODEL_INSIDE_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_INSIDE_H
+#define ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_INSIDE_H
 
 #include "gpu_model.h"
 

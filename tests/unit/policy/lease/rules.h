@@ -2,8 +2,8 @@
  * What the tests of single rules share. Where the moment matters, observations are fed by hand
  * (struct bench); where the outcome over time matters, on the simulated GPU.
  */
-#ifndef TESTS_ARBITER_RULES_H
-#define TESTS_ARBITER_RULES_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_RULES_H
+#define ALLOT_TESTS_UNIT_POLICY_LEASE_RULES_H
 
 #include <setjmp.h>
 #include <stdarg.h>

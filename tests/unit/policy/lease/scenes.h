@@ -2,8 +2,8 @@
  * How many scenes of chance a test plays. Under a sanitizer, where one takes five times as long, the first fifth of them: what
  * all of them say of the policy, the unit tests have said without it.
  */
-#ifndef ALLOT_TESTS_UNIT_ARBITER_SCENES_H
-#define ALLOT_TESTS_UNIT_ARBITER_SCENES_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_SCENES_H
+#define ALLOT_TESTS_UNIT_POLICY_LEASE_SCENES_H
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -2,8 +2,8 @@
  * Tenants together on the simulated GPU: what each got of it, beside what was asked. Each outcome is a
  * line of the table that together_print() prints.
  */
-#ifndef TESTS_ARBITER_TOGETHER_H
-#define TESTS_ARBITER_TOGETHER_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_TOGETHER_H
+#define ALLOT_TESTS_UNIT_POLICY_LEASE_TOGETHER_H
 
 #include "rules.h"
 

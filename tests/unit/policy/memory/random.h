@@ -1,6 +1,6 @@
 /* The same numbers everywhere from the same seed. */
-#ifndef ALLOT_TESTS_ADMIT_RANDOM_H
-#define ALLOT_TESTS_ADMIT_RANDOM_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_RANDOM_H
+#define ALLOT_TESTS_UNIT_POLICY_MEMORY_RANDOM_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
  * to move, come and go, and do as policy/memory/residence.h decides. For the tests of that policy.
  */
-#ifndef RESIDENCE_MODEL_H
-#define RESIDENCE_MODEL_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_RESIDENCE_MODEL_H
+#define ALLOT_TESTS_UNIT_POLICY_MEMORY_RESIDENCE_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * A scene of admission on virtual time: cards, and tenants that come, wait, hold, perhaps grow, and end,
  * some of them several times. After each decision all that must hold is checked.
  */
-#ifndef ALLOT_TESTS_ADMIT_SCENE_H
-#define ALLOT_TESTS_ADMIT_SCENE_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_SCENE_H
+#define ALLOT_TESTS_UNIT_POLICY_MEMORY_SCENE_H
 
 #include <stdint.h>
 

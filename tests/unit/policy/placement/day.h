@@ -2,8 +2,8 @@
  * A simulated day on one node: containers come, stay and go; who places them is exchanged, the trace
  * stays the same. What does not fit when it comes is turned away.
  */
-#ifndef ALLOT_TESTS_PLACE_DAY_H
-#define ALLOT_TESTS_PLACE_DAY_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_PLACEMENT_DAY_H
+#define ALLOT_TESTS_UNIT_POLICY_PLACEMENT_DAY_H
 
 #include "layouts.h"
 

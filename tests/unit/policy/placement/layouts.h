@@ -1,6 +1,6 @@
 /* Nodes to place on: the simulated GPU's layouts, and random use of them. */
-#ifndef ALLOT_TESTS_PLACE_LAYOUTS_H
-#define ALLOT_TESTS_PLACE_LAYOUTS_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_PLACEMENT_LAYOUTS_H
+#define ALLOT_TESTS_UNIT_POLICY_PLACEMENT_LAYOUTS_H
 
 #include <setjmp.h>
 #include <stdarg.h>

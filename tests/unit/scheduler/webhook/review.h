@@ -1,6 +1,6 @@
 /* Reviews of pods, for tests: JSON is written with ' for ". */
-#ifndef ALLOT_TESTS_SCHED_REVIEW_H
-#define ALLOT_TESTS_SCHED_REVIEW_H
+#ifndef ALLOT_TESTS_UNIT_SCHEDULER_WEBHOOK_REVIEW_H
+#define ALLOT_TESTS_UNIT_SCHEDULER_WEBHOOK_REVIEW_H
 
 #include <setjmp.h>
 #include <stdarg.h>

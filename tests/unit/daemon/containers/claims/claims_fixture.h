@@ -1,6 +1,6 @@
 /* Claims in a test's daemon (../fixture.h): asked for, counted, held against what must hold of them. */
-#ifndef ALLOT_TEST_NODE_CLAIMS_FIXTURE_H
-#define ALLOT_TEST_NODE_CLAIMS_FIXTURE_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_FIXTURE_H
+#define ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_FIXTURE_H
 
 #include "../../fixture.h"
 #include "daemon/containers/claims/claims.h"

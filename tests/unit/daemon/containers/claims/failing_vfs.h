@@ -1,6 +1,6 @@
 /* A disk that fails when the test says so, below SQLite: SQLite's own file system with faults put in. */
-#ifndef ALLOT_TEST_NODE_CLAIMS_FAILING_VFS_H
-#define ALLOT_TEST_NODE_CLAIMS_FAILING_VFS_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_FAILING_VFS_H
+#define ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_FAILING_VFS_H
 
 extern struct failing_vfs {
 	int writes_left; /* so many writes go through, and the rest fails; negative: none fails */

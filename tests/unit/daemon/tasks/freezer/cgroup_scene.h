@@ -2,8 +2,8 @@
  * Cgroups for tests: below one that the test makes itself, in whichever hierarchies this machine has
  * mounted and lets it write. Everything is thawed, killed and removed at its end.
  */
-#ifndef ALLOT_TESTS_CGROUP_SCENE_H
-#define ALLOT_TESTS_CGROUP_SCENE_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_CGROUP_SCENE_H
+#define ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_CGROUP_SCENE_H
 
 #include <sys/types.h>
 

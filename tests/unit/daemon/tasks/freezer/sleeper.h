@@ -1,6 +1,6 @@
 /* A process that does nothing until it is ended. */
-#ifndef ALLOT_TESTS_SLEEPER_H
-#define ALLOT_TESTS_SLEEPER_H
+#ifndef ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_SLEEPER_H
+#define ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_SLEEPER_H
 
 #include <signal.h>
 #include <sys/wait.h>
