@@ -79,7 +79,7 @@ struct ways_thread {
 /*
  * When is what this way gets charged? AT_ONCE: before the driver's call that it is for. LATE: the library
  * learns of it afterwards: of code and local memory by what the card has less of, and for certain when two
- * looks of the daemon have shown it (docs/architecture.md, "What no call names"); of memory that its maker
+ * looks of the daemon have shown it (docs/internals/memory.md, "What no call names"); of memory that its maker
  * freed while it is open here when the helper thread finds it ownerless. Until then the tenant may be over
  * its quota by as much; from then on the rest is smaller by as much. NEVER: memory of the host.
  */

@@ -5,7 +5,7 @@
 #include "library/state/bell.h"
 #include "library/state/guest.h"
 
-/* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
+/* How often the helper looks while work is in flight; measured in docs/decisions/in-flight-bounds.md. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)

@@ -110,7 +110,7 @@
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter_types.h"
 
-/* 5 to 50 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
+/* 5 to 50 ms quantum (measured: docs/internals/turns.md), 1 ms idle, 10 to 100 ms drain. */
 struct arbiter_config arbiter_default_config(void);
 
 struct arbiter;

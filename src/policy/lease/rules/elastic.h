@@ -7,7 +7,7 @@
  *
  * What guards the owners is not this, but the arbiter: whoever comes back has the least virtual time
  * and so the next turn, whatever limit the others have. Hence nothing here needs to be fast; but phases of work and of
- * rest that last a second are worth lending in (docs/architecture.md has the measurement).
+ * rest that last a second are worth lending in (measured: docs/internals/lending.md).
  *
  *   Demand    Charged time and time held at the gate, in percent of the period: the most that the
  *             tenant would have used. What it counts for rises at once and fades by fade_ns.

@@ -5,7 +5,7 @@
  * for each other begin with nothing in flight. What waits for another rank counts as in flight, too, so that the
  * usual depth is soon full of it, and nothing else is launched meanwhile. So while a gang is among a card's tenants, turns
  * there are longer and more may be in flight: of both, since the one does little without the other
- * (docs/architecture.md). Elsewhere nothing changes.
+ * (docs/decisions/gang-turns.md). Elsewhere nothing changes.
  *
  * Pure; thread safe.
  */

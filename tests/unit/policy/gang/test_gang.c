@@ -1,7 +1,7 @@
 /*
  * Tenants on several devices, on simulated GPUs whose collectives end nowhere before they have begun
  * everywhere (gang_model.h). Progress of such a tenant is counted in collectives, against as many as it
- * ends alone. Prints the table that docs/architecture.md quotes.
+ * ends alone. Prints the table that docs/decisions/gang-turns.md quotes.
  */
 #include <math.h>
 #include <setjmp.h>

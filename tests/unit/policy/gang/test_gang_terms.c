@@ -1,7 +1,7 @@
 /*
  * The terms of turns beside a gang (turn_terms.h): that they hold where one is, while it is, and nowhere else; and what they and
  * the gang's ways bring a training over two cards beside one on each, whose threads take their time for launches and lose
- * their lead with each turn. Prints the table that docs/architecture.md quotes.
+ * their lead with each turn. Prints the table that docs/decisions/gang-turns.md quotes.
  */
 #include <stdio.h>
 

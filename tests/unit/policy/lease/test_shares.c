@@ -1,6 +1,6 @@
 /*
  * Shares of GPU work that tenants get in the long run, on the simulated GPU: against each row stands
- * what was asked. Prints the table that docs/architecture.md quotes.
+ * what was asked. Prints a table.
  */
 #include <math.h>
 

@@ -10,7 +10,7 @@
  *        of rest                                                 (75 % of the card alone)
  * Guarantees and caps: 40, 30, 20. Static: the caps. Elastic: the same with the policy at its defaults.
  *
- * Prints the figures that docs/architecture.md quotes.
+ * Prints the figures that docs/internals/lending.md quotes.
  */
 #include <math.h>
 #include <setjmp.h>
