@@ -276,7 +276,7 @@ def secure_program(programs, tmp_path):
 
 
 def test_secure_execution_takes_no_ld_preload(held, secure_program):
-    """The loader's rule; a limit that README names. Nothing crashes, and nothing is left behind."""
+    """The loader's rule; a limit that docs/internals/ways-in.md names. Nothing crashes, and nothing is left behind."""
     lines, status = held.run(secure_program, "one-copy", SIM / "libcuda.so.1")
     assert (lines[2], status) == ("too much 0", 0)
 
