@@ -748,7 +748,6 @@
 	     (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \
 	CALL(cuKernelGetParamInfo, (CUkernel f, size_t index, size_t *offset, size_t *bytes)) \
 	CALL(cuEventQuery, (CUevent event)) \
-	CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr *address, void *ptr, unsigned int flags)) \
 	CALL(cuEventElapsedTime, (float *ms, CUevent start, CUevent end)) \
 	CALL(cuEventDestroy_v2, (CUevent event)) \
 	CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice dev)) \

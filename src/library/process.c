@@ -10,7 +10,6 @@
 #include "library/launch/captures.h"
 #include "library/launch/flight/flight.h"
 #include "library/launch/report.h"
-#include "library/launch/stream_gate.h"
 #include "library/loader/door.h"
 #include "library/loader/elf_lookup.h"
 #include "library/loader/real.h"
@@ -44,7 +43,6 @@
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
 #define RESTED_NS (500 * NS_PER_MS) /* sooner it does not begin to beat seldom */
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
-#define PARK_PATIENCE_NS (100 * NS_PER_MS) /* half of what the daemon has */
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -73,7 +71,6 @@ static uint64_t rejoined_ns;
 static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
 static uint32_t parked_word;     /* the order to park that is in force; 0: none */
 static uint64_t parked_launches; /* handed over until then */
-static uint64_t parked_since_ns;
 
 /* The parts that have state in the process, in the order in which they are called. */
 static const struct part {
@@ -95,7 +92,6 @@ static const struct part {
 	{ swap_reset, swap_watch },
 	{ piece_reset, piece_rest },
 	{ captures_reset },
-	{ stream_gate_reset },
 	{ flight_reset },
 	{ helper_reset },
 	{ report_reset },
@@ -345,21 +341,12 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	is_to_give_again = true;
 }
 
-static bool is_busy(uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (atomic_load(&guest_slot_device((int)i)->busy))
-			return true;
-	return false;
-}
-
 /*
  * The daemon is about to lock the driver under this process, or has (region.h, SWAP_ORDER_PARKED): a call
  * from here would not return before that is over, and nobody would look for the daemon meanwhile. Where the
- * daemon is lost, what the program handed over since shows that the driver is open again. Work behind gates runs
- * first, as it would else count as busy for all that time.
+ * daemon is lost, what the program handed over since shows that the driver is open again.
  */
-static bool is_parked(uint32_t count, uint64_t now_ns)
+static bool is_parked(uint32_t count)
 {
 	struct region_slot *slot = atomic_load(&guest.slot);
 	uint32_t word = atomic_load(&atomic_load(&guest.control)->swap);
@@ -374,12 +361,7 @@ static bool is_parked(uint32_t count, uint64_t now_ns)
 	if (parked_word != word) {
 		parked_word = word;
 		parked_launches = launches;
-		parked_since_ns = now_ns;
-		stream_gate_open_all();
 	}
-	if (atomic_load(&slot->swap_word) != word && is_busy(count) &&
-	    now_ns - parked_since_ns < PARK_PATIENCE_NS)
-		return false;
 	atomic_store(&slot->swap_word, word);
 	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
 }
@@ -388,7 +370,7 @@ static uint64_t look(bool was_woken)
 {
 	uint64_t now_ns = sys_now_ns();
 
-	if (is_parked(atomic_load(&guest.control)->device_count, now_ns)) {
+	if (is_parked(atomic_load(&guest.control)->device_count)) {
 		watch_heartbeat(false, now_ns);
 		return REPORT_IDLE_NS;
 	}
@@ -414,7 +396,6 @@ static void leave(void)
 {
 	if (!guest_is_active())
 		return; /* a forked child inherits the handler, but not the thread */
-	stream_gate_leave();
 	helper_stop();
 	atomic_store(&guest.mode, GUEST_LEAVING);
 	door_shut(DOOR_ALL);

@@ -94,8 +94,7 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
 	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is begun behind an item this long */
-	/* While others have the lease, so much work may be handed to the driver behind a gate (stream_gate.h); 0: none. */
-	_Atomic uint64_t queue_ns;
+	uint64_t reserved;             /* 0: an older library queues no launches */
 	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 	/*
@@ -273,6 +272,8 @@ struct region_bell {
 	_Atomic uint32_t rests;
 	/* Of all busy_ns: from the start of each lease until half of the depth was in flight. */
 	_Atomic uint64_t ramp_ns;
+	/* From one rest until the wait that ended with the next, less the waits at the gate: what a thread did on the CPU. */
+	_Atomic uint64_t thread_ns;
 };
 
 /*

@@ -17,9 +17,11 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/tasks/violation/violations.h"
 
-static const char *const mode_names[] = {
-	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
-};
+static const char *const mode_names[] = { [ARBITER_IDLE] = "idle",
+					  [ARBITER_FREE] = "free",
+					  [ARBITER_LEASES] = "leases",
+					  [ARBITER_PACED] = "paced",
+					  [ARBITER_SLICED] = "sliced" };
 static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
 };

@@ -15,7 +15,7 @@ static const char *const end_names[] = {
 	[ARBITER_END_TURN] = "turn",       [ARBITER_END_PRIORITY] = "priority",
 	[ARBITER_END_CAP] = "cap",         [ARBITER_END_PAUSED] = "paused",
 	[ARBITER_END_STOPPED] = "stopped", [ARBITER_END_GANG] = "gang",
-	[ARBITER_END_ALONE] = "alone",
+	[ARBITER_END_ALONE] = "alone",     [ARBITER_END_SLICED] = "sliced",
 };
 
 static json_t *moment_to_json(struct trace_moment m)

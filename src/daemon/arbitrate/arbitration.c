@@ -88,6 +88,8 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 					       memory_order_relaxed);
 	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
 					     memory_order_relaxed);
+	l->seen.thread_ns = atomic_load_explicit(&l->report->bell[l->device].thread_ns,
+						 memory_order_relaxed);
 	if (l->is_measured)
 		l->seen.filled_ns = atomic_load_explicit(&l->report->spent[l->device].filled_ns,
 							 memory_order_relaxed);
@@ -196,17 +198,6 @@ static void publish_rest(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Whether launches may wait in the GPU's queue. */
-static void publish_queue(const struct arbitration *a, struct lessee *l)
-{
-	bool has_queue = arbiter_wants_queue(a->arbiter);
-	if (has_queue == l->has_queue)
-		return;
-	l->has_queue = has_queue;
-	atomic_store_explicit(&l->control->device[l->device].queue_ns, has_queue ? l->queue_ns : 0,
-			      memory_order_relaxed);
-}
-
 /* Whoever loses the lease hears of it before anyone gets it. */
 static void publish(struct arbitration *a)
 {
@@ -214,10 +205,8 @@ static void publish(struct arbitration *a)
 	for (int pass = 0; pass <= (grants > 0); pass++)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
-			if (pass == 0) {
+			if (pass == 0)
 				publish_rest(a, l);
-				publish_queue(a, l);
-			}
 			if (pass == 0 && l->gang >= 0 && lets_through(state))
 				arbitration_publish_depth(a, l);
 			if (state == l->published)

@@ -106,8 +106,6 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 struct lessee *lessee_remove(struct lessee *lessee);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
-/* So much of its work may wait for the lease in its streams, while arbiter_wants_queue(). */
-void lessee_set_queue(struct lessee *lessee, uint64_t queue_ns);
 /* Whether it may be lent more than its limit: not at first. Without, it is back at that at once. */
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 

@@ -30,7 +30,6 @@ struct lessee {
 	int index; /* the arbiter's */
 	enum lease_state published;
 	bool wants_rest;  /* as published */
-	bool has_queue;   /* as published */
 	uint64_t seen_ns; /* when: */
 	struct arbiter_observation seen;
 
@@ -56,7 +55,6 @@ struct lessee {
 	uint64_t quiet_ns;           /* ... up to then */
 	int gang;                    /* its number among those that may be gangs; or negative */
 	struct gang_word gang_word;
-	uint64_t queue_ns; /* where gates in streams are of use */
 	uint32_t turn;     /* as published */
 	bool shares_space; /* in a group: its launches may have to pay */
 	bool is_measured;  /* it is counted how much of the card its work fills */

@@ -49,15 +49,6 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	return 0;
 }
 
-void lessee_set_queue(struct lessee *lessee, uint64_t queue_ns)
-{
-	pthread_mutex_lock(&lessee->owner->worker.lock);
-	lessee->queue_ns = queue_ns;
-	lessee->has_queue = false;
-	bell_wake(&lessee->owner->changed);
-	pthread_mutex_unlock(&lessee->owner->worker.lock);
-}
-
 struct lessee *lessee_remove(struct lessee *lessee)
 {
 	if (!lessee)

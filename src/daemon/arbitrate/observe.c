@@ -159,6 +159,7 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		const struct region_slot_device *d = &slot->device[o->device];
 		struct turns_seen own = look_at(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
+		seen.working += own.works;
 		/* Of several processes, the one that worked last. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;

@@ -46,10 +46,9 @@ struct config {
 	uint64_t swap_arena_bytes; /* of all tenants together; 0: half of the machine's memory */
 	bool is_arena_tenants;     /* charged to the tenant's memory cgroup, not to the daemon's */
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
-	uint64_t queue_ns;      /* work that waits for the lease in the GPU's queue, at most */
-	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
-	uint64_t free_depth_alone_ns; /* the same while no other has a process on the card */
-	bool refuse_overcommit;       /* guarantees that sum over 100 % are refused, not scaled */
+	uint64_t free_depth_ns;         /* bound of work in flight while a tenant runs alone */
+	uint64_t free_depth_alone_ns;   /* the same while no other has a process on the card */
+	bool refuse_overcommit;         /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */

@@ -125,21 +125,6 @@ static int make_region(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
-/*
- * How much of its work may wait for the lease behind a gate in its stream. None of what may be moved off the GPU, or computes on
- * several at once: what is there already would wait while the rest goes on.
- */
-static uint64_t queue_ns_of(const struct tenant *tenant)
-{
-	const struct config *config = &tenant->node->config;
-	const struct tenant_terms *t = &tenant->terms;
-
-	if (config->arbiter.policy != ARBITER_POLICY_LEASE || t->device_count != 1 ||
-	    t->on_full == ON_FULL_SWAP || t->sharing.way != SHARING_TIME)
-		return 0;
-	return config->queue_ns;
-}
-
 static int make_leases(struct tenant *tenant, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
@@ -149,7 +134,6 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
-		lessee_set_queue(tenant->device[i].lessee, queue_ns_of(tenant));
 	}
 	/* Where there is no room for one more, it goes without: each of its cards by itself. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1

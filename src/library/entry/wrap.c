@@ -87,6 +87,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	{ \
 		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
 			return absent(); \
+		rest_before(); \
 		CUresult result = real.symbol args; \
 		if (result == CUDA_SUCCESS) \
 			after; \

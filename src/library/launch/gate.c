@@ -30,7 +30,7 @@
 
 static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t long_ns)
 {
-	int64_t ns = flight_inflight_ns(f) -
+	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) -
 		     atomic_load_explicit(&f->stalled_ns, memory_order_relaxed);
 
 	return ns < (int64_t)depth_ns ||
@@ -45,18 +45,6 @@ static bool is_stalled(const struct flight_device *f)
 
 	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1 &&
 	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) < (int64_t)STALL_DEPTH_NS;
-}
-
-/*
- * A small copy takes no time of the GPU's, and room for it need not be awaited: a program that fetches its result right behind the
- * work for it would not hear of the end of that before its next lease. Nor is the lease's end, unless it might wait for what is
- * behind a gate. With `launching` raised.
- */
-static bool may_pass_small(const struct work *work, enum lease_state state)
-{
-	return work_is_small_copy(work) &&
-	       (state == LEASE_GO || state == LEASE_FREE || state == LEASE_PACED ||
-		(state == LEASE_CLOSING && !atomic_load(&stream_gate_closed)));
 }
 
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
@@ -155,31 +143,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
 }
 
-/* Another has the lease: the work may wait for it in its stream, so that the thread need not. */
-static bool pass_behind_gate(struct gate_pass *pass, const struct work *work)
-{
-	if (!stream_gate_let_through(pass->stream, work, pass->index, &pass->gate))
-		return false;
-	pass->device = pass->gate.slot;
-	pass->is_leased = true;
-	pass->is_raised = pass->is_paced = pass->pays = false;
-	return true;
-}
-
-static void end_wait(const struct gate_pass *pass, struct region_slot_device *d, uint64_t start_ns,
-		     uint64_t begin, uint32_t reasons)
-{
-	if (pass->gate.number && !reasons)
-		return; /* it has not waited */
-	atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start_ns, memory_order_relaxed);
-	if (unlikely(begin))
-		trace_wait(TRACE_GATE_WAIT, pass->index, begin, reasons, 0);
-}
-
-/*
- * Holds the thread until the lease and its own depth let it go on, or the work may wait in its stream instead. Returns with
- * launching raised, unless that is so.
- */
+/* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct flight_device *f = &flight_devices[pass->index];
@@ -202,20 +166,17 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		if (is_lost)
 			state = LEASE_FREE;
 		bool is_held = state == LEASE_STOP || state == LEASE_CLOSING;
-		bool has_depth = may_pass(state, c, f) || may_pass_small(work, state) ||
-				 (gave_up && !is_held);
+		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
 		if (has_depth && (!is_lost || report_local_cap_allows(pass->index)) &&
 		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
 			set_passed(pass, d, state);
-			stream_gate_open(pass->index);
-			end_wait(pass, d, start, begin, reasons);
+			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
+						  memory_order_relaxed);
+			if (unlikely(begin))
+				trace_wait(TRACE_GATE_WAIT, pass->index, begin, reasons, 0);
 			return;
 		}
 		atomic_fetch_sub(&d->launching, 1);
-		if (is_held && pass_behind_gate(pass, work)) {
-			end_wait(pass, d, start, begin, reasons);
-			return;
-		}
 		reasons |= reason_of(is_lost, is_held, has_depth, word);
 		if (is_lost && !report_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
@@ -244,10 +205,9 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 
 	atomic_fetch_add(&d->launching, 1);
 	enum lease_state state = own_state(atomic_load(&c->lease), c);
-	if (likely((may_pass(state, c, &flight_devices[pass->index]) || may_pass_small(work, state)) &&
+	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
 		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
 		set_passed(pass, d, state);
-		stream_gate_open(pass->index);
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
 		wait_at_gate(pass, work);
@@ -322,7 +282,6 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		return; /* no context: the driver will say so */
 
 	pass->detours = 0;
-	pass->gate.number = 0;
 	if (pass->stream && unlikely(flight_is_overflow(pass->stream)))
 		flight_overflow_wait(pass->stream);
 	do
@@ -361,7 +320,7 @@ static void end_leased(struct gate_pass *pass, const struct work *work, bool is_
 		pace_book(pass->index, work, paid_ns ? paid_ns : pass->flight.ns,
 			  estimate_is_untried(pass->flight.estimate));
 	}
-	if (!pass->is_paced && !pass->gate.number && pace_is_noted(pass->index))
+	if (!pass->is_paced && pace_is_noted(pass->index))
 		pace_note(pass->index, work, pass->flight.ns);
 }
 
@@ -373,11 +332,9 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		end_leased(pass, work, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
 		flight_mark_work(pass->stream, work);
-	if (pass->stream && (!pass->gate.number || !flight_is_gated(pass->stream)))
+	if (pass->stream)
 		show_busy(pass->device, pass->index);
-	if (pass->gate.number)
-		stream_gate_passed(pass->index, &pass->gate, result == CUDA_SUCCESS);
-	else if (pass->is_raised)
+	if (pass->is_raised)
 		atomic_fetch_sub(&pass->device->launching, 1);
 	else if (pass->stream)
 		door_offer(pass->index);

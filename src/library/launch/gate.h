@@ -10,8 +10,7 @@
  *
  * Waits, and what ends them:
  *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
- *                                   daemon gone, at once: then only the tenant's own cap holds. Work may
- *                                   wait in its stream instead, and the thread goes on: stream_gate.h.
+ *                                   daemon gone, at once: then only the tenant's own cap holds.
  *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process that has it rests, or by time.
  *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; lost
  *                                   daemon: as for the lease.
@@ -29,7 +28,6 @@
 
 #include "library/launch/flight/flight.h"
 #include "library/launch/flight/work.h"
-#include "library/launch/stream_gate.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/guest.h"
 
@@ -42,7 +40,6 @@ struct gate_pass {
 	bool is_paced;  /* ... and runs beside others' work */
 	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
-	struct stream_gate_pass gate; /* where it is handed to the driver before the lease is there */
 	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
 	uint64_t trace_begin; /* of a call that is recorded: ticks */
 	struct flight_pass flight;

@@ -146,7 +146,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
 		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
-	int64_t inflight_ns = flight_inflight_ns(f);
+	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
 	uint64_t launches = flight_launches(index);
 
 	if (since_ns < account[index].seen_ns)

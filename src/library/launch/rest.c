@@ -4,11 +4,44 @@
 #include "library/state/bell.h"
 #include "library/state/guest.h"
 
+/* By device; of several threads the one that came last. */
+static struct {
+	_Atomic uint64_t at_ns;     /* of the last rest; 0: there was none */
+	_Atomic uint64_t waited_ns; /* at the gate, up to then */
+	_Atomic uint64_t
+		thread_ns; /* from then until the wait that ended last, or still lasts, less what was spent at the gate */
+} last[REGION_MAX_DEVICES];
+
+static uint64_t waited_ns(int index)
+{
+	return atomic_load_explicit(&guest_slot_device(index)->waited_ns, memory_order_relaxed);
+}
+
+static uint64_t passed(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+void rest_before(void)
+{
+	int index = guest_is_active() ? guest_current_index() : -1;
+	uint64_t at_ns = index >= 0 ? atomic_load(&last[index].at_ns) : 0;
+
+	if (!at_ns)
+		return;
+	uint64_t gate_ns = passed(atomic_load(&last[index].waited_ns), waited_ns(index));
+	atomic_store(&last[index].thread_ns, passed(gate_ns, passed(at_ns, sys_now_ns())));
+}
+
 static void rest(int index, struct flight_stream *only)
 {
 	if (!flight_rests(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
+	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
+				  memory_order_relaxed);
+	atomic_store(&last[index].waited_ns, waited_ns(index));
+	atomic_store(&last[index].at_ns, sys_now_ns());
 	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed))
 		bell_ring(index);

@@ -3,14 +3,19 @@
  * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
  * lead over the GPU away. They are counted in the report, and rung for where the daemon wants the next one.
  *
- * Called after a wait has succeeded; off the way of launches. Thread safe.
+ * Counted too is how long the thread worked since the rest before: a program that decides something between its steps leaves
+ * time of the GPU to others, a loop that only launches and waits does not (policy/lease/sliced.c).
+ *
+ * Off the way of launches. Thread safe.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_REST_H
 #define ALLOT_LIBRARY_LAUNCH_REST_H
 
 #include "library/launch/flight/work.h"
 
-/* It has waited for all work of the current context. */
+/* Before a wait. */
+void rest_before(void);
+/* After one that succeeded. It has waited for all work of the current context. */
 void rest_after_all(void);
 /* For that of one stream: a rest, unless there is work on another. */
 void rest_after_stream(CUstream stream, enum stream_meaning streams);

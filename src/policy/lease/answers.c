@@ -87,11 +87,6 @@ uint64_t arbiter_quantum_ns(const struct arbiter *a)
 	return a->quantum_ns;
 }
 
-bool arbiter_wants_queue(const struct arbiter *a)
-{
-	return a->config.queue_always || a->quantum_weight > 0;
-}
-
 uint64_t arbiter_handover_ns(const struct arbiter *a)
 {
 	return (uint64_t)a->handover_ns;

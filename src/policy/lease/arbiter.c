@@ -130,6 +130,8 @@ static void activate(struct arbiter *a, struct tenant *t)
 	a->active[a->active_count++] = (int)(t - a->tenant);
 	a->active_unpromised += t->share.cores_pct <= 0;
 	t->candidate = false;
+	t->credit_ns = 0;
+	t->is_ahead = false;
 	charge_begin(t);
 }
 
@@ -344,6 +346,8 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 
 	if (a->active_count == 0)
 		return ARBITER_IDLE;
+	if (sliced_is_due(a))
+		return ARBITER_SLICED;
 	only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
@@ -354,7 +358,10 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 /* Outside of leases: who may go ahead unasked. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	enum lease_state state = t->is_measured ? LEASE_GO : LEASE_FREE;
+	/* Sliced: what one of a lower priority has in flight goes on beside one of a higher. */
+	bool is_bounded = t->is_measured ||
+			  (a->mode == ARBITER_SLICED && priority_is_outranked(a, t));
+	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
 	if (t->paused) {
 		if (t->active && t->running && lets_through(t->state))
@@ -386,6 +393,31 @@ static void enter_free_run(struct arbiter *a)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		if (is_lessee(&a->tenant[i]))
 			set_free_state(a, &a->tenant[i]);
+	}
+}
+
+static void enter_slices(struct arbiter *a)
+{
+	if (a->holder != NONE)
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_SLICED };
+	a->holder = a->interrupted = NONE;
+	sliced_begin(a);
+}
+
+/* All run, but for those who had more than their share. */
+static void decide_slices(struct arbiter *a)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		struct tenant *t = &a->tenant[i];
+
+		if (!is_lessee(t))
+			continue;
+		if (!t->active || !sliced_is_held(a, t))
+			set_free_state(a, t);
+		else if (lets_through(t->state) && t->running)
+			lease_close(a, t);
+		else if (lets_through(t->state))
+			lease_hold(a, t);
 	}
 }
 
@@ -429,7 +461,10 @@ static void set_mode(struct arbiter *a, enum arbiter_mode mode)
 	if (mode == ARBITER_LEASES) {
 		if (a->mode != ARBITER_LEASES)
 			enter_leases(a);
-	} else if (a->mode == ARBITER_LEASES || a->shares_changed) {
+	} else if (mode == ARBITER_SLICED) {
+		if (a->mode != ARBITER_SLICED)
+			enter_slices(a);
+	} else if (a->mode == ARBITER_LEASES || a->mode == ARBITER_SLICED || a->shares_changed) {
 		enter_free_run(a);
 	}
 	a->mode = mode;
@@ -456,7 +491,7 @@ static void note_rests(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->has_rested = t->seen.rests != t->steps.rests;
-		steps_see(&t->steps, t->seen.rests, t->charged_ns,
+		steps_see(&t->steps, t->seen.rests, t->seen.thread_ns, t->charged_ns,
 			  a->mode == ARBITER_LEASES && !a->gang_count);
 	}
 }
@@ -476,6 +511,10 @@ static uint64_t decide_by_lease(struct arbiter *a)
 		lease_decide(a);
 		next_ns = lease_next_look_ns(a);
 		return a->gang_count ? member_next_look_ns(a, next_ns) : next_ns;
+	}
+	if (a->mode == ARBITER_SLICED) {
+		decide_slices(a);
+		return sliced_next_look_ns(a);
 	}
 	if (a->mode == ARBITER_FREE)
 		return arbiter_must_look(a) ? a->config.poll_free_ns : a->config.poll_idle_ns;
@@ -511,8 +550,9 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* Beside a stray's drain, someone may hold the lease. */
-		bool is_held = a->holder != NONE && a->tenant[a->holder].state == LEASE_GO;
+		/* Beside a stray's drain, someone may hold the lease; sliced, others run. */
+		bool is_held = a->mode == ARBITER_SLICED ||
+			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_look_ns(a);
 
 		next_ns = is_held ? min_u64(next_ns, drain_ns) : drain_ns;

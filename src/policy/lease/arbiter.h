@@ -34,6 +34,10 @@
  *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
  *               comes when the holder's work is done, or at the drain deadline: then the overlap
  *               is charged to the overrunner as well.
+ *   Slices      Several active, none capped, no gang, no space group, and the program of one at least has short steps
+ *               (steps.h) between which its thread has something to do: all run at once, and the hardware gives each process
+ *               its time slices. What each is due by weight and what it had are counted; whoever is ahead is held. See
+ *               sliced.c.
  *   Quantum     As short as the cost of a hand-over allows: that cost, measured (the time from grant to
  *               grant that nobody is charged for), over the part of the device's time that may go into it.
  *               This is switch_loss, and a third of what the caps of the active tenants leave
@@ -164,11 +168,6 @@ enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* The quantum in force, and what a hand-over costs by what was measured: both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
-/*
- * Whether work of those who wait may gather in their streams (library/launch/stream_gate.h): where turns are as short as
- * somebody's steps, a thread that is held would have no lead over the GPU for a large part of each.
- */
-bool arbiter_wants_queue(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* A tenant's part on this device in a gang (gang.h): what to tell the others of it after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);

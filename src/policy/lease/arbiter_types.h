@@ -37,7 +37,6 @@ struct arbiter_config {
 	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
 	uint64_t step_most_ns; /* turns end with steps (steps.h) up to so long; 0: never */
 	uint64_t depth_ns;     /* the most by which CLOSING is sent ahead of the quantum's end */
-	bool queue_always; /* gates in streams whatever turns are as long as; see arbiter_wants_queue() */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_window_ns; /* the same by who rests, until it counts as absent */
@@ -88,10 +87,11 @@ struct arbiter_share {
  * in here is trusted; counters that go backwards count as no progress.
  */
 struct arbiter_observation {
-	bool waiting;   /* a thread is held at the gate */
-	bool launching; /* a thread is between the gate and the driver */
-	bool busy;      /* work is in flight */
-	bool stopped;   /* every process is stopped or frozen: can't make use of a lease */
+	bool waiting;     /* a thread is held at the gate */
+	bool launching;   /* a thread is between the gate and the driver */
+	bool busy;        /* work is in flight */
+	unsigned working; /* processes of which that is true, or of launching */
+	bool stopped;     /* every process is stopped or frozen: can't make use of a lease */
 	/*
 	 * The caller steps at once when its work or demand begins, when its work ends after CLOSING, and
 	 * when a lease of it has been idle for arbiter_patience_ns(): there is no need to ask for looks on
@@ -110,11 +110,12 @@ struct arbiter_observation {
 	uint64_t untried_ns; /* of that, what was hardly timed while nobody else ran (monotonic) */
 	uint64_t filled_ns; /* SM-time of the work begun under GO, where it is counted (monotonic) */
 	uint32_t rests;     /* times that it has waited for all of its work; counts without end */
+	uint64_t thread_ns; /* what its thread did on the CPU between those (monotonic) */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
 
-enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED };
+enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, ARBITER_SLICED };
 
 /* One tenant's account. Durations in nanoseconds since the tenant was added. */
 struct arbiter_account {
@@ -167,6 +168,7 @@ enum arbiter_end {
 	ARBITER_END_STOPPED, /* none of its processes could run */
 	ARBITER_END_GANG,    /* the card was wanted for, or given up with, a turn on several */
 	ARBITER_END_ALONE,   /* nobody else was left, and it goes on without leases */
+	ARBITER_END_SLICED,  /* it goes on, and others beside it: the hardware slices */
 };
 
 struct arbiter_lease_end {

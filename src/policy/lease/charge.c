@@ -194,6 +194,23 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
+/* Each that runs gets as much of the time as it has processes that run. */
+static void charge_sliced(struct arbiter *a, uint64_t dt_ns)
+{
+	unsigned running = sliced_running(a);
+
+	a->wanting = 0;
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+		unsigned own = t->seen.working > 1 ? t->seen.working : 1;
+
+		charge_begin(t);
+		if (t->ran)
+			book(a, t, ran_of(a, t, dt_ns) * own / running);
+	}
+	sliced_count(a, dt_ns);
+}
+
 static void charge_free(struct arbiter *a, uint64_t dt_ns)
 {
 	int running = 0;
@@ -248,6 +265,8 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 	}
 	if (a->mode == ARBITER_LEASES)
 		charge_leases(a, dt_ns);
+	else if (a->mode == ARBITER_SLICED)
+		charge_sliced(a, dt_ns);
 	else
 		charge_free(a, dt_ns);
 }

@@ -119,7 +119,7 @@ static int find_in_need(const struct arbiter *a, int except)
 
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime)
 {
-	return vtime + quantum_of(a, t) / order_weight(a, t);
+	return vtime + (double)a->quantum_ns / order_weight(a, t);
 }
 
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other)

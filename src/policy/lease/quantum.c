@@ -1,7 +1,5 @@
 #include "policy/lease/tenant.h"
 
-#include <math.h>
-
 #define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
 #define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
 #define HANDOVER_FADE 16        /* leases */
@@ -78,36 +76,6 @@ static double slack(const struct arbiter *a)
 	return left > 0 ? left : 0;
 }
 
-/* Of those active whose steps are known, the one with the shortest; NULL: of nobody. */
-static const struct tenant *find_shortest_step(const struct arbiter *a)
-{
-	const struct tenant *best = NULL;
-
-	for (int i = 0; i < a->active_count; i++) {
-		const struct tenant *t = &a->tenant[a->active[i]];
-		double step = turn_step_ns(a, t);
-
-		if (step > 0 && (!best || step < turn_step_ns(a, best)))
-			best = t;
-	}
-	return best;
-}
-
-/*
- * Where the quantum is a tenant's step, others have turns by their weights beside its own: after one of each all have
- * what they are owed, and nobody has two in a row, for which that one would wait.
- */
-double quantum_of(const struct arbiter *a, const struct tenant *t)
-{
-	double quantum = (double)a->quantum_ns;
-	double least = (double)min_u64(a->terms.quantum_min_ns, a->quantum_ns);
-
-	if (a->quantum_weight <= 0)
-		return quantum;
-	quantum *= order_weight(a, t) / a->quantum_weight;
-	return fmin(fmax(quantum, least), (double)a->terms.quantum_ns);
-}
-
 void quantum_set(struct arbiter *a)
 {
 	double part = a->config.switch_loss + SLACK_PART * slack(a);
@@ -123,13 +91,5 @@ void quantum_set(struct arbiter *a)
 		quantum = least;
 	else
 		quantum /= part;
-	/* Whoever waits for its next step waits for others' turns: these are no longer than a step of it. */
-	const struct tenant *shortest = find_shortest_step(a);
-
-	a->quantum_weight = 0;
-	if (shortest && fmax(turn_step_ns(a, shortest), least) < quantum) {
-		quantum = fmax(turn_step_ns(a, shortest), least);
-		a->quantum_weight = order_weight(a, shortest);
-	}
 	a->quantum_ns = (uint64_t)quantum;
 }

@@ -4,6 +4,7 @@
  *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
  *   order.c    who comes next: weights, candidates, virtual time on return
  *   priority.c who may push ahead of whom, and for how long: budgets
+ *   sliced.c   programs with short steps: all run at once, sliced by the hardware, and who is ahead of its share is held
  *   quantum.c  how long a turn is: the cost of a hand-over, measured; turn_terms.c: within which bounds
  *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
@@ -124,6 +125,11 @@ struct tenant {
 
 	/* The account. */
 	double vtime; /* ns of charge per percent of weight */
+	double credit_ns; /* while the hardware slices: GPU time still due to it; negative: it had more */
+	double served_part; /* of the GPU's time, when it ran last */
+	bool is_ahead;      /* held for that, without work since: */
+	uint64_t ahead_at;
+	double charged_then_ns; /* when it was let go last */
 	double tokens_ns;
 	uint64_t filled_at; /* when tokens were last filled */
 	double charged_ns, charged_peak_ns, overrun_ns;
@@ -176,7 +182,6 @@ struct arbiter {
 	int wanting;             /* how many wanted the time that is charged for */
 	struct turn_terms terms; /* in force: of turns, while nobody has more or less for himself */
 	uint64_t quantum_ns;     /* in force */
-	double quantum_weight;   /* of the tenant whose step that is; 0: it is nobody's */
 	double handover_ns;      /* what one costs, by those seen so far */
 
 	bool stepped;
@@ -296,13 +301,25 @@ void priority_mark(struct arbiter *a);
 /* The urgent tenant of the highest priority, `least` or above, other than `except`; or NONE. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
 
+/* sliced.c */
+
+/* Whether all who are active run at once, and the hardware gives each its time slices. */
+bool sliced_is_due(const struct arbiter *a);
+/* To be called when that begins. */
+void sliced_begin(struct arbiter *a);
+/* Processes with work on the GPU: each gets as much time as any other. */
+unsigned sliced_running(const struct arbiter *a);
+/* Counts the dt_ns that end now for what each is due and has had. */
+void sliced_count(struct arbiter *a, uint64_t dt_ns);
+/* Whether a tenant has to wait: it had more than its share, or someone of a higher priority comes first. */
+bool sliced_is_held(struct arbiter *a, struct tenant *t);
+uint64_t sliced_next_look_ns(const struct arbiter *a);
+
 /* quantum.c */
 
 void quantum_init(struct arbiter *a);
 /* Works out the terms of turns, and the quantum, for the tenants that are active. */
 void quantum_set(struct arbiter *a);
-/* How long a turn of that tenant is. */
-double quantum_of(const struct arbiter *a, const struct tenant *t);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
 /* To be called when the holder is first seen at work. */

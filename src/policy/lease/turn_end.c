@@ -1,10 +1,5 @@
 #include "policy/lease/tenant.h"
 
-#include <math.h>
-
-/* Less is made up for by a later turn: to go on for it would cost who waits more than it brings. */
-#define OWED_LEAST_NS 1e6
-
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
 	/* Contended, a tenant that overstates must not turn leases into nothing but switches. */
@@ -105,7 +100,7 @@ double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
 	if (turn_step_ns(a, t) > 0 && comes_first(a, t, &a->tenant[other]))
 		return (double)a->config.min_lease_ns - (double)a->ran_ns;
-	return quantum_of(a, t) - (double)a->ran_ns - turn_predicted_ns(a, t, true);
+	return (double)a->quantum_ns - (double)a->ran_ns - turn_predicted_ns(a, t, true);
 }
 
 /* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
@@ -121,16 +116,9 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 		return false;
 	if (comes_first(a, t, &a->tenant[other]))
 		return true;
-	double owed_ns = (other_end - order_turn_end(a, t, t->vtime)) * order_weight(a, t) -
-			 ahead_ns;
-	double more_ns = quantum_of(a, t);
-
-	/* Somebody waits for his next step: it goes on for what it is owed beside that one, not for a whole turn. */
-	if (a->quantum_weight > 0)
-		more_ns = fmin(more_ns, ahead_ns + owed_ns);
-	if (owed_ns <= (a->quantum_weight > 0 ? OWED_LEAST_NS : 0))
+	if (order_turn_end(a, t, t->vtime + ahead_ns / order_weight(a, t)) >= other_end)
 		return true;
-	a->ran_ns = (uint64_t)(quantum_of(a, t) - more_ns);
+	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	a->wants_rest = false;
 	return false;

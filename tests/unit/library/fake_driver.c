@@ -3,30 +3,21 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct real_driver real;
 struct real_nvml real_nvml;
 
 _Atomic uint64_t fake_elapsed_us;
 _Atomic bool fake_record_fails;
-_Atomic CUresult fake_wait_result, fake_register_result;
-_Atomic bool fake_wait_blocks;
 
 struct CUstream_st {
 	uint64_t launched, done;
 	bool is_capturing;
-	/* What it waits for last: what was launched after gate_at does not run before. */
-	_Atomic uint32_t *gate;
-	uint32_t gate_value;
-	uint64_t gate_at;
 };
 
 struct CUevent_st {
 	struct CUstream_st *stream;
-	uint64_t after; /* done when the stream has done so many, and is past the gate that it was recorded behind */
-	bool is_behind;
-	uint32_t gate_value;
+	uint64_t after; /* done when the stream has done so many */
 	bool is_destroyed;
 	struct CUevent_st *next; /* all that were ever made: a late query must be seen, not crash */
 };
@@ -39,12 +30,6 @@ static struct fake_counts counts;
 CUstream fake_stream(unsigned i)
 {
 	return i == 0 ? CU_STREAM_LEGACY : i == 1 ? CU_STREAM_PER_THREAD : &streams[i];
-}
-
-/* Holds the lock. */
-static bool is_gated(const struct CUstream_st *s)
-{
-	return s->gate && (int32_t)(atomic_load(s->gate) - s->gate_value) < 0;
 }
 
 static struct CUstream_st *stream_of(CUstream handle)
@@ -70,15 +55,6 @@ uint64_t fake_launched(CUstream stream)
 	return n;
 }
 
-uint64_t fake_begun(CUstream stream)
-{
-	pthread_mutex_lock(&lock);
-	const struct CUstream_st *s = stream_of(stream);
-	uint64_t n = is_gated(s) ? s->gate_at : s->launched;
-	pthread_mutex_unlock(&lock);
-	return n;
-}
-
 void fake_complete(CUstream stream, uint64_t count)
 {
 	pthread_mutex_lock(&lock);
@@ -90,7 +66,7 @@ void fake_complete_all(void)
 {
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < FAKE_STREAMS; i++)
-		streams[i].done = is_gated(&streams[i]) ? streams[i].gate_at : streams[i].launched;
+		streams[i].done = streams[i].launched;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -179,8 +155,6 @@ static CUresult event_record(CUevent event, CUstream handle)
 	pthread_mutex_lock(&lock);
 	event->stream = stream;
 	event->after = stream->launched;
-	event->is_behind = is_gated(stream);
-	event->gate_value = stream->gate_value;
 	counts.records++;
 	counts.records_in_capture += stream->is_capturing;
 	pthread_mutex_unlock(&lock);
@@ -192,9 +166,7 @@ static CUresult event_query(CUevent event)
 	pthread_mutex_lock(&lock);
 	counts.queries++;
 	counts.queries_after_destroy += event->is_destroyed;
-	bool is_done = !event->stream || (event->stream->done >= event->after &&
-					  !(event->is_behind && is_gated(event->stream) &&
-					    event->gate_value == event->stream->gate_value));
+	bool is_done = !event->stream || event->stream->done >= event->after;
 	pthread_mutex_unlock(&lock);
 	return is_done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
@@ -214,47 +186,13 @@ static CUresult event_destroy(CUevent event)
 	return CUDA_SUCCESS;
 }
 
-static CUresult wait_value(CUstream handle, CUdeviceptr address, cuuint32_t value,
-			   unsigned int flags)
-{
-	struct CUstream_st *stream = stream_of(handle);
-
-	pthread_mutex_lock(&lock);
-	counts.waits++;
-	counts.waits_in_capture += stream->is_capturing;
-	if (fake_wait_result == CUDA_SUCCESS) {
-		stream->gate = (_Atomic uint32_t *)(uintptr_t)address;
-		stream->gate_value = value;
-		stream->gate_at = stream->launched;
-	}
-	pthread_mutex_unlock(&lock);
-	while (fake_wait_blocks)
-		usleep(100);
-	return fake_wait_result;
-}
-
-static CUresult host_register(void *at, size_t bytes, unsigned int flags)
-{
-	pthread_mutex_lock(&lock);
-	counts.registers++;
-	pthread_mutex_unlock(&lock);
-	return fake_register_result;
-}
-
-static CUresult host_pointer(CUdeviceptr *ret, void *at, unsigned int flags)
-{
-	*ret = (CUdeviceptr)(uintptr_t)at;
-	return CUDA_SUCCESS;
-}
-
 void fake_driver_start(void)
 {
 	memset(&real, 0, sizeof(real));
 	memset(streams, 0, sizeof(streams));
 	memset(&counts, 0, sizeof(counts));
 	fake_elapsed_us = 100;
-	fake_record_fails = fake_wait_blocks = false;
-	fake_wait_result = fake_register_result = CUDA_SUCCESS;
+	fake_record_fails = false;
 	real.cuCtxGetCurrent = get_current;
 	real.cuCtxSetCurrent = fake_set_current;
 	fake_set_current(FAKE_CONTEXT);
@@ -265,7 +203,4 @@ void fake_driver_start(void)
 	real.cuEventQuery = event_query;
 	real.cuEventElapsedTime = event_elapsed;
 	real.cuEventDestroy_v2 = event_destroy;
-	real.cuStreamWaitValue32_v2 = wait_value;
-	real.cuMemHostRegister_v2 = host_register;
-	real.cuMemHostGetDevicePointer_v2 = host_pointer;
 }

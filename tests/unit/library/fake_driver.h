@@ -25,8 +25,6 @@ CUresult fake_launch(CUstream stream);
 
 /* Pieces of work launched on the stream, and how many of these are done: fake_complete sets it. */
 uint64_t fake_launched(CUstream stream);
-/* Of these, what is not behind a wait for a value (cuStreamWaitValue32) that is not there. */
-uint64_t fake_begun(CUstream stream);
 void fake_complete(CUstream stream, uint64_t count);
 void fake_complete_all(void);
 
@@ -37,8 +35,6 @@ struct fake_counts {
 	uint64_t records, queries, creates, destroys;
 	uint64_t records_in_capture; /* must stay 0 */
 	uint64_t queries_after_destroy;
-	uint64_t waits, registers; /* for a value in a stream; of host memory */
-	uint64_t waits_in_capture; /* must stay 0 */
 };
 struct fake_counts fake_counts(void);
 
@@ -46,10 +42,6 @@ struct fake_counts fake_counts(void);
 extern _Atomic uint64_t fake_elapsed_us;
 /* From now on cuEventRecord fails. */
 extern _Atomic bool fake_record_fails;
-
-/* How cuStreamWaitValue32 and cuMemHostRegister end; the former not before this is false. */
-extern _Atomic CUresult fake_wait_result, fake_register_result;
-extern _Atomic bool fake_wait_blocks;
 
 /* An ordinary kernel for a stream. */
 struct work fake_kernel(CUstream stream, const void *function);

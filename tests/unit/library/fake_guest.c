@@ -1,7 +1,6 @@
 #include "fake_guest.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +9,6 @@
 #include "library/launch/report.h"
 #include "library/process.h"
 #include "library/state/helper.h"
-#include "library/state/thread.h"
 #include "library/swap/sharing.h"
 
 static struct guest_own own;
@@ -20,7 +18,6 @@ struct region_control *fake_control;
 struct region_report *fake_report;
 _Atomic bool fake_local_cap_allows = true;
 _Atomic uint32_t fake_wakes;
-bool fake_threads_idle;
 
 static void *shared_memory(size_t size)
 {
@@ -33,7 +30,10 @@ static void *shared_memory(size_t size)
 
 void fake_guest_start(uint32_t slots)
 {
-	/* The last test's stay mapped, as a thread of stream_gate.c may look at them still. */
+	if (fake_control) {
+		munmap(fake_control, sizeof(*fake_control));
+		munmap(fake_report, sizeof(*fake_report));
+	}
 	fake_control = shared_memory(sizeof(*fake_control));
 	fake_report = shared_memory(sizeof(*fake_report));
 	fake_control->magic = fake_report->magic = REGION_MAGIC;
@@ -96,7 +96,7 @@ uint64_t fake_guest_used(void)
 	return sum;
 }
 
-/* ---- what guest.c, process.c, thread.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
+/* ---- what guest.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
 
 enum guest_mode process_join(void)
 {
@@ -116,18 +116,6 @@ int guest_device_index(CUdevice device)
 int guest_current_index(void)
 {
 	return 0;
-}
-
-bool thread_create(void *(*main)(void *))
-{
-	pthread_t thread;
-
-	if (fake_threads_idle)
-		return true;
-	if (pthread_create(&thread, NULL, main, NULL) != 0)
-		return false;
-	pthread_detach(thread);
-	return true;
 }
 
 void helper_start(void)

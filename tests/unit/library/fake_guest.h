@@ -31,9 +31,6 @@ uint64_t fake_guest_used(void);
 /* The local cap's answer while the daemon is lost; true at first. */
 extern _Atomic bool fake_local_cap_allows;
 
-/* Threads of the library's own do nothing. */
-extern bool fake_threads_idle;
-
 /* Times that the helper was woken. */
 extern _Atomic uint32_t fake_wakes;
 

@@ -10,7 +10,6 @@
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/flight/flight.h"
-#include "library/launch/stream_gate.h"
 #include "library/loader/real.h"
 #include "library/memory/admission.h"
 #include "library/memory/charge.h"
@@ -222,7 +221,6 @@ static void begin_end(CUdevice device, bool is_last)
 {
 	if (!is_last)
 		return;
-	stream_gate_drop_contexts();
 	flight_drop_context(primary[device].context);
 	swap_context_ends(primary[device].context);
 }
@@ -237,7 +235,6 @@ static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 	if (result == CUDA_SUCCESS && primary[device].retained)
 		primary[device].retained--;
 	if (!is_left) {
-		stream_gate_drop_contexts();
 		flight_drop_context(context);
 		context_gone(context);
 		primary[device].context = NULL;
@@ -419,11 +416,9 @@ CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 	WITH_MEMORY_STILL();
 	if (!guest_is_active())
 		return destroy(context);
-	stream_gate_drop_contexts();
 	flight_drop_context(context);
 	swap_context_ends(context);
 	CUresult result = destroy(context);
-	stream_gate_drop_contexts();
 	if (result == CUDA_SUCCESS)
 		context_gone(context);
 	else

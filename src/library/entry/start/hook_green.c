@@ -5,7 +5,6 @@
 #include "library/entry/hooks.h"
 #include "library/entry/start/hook_context.h"
 #include "library/launch/flight/flight.h"
-#include "library/launch/stream_gate.h"
 #include "library/loader/real.h"
 #include "library/memory/ptrmap.h"
 #include "library/state/guest.h"
@@ -54,11 +53,9 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 	if (!guest_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
 		return destroy(green);
 	/* Marks die with its streams: nobody may query them afterwards. */
-	stream_gate_drop_contexts();
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
 		flight_drop_context(context);
 	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);
-	stream_gate_drop_contexts();
 	if (result != CUDA_SUCCESS)
 		ptrmap_insert(&h);
 	return result;

@@ -88,7 +88,6 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	atomic_store(&s->average_ns, 0);
 	atomic_store(&s->samples_taken, 0);
 	atomic_store(&s->overflow_marks, 0);
-	atomic_store(&s->gate, 0);
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
@@ -301,23 +300,6 @@ void flight_mark_now(struct flight_stream *s)
 		push_mark(s, FLIGHT_NO_SAMPLE);
 }
 
-bool flight_mark_rest(struct flight_stream *s)
-{
-	WITH_LOCK(&s->lock);
-	if (!atomic_load(&s->in_use))
-		return false;
-	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed))
-		push_mark(s, FLIGHT_NO_SAMPLE);
-	return !atomic_load_explicit(&s->unmarked, memory_order_relaxed);
-}
-
-void flight_gate_closed(struct flight_stream *s, uint32_t number)
-{
-	WITH_LOCK(&s->lock);
-	s->gate_at = s->head;
-	atomic_store(&s->gate, number);
-}
-
 /* Counts one launch into a stream that has no record, and marks it. */
 static void mark_overflow(struct flight_stream *s, const struct work *work, uint64_t ns)
 {
@@ -474,9 +456,8 @@ static bool reap(struct flight_stream *s, uint64_t now_ns)
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 		s->tail++;
 	}
-	bool is_busy = flight_is_gated(s) ? (int32_t)(s->gate_at - s->tail) > 0 : s->tail != s->head;
-	note_progress(s, now_ns, launches, is_busy);
-	return is_busy;
+	note_progress(s, now_ns, launches, s->tail != s->head);
+	return s->tail != s->head;
 }
 
 /* As reap(), of an overflow record. Holds s->lock. */
@@ -515,20 +496,6 @@ static void mark_tail(struct flight_stream *s)
 		mark_in_context(s);
 }
 
-void flight_mark_all(int device)
-{
-	uint32_t end = atomic_load(&used_count);
-
-	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
-		if (!atomic_load_explicit(&s->unmarked, memory_order_relaxed))
-			continue;
-		WITH_LOCK(&s->lock);
-		if (atomic_load(&s->in_use) && s->device == device && !flight_is_overflow(s))
-			mark_tail(s);
-	}
-}
-
 /* Of `devices` (bits), those into which something was launched since they were last asked about. */
 static uint32_t launching_of(uint32_t devices)
 {
@@ -555,14 +522,11 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail,
 	bool is_quiet = launched == s->seen_launched;
 
 	s->seen_launched = launched;
-	/* Before a gate closes, all that is before it is marked. Recording might wait for the gate, in the driver. */
-	bool has_unmarked = atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
-			    !flight_is_gated(s);
-	if (has_unmarked && ((is_quiet && has_tail) || flush))
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
+	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
 	bool is_busy = flight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
-	return is_busy || (!flight_is_gated(s) &&
-			   atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0);
+	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
 }
 
 uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)

@@ -153,14 +153,6 @@ void flight_context_seen(CUcontext context);
 void flight_capture_begins(void);
 void flight_capture_ended(void);
 
-/* Marks what the stream has left unmarked. False: there is no room for a mark now, or the stream is gone. */
-bool flight_mark_rest(struct flight_stream *stream);
-/* The same of all streams of a device whose work any thread may mark. */
-void flight_mark_all(int device);
-
-/* All that is in the stream now is before its gate of that number, what follows behind it. */
-void flight_gate_closed(struct flight_stream *stream, uint32_t number);
-
 /* In a forked child. */
 void flight_reset(void);
 

@@ -55,8 +55,6 @@ struct flight_stream {
 	uint64_t progress_ns;            /* helper: time of the last completion, while busy since */
 	_Atomic uint32_t samples_taken;  /* bits: of its flight_samples, which are under way */
 	_Atomic uint32_t overflow_marks; /* of an overflow record: in flight; written under `lock` */
-	_Atomic uint32_t gate; /* number of the last gate in it (stream_gate.h); 0: none yet */
-	uint32_t gate_at;      /* marks from here on are behind that */
 };
 
 _Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
@@ -74,9 +72,7 @@ struct flight_device {
 	_Atomic int64_t stalled_ns;               /* of inflight_ns, what the gate does not count */
 	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
 	_Atomic uint32_t waiters;
-	_Atomic bool shows_busy;       /* as the slot says it, which is further away */
-	_Atomic uint32_t gates_opened; /* number of the last gate that was opened: stream_gate.h */
-	_Atomic int64_t held_ns;       /* of inflight_ns, what is behind a closed gate */
+	_Atomic bool shows_busy; /* as the slot says it, which is further away */
 };
 
 SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
@@ -85,21 +81,6 @@ SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
 /* Behind the table stands each device's overflow record: flight_overflow.h. */
 #define FLIGHT_RECORDS (FLIGHT_STREAMS + REGION_MAX_DEVICES)
 SYS_DATA struct flight_stream flight_streams[FLIGHT_RECORDS];
-
-/* Whether there is a closed gate in it (stream_gate.h). */
-static inline bool flight_is_gated(const struct flight_stream *s)
-{
-	uint32_t gate = atomic_load_explicit(&s->gate, memory_order_relaxed);
-
-	return gate && gate == atomic_load(&flight_devices[s->device].gates_opened) + 1;
-}
-
-/* What is in flight, by prediction, and not behind a gate; less than nothing: not counted yet. */
-static inline int64_t flight_inflight_ns(const struct flight_device *f)
-{
-	return atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) -
-	       atomic_load_explicit(&f->held_ns, memory_order_relaxed);
-}
 
 static inline bool flight_is_overflow(const struct flight_stream *s)
 {

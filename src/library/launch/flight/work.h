@@ -5,7 +5,6 @@
 #ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_WORK_H
 #define ALLOT_LIBRARY_LAUNCH_FLIGHT_WORK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/cuda_abi.h"
@@ -51,13 +50,6 @@ struct work {
 	{ \
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
-
-#define WORK_SMALL_COPY_BYTES 65536
-
-static inline bool work_is_small_copy(const struct work *work)
-{
-	return work->kind == WORK_IS_COPY && work->blocks <= WORK_SMALL_COPY_BYTES;
-}
 
 /* A kernel of cuLaunchKernelEx; NULL: its configuration can't be looked at. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)

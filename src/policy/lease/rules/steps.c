@@ -32,7 +32,15 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
-void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try)
+static void see_thread(struct steps *s, uint32_t more, uint64_t thread_ns)
+{
+	uint64_t passed_ns = thread_ns > s->thread_before_ns ? thread_ns - s->thread_before_ns : 0;
+
+	s->thread_before_ns = thread_ns;
+	s->thread_ns += ((double)passed_ns / more - s->thread_ns) / (s->seen > 1 ? FADE : 1);
+}
+
+void steps_see(struct steps *s, uint32_t rests, uint64_t thread_ns, double charged_ns, bool may_try)
 {
 	uint32_t more = rests - s->rests;
 	double length_ns;
@@ -40,6 +48,7 @@ void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try)
 	if (!more)
 		return;
 	s->rests = rests;
+	see_thread(s, more, thread_ns);
 	/* A settlement may have taken something back. */
 	length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;

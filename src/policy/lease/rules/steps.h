@@ -32,10 +32,12 @@
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t rests;   /* as last told */
-	unsigned seen;    /* how many of them the length is known by, up to a few */
-	double since_ns;  /* what was charged up to the last of them */
-	double length_ns; /* fading */
+	uint32_t rests;            /* as last told */
+	unsigned seen;             /* how many of them the length is known by, up to a few */
+	double since_ns;           /* what was charged up to the last of them */
+	double length_ns;          /* fading */
+	uint64_t thread_before_ns; /* as told at the last rest */
+	double thread_ns;          /* of a step, what its thread does on the CPU; fading */
 	/* The trial of depths; see steps_may_be_ahead(). */
 	enum steps_trial trial;
 	unsigned tried;     /* steps in this part of it */
@@ -44,10 +46,11 @@ struct steps {
 };
 
 /*
- * The tenant has told of so many rests (counted without end, from any number), and was charged so much in all. May a depth
+ * The tenant has told of so many rests (counted without end, from any number), and of so much time of its thread between
+ * them, and was charged so much in all. May a depth
  * be tried: is it under leases, and has what steps_may_be_ahead() says?
  */
-void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try);
+void steps_see(struct steps *s, uint32_t rests, uint64_t thread_ns, double charged_ns, bool may_try);
 /* The length of a step; 0: not known, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
 /* Whether it may have a step's work in flight. */

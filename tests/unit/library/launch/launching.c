@@ -1,7 +1,6 @@
 #include "launching.h"
 
 #include "library/launch/door_pass.h"
-#include "library/launch/stream_gate.h"
 
 const void *launched_function = (const void *)0xf00;
 
@@ -60,7 +59,6 @@ static CUresult launch_kernel(CUfunction f, unsigned int gx, unsigned int gy, un
 int launching_start(void **state)
 {
 	launched_function = (const char *)launched_function + 64;
-	stream_gate_reset();
 	flight_reset();
 	fake_driver_start();
 	real.cuLaunchKernel = launch_kernel;
@@ -90,7 +88,6 @@ static void end_launcher(struct launcher *l)
 
 int launching_end(void **state)
 {
-	stream_gate_leave();
 	stop_helper();
 	for (int i = 0; i < LAUNCHERS; i++)
 		if (launchers[i].is_running)

@@ -25,7 +25,6 @@ struct gpu_model_config gpu_model_default_config(void)
 		.poll_jitter_ns = 60 * US,
 		.has_turns = true,
 		.rings = true,
-		.queue_ns = 5 * MS,
 	};
 
 	config.arbiter.switch_ns = config.switch_ns;
@@ -102,7 +101,7 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 	if (p->slot == MEMBERS_MAX)
 		abort();
 	p->tenant->member[p->member] = (struct turns_process){ .slot = p->slot };
-	p->flag_falls_at = p->tell_idle_at = p->gates_open_at = NEVER;
+	p->flag_falls_at = p->tell_idle_at = NEVER;
 	process_begin_load(m, p);
 }
 
@@ -213,8 +212,6 @@ static uint64_t next_event_at(const struct gpu_model *m)
 			at = p->flag_falls_at;
 		if (p->tell_idle_at < at)
 			at = p->tell_idle_at;
-		if (p->gates_open_at < at)
-			at = p->gates_open_at;
 	}
 	return at;
 }
@@ -238,8 +235,6 @@ void gpu_model_run(struct gpu_model *m, uint64_t duration_ns)
 				continue;
 			if (p->flag_falls_at <= m->now)
 				process_flag_falls(m, p);
-			if (p->gates_open_at <= m->now)
-				process_open_gates(m, p);
 			if (p->tell_idle_at <= m->now)
 				process_tell_idle(m, p);
 			if (process_thread_at(p) <= m->now)

@@ -75,8 +75,6 @@ struct gpu_model_config {
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
 	bool is_native;          /* nobody arbitrates: all go, the hardware slices */
 	bool has_turns;          /* a tenant's processes take turns (policy/lease/turns.h) */
-	/* Held by STOP or CLOSING, a thread goes on launching behind a gate in its stream, so much work, where the arbiter says so. */
-	uint64_t queue_ns;
 	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */

@@ -8,14 +8,15 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 			struct arbiter_observation *sum)
 {
 	struct arbiter_observation seen = {
-		.waiting = p->thread == THREAD_HELD || p->thread == THREAD_WAKES || p->gated,
-		.launching = p->thread == THREAD_LAUNCHES && !p->goes_behind,
+		.waiting = p->thread == THREAD_HELD || p->thread == THREAD_WAKES,
+		.launching = p->thread == THREAD_LAUNCHES,
 		.busy = p->busy,
 		.inflight_ns = p->inflight_ns,
 		.busy_ns = p->busy_shown_ns,
 		.launches = p->launches,
 		.ramp_ns = p->ramp_ns,
 		.rests = p->rests,
+		.thread_ns = p->thread_ns,
 	};
 
 	switch (p->load.lie) {
@@ -38,10 +39,12 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->launching |= seen.launching;
 	sum->busy |= seen.busy;
 	sum->inflight_ns += seen.inflight_ns;
+	sum->working += seen.busy || seen.launching;
 	sum->busy_ns += seen.busy_ns;
 	sum->launches += seen.launches;
 	sum->ramp_ns += seen.ramp_ns;
 	sum->rests += seen.rests;
+	sum->thread_ns += seen.thread_ns;
 	turns_see(&p->tenant->turns, &p->tenant->member[p->member],
 		  &(struct turns_seen){ .waits = seen.waiting,
 					.works = seen.busy || seen.launching,
@@ -85,7 +88,7 @@ static bool is_held(const struct gpu_model *m, const struct model_tenant *t)
 {
 	for (int k = 0; k < m->processes; k++)
 		if (m->process[k]->used && m->process[k]->tenant == t &&
-		    (m->process[k]->thread == THREAD_HELD || m->process[k]->gated))
+		    m->process[k]->thread == THREAD_HELD)
 			return true;
 	return false;
 }
@@ -171,9 +174,6 @@ static void write_words(struct gpu_model *m)
 
 		if (p->used && p->tenant->word == LEASE_STOP)
 			process_end_ramp(m, p);
-		if (p->used && p->gated && p->gates_open_at == NEVER && !p->tenant->stopped &&
-		    process_is_let_through(m, p))
-			p->gates_open_at = m->now + random_between(&m->random, 20 * US, 80 * US);
 		if (p->used && p->thread == THREAD_HELD && !p->tenant->stopped &&
 		    process_is_let_through(m, p)) {
 			p->thread = THREAD_WAKES;

@@ -71,16 +71,15 @@ struct model_process {
 	uint64_t queue[QUEUE];       /* lengths; the first run_count of them are what runs ... */
 	double left_ns[STREAMS_MAX]; /* ... of which this is left */
 	unsigned head, tail, run_count;
-	unsigned gated; /* kernels behind those, which wait for the lease in the stream ... */
-	uint64_t gated_ns,
-		gates_open_at; /* ... as long by prediction; when it is there. NEVER: it is not */
-	bool goes_behind;      /* the launch under way does */
-	double speed;          /* in a space group: of what each would run at alone */
-	uint64_t inflight_ns;  /* predicted */
+	double speed;         /* in a space group: of what each would run at alone */
+	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
 	bool pays; /* for that */
 	uint64_t launches;
 	uint32_t rests;
+	uint64_t rested_at, joined_at; /* its burst before ended; all of this one was launched */
+	uint64_t gate_ns;              /* held since rested_at */
+	uint64_t thread_ns;            /* as its library tells */
 
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
@@ -123,8 +122,6 @@ void process_run_thread(struct gpu_model *m, struct model_process *p);
 void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned which);
 void process_flag_falls(struct gpu_model *m, struct model_process *p);
 void process_tell_idle(struct gpu_model *m, struct model_process *p);
-/* The lease is there: what waits for it in the stream runs. */
-void process_open_gates(struct gpu_model *m, struct model_process *p);
 /* The word that let it through is another. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
 

@@ -113,55 +113,9 @@ static void pay(struct model_process *p)
 	p->tenant->paid_work_ns += (uint64_t)work_ns;
 }
 
-static bool goes_behind_gate(const struct gpu_model *m, const struct model_process *p)
-{
-	return m->config.queue_ns && arbiter_wants_queue(m->arbiter) && !p->tenant->group &&
-	       (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_CLOSING) &&
-	       p->gated_ns < m->config.queue_ns && process_queued(p) + p->gated < QUEUE;
-}
-
-static void begin_launch(struct gpu_model *m, struct model_process *p)
-{
-	p->thread = THREAD_LAUNCHES;
-	p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
-	if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
-		p->thread_at += random_between(&m->random, part_of(p)->gap_ns,
-					       part_of(p)->gap_max_ns);
-}
-
-static void show_work(struct gpu_model *m, struct model_process *p)
-{
-	if (!process_queued(p) && (!p->busy || !p->load.late_report))
-		p->busy_since_ns = m->now;
-	if (!p->busy && m->now - p->worked_at >= REST_NS)
-		ring(m, p);
-	p->busy = true;
-	p->flag_falls_at = p->tell_idle_at = NEVER;
-	p->idle_told_ns = 0;
-}
-
-void process_open_gates(struct gpu_model *m, struct model_process *p)
-{
-	p->gates_open_at = NEVER;
-	if (!p->gated || !process_is_let_through(m, p))
-		return;
-	show_work(m, p);
-	p->tail += p->gated;
-	p->inflight_ns += p->gated_ns;
-	p->gated = 0;
-	p->gated_ns = 0;
-}
-
 static void look_at_word(struct gpu_model *m, struct model_process *p)
 {
-	if (process_is_let_through(m, p))
-		process_open_gates(m, p);
-	if (goes_behind_gate(m, p)) {
-		if (!p->gated && p->tenant->word == LEASE_STOP)
-			ring(m, p);
-		p->goes_behind = true;
-		begin_launch(m, p);
-	} else if (!process_is_let_through(m, p)) {
+	if (!process_is_let_through(m, p)) {
 		if (p->thread != THREAD_HELD &&
 		    (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_GO))
 			ring(m, p);
@@ -169,6 +123,7 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		p->held_since_ns = m->now;
 	} else if (!has_room(m, p)) {
 		p->thread = THREAD_FULL;
+		p->held_since_ns = m->now;
 	} else {
 		p->pays = p->tenant->word == LEASE_PACED ||
 			  (p->tenant->word == LEASE_GO && p->tenant->group);
@@ -178,7 +133,11 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		if (p->tenant->word == LEASE_GO)
 			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
 							   (p->load.part > 0 ? p->load.part : 1));
-		begin_launch(m, p);
+		p->thread = THREAD_LAUNCHES;
+		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
+		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
+			p->thread_at += random_between(&m->random, part_of(p)->gap_ns,
+						       part_of(p)->gap_max_ns);
 	}
 }
 
@@ -203,30 +162,28 @@ static void watch_ramp(struct gpu_model *m, struct model_process *p)
 
 static void launch(struct gpu_model *m, struct model_process *p)
 {
-	bool is_behind = p->goes_behind && !process_is_let_through(m, p);
-	uint64_t ns = (uint64_t)predicted(p, p->next_kernel_ns);
-
-	p->goes_behind = false;
+	if (!process_queued(p) && (!p->busy || !p->load.late_report))
+		p->busy_since_ns = m->now;
+	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
+	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
+	if (p->pays && p->tenant->group)
+		pay(p);
+	if (!p->busy && m->now - p->worked_at >= REST_NS)
+		ring(m, p);
+	p->busy = true;
+	p->flag_falls_at = p->tell_idle_at = NEVER;
+	p->idle_told_ns = 0;
 	p->launches++;
-	if (is_behind) {
-		p->queue[(p->tail + p->gated++) % QUEUE] = p->next_kernel_ns;
-		p->gated_ns += ns;
-	} else {
-		process_open_gates(m, p);
-		show_work(m, p);
-		p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
-		p->inflight_ns += ns;
-		if (p->pays && p->tenant->group)
-			pay(p);
-		watch_ramp(m, p);
-	}
+	watch_ramp(m, p);
 	p->thread = THREAD_AT_GATE;
 	p->thread_at = m->now;
 	if (p->load.burst_ns) {
 		p->burst_left_ns -= p->next_kernel_ns < p->burst_left_ns ? p->next_kernel_ns
 									 : p->burst_left_ns;
-		if (!p->burst_left_ns)
+		if (!p->burst_left_ns) {
 			p->thread = THREAD_JOINS;
+			p->joined_at = m->now;
+		}
 	}
 	draw_kernel(m, p);
 }
@@ -246,6 +203,7 @@ void process_run_thread(struct gpu_model *m, struct model_process *p)
 	case THREAD_LAUNCHES: launch(m, p); break;
 	case THREAD_WAKES:
 		waited = m->now - p->held_since_ns;
+		p->gate_ns += waited;
 		if (waited > p->tenant->longest_wait_ns)
 			p->tenant->longest_wait_ns = waited;
 		look_at_word(m, p);
@@ -272,6 +230,10 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 
 	p->tenant->bursts++;
 	p->rests += load->tells_rests;
+	if (load->tells_rests && p->rested_at && p->joined_at > p->rested_at + p->gate_ns)
+		p->thread_ns += p->joined_at - p->rested_at - p->gate_ns;
+	p->rested_at = m->now;
+	p->gate_ns = 0;
 	if (load->tells_rests && arbiter_wants_rest(m->arbiter, p->tenant->index))
 		ring(m, p);
 	note_latency(m, p);
@@ -309,9 +271,10 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned w
 	}
 	if (p->thread == THREAD_FULL &&
 	    (process_queued(p) < 2 || p->inflight_ns <= depth_ns(m, p) / 2)) {
+		p->gate_ns += m->now - p->held_since_ns;
 		p->thread = THREAD_AT_GATE;
 		p->thread_at = m->now + random_between(&m->random, 3 * US, 15 * US);
-	} else if (p->thread == THREAD_JOINS && !process_queued(p) && !p->gated) {
+	} else if (p->thread == THREAD_JOINS && !process_queued(p)) {
 		end_burst(m, p);
 	}
 }

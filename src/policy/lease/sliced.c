@@ -1,0 +1,160 @@
+#include "policy/lease/tenant.h"
+
+#include <math.h>
+
+#define STEP_MOST_NS 20e6 /* programs with longer steps gain little by being sliced */
+#define STEP_KEEPS 1.5    /* times as long a step may get before turns come back */
+/* Of a thread's time in a step. A loop that only launches and waits leaves nothing to others, and slices would cost it work. */
+#define THREAD_LEAST_NS 1e5
+/* GPU time beyond its share that a tenant may have had before it is held ... */
+#define AHEAD_NS 1e6
+#define AHEAD_LEFT_NS 5e5 /* ... until that is less than this */
+#define HOLD_PART 1.25
+#define DEBT_NS 1e7         /* more than that is paid at once, however long it holds a tenant */
+#define CREDIT_MOST_NS 50e6 /* of GPU time that is still owed, or was had beyond the share */
+
+static bool has_short_step(const struct arbiter *a, const struct tenant *t)
+{
+	double keeps = a->mode == ARBITER_SLICED ? STEP_KEEPS : 1;
+
+	return steps_length_ns(&t->steps, keeps * STEP_MOST_NS) > 0 &&
+	       keeps * t->steps.thread_ns >= THREAD_LEAST_NS;
+}
+
+bool sliced_is_due(const struct arbiter *a)
+{
+	bool any_short = false;
+
+	if (a->active_count < 2 || a->gang_count || a->member_count)
+		return false;
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (is_capped(t))
+			return false;
+		any_short = any_short || has_short_step(a, t);
+	}
+	return any_short;
+}
+
+/* Its part of the GPU time that those who run now get: the hardware serves each process in turn. */
+static double served_part(const struct tenant *t, unsigned running)
+{
+	return t->ran ? (double)(t->seen.working > 1 ? t->seen.working : 1) / running : 0;
+}
+
+static bool wants(const struct tenant *t)
+{
+	return t->demand || t->ran;
+}
+
+/* Who had more than its share makes up for it in its pauses, too. */
+static bool takes_part(const struct tenant *t)
+{
+	return wants(t) || t->credit_ns < 0;
+}
+
+/* How much of the GPU's time it is due, beside the others that want it now. */
+static double due_part(const struct arbiter *a, const struct tenant *t)
+{
+	double weights = 0;
+
+	for (int i = 0; i < a->active_count; i++)
+		if (takes_part(&a->tenant[a->active[i]]))
+			weights += order_weight(a, &a->tenant[a->active[i]]);
+	return takes_part(t) ? order_weight(a, t) / weights : 0;
+}
+
+unsigned sliced_running(const struct arbiter *a)
+{
+	unsigned running = 0;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (t->ran)
+			running += t->seen.working > 1 ? t->seen.working : 1;
+	}
+	return running;
+}
+
+void sliced_count(struct arbiter *a, uint64_t dt_ns)
+{
+	unsigned running = sliced_running(a);
+
+	for (int i = 0; i < a->active_count && running; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+		double served = served_part(t, running);
+		double ns = (due_part(a, t) - served) * (double)dt_ns;
+		double most_ns = wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
+
+		t->served_part = served > 0 ? served : t->served_part;
+		t->credit_ns = fmin(fmax(t->credit_ns + ns, -CREDIT_MOST_NS), most_ns);
+	}
+}
+
+void sliced_begin(struct arbiter *a)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		a->tenant[i].credit_ns = 0;
+		a->tenant[i].is_ahead = false;
+	}
+}
+
+/* For so long it is held at most: by as much as a step of it takes more of the GPU than its share, and a quarter more. */
+static double hold_most_ns(const struct arbiter *a, const struct tenant *t)
+{
+	double step_ns = steps_length_ns(&t->steps, STEP_KEEPS * STEP_MOST_NS);
+	double more_ns = step_ns / due_part(a, t) - step_ns / t->served_part;
+
+	return step_ns > 0 ? HOLD_PART * fmax(more_ns, AHEAD_NS) : INFINITY;
+}
+
+static bool is_ahead(const struct arbiter *a, const struct tenant *t)
+{
+	double step_ns = steps_length_ns(&t->steps, STEP_KEEPS * STEP_MOST_NS);
+
+	if (t->is_ahead)
+		return t->credit_ns < -DEBT_NS ||
+		       (t->credit_ns < -AHEAD_LEFT_NS &&
+			(double)(a->clock - t->ahead_at) < hold_most_ns(a, t));
+	return t->credit_ns < -AHEAD_NS && t->charged_ns - t->charged_then_ns >= step_ns / 2;
+}
+
+/* Someone of a higher priority wants the GPU, and has a budget for it. */
+static bool is_pushed_aside(const struct arbiter *a, const struct tenant *t)
+{
+	return priority_best(a, NONE, (int64_t)t->share.priority + 1) != NONE;
+}
+
+bool sliced_is_held(struct arbiter *a, struct tenant *t)
+{
+	bool others_want = false;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *other = &a->tenant[a->active[i]];
+
+		others_want = others_want || (other != t && wants(other) && !other->is_ahead);
+	}
+	others_want = others_want && is_ahead(a, t);
+	/* What it has in flight runs on. */
+	if (t->running || !t->is_ahead)
+		t->ahead_at = a->clock;
+	if (t->is_ahead && !others_want)
+		t->charged_then_ns = t->charged_ns;
+	t->is_ahead = others_want;
+	return t->is_ahead || is_pushed_aside(a, t);
+}
+
+uint64_t sliced_next_look_ns(const struct arbiter *a)
+{
+	double next_ns = (double)a->config.poll_free_ns;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (t->is_ahead)
+			next_ns = fmin(next_ns, (-AHEAD_LEFT_NS - t->credit_ns) / due_part(a, t));
+	}
+	return (uint64_t)fmax(next_ns, (double)a->config.poll_drain_ns);
+}
