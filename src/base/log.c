@@ -36,6 +36,15 @@ void log_init(const char *program)
 	log_to_journal = stderr_is_journal();
 }
 
+const char *const log_level_words[] = { "error", "warning", "info", "debug", NULL };
+
+enum log_level log_level_of(unsigned word)
+{
+	static const enum log_level levels[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
+						 LOG_LEVEL_DEBUG };
+	return levels[word];
+}
+
 void log_set_level(enum log_level level)
 {
 	log_level_max = level;

@@ -16,6 +16,10 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
+/* For a setting; NULL behind the last. */
+extern const char *const log_level_words[];
+enum log_level log_level_of(unsigned word);
+
 /* Call before threads exist. `program` must stay valid. */
 void log_init(const char *program);
 void log_set_level(enum log_level level);

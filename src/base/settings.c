@@ -3,19 +3,19 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/text.h"
 
 #define FILE_MAX 65536
 #define LINE_MAX_BYTES 1024
 #define MIB (UINT64_C(1) << 20)
-#define NS_A_MS UINT64_C(1000000)
-#define NS_A_S UINT64_C(1000000000)
 
 /* ---- values ---- */
 
@@ -37,29 +37,19 @@ static int set_text(const struct settings_row *row, char *field, const char *val
 	return 0;
 }
 
-static int set_switch(bool *field, const char *value, struct error *err)
-{
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-		return error_set(err, EINVAL, "'%.40s': must be on or off", value);
-	*field = !strcmp(value, "on");
-	return 0;
-}
-
-static int set_choice(const struct settings_row *row, unsigned *field, const char *value,
-		      struct error *err)
+/* The value's place among `words`, or -EINVAL. */
+static int find_word(const char *const *words, const char *value, struct error *err)
 {
 	char names[128] = "";
-	for (unsigned i = 0; row->words[i]; i++) {
+	for (int i = 0; words[i]; i++) {
 		size_t n = strlen(names);
-		if (!strcmp(row->words[i], value)) {
-			*field = i;
-			return 0;
-		}
+		if (!strcmp(words[i], value))
+			return i;
 		snprintf(names + n, sizeof(names) - n, "%s%s",
-			 !i                  ? ""
-			 : row->words[i + 1] ? ", "
-					     : " or ",
-			 row->words[i]);
+			 !i             ? ""
+			 : words[i + 1] ? ", "
+					: " or ",
+			 words[i]);
 	}
 	return error_set(err, EINVAL, "'%.40s': must be %s", value, names);
 }
@@ -74,81 +64,274 @@ static int set_count(const struct settings_row *row, unsigned *field, const char
 	return r < 0 ? r : 0;
 }
 
-static void format(const struct settings_row *row, uint64_t value, char *text, size_t size)
+void settings_format(const struct settings_row *row, uint64_t value, char *text, size_t size)
 {
-	if (row->kind == SETTINGS_SIZE)
+	if (row->kind == SETTINGS_PERCENT)
+		snprintf(text, size, "%g", (double)value / SETTINGS_PERCENT_BOUND(1));
+	else if (row->kind == SETTINGS_SIZE)
 		snprintf(text, size, "%" PRIu64 "%s", value % MIB ? value / 1024 : value / MIB,
 			 value % MIB ? "KiB" : "MiB");
-	else if (value % NS_A_S)
-		snprintf(text, size, "%" PRIu64 "ms", value / NS_A_MS);
+	else if (value % NSEC_PER_SEC == 0)
+		snprintf(text, size, "%" PRIu64 "s", value / NSEC_PER_SEC);
+	else if (value % NSEC_PER_MSEC == 0)
+		snprintf(text, size, "%" PRIu64 "ms", value / NSEC_PER_MSEC);
 	else
-		snprintf(text, size, "%" PRIu64 "s", value / NS_A_S);
+		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
+}
+
+static int refuse_range(const struct settings_row *row, const char *value, struct error *err)
+{
+	char low[32], high[32];
+	settings_format(row, row->min, low, sizeof(low));
+	settings_format(row, row->max, high, sizeof(high));
+	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
+}
+
+/* Nothing at all, which parsers of sizes, durations and percents refuse. */
+static bool is_nothing(const struct settings_row *row, const char *value)
+{
+	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
+	size_t digits = row->min ? 0 : strspn(value, "0.");
+	return digits && (!value[digits] || (row->kind == SETTINGS_DURATION &&
+					     find_word(units, value + digits, NULL) >= 0));
+}
+
+static bool is_automatic(const struct settings_row *row, const char *value)
+{
+	return row->default_text && !strcmp(row->default_text, "auto") && !strcmp(value, "auto");
 }
 
 static int set_amount(const struct settings_row *row, uint64_t *field, const char *value,
 		      struct error *err)
 {
-	char low[32], high[32];
 	uint64_t number = 0;
 	int r = 0;
-	if (row->min || strcmp(value, "0") != 0)
+	if (is_automatic(row, value)) {
+		*field = (uint64_t)row->automatic;
+		return 0;
+	}
+	if (!is_nothing(row, value))
 		r = row->kind == SETTINGS_SIZE ? parse_size(value, &number, err)
 					       : parse_duration(value, &number, err);
 	if (r < 0)
 		return r;
-	if (number < row->min || number > row->max) {
-		format(row, row->min, low, sizeof(low));
-		format(row, row->max, high, sizeof(high));
-		return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
-	}
+	if (number < row->min || number > row->max)
+		return refuse_range(row, value, err);
 	*field = number;
 	return 0;
 }
 
-static int set_row(const struct settings_row *row, void *config, const char *value,
+static int set_percent(const struct settings_row *row, double *field, const char *value,
+		       struct error *err)
+{
+	double pct = 0;
+	int r = is_nothing(row, value) ? 0 : parse_percent(value, &pct, err);
+	if (r < 0)
+		return r;
+	double bound = pct * SETTINGS_PERCENT_BOUND(1);
+	if (bound < (double)row->min || bound > (double)row->max)
+		return refuse_range(row, value, err);
+	*field = pct;
+	return 0;
+}
+
+static int set_number(const struct settings_row *row, double *field, const char *value,
+		      struct error *err)
+{
+	double number = row->automatic;
+	int r = is_automatic(row, value)
+			? 0
+			: parse_number(value, (double)row->min, (double)row->max, &number, err);
+	if (r >= 0 && row->check)
+		r = row->check(value, err);
+	if (r >= 0)
+		*field = number;
+	return r;
+}
+
+static int set_row(const struct settings_row *row, struct config *config, const char *value,
 		   struct error *err)
 {
+	static const char *const switch_words[] = { "on", "off", NULL };
 	void *field = (char *)config + row->offset;
+	int r = -EINVAL;
 	switch (row->kind) {
 	case SETTINGS_TEXT:
 	case SETTINGS_PLACE: return set_text(row, field, value, err);
-	case SETTINGS_SWITCH: return set_switch(field, value, err);
-	case SETTINGS_CHOICE: return set_choice(row, field, value, err);
+	case SETTINGS_SWITCH:
+		r = find_word(switch_words, value, err);
+		if (r >= 0)
+			*(bool *)field = r == 0;
+		break;
+	case SETTINGS_EITHER:
+		r = find_word(row->words, value, err);
+		if (r >= 0)
+			*(bool *)field = r == 1;
+		break;
+	case SETTINGS_CHOICE:
+		r = find_word(row->words, value, err);
+		if (r >= 0)
+			*(unsigned *)field = (unsigned)r;
+		break;
 	case SETTINGS_COUNT: return set_count(row, field, value, err);
 	case SETTINGS_SIZE:
 	case SETTINGS_DURATION: return set_amount(row, field, value, err);
+	case SETTINGS_PERCENT: return set_percent(row, field, value, err);
+	case SETTINGS_NUMBER: return set_number(row, field, value, err);
 	}
-	return error_set(err, EINVAL, "setting of unknown kind");
+	return r < 0 ? r : 0;
 }
 
-int settings_set(const struct settings_table *table, void *config, const char *key,
+/* ---- rows ---- */
+
+const struct settings_row *settings_find(const struct settings_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (!strcmp(table->row[i].name, name))
+			return &table->row[i];
+	return NULL;
+}
+
+const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch)
+{
+	*ret_is_switch = false;
+	if (index < table->count)
+		return table->row[index].name;
+	index -= table->count;
+	for (const struct settings_alias *a = table->alias; a && a->name; a++)
+		if (index-- == 0) {
+			*ret_is_switch = a->is_switch;
+			return a->name;
+		}
+	return NULL;
+}
+
+static bool is_alias(const char *name, const char *key)
+{
+	for (; *name && *key; name++, key++)
+		if ((*name == '-' ? '_' : *name) != (*key == '-' ? '_' : *key))
+			return false;
+	return !*name && !*key;
+}
+
+static const char *demand(const struct settings_alias *alias)
+{
+	return alias->must ? alias->must : "there is no such setting here";
+}
+
+static int set_alias(const struct settings_table *table, const struct settings_alias *alias,
+		     struct config *config, const char *key, const char *value, struct error *err)
+{
+	char text[SETTINGS_TEXT_MAX];
+	int r = alias->translate ? alias->translate(config, value, text, err)
+		: alias->setting ? settings_put(text, err, "%s", value)
+				 : -EINVAL;
+	if (r < 0 && !alias->setting)
+		return error_set(err, EINVAL, "%s: '%.60s': %s: %s", key, value, demand(alias),
+				 alias->why);
+	if (r >= 0 && alias->setting && (*text || !alias->translate))
+		r = settings_set(table, config, alias->setting, text, err);
+	return r < 0 ? error_add(err, r, "%s", key) : 0;
+}
+
+int settings_set(const struct settings_table *table, struct config *config, const char *key,
 		 const char *value, struct error *err)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		int r;
-		if (strcmp(table->row[i].name, key) != 0)
-			continue;
-		r = set_row(&table->row[i], config, value, err);
+	const struct settings_row *row = settings_find(table, key);
+	if (row) {
+		int r = set_row(row, config, value, err);
 		return r < 0 ? error_add(err, r, "%s", key) : 0;
 	}
-	int r = table->foreign ? table->foreign(config, key, value, err) : -ENOENT;
-	if (r != -ENOENT)
-		return r;
+	for (const struct settings_alias *a = table->alias; a && a->name; a++)
+		if (is_alias(a->name, key))
+			return set_alias(table, a, config, key, value, err);
+	if (table->unknown)
+		return table->unknown(key, err);
 	return error_set(err, ENOENT, "%.60s: there is no such setting", key);
 }
 
-void settings_default(const struct settings_table *table, void *config)
+void settings_default(const struct settings_table *table, struct config *config)
 {
 	/* A default that its own row refuses is a fault of the table: the unit tests look for it. */
 	for (size_t i = 0; i < table->count; i++)
-		set_row(&table->row[i], config, table->row[i].default_text, NULL);
+		if (table->row[i].default_text)
+			set_row(&table->row[i], config, table->row[i].default_text, NULL);
 }
 
-void settings_print_help(const struct settings_table *table, FILE *out)
+unsigned settings_check_all(const struct settings_table *table, const struct config *config,
+			    const char *where, settings_complain complain, void *data)
 {
-	for (size_t i = 0; i < table->count; i++)
-		fprintf(out, "  %-24s %-26s %s\n", table->row[i].name, table->row[i].default_text,
-			table->row[i].help);
+	unsigned bad = 0;
+	for (const settings_check *check = table->check; check && *check; check++) {
+		struct error err = { 0 };
+		int r = (*check)(config, &err);
+		if (r >= 0)
+			continue;
+		error_add(&err, r, "%s", where);
+		complain(data, err.text);
+		bad++;
+	}
+	return bad;
+}
+
+/* ---- what is printed ---- */
+
+void settings_format_default(const struct settings_row *row, const struct config *defaults,
+			     char *text, size_t size)
+{
+	const void *field = (const char *)defaults + row->offset;
+	if (row->default_text)
+		snprintf(text, size, "%s", row->default_text);
+	else if (row->kind == SETTINGS_PERCENT)
+		snprintf(text, size, "%g", *(const double *)field);
+	else
+		settings_format(row, *(const uint64_t *)field, text, size);
+}
+
+void settings_print_help(const struct settings_table *table, const struct config *defaults,
+			 FILE *out)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		char value[SETTINGS_TEXT_MAX];
+		settings_format_default(&table->row[i], defaults, value, sizeof(value));
+		fprintf(out, "  %-24s %-26s %s\n", table->row[i].name, value, table->row[i].help);
+	}
+}
+
+void settings_print_aliases(const struct settings_table *table, FILE *out)
+{
+	for (const struct settings_alias *a = table->alias; a && a->name; a++)
+		fprintf(out, "  %-37s %s%s%s\n", a->name,
+			a->setting ? a->setting
+			: a->must  ? a->must
+				   : "refused",
+			!a->setting ? ": "
+			: a->why    ? ", "
+				    : "",
+			a->why ? a->why : "");
+}
+
+/* ---- aliases ---- */
+
+int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	int n = vsnprintf(ret, SETTINGS_TEXT_MAX, format, ap);
+	va_end(ap);
+	return n < SETTINGS_TEXT_MAX
+		       ? 0
+		       : error_set(err, EINVAL, "longer than %d bytes", SETTINGS_TEXT_MAX - 1);
+}
+
+int settings_parse_bool(const char *value, struct error *err)
+{
+	static const char *const words[] = { "false", "true", "False", "True", "FALSE", "TRUE", "f",
+					     "t",     "F",    "T",     "0",    "1",     "off",  "on" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(value, words[i]))
+			return i % 2;
+	return error_set(err, EINVAL, "'%.60s': must be true or false", value);
 }
 
 /* ---- the lines of a file ---- */
@@ -164,7 +347,7 @@ static char *trim(char *text)
 	return text;
 }
 
-static int parse_line(const struct settings_table *table, void *config, char *line,
+static int parse_line(const struct settings_table *table, struct config *config, char *line,
 		      struct error *err)
 {
 	char *comment = strchr(line, '#');
@@ -180,7 +363,7 @@ static int parse_line(const struct settings_table *table, void *config, char *li
 	return settings_set(table, config, trim(line), trim(equals + 1), err);
 }
 
-unsigned settings_parse(const struct settings_table *table, void *config, const char *file,
+unsigned settings_parse(const struct settings_table *table, struct config *config, const char *file,
 			const char *text, settings_complain complain, void *data)
 {
 	unsigned bad = 0, number = 0;
@@ -204,16 +387,10 @@ unsigned settings_parse(const struct settings_table *table, void *config, const 
 		}
 		text += length + (text[length] == '\n');
 	}
-	int r = table->check ? table->check(config, &err) : 0;
-	if (r < 0) {
-		bad++;
-		error_add(&err, r, "%s", file);
-		complain(data, err.text);
-	}
 	return bad;
 }
 
-int settings_load(const struct settings_table *table, void *config, const char *file,
+int settings_load(const struct settings_table *table, struct config *config, const char *file,
 		  settings_complain complain, void *data, struct error *err)
 {
 	cleanup_file FILE *f = fopen(file, "re");

@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 	int status = options_parse(argc, argv, &options);
 	if (status >= 0)
 		return status;
-	log_set_level(options.config.log_level);
+	log_set_level(log_level_of(options.config.log_level));
 	umask(077);
 	raise_descriptor_limit();
 	node.config = options.config;

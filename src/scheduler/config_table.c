@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "http/address.h"
 #include "kube/util/object.h"
 #include "kube/util/resource_name.h"
@@ -19,7 +20,6 @@
 
 /* In the order of enum webhook_guard. */
 static const char *const guards[] = { "allow", "warn", "rewrite", "deny", NULL };
-static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 
 static int check_address(const char *value, struct error *err)
 {
@@ -60,10 +60,10 @@ static int check_lease(const char *value, struct error *err)
 		return 0;
 	if (!slash || slash == value || !slash[1] || strchr(slash + 1, '/') ||
 	    value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-./")])
-		return error_set(err, EINVAL,
-				 "'%.60s': must be none, or a namespace and a name, as "
-				 "kube-system/allot-scheduler",
-				 value);
+		return error_set(
+			err, EINVAL,
+			"'%.60s': must be none, or a namespace and a name, as kube-system/allot-scheduler",
+			value);
 	return 0;
 }
 
@@ -73,12 +73,10 @@ static int check_resource(const char *value, struct error *err)
 }
 
 static const struct settings_row rows[] = {
-	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", .words = levels,
+	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", .words = log_level_words,
 	  .help = "error, warning, info or debug" },
 	{ "audit_log", SETTINGS_PLACE, AT(audit_log), "off",
-	  .help = "off, or a file: which pods were sent away, named as victims or not bound, a "
-		  "JSON "
-		  "line each; reopened on SIGHUP" },
+	  .help = "off, or a file: which pods were sent away, named as victims or not bound, a JSON line each; reopened on SIGHUP" },
 	{ "https_listen", SETTINGS_TEXT, AT(https_listen), "off", .check = check_address,
 	  .help = "where it is served by TLS: off, 0.0.0.0:9443, [::]:9443, unix:/path" },
 	{ "tls_certificate", SETTINGS_PLACE, AT(tls_certificate), "none",
@@ -90,29 +88,23 @@ static const struct settings_row rows[] = {
 	{ "http_open", SETTINGS_SWITCH, AT(is_http_open), "off",
 	  .help = "on or off: without TLS other machines may reach it as well" },
 	{ "client_ca", SETTINGS_PLACE, AT(client_ca), "none",
-	  .help = "PEM file of the certificates that vouch for clients, read anew when it changes: "
-		  "who asks for client_verbs must show one of theirs" },
+	  .help = "PEM file of the certificates that vouch for clients, read anew when it changes: who asks for client_verbs must show one of theirs" },
 	{ "client_names", SETTINGS_TEXT, AT(client_names), "*",
 	  .help = "patterns, by commas, of the names that these may have" },
 	{ "client_verbs", SETTINGS_TEXT, AT(client_verbs), "bind", .check = check_verbs,
-	  .help = "what needs client_ca: none, or of webhook, filter, prioritize, preempt, bind, "
-		  "explain and metrics, by commas" },
+	  .help = "what needs client_ca: none, or of webhook, filter, prioritize, preempt, bind, explain and metrics, by commas" },
 	{ "client_local", SETTINGS_SWITCH, AT(is_local_trusted), "off",
-	  .help = "on or off: who asks at http_listen, of this machine or pod, needs neither "
-		  "certificate nor token" },
+	  .help = "on or off: who asks at http_listen, of this machine or pod, needs neither certificate nor token" },
 	{ "token_file", SETTINGS_PLACE, AT(token_file), "none",
 	  .help = "file of a token that explanations and metrics need, read at each use" },
 	{ "explain_limit", SETTINGS_COUNT, AT(explain_nodes), "20000", .max = 100000000,
 	  .help = "nodes that are looked at in a second to explain why pods wait; 0: any number" },
 	{ "web_listen", SETTINGS_TEXT, AT(web_listen), "off", .check = check_address,
-	  .help = "where a page of all nodes, cards and pods is served by HTTP: off, "
-		  "127.0.0.1:9397, [::1]:9397, unix:/path" },
+	  .help = "where a page of all nodes, cards and pods is served by HTTP: off, 127.0.0.1:9397, [::1]:9397, unix:/path" },
 	{ "web_token_file", SETTINGS_PLACE, AT(web_token_file), "none",
-	  .help = "file with the bearer token that a reader of the page must name; none: nobody on "
-		  "this machine need" },
+	  .help = "file with the bearer token that a reader of the page must name; none: nobody on this machine need" },
 	{ "web_tls_certificate", SETTINGS_PLACE, AT(web_tls_certificate), "none",
-	  .help = "PEM file of the certificate that the page is served by, read anew when it "
-		  "changes; none: without TLS" },
+	  .help = "PEM file of the certificate that the page is served by, read anew when it changes; none: without TLS" },
 	{ "web_tls_key", SETTINGS_PLACE, AT(web_tls_key), "none",
 	  .help = "PEM file of that certificate's key" },
 	{ "web_node_url", SETTINGS_TEXT, AT(web_node_url), "none",
@@ -129,16 +121,11 @@ static const struct settings_row rows[] = {
 	  .help = "the Lease by which one of several replicas leads; none: there is one" },
 	{ "kube_scheduler_lease", SETTINGS_TEXT, AT(kube_scheduler_lease), "none",
 	  .check = check_lease,
-	  .help = "the Lease by which the kube-scheduler in our pod leads, where each replica has "
-		  "one: the replica beside the leader explains why pods wait" },
+	  .help = "the Lease by which the kube-scheduler in our pod leads, where each replica has one: the replica beside the leader explains why pods wait" },
 	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = request_nodes_words,
-	  .help = "binpack, spread or fragmentation: which nodes are taken first, where a pod does "
-		  "not "
-		  "say" },
+	  .help = "binpack, spread or fragmentation: which nodes are taken first, where a pod does not say" },
 	{ "gpu_policy", SETTINGS_TEXT, AT(gpu_policy), "spread", .check = check_policy,
-	  .help = "the same of cards: binpack, spread, topology-aware, numa, mutex, fragmentation; "
-		  "by "
-		  "commas" },
+	  .help = "the same of cards: binpack, spread, topology-aware, numa, mutex, fragmentation; by commas" },
 	{ "bind_limit", SETTINGS_DURATION, AT(bind_limit_ns), "25s", .min = S(1), .max = S(600),
 	  .help = "of one binding, with its wait for the node's lock" },
 	{ "lock_expiry", SETTINGS_DURATION, AT(lock_expiry_ns), "300s", .min = S(10),
@@ -146,12 +133,9 @@ static const struct settings_row rows[] = {
 	{ "hold_limit", SETTINGS_DURATION, AT(hold_ns), "300s", .min = S(10), .max = S(3600),
 	  .help = "cards are kept for a pod that is not bound for this long at most" },
 	{ "filter_events", SETTINGS_SWITCH, AT(has_filter_events), "on",
-	  .help = "on or off: events of pods say which nodes were found fit for their cards, and "
-		  "why "
-		  "none was" },
+	  .help = "on or off: events of pods say which nodes were found fit for their cards, and why none was" },
 	{ "place_by_use", SETTINGS_SWITCH, AT(places_by_use), "off",
-	  .help = "on or off: pods that say so are placed by what others use of cards, not by what "
-		  "they were promised" },
+	  .help = "on or off: pods that say so are placed by what others use of cards, not by what they were promised" },
 	{ "filler_patience", SETTINGS_DURATION, AT(filler_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
 	  .help = "one of these is evicted when it has had too little for this long; 0: never" },
@@ -162,9 +146,7 @@ static const struct settings_row rows[] = {
 	{ "gang_limit", SETTINGS_DURATION, AT(gang_hold_ns), "30s", .min = S(2), .max = S(600),
 	  .help = "room is kept for a gang whose pods have not all come for this long at most" },
 	{ "gang_patience", SETTINGS_DURATION, AT(gang_patience_ns), "300s", .min = 0, .max = S(86400),
-	  .help = "after waiting for room for this long a gang is left nodes by pods that come "
-		  "alone; "
-		  "0: never" },
+	  .help = "after waiting for room for this long a gang is left nodes by pods that come alone; 0: never" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",
@@ -208,8 +190,7 @@ static const struct settings_row rows[] = {
 	{ "skip_namespaces", SETTINGS_TEXT, AT(namespaces), "kube-system",
 	  .help = "patterns, by commas, of namespaces whose pods are let alone; or none" },
 	{ "pod_opt_out", SETTINGS_SWITCH, AT(has_opt_out), "on",
-	  .help = "on or off: a pod labelled allot.dev/webhook or hami.io/webhook: ignore is let "
-		  "alone" },
+	  .help = "on or off: a pod labelled allot.dev/webhook or hami.io/webhook: ignore is let alone" },
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
@@ -224,8 +205,7 @@ static int check_tls(const struct config *c, struct error *err)
 	if (strcmp(c->https_listen, "off") != 0 && !has_certificate)
 		return error_set(
 			err, EINVAL,
-			"https_listen: '%.60s' needs tls_certificate and tls_key; 'allot-scheduler "
-			"--issue DIR' makes both",
+			"https_listen: '%.60s' needs tls_certificate and tls_key; 'allot-scheduler --issue DIR' makes both",
 			c->https_listen);
 	return 0;
 }
@@ -235,17 +215,17 @@ static int check_clients(const struct config *c, struct error *err)
 {
 	bool has_ca = strcmp(c->client_ca, "none") != 0;
 	if (has_ca && !strcmp(c->https_listen, "off"))
-		return error_set(err, EINVAL,
-				 "client_ca: '%.60s': clients show certificates by TLS alone: needs "
-				 "https_listen",
-				 c->client_ca);
+		return error_set(
+			err, EINVAL,
+			"client_ca: '%.60s': clients show certificates by TLS alone: needs https_listen",
+			c->client_ca);
 	if (!has_ca && strcmp(c->client_names, "*") != 0)
 		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca",
 				 c->client_names);
 	if (c->is_local_trusted && c->is_http_open)
-		return error_set(err, EINVAL,
-				 "client_local: on: other machines may ask at http_listen as well, "
-				 "by http_open = on");
+		return error_set(
+			err, EINVAL,
+			"client_local: on: other machines may ask at http_listen as well, by http_open = on");
 	return 0;
 }
 
@@ -273,9 +253,8 @@ static int check_gangs(const struct config *c, struct error *err)
 			 (double)c->gang_wait_ns / (double)NSEC_PER_SEC);
 }
 
-static int check(const void *config, struct error *err)
+static int check(const struct config *c, struct error *err)
 {
-	const struct config *c = config;
 	struct address address;
 	int r = check_tls(c, err);
 	if (r >= 0)
@@ -291,14 +270,19 @@ static int check(const void *config, struct error *err)
 	if (r < 0)
 		return r;
 	if (!c->is_http_open && !address_is_local(&address))
-		return error_set(err, EACCES,
-				 "http_listen: '%.60s' can be reached from other machines without "
-				 "TLS: use https_listen, or set http_open = on",
-				 c->http_listen);
+		return error_set(
+			err, EACCES,
+			"http_listen: '%.60s' can be reached from other machines without TLS: use https_listen, or set http_open = on",
+			c->http_listen);
 	if (!strcmp(c->https_listen, "off") && !strcmp(c->http_listen, "off"))
 		return error_set(err, EINVAL,
 				 "https_listen and http_listen are off: nobody could ask");
 	return 0;
 }
 
-const struct settings_table config_table = { rows, ROW_COUNT, check, config_foreign_set };
+const struct settings_table config_table = {
+	.row = rows,
+	.count = ROW_COUNT,
+	.check = (const settings_check[]){ check, NULL },
+	.alias = config_aliases,
+};

@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	int status = options_parse(argc, argv, &scheduler.config);
 	if (status >= 0)
 		return status;
-	log_set_level(config_log_level(&scheduler.config));
+	log_set_level(log_level_of(scheduler.config.log_level));
 	raise_descriptor_limit();
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
 	scheduler.webhook.quota = routes_quota;

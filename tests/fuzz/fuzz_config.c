@@ -18,10 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!has_defaults)
 		config_default(&defaults);
 	has_defaults = true;
-	for (enum config_table table = 0; table < CONFIG_TABLES; table++) {
+	const struct settings_table *tables[] = { &config_settings, &config_tuning };
+	for (size_t i = 0; i < 2; i++) {
 		struct config config = defaults;
 		unsigned complaints = 0;
-		unsigned bad = config_parse(table, &config, "file", text, complain, &complaints);
+		unsigned bad = settings_parse(tables[i], &config, "file", text, complain,
+					      &complaints);
+		bad += settings_check_all(tables[i], &config, "file", complain, &complaints);
 		FUZZ_CHECK(bad == complaints);
 	}
 	free(text);

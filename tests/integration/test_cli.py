@@ -367,7 +367,7 @@ def allotd(*options):
     (["--drain-min", "1s"], "command line: drain_min: is no setting any more: its value is 10ms; remove it"),
     (["--free_depth=1ms"], "command line: free_depth: is no setting any more: its value is 10ms; remove it"),
     (["--tuning", "/nowhere"], "/nowhere: No such file"),
-    (["--volume-config", "/etc/x"], "command line: volume_config: there is no such setting here: "),
+    (["--volume-config", "/etc/x"], "command line: volume_config: '/etc/x': there is no such setting here: "),
     (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
 ])
 def test_settings_as_options_that_are_not_right(options, says):

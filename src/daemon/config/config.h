@@ -1,25 +1,20 @@
 /*
- * The daemon's settings: `key = value` lines, '#' begins a comment. One table row a setting: its name, kind,
- * bounds, default and help text; the parser, --help and the documentation come from that table.
- *
- * There are two tables, each read from a file of its own. Settings are an operator's to change (config.c).
- * Tuning is for tests, benches and developers (config_tuning.c).
+ * The daemon's settings (base/settings.h), in two tables, each read from a file of its own. Settings are an operator's to change
+ * (daemon/config_table.c). Tuning is for tests, benches and developers (config_tuning.c).
  */
 #ifndef ALLOT_DAEMON_CONFIG_CONFIG_H
 #define ALLOT_DAEMON_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "base/error.h"
-#include "base/log.h"
+#include "base/settings.h"
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/elastic.h"
 #include "policy/safety/violation_policy.h"
 #include "policy/space/choice.h"
 
-#define CONFIG_PATH_MAX 256
+#define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 
 /* What says how much of which card a container gets. */
 enum kube_vocabulary {
@@ -28,14 +23,8 @@ enum kube_vocabulary {
 	KUBE_VOCABULARY_GPU_MANAGER, /* the pod's limits, of two resources: daemon/kubelet/plugin/vcuda.h */
 };
 
-enum config_table {
-	CONFIG_SETTINGS, /* allotd.conf, and options of the command line */
-	CONFIG_TUNING,   /* allotd --tuning FILE */
-	CONFIG_TABLES,   /* how many there are */
-};
-
 struct config {
-	enum log_level log_level;
+	unsigned log_level; /* the place among log_level_words */
 	uint64_t linger_ns;
 	uint64_t census_ns;
 	uint64_t adopt_wait_ns;
@@ -109,43 +98,16 @@ struct config {
 	uint64_t kube_use_window_ns; /* over which the cards' use is measured; 0: it is not published */
 };
 
+extern const struct settings_table config_settings; /* allotd.conf, and options of the command line */
+extern const struct settings_table config_tuning;   /* allotd --tuning FILE */
+
 /* Every setting and all tuning at its default. */
 void config_default(struct config *config);
-
-/* Called once a bad line, with "file:line: key: value: what would be right". */
-typedef void (*config_complain)(void *data, const char *text);
-
-/*
- * Applies `text` (NUL-terminated; `file` names it in complaints) to *config, line by line. A name of the other
- * table is a bad line. Returns the number of bad lines, which change nothing. Pure apart from `complain`.
- */
-unsigned config_parse(enum config_table table, struct config *config, const char *file,
-		      const char *text, config_complain complain, void *data);
-
-/* Reads the file and applies it. Returns the number of bad lines, or -errno when it can't be read. */
-int config_load(enum config_table table, struct config *config, const char *file,
-		config_complain complain, void *data, struct error *err);
-
-/*
- * Sets one value as a line of allotd.conf would, under our name or, see config_foreign.h, another's. -EINVAL with
- * what would be right; *config is unchanged then.
- */
-int config_set(struct config *config, const char *key, const char *value, struct error *err);
 
 /* Containers that may share a card, as schedulers are told: 1 where whole cards alone are given out. */
 unsigned config_split_count(const struct config *config);
 
 /* As the setting calls it. */
 const char *config_policy_name(enum arbiter_policy policy);
-
-/* What no value by itself shows; `where` begins each complaint. Returns how much is wrong. */
-unsigned config_check(const struct config *config, const char *where, config_complain complain,
-		      void *data);
-
-/* The names of a table's rows; NULL behind the last. */
-const char *config_name(enum config_table table, unsigned index);
-
-/* One line a row: its name, default and meaning. */
-void config_print_help(enum config_table table, FILE *out);
 
 #endif

@@ -1,103 +1,154 @@
 /* What `allotd --tuning FILE` varies: timings and gains that tests, benches and developers try other values of. */
-#include "daemon/config/config.h"
-#include "daemon/config/config_inside.h"
+#include <errno.h>
 
-static const struct setting rows[] = {
-	{ "adopt_wait", KIND_DURATION, AT(adopt_wait_ns), "1s", MS(1), S(60),
+#include "daemon/config/config.h"
+#include "daemon/config/config_rows.h"
+
+#define OWN_GAIN ((int)FEEDBACK_OWN_GAIN)
+
+static const char *const control_words[] = {
+	[FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid", NULL
+};
+static const char *const sensor_words[] = {
+	[ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml", NULL
+};
+
+static const struct settings_row rows[] = {
+	{ "adopt_wait", SETTINGS_DURATION, AT(adopt_wait_ns), "1s", MS(1), S(60),
 	  "after a restart, how long reservations wait for processes to move over" },
-	{ "adopt_grace", KIND_DURATION, AT(adopt_grace_ns), "5s", MS(1), S(3600),
+	{ "adopt_grace", SETTINGS_DURATION, AT(adopt_grace_ns), "5s", MS(1), S(3600),
 	  "after a restart, how long a held tenant waits for its command, where that may still live" },
-	{ "context_bytes", KIND_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
+	{ "context_bytes", SETTINGS_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
 	  "memory charged for a CUDA context, until it has been measured" },
-	{ "urgent_window", KIND_DURATION, AT(arbiter.urgent_window_ns), NULL, MS(1), S(60),
+	{ "urgent_window", SETTINGS_DURATION, AT(arbiter.urgent_window_ns), NULL, MS(1), S(60),
 	  "window over which a budget for priority may be saved up" },
-	{ "urgent_slice", KIND_DURATION, AT(arbiter.urgent_slice_ns), NULL, US(100), S(1),
+	{ "urgent_slice", SETTINGS_DURATION, AT(arbiter.urgent_slice_ns), NULL, US(100), S(1),
 	  "by how much a budget for priority may be overdrawn" },
-	{ "depth", KIND_DURATION, AT(arbiter.depth_ns), NULL, US(10), S(1),
+	{ "depth", SETTINGS_DURATION, AT(arbiter.depth_ns), NULL, US(10), S(1),
 	  "work that a lease holder may have in flight" },
-	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
+	{ "free_depth", SETTINGS_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
 	  "work that a tenant which runs alone may have in flight" },
-	{ "free_depth_alone", KIND_DURATION, AT(free_depth_alone_ns), "100ms", US(10), S(10),
+	{ "free_depth_alone", SETTINGS_DURATION, AT(free_depth_alone_ns), "100ms", US(10), S(10),
 	  "the same while no other tenant has a process on the GPU" },
-	{ "quantum_min", KIND_DURATION, AT(arbiter.quantum_min_ns), NULL, US(100), S(1),
+	{ "quantum_min", SETTINGS_DURATION, AT(arbiter.quantum_min_ns), NULL, US(100), S(1),
 	  "shortest quantum, where caps leave time for more hand-overs" },
-	{ "gang_quantum", KIND_DURATION, AT(arbiter.gang_turn.quantum_ns), NULL, US(100), S(1),
+	{ "gang_quantum", SETTINGS_DURATION, AT(arbiter.gang_turn.quantum_ns), NULL, US(100), S(1),
 	  "quantum while a tenant computes on this GPU and others at once, where that is more" },
-	{ "gang_quantum_min", KIND_DURATION, AT(arbiter.gang_turn.quantum_min_ns), NULL, US(100),
-	  S(1), "quantum_min while such a tenant computes, where that is more" },
-	{ "gang_depth", KIND_DURATION, AT(arbiter.gang_turn.depth_ns), NULL, US(10), S(1),
+	{ "gang_quantum_min", SETTINGS_DURATION, AT(arbiter.gang_turn.quantum_min_ns), NULL,
+	  US(100), S(1), "quantum_min while such a tenant computes, where that is more" },
+	{ "gang_depth", SETTINGS_DURATION, AT(arbiter.gang_turn.depth_ns), NULL, US(10), S(1),
 	  "depth while such a tenant computes, where that is more" },
-	{ "long_work", KIND_DURATION, AT(arbiter.long_work_ns), NULL, US(100), S(60),
+	{ "long_work", SETTINGS_DURATION, AT(arbiter.long_work_ns), NULL, US(100), S(60),
 	  "a lease holder begins nothing behind a piece of work that lasts this long" },
-	{ "switch_cost", KIND_DURATION, AT(arbiter.switch_ns), NULL, 0, S(1),
+	{ "switch_cost", SETTINGS_DURATION, AT(arbiter.switch_ns), NULL, 0, S(1),
 	  "what the GPU needs to change tenants: charged to nobody" },
-	{ "min_lease", KIND_DURATION, AT(arbiter.min_lease_ns), NULL, US(10), S(1),
+	{ "min_lease", SETTINGS_DURATION, AT(arbiter.min_lease_ns), NULL, US(10), S(1),
 	  "a lease is not cut short for a returning tenant before this" },
-	{ "step_wait", KIND_DURATION, AT(arbiter.step_most_ns), NULL, 0, S(1),
+	{ "step_wait", SETTINGS_DURATION, AT(arbiter.step_most_ns), NULL, 0, S(1),
 	  "longest step of a program at whose end its turn may end; 0: turns end when their time is over" },
-	{ "cap_slice", KIND_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
+	{ "cap_slice", SETTINGS_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
 	  "GPU time that a capped tenant, alone, gathers before it runs again" },
-	{ "cap_window", KIND_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),
+	{ "cap_window", SETTINGS_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),
 	  "window over which a cap may be filled up" },
-	{ "cap_idle_window", KIND_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),
+	{ "cap_idle_window", SETTINGS_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),
 	  "the same for a tenant that is idle" },
-	{ "idle", KIND_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
+	{ "idle", SETTINGS_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
 	  "a lease holder this long idle gives way at the latest, if it often comes back soon; one "
 	  "on several GPUs at the earliest" },
-	{ "idle_min", KIND_DURATION, AT(arbiter.idle_min_ns), NULL, US(10), S(1),
+	{ "idle_min", SETTINGS_DURATION, AT(arbiter.idle_min_ns), NULL, US(10), S(1),
 	  "a lease holder this long idle gives way at the earliest" },
-	{ "free_after", KIND_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),
+	{ "free_after", SETTINGS_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),
 	  "the only active tenant runs free once all others have been idle for this long" },
-	{ "start_grace", KIND_DURATION, AT(arbiter.start_grace_ns), NULL, 0, S(1),
+	{ "start_grace", SETTINGS_DURATION, AT(arbiter.start_grace_ns), NULL, 0, S(1),
 	  "longest time from getting a lease to the first work that is not charged" },
-	{ "drain_min", KIND_DURATION, AT(arbiter.drain_min_ns), NULL, US(100), S(10),
+	{ "drain_min", SETTINGS_DURATION, AT(arbiter.drain_min_ns), NULL, US(100), S(10),
 	  "shortest deadline of a drain" },
-	{ "drain_max", KIND_DURATION, AT(arbiter.drain_max_ns), NULL, US(100), S(60),
+	{ "drain_max", SETTINGS_DURATION, AT(arbiter.drain_max_ns), NULL, US(100), S(60),
 	  "longest deadline of a drain" },
-	{ "poll_drain", KIND_DURATION, AT(arbiter.poll_drain_ns), NULL, US(10), S(1),
+	{ "poll_drain", SETTINGS_DURATION, AT(arbiter.poll_drain_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks while a lease is being drained" },
-	{ "poll_lease", KIND_DURATION, AT(arbiter.poll_lease_ns), NULL, US(10), S(1),
+	{ "poll_lease", SETTINGS_DURATION, AT(arbiter.poll_lease_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks under leases" },
-	{ "poll_free", KIND_DURATION, AT(arbiter.poll_free_ns), NULL, US(10), S(1),
+	{ "poll_free", SETTINGS_DURATION, AT(arbiter.poll_free_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks while one tenant runs free" },
-	{ "poll_idle", KIND_DURATION, AT(arbiter.poll_idle_ns), NULL, US(10), S(1),
+	{ "poll_idle", SETTINGS_DURATION, AT(arbiter.poll_idle_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks while no tenant computes" },
-	{ "poll_rung", KIND_DURATION, AT(arbiter.poll_rung_ns), NULL, US(10), S(1),
+	{ "poll_rung", SETTINGS_DURATION, AT(arbiter.poll_rung_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks at tenants that ring its doorbell" },
-	{ "elastic_period", KIND_DURATION, AT(elastic.period_ns), NULL, MS(100), S(1),
+	{ "elastic_period", SETTINGS_DURATION, AT(elastic.period_ns), NULL, MS(100), S(1),
 	  "how often it is decided which time is lent" },
-	{ "elastic_fade", KIND_DURATION, AT(elastic.fade_ns), NULL, MS(100), S(60),
+	{ "elastic_fade", SETTINGS_DURATION, AT(elastic.fade_ns), NULL, MS(100), S(60),
 	  "time constant by which an owner's demand fades" },
-	{ "elastic_step", KIND_PERCENT, AT(elastic.step_pct), NULL, PCT(1), PCT(100),
+	{ "elastic_step", SETTINGS_PERCENT, AT(elastic.step_pct), NULL, PCT(1), PCT(100),
 	  "points by which a limit may move in a period" },
-	{ "elastic_reserve", KIND_PERCENT, AT(elastic.reserve_pct), NULL, 0, PCT(100),
+	{ "elastic_reserve", SETTINGS_PERCENT, AT(elastic.reserve_pct), NULL, 0, PCT(100),
 	  "percent of an owner's unused time that is not lent" },
-	{ "task_nodes", KIND_TEXT, AT(task_nodes), "auto", 0, 0,
+	{ "task_nodes", SETTINGS_TEXT, AT(task_nodes), "auto", 0, 0,
 	  "device nodes whose opening begins GPU work; auto: /dev/nvidia-uvm" },
-	{ "space_gain_min", KIND_PERCENT, AT(space_gain_min_pct), "10", 0, PCT(1000),
+	{ "space_gain_min", SETTINGS_PERCENT, AT(space_gain_min_pct), "10", 0, PCT(1000),
 	  "sharing auto: tenants share by space if they do this many percent more work than in turns" },
-	{ "thaw_settle", KIND_DURATION, AT(thaw_settle_ns), "2s", MS(1), S(3600),
+	{ "thaw_settle", SETTINGS_DURATION, AT(thaw_settle_ns), "2s", MS(1), S(3600),
 	  "the next container is thawed when the last one's memory has not changed for this long" },
-	{ "token_quota", KIND_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),
+	{ "token_quota", SETTINGS_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),
 	  "policy token: how long one tenant has the token" },
-	{ "token_window", KIND_DURATION, AT(arbiter.token_window_ns), NULL, MS(10), S(3600),
+	{ "token_window", SETTINGS_DURATION, AT(arbiter.token_window_ns), NULL, MS(10), S(3600),
 	  "policy token: window over which use is counted" },
-	{ "feedback_control", KIND_CONTROL, AT(arbiter.feedback.control), "pi", 0, 0,
-	  "policy feedback: the control law, p, pi or pid" },
-	{ "feedback_sensor", KIND_SENSOR, AT(arbiter.feedback_sensor), "busy", 0, 0,
-	  "policy feedback: what it measures, busy (time) or nvml" },
-	{ "feedback_p", KIND_GAIN, AT(arbiter.feedback.gains.p), "auto", 0, 100,
-	  "policy feedback: gain of the error; auto: by feedback_control" },
-	{ "feedback_i", KIND_GAIN, AT(arbiter.feedback.gains.i_per_s), "auto", 0, 1000,
-	  "policy feedback: gain of its sum over time, a second; or auto" },
-	{ "feedback_d", KIND_GAIN, AT(arbiter.feedback.gains.d_s), "auto", 0, 10,
-	  "policy feedback: gain of the share's slope, in seconds; or auto" },
-	{ "feedback_smooth", KIND_DURATION, AT(arbiter.feedback.smooth_ns), NULL, MS(1), S(10),
+	{ "feedback_control", SETTINGS_CHOICE, AT(arbiter.feedback.control), "pi", 0, 0,
+	  "policy feedback: the control law, p, pi or pid", .words = control_words },
+	{ "feedback_sensor", SETTINGS_CHOICE, AT(arbiter.feedback_sensor), "busy", 0, 0,
+	  "policy feedback: what it measures, busy (time) or nvml", .words = sensor_words },
+	{ "feedback_p", SETTINGS_NUMBER, AT(arbiter.feedback.gains.p), "auto", 0, 100,
+	  "policy feedback: gain of the error; auto: by feedback_control", .automatic = OWN_GAIN },
+	{ "feedback_i", SETTINGS_NUMBER, AT(arbiter.feedback.gains.i_per_s), "auto", 0, 1000,
+	  "policy feedback: gain of its sum over time, a second; or auto", .automatic = OWN_GAIN },
+	{ "feedback_d", SETTINGS_NUMBER, AT(arbiter.feedback.gains.d_s), "auto", 0, 10,
+	  "policy feedback: gain of the share's slope, in seconds; or auto", .automatic = OWN_GAIN },
+	{ "feedback_smooth", SETTINGS_DURATION, AT(arbiter.feedback.smooth_ns), NULL, MS(1), S(10),
 	  "policy feedback: time constant of the measured share" },
-	{ "feedback_period_min", KIND_DURATION, AT(arbiter.feedback.period_min_ns), NULL, MS(1),
+	{ "feedback_period_min", SETTINGS_DURATION, AT(arbiter.feedback.period_min_ns), NULL, MS(1),
 	  S(10), "policy feedback: shortest time between two measurements" },
-	{ "feedback_period_max", KIND_DURATION, AT(arbiter.feedback.period_max_ns), NULL, MS(1),
+	{ "feedback_period_max", SETTINGS_DURATION, AT(arbiter.feedback.period_max_ns), NULL, MS(1),
 	  S(10), "policy feedback: longest time between two measurements" },
 };
 
-const struct setting_table config_tuning = { rows, sizeof(rows) / sizeof(rows[0]) };
+/* The first may not be above the second. */
+static int check_order(const struct config *config, const char *first, const char *second,
+		       struct error *err)
+{
+	const struct settings_row *less = settings_find(&config_tuning, first);
+	const struct settings_row *more = settings_find(&config_tuning, second);
+	uint64_t low = *(const uint64_t *)(const void *)((const char *)config + less->offset);
+	uint64_t high = *(const uint64_t *)(const void *)((const char *)config + more->offset);
+	char low_text[32], high_text[32];
+	if (low <= high)
+		return 0;
+	settings_format(less, low, low_text, sizeof(low_text));
+	settings_format(more, high, high_text, sizeof(high_text));
+	return error_set(err, EINVAL, "%s: '%s' is above %s, '%s'", first, low_text, second,
+			 high_text);
+}
+
+static int check_drain(const struct config *config, struct error *err)
+{
+	return check_order(config, "drain_min", "drain_max", err);
+}
+
+static int check_feedback_period(const struct config *config, struct error *err)
+{
+	return check_order(config, "feedback_period_min", "feedback_period_max", err);
+}
+
+static int refuse_name(const char *key, struct error *err)
+{
+	if (settings_find(&config_settings, key))
+		return error_set(err, ENOENT, "%s: is a setting: write it to the file of --config",
+				 key);
+	return error_set(err, ENOENT, "%.60s: no such tuning (allotd --list-tuning lists it)", key);
+}
+
+const struct settings_table config_tuning = {
+	.row = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.check = (const settings_check[]){ check_drain, check_feedback_period, NULL },
+	.unknown = refuse_name,
+};

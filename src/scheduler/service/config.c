@@ -3,17 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-
 #define MIB (UINT64_C(1) << 20)
-
-int config_log_level(const struct config *config)
-{
-	/* In the order of the row's words. */
-	static const enum log_level level_of[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING,
-						   LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
-	return level_of[config->log_level];
-}
 
 struct webhook_terms config_webhook_terms(const struct config *c)
 {

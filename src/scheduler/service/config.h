@@ -11,7 +11,7 @@
 #include "scheduler/webhook/webhook.h"
 
 struct config {
-	unsigned log_level; /* the place among the row's words: config_log_level() */
+	unsigned log_level; /* the place among log_level_words */
 	char audit_log[SETTINGS_TEXT_MAX];
 	/* Where it is served, and how. */
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
@@ -50,9 +50,6 @@ struct config {
 };
 
 extern const struct settings_table config_table;
-
-/* For log_set_level(). */
-int config_log_level(const struct config *config);
 
 /* The terms' texts are the config's. */
 struct webhook_terms config_webhook_terms(const struct config *config);

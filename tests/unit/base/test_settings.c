@@ -17,7 +17,9 @@ struct config {
 	char text[SETTINGS_TEXT_MAX], place[SETTINGS_TEXT_MAX];
 	bool is_on;
 	unsigned choice, count;
-	uint64_t size, time_ns;
+	uint64_t size, time_ns, room;
+	bool is_hard;
+	double part_pct, gain, kept;
 };
 
 static int no_x(const char *value, struct error *err)
@@ -25,6 +27,12 @@ static int no_x(const char *value, struct error *err)
 	return strchr(value, 'x') ? error_set(err, EINVAL, "'%s': must be without x", value) : 0;
 }
 
+static int not_zero(const char *value, struct error *err)
+{
+	return strcmp(value, "0") ? 0 : error_set(err, ERANGE, "'0': must be above 0");
+}
+
+static const char *const limits[] = { "soft", "hard", NULL };
 static const char *const words[] = { "red", "green", "blue", NULL };
 
 static const struct settings_row rows[] = {
@@ -38,15 +46,48 @@ static const struct settings_row rows[] = {
 	{ "size", SETTINGS_SIZE, offsetof(struct config, size), "0", .max = 1 << 20, .help = "b" },
 	{ "time", SETTINGS_DURATION, offsetof(struct config, time_ns), "2s", .min = 1000000000,
 	  .max = 9000000000, .help = "d" },
+	{ "room", SETTINGS_SIZE, offsetof(struct config, room), "auto", 1 << 20, 1 << 30, "r" },
+	{ "limit", SETTINGS_EITHER, offsetof(struct config, is_hard), "soft", .words = limits,
+	  .help = "l" },
+	{ "part", SETTINGS_PERCENT, offsetof(struct config, part_pct), "10", 0,
+	  SETTINGS_PERCENT_BOUND(50), "p" },
+	{ "gain", SETTINGS_NUMBER, offsetof(struct config, gain), "auto", 0, 9, "g",
+	  .check = not_zero, .automatic = -1 },
+	{ "kept", SETTINGS_PERCENT, offsetof(struct config, kept), NULL, 0,
+	  SETTINGS_PERCENT_BOUND(100), "k" },
 };
 
-static int not_three_blue(const void *config, struct error *err)
+static int twice(const struct config *config, const char *value, char ret[SETTINGS_TEXT_MAX],
+		 struct error *err)
 {
-	const struct config *c = config;
+	return *value ? settings_put(ret, err, "%s%s", value, value)
+		      : settings_put(ret, err, "%s", "");
+}
+
+static int only_true(const struct config *config, const char *value, char ret[SETTINGS_TEXT_MAX],
+		     struct error *err)
+{
+	return settings_parse_bool(value, err) == 1 ? settings_put(ret, err, "%s", "") : -EINVAL;
+}
+
+static const struct settings_alias aliases[] = {
+	{ "other-text", "text", twice, "twice" },
+	{ "itself", NULL, only_true, "it does", "must be true", true },
+	{ "gone", NULL, NULL, "nobody needs it" },
+	{ NULL },
+};
+
+static int not_three_blue(const struct config *c, struct error *err)
+{
 	return c->count == 3 && c->choice == 2 ? error_set(err, EINVAL, "three and blue") : 0;
 }
 
-static const struct settings_table table = { rows, sizeof(rows) / sizeof(rows[0]), not_three_blue };
+static const struct settings_table table = {
+	.row = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.check = (const settings_check[]){ not_three_blue, NULL },
+	.alias = aliases,
+};
 
 struct said {
 	unsigned count;
@@ -61,8 +102,13 @@ static void note(void *data, const char *text)
 
 static void test_defaults(void **state)
 {
-	struct config c = { 0 };
+	struct config c = { .kept = 7.5, .gain = 1 };
+	char text[SETTINGS_TEXT_MAX];
 	settings_default(&table, &c);
+	assert_true(c.kept == 7.5 && c.gain == -1 && c.part_pct == 10 && !c.is_hard);
+	assert_int_equal(c.room, 0);
+	settings_format_default(settings_find(&table, "kept"), &c, text, sizeof(text));
+	assert_string_equal(text, "7.5");
 	assert_string_equal(c.text, "one");
 	assert_string_equal(c.place, "none");
 	assert_true(c.is_on);
@@ -83,6 +129,11 @@ static void test_values(void **state)
 	assert_int_equal(settings_set(&table, &c, "count", "9", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "size", "4KiB", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "time", "1500ms", NULL), 0);
+	assert_int_equal(settings_set(&table, &c, "room", "2MiB", NULL), 0);
+	assert_int_equal(settings_set(&table, &c, "limit", "hard", NULL), 0);
+	assert_int_equal(settings_set(&table, &c, "part", "0", NULL), 0);
+	assert_int_equal(settings_set(&table, &c, "gain", "2.5", NULL), 0);
+	assert_true(c.room == 2 << 20 && c.is_hard && c.part_pct == 0 && c.gain == 2.5);
 	assert_string_equal(c.text, "two");
 	assert_string_equal(c.place, "/a");
 	assert_false(c.is_on);
@@ -110,6 +161,15 @@ static void test_refused(void **state)
 		{ "size", "2", "size: ", -EINVAL },
 		{ "time", "0", "time: ", -EINVAL },
 		{ "time", "10s", "time: '10s': must be from 1s to 9s", -ERANGE },
+		{ "room", "2GiB", "room: '2GiB': must be from 1MiB to 1024MiB", -ERANGE },
+		{ "limit", "on", "limit: 'on': must be soft or hard", -EINVAL },
+		{ "part", "50.5", "part: '50.5': must be from 0 to 50", -ERANGE },
+		{ "gain", "10", "gain: ", -ERANGE },
+		{ "gain", "0", "gain: '0': must be above 0", -ERANGE },
+		{ "kept", "auto", "kept: ", -EINVAL },
+		{ "other_text", "x", "other_text: text: 'xx': must be without x", -EINVAL },
+		{ "itself", "false", "itself: 'false': must be true: it does", -EINVAL },
+		{ "gone", "1", "gone: '1': there is no such setting here: nobody needs it", -EINVAL },
 		{ "none", "1", "none: there is no such setting", -ENOENT },
 	};
 	struct config before, c;
@@ -124,6 +184,23 @@ static void test_refused(void **state)
 			assert_int_equal(r, -ENOENT);
 		assert_memory_equal(&c, &before, sizeof(c));
 	}
+}
+
+static void test_names_of_others(void **state)
+{
+	struct config c;
+	bool is_switch;
+	settings_default(&table, &c);
+	assert_int_equal(settings_set(&table, &c, "other_text", "ab", NULL), 0);
+	assert_string_equal(c.text, "abab");
+	assert_int_equal(settings_set(&table, &c, "other-text", "", NULL), 0);
+	assert_string_equal(c.text, "abab");
+	assert_int_equal(settings_set(&table, &c, "itself", "TRUE", NULL), 0);
+	assert_string_equal(settings_name(&table, table.count, &is_switch), "other-text");
+	assert_false(is_switch);
+	assert_string_equal(settings_name(&table, table.count + 1, &is_switch), "itself");
+	assert_true(is_switch);
+	assert_null(settings_name(&table, table.count + 3, &is_switch));
 }
 
 static void test_lines(void **state)
@@ -144,7 +221,8 @@ static void test_lines(void **state)
 	assert_false(c.is_on);
 	/* What no line by itself shows. */
 	said.count = 0;
-	assert_int_equal(settings_parse(&table, &c, "f", "count = 3\n", note, &said), 1);
+	assert_int_equal(settings_parse(&table, &c, "f", "count = 3\n", note, &said), 0);
+	assert_int_equal(settings_check_all(&table, &c, "f", note, &said), 1);
 	assert_string_equal(said.text[0], "f: three and blue");
 	char line[1200];
 	memset(line, 'a', sizeof(line));
@@ -181,8 +259,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refused),  cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_names_of_others),
+		cmocka_unit_test(test_lines),    cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "daemon/config/config.h"
 
 static char said[4096];
@@ -18,21 +19,22 @@ static void complain(void *data, const char *text)
 	strcat(said, "\n");
 }
 
-static unsigned parse_as(enum config_table table, struct config *config, const char *text)
+static unsigned parse_as(const struct settings_table *table, struct config *config, const char *text)
 {
 	said[0] = '\0';
 	config_default(config);
-	return config_parse(table, config, "f", text, complain, NULL);
+	return settings_parse(table, config, "f", text, complain, NULL) +
+	       settings_check_all(table, config, "f", complain, NULL);
 }
 
 static unsigned parse(struct config *config, const char *text)
 {
-	return parse_as(CONFIG_SETTINGS, config, text);
+	return parse_as(&config_settings, config, text);
 }
 
 static unsigned tune(struct config *config, const char *text)
 {
-	return parse_as(CONFIG_TUNING, config, text);
+	return parse_as(&config_tuning, config, text);
 }
 
 static void test_defaults(void **state)
@@ -53,7 +55,7 @@ static void test_values(void **state)
 			 0);
 	assert_int_equal(c.arbiter.quantum_ns, 5000000);
 	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_LEASE);
-	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(log_level_of(c.log_level), LOG_LEVEL_DEBUG);
 	assert_string_equal(c.nvml, "/x/y.so");
 	assert_int_equal(parse(&c, "policy = feedback"), 0);
 	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_FEEDBACK);
@@ -98,14 +100,13 @@ static void test_tables_are_apart(void **state)
 {
 	struct config c;
 	char line[64];
-	const char *name;
-	for (unsigned i = 0; (name = config_name(CONFIG_TUNING, i)); i++) {
-		snprintf(line, sizeof(line), "%s = 0\n", name);
+	for (size_t i = 0; i < config_tuning.count; i++) {
+		snprintf(line, sizeof(line), "%s = 0\n", config_tuning.row[i].name);
 		assert_int_equal(parse(&c, line), 1);
 		assert_non_null(strstr(said, ": is no setting any more: its value is "));
 	}
-	for (unsigned i = 0; (name = config_name(CONFIG_SETTINGS, i)); i++) {
-		snprintf(line, sizeof(line), "%s = 0\n", name);
+	for (size_t i = 0; i < config_settings.count; i++) {
+		snprintf(line, sizeof(line), "%s = 0\n", config_settings.row[i].name);
 		assert_int_equal(tune(&c, line), 1);
 		assert_non_null(strstr(said, ": is a setting: "));
 	}
@@ -134,7 +135,8 @@ struct bad_line {
 	const char *line, *says;
 };
 
-static void check_bad_lines(enum config_table table, const struct bad_line *rows, size_t count)
+static void check_bad_lines(const struct settings_table *table, const struct bad_line *rows,
+			    size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct config c, untouched;
@@ -142,7 +144,7 @@ static void check_bad_lines(enum config_table table, const struct bad_line *rows
 		/* Its padding too. */
 		memcpy(&c, &untouched, sizeof(c));
 		said[0] = '\0';
-		assert_int_equal(config_parse(table, &c, "f", rows[i].line, complain, NULL), 1);
+		assert_int_equal(settings_parse(table, &c, "f", rows[i].line, complain, NULL), 1);
 		if (strncmp(said, rows[i].says, strlen(rows[i].says)) != 0)
 			fail_msg("'%s' says '%s'", rows[i].line, said);
 		assert_memory_equal(&c, &untouched, sizeof(c));
@@ -183,7 +185,7 @@ static void test_bad_lines(void **state)
 		{ "kube_slices = 2.5", "f:1: kube_slices: '2.5': " },
 		{ "kube_slice_limit = firm", "f:1: kube_slice_limit: 'firm': must be soft or hard" },
 	};
-	check_bad_lines(CONFIG_SETTINGS, rows, sizeof(rows) / sizeof(rows[0]));
+	check_bad_lines(&config_settings, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_bad_lines_of_tuning(void **state)
@@ -208,7 +210,7 @@ static void test_bad_lines_of_tuning(void **state)
 		{ "feedback_period_min = 11s", "f:1: feedback_period_min: '11s': must be from 1ms" },
 		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
 	};
-	check_bad_lines(CONFIG_TUNING, rows, sizeof(rows) / sizeof(rows[0]));
+	check_bad_lines(&config_tuning, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 /* What is wrong with settings that no line shows by itself. */
@@ -288,12 +290,12 @@ static void test_files(void **state)
 	char path[] = "/tmp/allot-config-XXXXXX";
 	int fd = mkstemp(path);
 	config_default(&c);
-	assert_int_equal(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err), 0);
+	assert_int_equal(settings_load(&config_settings, &c, path, complain, NULL, &err), 0);
 	assert_int_equal(write(fd, "quantum\0= 5ms", 13), 13);
-	assert_true(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err) < 0);
+	assert_true(settings_load(&config_settings, &c, path, complain, NULL, &err) < 0);
 	close(fd);
 	unlink(path);
-	assert_true(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err) < 0);
+	assert_true(settings_load(&config_settings, &c, path, complain, NULL, &err) < 0);
 	assert_non_null(strstr(err.text, path));
 }
 
@@ -365,8 +367,10 @@ static void test_names_of_others_refused(void **state)
 		const char *line, *why;
 	} rows[] = {
 		{ "driver = amd", "driver: 'amd': must be nvidia" },
-		{ "volume-config = /x", "volume-config: there is no such setting here: no list" },
-		{ "extra-config = /x", "extra-config: there is no such setting here: device nodes" },
+		{ "volume-config = /x",
+		  "volume-config: '/x': there is no such setting here: no list" },
+		{ "extra-config = /x",
+		  "extra-config: '/x': there is no such setting here: device nodes" },
 		{ "virtual-manager-path = /x", "here: sockets and state" },
 		{ "allocation-check-period = 30s", "here: what pods hold" },
 		{ "cgroup-driver = systemd", "here: containers are found" },

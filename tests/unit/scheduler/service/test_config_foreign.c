@@ -127,16 +127,15 @@ static void test_every_flag_has_its_row(void **state)
 
 static void test_every_row_is_a_flag(void **state)
 {
-	bool is_switch;
-	for (unsigned i = 0; config_foreign_name(i, &is_switch); i++) {
-		const char *name = config_foreign_name(i, &is_switch);
+	for (const struct settings_alias *alias = config_aliases; alias->name; alias++) {
+		const char *name = alias->name;
 		size_t at = 0;
 		while (at < COUNT && strcmp(flags[at].name, name) != 0)
 			at++;
 		if (at == COUNT)
 			fail_msg("%s: no flag of HAMi's", name);
-		assert_int_equal(is_switch, !strcmp(flags[at].value, "true") ||
-						    !strcmp(flags[at].value, "false"));
+		assert_int_equal(alias->is_switch, !strcmp(flags[at].value, "true") ||
+							   !strcmp(flags[at].value, "false"));
 		/* Ours go before theirs: a name can't be both. */
 		for (size_t k = 0; k < config_table.count; k++)
 			assert_string_not_equal(config_table.row[k].name, name);

@@ -15,8 +15,9 @@ static int check(const char *listen, const char *file, bool is_open, struct erro
 {
 	struct config config;
 	config_default(&config);
-	assert_int_equal(config_set(&config, "metrics_listen", listen, NULL), 0);
-	assert_int_equal(config_set(&config, "metrics_token_file", file, NULL), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "metrics_listen", listen, NULL), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "metrics_token_file", file, NULL),
+			 0);
 	config.metrics_open = is_open;
 	return metrics_check(&config, err);
 }

@@ -22,7 +22,8 @@ static void serve(struct fixture *f)
 	char listen[160] = "unix:";
 	struct error err = { 0 };
 	socket_path(f, listen + 5);
-	assert_int_equal(config_set(&f->node->config, "metrics_listen", listen, &err), 0);
+	assert_int_equal(
+		settings_set(&config_settings, &f->node->config, "metrics_listen", listen, &err), 0);
 	if (metrics_start(f->node, &f->node->metrics, &err) < 0)
 		fail_msg("%s", err.text);
 }

@@ -104,25 +104,26 @@ static void test_settings(void **state)
 	struct error err;
 	config_default(&config);
 	assert_int_equal(node_kube_check(&config, &err), 0);
-	assert_int_equal(config_set(&config, "kube_api", "kubeconfig", &err), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_api", "kubeconfig", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
 	assert_string_equal(err.text,
 			    "kube_api: 'kubeconfig': must be off, in-cluster or a kubeconfig's "
 			    "full path");
-	assert_int_equal(config_set(&config, "kube_api", "in-cluster", &err), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_api", "in-cluster", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), 0);
-	assert_int_equal(config_set(&config, "kube_use_window", "5ms", &err), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_use_window", "5ms", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
 	assert_string_equal(err.text,
 			    "kube_use_window: less than a second: must be 0s or 1s to 10m");
-	assert_true(config_set(&config, "kube_use_window", "11m", &err) < 0);
-	assert_int_equal(config_set(&config, "kube_use_window", "5m", &err), 0);
-	assert_int_equal(config_set(&config, "kube_labels", "gpu", &err), 0);
+	assert_true(settings_set(&config_settings, &config, "kube_use_window", "11m", &err) < 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_use_window", "5m", &err), 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_labels", "gpu", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
 	assert_string_equal(err.text, "kube_labels: 'gpu': must be NAME=VALUE, as gpu=on");
-	assert_true(config_set(&config, "kube_split_count", "0", &err) < 0);
-	assert_true(config_set(&config, "kube_memory_scaling", "0", &err) < 0);
-	assert_int_equal(config_set(&config, "kube_memory_scaling", "1.5", &err), 0);
+	assert_true(settings_set(&config_settings, &config, "kube_split_count", "0", &err) < 0);
+	assert_true(settings_set(&config_settings, &config, "kube_memory_scaling", "0", &err) < 0);
+	assert_int_equal(settings_set(&config_settings, &config, "kube_memory_scaling", "1.5", &err),
+			 0);
 	assert_true(config.kube_memory_scaling == 1.5);
 }
 

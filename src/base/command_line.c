@@ -1,0 +1,163 @@
+#include "base/command_line.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define NAME_MAX_BYTES 48
+#define CODE_OPTION 256 /* and those behind it: options, then setting_name()s */
+
+void command_line_complain(void *program, const char *text)
+{
+	fprintf(stderr, "%s: %s\n", (const char *)program, text);
+}
+
+/* A name of the index-th option that is a setting; NULL behind the last. */
+static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
+{
+	size_t former = line->former ? line->former->count : 0;
+	if (index < former) {
+		*ret_is_switch = false;
+		return line->former->row[index].name;
+	}
+	return settings_name(line->table, index - former, ret_is_switch);
+}
+
+/* Of the program's own options and of all settings, in both ways to write them. */
+static struct option *make_options(const struct command_line *line,
+				   char (**ret_names)[NAME_MAX_BYTES])
+{
+	bool is_switch;
+	size_t settings = 0, n = line->option_count;
+	while (setting_name(line, settings, &is_switch))
+		settings++;
+	struct option *options = calloc(n + settings * 2 + 1, sizeof(*options));
+	*ret_names = calloc(settings * 2, NAME_MAX_BYTES);
+	if (!options || !*ret_names) {
+		free(options);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		options[i] = (struct option){ line->option[i].name,
+					      line->option[i].argument ? required_argument
+								       : no_argument,
+					      NULL, CODE_OPTION + (int)i };
+	for (size_t i = 0; i < settings * 2; i++, n++) {
+		char *name = (*ret_names)[i], from = i % 2 ? '-' : '_', to = i % 2 ? '_' : '-';
+		snprintf(name, NAME_MAX_BYTES, "%s", setting_name(line, i / 2, &is_switch));
+		for (char *c = name; *c; c++)
+			*c = *c == from ? to : *c;
+		options[n] = (struct option){ name,
+					      is_switch ? optional_argument : required_argument,
+					      NULL,
+					      CODE_OPTION + (int)(line->option_count + i / 2) };
+	}
+	return options;
+}
+
+static int refuse(const struct command_line *line, const char *text, const char *why)
+{
+	fprintf(stderr, "%s: '%s': %s; %s --help has all options\n", line->program, text, why,
+		line->program);
+	return 1;
+}
+
+int command_line_read(const struct command_line *line, int argc, char **argv, void *data,
+		      struct command_settings *settings)
+{
+	cleanup_free char(*names)[NAME_MAX_BYTES] = NULL;
+	cleanup_free struct option *options = make_options(line, &names);
+	int code;
+	*settings = (struct command_settings){ .item = calloc((size_t)argc,
+							      sizeof(*settings->item)) };
+	if (!options || !settings->item) {
+		command_line_complain((void *)line->program, "out of memory");
+		return 1;
+	}
+	opterr = 0; /* it would use two lines */
+	while ((code = getopt_long(argc, argv, ":", options, NULL)) >= 0) {
+		unsigned option = (unsigned)(code - CODE_OPTION);
+		bool is_switch;
+		if (code == ':')
+			return refuse(line, argv[optind - 1], "needs a value");
+		if (code == '?')
+			return refuse(line, argv[optind - 1],
+				      "no such option, or one without a value");
+		if (option < line->option_count) {
+			int r = line->take(data, option, optarg);
+			if (r >= 0)
+				return r;
+			continue;
+		}
+		settings->item[settings->count++] = (struct command_setting){
+			setting_name(line, option - line->option_count, &is_switch),
+			optarg ? optarg : "true"
+		};
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "%s: '%s': no such argument; try '%s --help'\n", line->program,
+		argv[optind], line->program);
+	return 1;
+}
+
+/* Returns how many lines are bad, or -1 where the file can't be read, when all is said. */
+static int load(const struct command_line *line, const char *file, struct config *config)
+{
+	struct error err = { 0 };
+	int bad = settings_load(line->table, config, file, command_line_complain,
+				(void *)line->program, &err);
+	if (bad < 0)
+		command_line_complain((void *)line->program, err.text);
+	return bad;
+}
+
+int command_line_configure(const struct command_line *line, const struct command_settings *settings,
+			   const char *file, struct config *config)
+{
+	struct error err = { 0 };
+	if (file && load(line, file, config) != 0)
+		return 1;
+	for (unsigned i = 0; i < settings->count; i++) {
+		const struct command_setting *s = &settings->item[i];
+		if (settings_set(line->table, config, s->key, s->value, &err) >= 0)
+			continue;
+		error_add(&err, -err.code, "command line");
+		command_line_complain((void *)line->program, err.text);
+		return 1;
+	}
+	/* Only now: what is wrong in the file may be put right by the command line. */
+	return settings_check_all(line->table, config,
+				  file && !settings->count ? file : "command line",
+				  command_line_complain, (void *)line->program)
+		       ? 1
+		       : -1;
+}
+
+int command_line_check_file(const struct command_line *line, const char *file, struct config *config)
+{
+	int bad = load(line, file, config);
+	if (bad < 0 ||
+	    settings_check_all(line->table, config, file, command_line_complain,
+			       (void *)line->program) ||
+	    bad)
+		return 1;
+	printf("%s: good\n", file);
+	return 0;
+}
+
+void command_line_print_help(const struct command_line *line, const struct config *defaults)
+{
+	for (unsigned i = 0; i < line->option_count; i++) {
+		const struct command_option *o = &line->option[i];
+		char left[40];
+		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->argument ? " " : "",
+			 o->argument ? o->argument : "");
+		printf("  %-20s %s\n", left, o->help);
+	}
+	puts("\nSettings, their defaults and meaning; 'key = value' in a file, or --key VALUE, "
+	     "which goes before it:");
+	settings_print_help(line->table, defaults, stdout);
+}
