@@ -86,27 +86,15 @@ static bool is_granted(struct site *site, enum access_verdict verdict, const str
 	return false;
 }
 
-bool site_may_read(struct site *site, const struct server_request *request,
-		   struct server_answer *ret)
+static bool may(struct site *site, enum site_right right, const struct server_request *request,
+		struct server_answer *ret)
 {
 	const struct access_terms terms = terms_of(site);
 	const struct access_request asked = request_of(request);
 	struct error err = { 0 };
-	return is_granted(site, access_may_read(&terms, &asked, &err), &err, ret);
-}
-
-bool site_may_change(struct site *site, const struct server_request *request,
-		     struct server_answer *ret)
-{
-	const struct access_terms terms = terms_of(site);
-	const struct access_request asked = request_of(request);
-	struct error err = { 0 };
-	return is_granted(site, access_may_change(&terms, &asked, &err), &err, ret);
-}
-
-bool site_is_get(const struct server_request *request)
-{
-	return !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
+	enum access_verdict verdict = right == SITE_READS ? access_may_read(&terms, &asked, &err)
+							  : access_may_change(&terms, &asked, &err);
+	return is_granted(site, verdict, &err, ret);
 }
 
 /* ---- what is answered ---- */
@@ -116,17 +104,39 @@ void site_answer_no_memory(struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 500, .line = "out of memory\n" };
 }
 
-void site_answer_text(struct json_text *t, struct server_answer *ret)
+void site_answer_own(char *text, struct server_answer *ret)
 {
-	char *text = json_text_end(t);
 	if (text)
 		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
 	else
 		site_answer_no_memory(ret);
 }
 
-void site_answer_rights(struct site *site, const struct server_request *request,
-			struct server_answer *ret)
+void site_answer_text(struct json_text *t, struct server_answer *ret)
+{
+	site_answer_own(json_text_end(t), ret);
+}
+
+bool site_begins_stream(const struct server_request *request, struct server_answer *ret)
+{
+	*ret = (struct server_answer){ .status = 200, .line = "", .type = SITE_EVENTS_TYPE };
+	return strcmp(request->method, "HEAD") != 0;
+}
+
+void site_answer_stream(int added, struct server_answer *ret)
+{
+	if (added < 0)
+		*ret = (struct server_answer){ .status = 503,
+					       .line = "too many look at the page; close one\n" };
+	else
+		*ret = (struct server_answer){ .status = 200,
+					       .is_stream = true,
+					       .type = SITE_EVENTS_TYPE };
+}
+
+/* What the request's token allows. */
+static void answer_rights(struct site *site, const struct server_request *request,
+			  struct server_answer *ret)
 {
 	const struct access_terms terms = terms_of(site);
 	const struct access_request asked = { request->authorization, request->host, NULL };
@@ -139,7 +149,7 @@ void site_answer_rights(struct site *site, const struct server_request *request,
 	site_answer_text(&t, ret);
 }
 
-void site_answer_method(const char *allow, struct server_answer *ret)
+static void answer_method(const char *allow, struct server_answer *ret)
 {
 	*ret = (struct server_answer){ .status = 405,
 				       .line = "not by this method\n",
@@ -147,8 +157,9 @@ void site_answer_method(const char *allow, struct server_answer *ret)
 				       .header_value = allow };
 }
 
-void site_answer_file(struct site *site, const struct server_request *request,
-		      struct server_answer *ret)
+/* A file of the page, or that there is none. */
+static void answer_file(struct site *site, const struct server_request *request,
+			struct server_answer *ret)
 {
 	for (size_t i = 0; i < site->terms.file_count; i++) {
 		const struct page_file *f = &site->terms.files[i];
@@ -163,6 +174,31 @@ void site_answer_file(struct site *site, const struct server_request *request,
 		return;
 	}
 	*ret = (struct server_answer){ .status = 404, .line = "there is /\n" };
+}
+
+static void handle(void *data, const struct server_request *request, struct server_answer *ret)
+{
+	struct site *site = data;
+	const struct site_route *route = site->terms.routes;
+	bool is_get = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
+	while (route->path && strcmp(route->path, request->path) != 0)
+		route++;
+	if (route->path && route->right == SITE_CHANGES && strcmp(request->method, "POST") != 0)
+		answer_method("POST", ret);
+	else if (!is_get && *request->path && (!route->path || route->right == SITE_READS))
+		answer_method("GET, HEAD", ret);
+	else if (route->path && may(site, route->right, request, ret))
+		route->answer(site->terms.data, request, ret);
+	else if (!strcmp(request->path, "/api/rights"))
+		answer_rights(site, request, ret);
+	else if (!route->path)
+		answer_file(site, request, ret);
+}
+
+static void stream_ended(void *data, struct server_call *call)
+{
+	struct site *site = data;
+	site->terms.stream_ended(site->terms.data, call);
 }
 
 /* ---- start and end ---- */
@@ -216,9 +252,9 @@ static int serve(struct site *site, struct error *err)
 		.certificate_file = has_tls ? settings->web_tls_certificate : NULL,
 		.key_file = settings->web_tls_key,
 		.body_max = site->terms.body_max,
-		.handler = site->terms.handler,
-		.stream_ended = site->terms.stream_ended,
-		.data = site->terms.data,
+		.handler = handle,
+		.stream_ended = stream_ended,
+		.data = site,
 		.headers = headers,
 		.header_count = sizeof(headers) / sizeof(headers[0]),
 	};

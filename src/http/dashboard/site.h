@@ -15,6 +15,17 @@
 #define SITE_JSON_TYPE "application/json"
 #define SITE_EVENTS_TYPE "text/event-stream"
 
+enum site_right {
+	SITE_READS,   /* GET, by those who may read */
+	SITE_CHANGES, /* POST, by those who may change */
+};
+
+struct site_route {
+	const char *path;
+	enum site_right right;
+	void (*answer)(void *data, const struct server_request *request, struct server_answer *ret);
+};
+
 struct site_terms {
 	struct loop *loop;
 	struct access_settings settings; /* their texts are the caller's, and stay */
@@ -25,9 +36,10 @@ struct site_terms {
 	size_t body_max;
 	const char *what; /* in the log: "the page" */
 	const char *changes; /* what the page may do, for the log: "it changes nothing"; NULL: as web_change_token_file says */
-	server_handler handler;
+	const struct site_route
+		*routes; /* beside /api/rights and the files; one without a path behind the last */
 	void (*stream_ended)(void *data, struct server_call *call);
-	void *data;
+	void *data; /* for both */
 };
 
 struct site;
@@ -38,23 +50,14 @@ int site_open(const struct site_terms *terms, struct site **ret, struct error *e
 struct site *site_close(struct site *site);
 struct server *site_server(const struct site *site);
 
-/* Whether who asks may; false: *ret says why not. */
-bool site_may_read(struct site *site, const struct server_request *request,
-		   struct server_answer *ret);
-bool site_may_change(struct site *site, const struct server_request *request,
-		     struct server_answer *ret);
-/* GET or HEAD. */
-bool site_is_get(const struct server_request *request);
-
-/* What the request's token allows: /api/rights. */
-void site_answer_rights(struct site *site, const struct server_request *request,
-			struct server_answer *ret);
 /* Takes the text over, which is then empty. */
 void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
-void site_answer_method(const char *allow, struct server_answer *ret);
-/* A file of the page, or that there is none. */
-void site_answer_file(struct site *site, const struct server_request *request,
-		      struct server_answer *ret);
+/* JSON by malloc(), which is the server's from then on; NULL: out of memory. */
+void site_answer_own(char *text, struct server_answer *ret);
+/* Of a route of server-sent events: false where no stream begins, and *ret is the answer. */
+bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
+/* `added` below 0: there are too many streams. */
+void site_answer_stream(int added, struct server_answer *ret);
 
 #endif

@@ -55,14 +55,6 @@ int cluster_page_check(const struct config *config, struct error *err)
 
 /* ---- what is answered ---- */
 
-static void answer_own(char *text, struct server_answer *ret)
-{
-	if (text)
-		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
-	else
-		site_answer_no_memory(ret);
-}
-
 static const char *argument(const void *request, const char *name)
 {
 	return server_request_argument(request, name);
@@ -80,71 +72,38 @@ static bool read_view(struct cluster_page *p, const struct server_request *reque
 	return false;
 }
 
-static void answer_rights(struct cluster_page *p, const struct server_request *request,
-			  struct server_answer *ret)
+static void answer_state(void *data, const struct server_request *request, struct server_answer *ret)
 {
-	site_answer_rights(p->site, request, ret);
-}
-
-static void answer_state(struct cluster_page *p, const struct server_request *request,
-			 struct server_answer *ret)
-{
+	struct cluster_page *p = data;
 	struct view view;
 	if (read_view(p, request, &view, ret))
-		answer_own(events_state(p->events, &view), ret);
+		site_answer_own(events_state(p->events, &view), ret);
 }
 
-static void answer_history(struct cluster_page *p, const struct server_request *request,
+static void answer_history(void *data, const struct server_request *request,
 			   struct server_answer *ret)
 {
-	answer_own(events_past(p->events), ret);
+	struct cluster_page *p = data;
+	site_answer_own(events_past(p->events), ret);
 }
 
-static void answer_events(struct cluster_page *p, const struct server_request *request,
+static void answer_events(void *data, const struct server_request *request,
 			  struct server_answer *ret)
 {
+	struct cluster_page *p = data;
 	struct view view;
 	if (!read_view(p, request, &view, ret))
 		return;
-	if (!strcmp(request->method, "HEAD"))
-		*ret = (struct server_answer){ .status = 200, .line = "", .type = SITE_EVENTS_TYPE };
-	else if (events_add(p->events, request->call, &view) < 0)
-		*ret = (struct server_answer){ .status = 503,
-					       .line = "too many look at the page; close one\n" };
-	else
-		*ret = (struct server_answer){ .status = 200,
-					       .is_stream = true,
-					       .type = SITE_EVENTS_TYPE };
+	if (site_begins_stream(request, ret))
+		site_answer_stream(events_add(p->events, request->call, &view), ret);
 }
 
-static const struct {
-	const char *path;
-	void (*answer)(struct cluster_page *p, const struct server_request *request,
-		       struct server_answer *ret);
-	bool is_open;
-} paths[] = {
-	{ "/api/rights", answer_rights, true },
-	{ "/api/state", answer_state, false },
-	{ "/api/history", answer_history, false },
-	{ "/events", answer_events, false },
+static const struct site_route routes[] = {
+	{ "/api/state", SITE_READS, answer_state },
+	{ "/api/history", SITE_READS, answer_history },
+	{ "/events", SITE_READS, answer_events },
+	{ NULL },
 };
-
-static void handle(void *data, const struct server_request *request, struct server_answer *ret)
-{
-	struct cluster_page *p = data;
-	if (!site_is_get(request)) {
-		site_answer_method("GET, HEAD", ret);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (strcmp(paths[i].path, request->path) != 0)
-			continue;
-		if (paths[i].is_open || site_may_read(p->site, request, ret))
-			paths[i].answer(p, request, ret);
-		return;
-	}
-	site_answer_file(p->site, request, ret);
-}
 
 static void stream_ended(void *data, struct server_call *call)
 {
@@ -170,7 +129,7 @@ int cluster_page_start(struct scheduler *s, struct cluster_page **ret, struct er
 		.file_count = page_file_count,
 		.what = "the cluster's page",
 		.changes = "it changes nothing",
-		.handler = handle,
+		.routes = routes,
 		.stream_ended = stream_ended,
 		.data = p,
 	};

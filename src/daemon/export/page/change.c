@@ -8,25 +8,7 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-#define API "/api/"
 #define NOBODY ((uid_t)-1) /* owns no tenant: the right is the group's */
-
-static const char *const operations[] = { "set", "pause", "resume", "unqueue" };
-
-static const char *operation_of(const char *path)
-{
-	if (strncmp(path, API, strlen(API)) != 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (!strcmp(path + strlen(API), operations[i]))
-			return operations[i];
-	return NULL;
-}
-
-bool change_is_path(const char *path)
-{
-	return operation_of(path);
-}
 
 static unsigned status_of(int code)
 {
@@ -65,13 +47,12 @@ static int code_of(const char *reply)
 		       : (int)json_integer_value(json_object_get(json, "errno"));
 }
 
-char *change_make(struct node *node, const char *path, const char *body, size_t size,
+char *change_make(struct node *node, const char *operation, const char *body, size_t size,
 		  unsigned *ret_status)
 {
 	struct session session = {
 		.node = node, .pid = 0, .uid = NOBODY, .is_admin = true, .is_page = true
 	};
-	const char *operation = operation_of(path);
 	cleanup_free char *line = make_line(operation, body, size);
 	char *reply = line ? dispatch_request(&session, line, strlen(line)) : NULL;
 	if (!reply)

@@ -5,18 +5,15 @@
 #ifndef ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H
 #define ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct node;
 
-/* Whether a path is one of these. Pure. */
-bool change_is_path(const char *path);
 /*
- * Makes it, as a member of group allot may, and says so in the log. Returns the reply of the control protocol, to be freed;
+ * Makes it (`operation`: what stands behind /api/), as a member of group allot may, and says so in the log. Returns the reply of the control protocol, to be freed;
  * NULL: out of memory. *ret_status is HTTP's for it. `body` NULL: none.
  */
-char *change_make(struct node *node, const char *path, const char *body, size_t size,
+char *change_make(struct node *node, const char *operation, const char *body, size_t size,
 		  unsigned *ret_status);
 
 #endif

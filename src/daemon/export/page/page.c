@@ -12,6 +12,7 @@
 #include "daemon/export/page/state.h"
 #include "http/dashboard/site.h"
 
+#define API "/api/"
 #define BODY_MAX 8192
 #define STATE_GOOD_NS (100 * NSEC_PER_MSEC) /* whoever asks how often */
 
@@ -42,9 +43,9 @@ int page_check(const struct config *config, struct error *err)
 
 /* ---- what is answered ---- */
 
-static void answer_state(struct page *p, const struct server_request *request,
-			 struct server_answer *ret)
+static void answer_state(void *data, const struct server_request *request, struct server_answer *ret)
 {
+	struct page *p = data;
 	struct state_text s = { 0 };
 	struct page_told told = { 0 };
 	if (!p->state || clock_now_ns() - p->state_ns >= STATE_GOOD_NS) {
@@ -64,9 +65,10 @@ static void answer_state(struct page *p, const struct server_request *request,
 		site_answer_no_memory(ret);
 }
 
-static void answer_history(struct page *p, const struct server_request *request,
+static void answer_history(void *data, const struct server_request *request,
 			   struct server_answer *ret)
 {
+	struct page *p = data;
 	const struct history *history = events_history(p->events);
 	struct json_text t = { 0 };
 	json_text_open(&t, NULL, '{');
@@ -79,92 +81,50 @@ static void answer_history(struct page *p, const struct server_request *request,
 	site_answer_text(&t, ret);
 }
 
-static void answer_topology(struct page *p, const struct server_request *request,
+static void answer_topology(void *data, const struct server_request *request,
 			    struct server_answer *ret)
 {
+	struct page *p = data;
 	struct session session = { .node = p->node };
 	cleanup_json json_t *reply = json_object();
 	struct error err = { 0 };
 	char *text = reply && request_topology(&session, NULL, reply, &err) >= 0
 			     ? json_dumps(reply, JSON_COMPACT)
 			     : NULL;
-	if (text)
-		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
-	else
-		site_answer_no_memory(ret);
+	site_answer_own(text, ret);
 }
 
-static void answer_events(struct page *p, const struct server_request *request,
+static void answer_events(void *data, const struct server_request *request,
 			  struct server_answer *ret)
-{
-	if (!strcmp(request->method, "HEAD"))
-		*ret = (struct server_answer){ .status = 200, .line = "", .type = SITE_EVENTS_TYPE };
-	else if (events_add(p->events, request->call) < 0)
-		*ret = (struct server_answer){ .status = 503,
-					       .line = "too many look at the page; close one\n" };
-	else
-		*ret = (struct server_answer){ .status = 200,
-					       .is_stream = true,
-					       .type = SITE_EVENTS_TYPE };
-}
-
-static void answer_rights(struct page *p, const struct server_request *request,
-			  struct server_answer *ret)
-{
-	site_answer_rights(p->site, request, ret);
-}
-
-static const struct {
-	const char *path;
-	void (*answer)(struct page *p, const struct server_request *request,
-		       struct server_answer *ret);
-	bool is_open;
-} paths[] = {
-	{ "/api/rights", answer_rights, true },    { "/api/state", answer_state, false },
-	{ "/api/history", answer_history, false }, { "/api/topology", answer_topology, false },
-	{ "/events", answer_events, false },
-};
-
-static void answer_change(struct page *p, const struct server_request *request,
-			  struct server_answer *ret)
-{
-	if (!site_may_change(p->site, request, ret))
-		return;
-	char *reply = change_make(p->node, request->path, request->body, request->body_size,
-				  &ret->status);
-	if (reply) {
-		ret->own = reply;
-		ret->type = SITE_JSON_TYPE;
-	} else {
-		site_answer_no_memory(ret);
-	}
-}
-
-static void handle(void *data, const struct server_request *request, struct server_answer *ret)
 {
 	struct page *p = data;
-	bool is_get = site_is_get(request);
-	if (change_is_path(request->path)) {
-		if (!strcmp(request->method, "POST"))
-			answer_change(p, request, ret);
-		else
-			site_answer_method("POST", ret);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (strcmp(paths[i].path, request->path) != 0)
-			continue;
-		if (!is_get)
-			site_answer_method("GET, HEAD", ret);
-		else if (paths[i].is_open || site_may_read(p->site, request, ret))
-			paths[i].answer(p, request, ret);
-		return;
-	}
-	if (!is_get && *request->path)
-		site_answer_method("GET, HEAD", ret);
-	else
-		site_answer_file(p->site, request, ret);
+	if (site_begins_stream(request, ret))
+		site_answer_stream(events_add(p->events, request->call), ret);
 }
+
+static void answer_change(void *data, const struct server_request *request,
+			  struct server_answer *ret)
+{
+	struct page *p = data;
+	unsigned status;
+	site_answer_own(change_make(p->node, request->path + strlen(API), request->body,
+				    request->body_size, &status),
+			ret);
+	if (ret->own)
+		ret->status = status;
+}
+
+static const struct site_route routes[] = {
+	{ API "state", SITE_READS, answer_state },
+	{ API "history", SITE_READS, answer_history },
+	{ API "topology", SITE_READS, answer_topology },
+	{ "/events", SITE_READS, answer_events },
+	{ API "set", SITE_CHANGES, answer_change },
+	{ API "pause", SITE_CHANGES, answer_change },
+	{ API "resume", SITE_CHANGES, answer_change },
+	{ API "unqueue", SITE_CHANGES, answer_change },
+	{ NULL },
+};
 
 static void stream_ended(void *data, struct server_call *call)
 {
@@ -191,7 +151,7 @@ int page_start(struct node *node, struct page **ret, struct error *err)
 		.is_private = node->is_private,
 		.body_max = BODY_MAX,
 		.what = "the page",
-		.handler = handle,
+		.routes = routes,
 		.stream_ended = stream_ended,
 		.data = p,
 	};

@@ -140,7 +140,7 @@ static void test_the_page(void **state)
 	const char *body = "{\"name\":\"a\",\"priority\":3}";
 	unsigned status;
 	ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\"}");
-	free(change_make(f->node, "/api/set", body, strlen(body), &status));
+	free(change_make(f->node, "set", body, strlen(body), &status));
 	assert_int_equal(status, 200);
 	assert_line(0, "set", "by", "{\"kind\":\"page\"}");
 	/* What it does of itself is not the last caller's. */
