@@ -51,7 +51,7 @@ RUN = [
     (["--swap-arena", "1GiB", "--memory", "1GiB"], "--swap-arena", "only with --on-full swap"),
     (["--reserve", "1GiB"], "--reserve", "only with --on-full wait"),
     (["--on-full", "wait", "--memory", "1GiB", "--reserve", "4GiB"], "more than --memory", "write that or less"),
-    (["--on-full", "wait"], "'wait'", "needs --memory, such as 4GiB"),
+    (["--on-full", "wait"], "'wait'", "needs --memory, such as --memory 4GiB"),
     (["--on-full", "wait", "--memory", "1GiB", "--wait-timeout", "soon"], "'soon'", "write for example 2"),
     (["--on-violation", "shoot"], "'shoot'", "report freeze end"),
     (["--elastic", "maybe"], "'maybe'", "on off"),

@@ -12,21 +12,14 @@
 #include "cli/commands/cdi_spec.h"
 #include "cli/format.h"
 #include "cli/operand.h"
-#include "cli/selection.h"
 #include "cli/target.h"
+#include "cli/terms.h"
 
 #define KEY_PREFIX "cdi/"
 
 struct cdi_options {
 	struct daemon_target target;
-	struct option_devices gpu;
-	struct option_size memory;
-	struct option_percent cores;
-	struct option_percent cores_limit;
-	struct option_int priority;
-	const char *elastic;
-	const char *sharing, *group;
-	const char *on_full;
+	struct terms terms;
 	const char *output;
 	bool force;
 	bool json;
@@ -37,34 +30,11 @@ struct cdi_options {
 	       .help = "where the file is, allot-NAME.json (default:\n" CDI_DIR ")")
 
 static const struct option_row create_rows[] = {
-	OPTION("--gpu", OPTION_VALUE_REQUIRED, "LIST", option_devices, struct cdi_options, gpu,
-	       .help = "GPUs that its containers see: 0, or 0,1, or a UUID, or\n"
-		       "all (default: the one promised least)"),
-	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct cdi_options, memory,
-	       .help = "GPU memory they may hold together on each, such as\n"
-		       "4GiB (default: what is not promised to others)"),
-	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct cdi_options, cores,
-	       .help = "share of GPU time that is guaranteed, such as 30\n"
-		       "(default: no guarantee, a fair part of what is left)"),
-	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent,
-	       struct cdi_options, cores_limit,
-	       .help = "share they may reach when others leave time unused\n"
-		       "(default: --cores, or 100 without it)"),
-	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct cdi_options,
-	       elastic, .offered = "on off",
-	       .help = "with --cores alone: may they use what others leave\nunused (default: the "
-		       "daemon's setting)"),
-	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
-	       struct cdi_options, sharing, .offered = "time space auto",
-	       .help = "how they share the GPU, as of allot run (default: the\ndaemon's setting)"),
-	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct cdi_options, group,
-	       .help = "with --sharing space: who they share with"),
-	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct cdi_options, priority,
-	       .min = -100, .max = 100,
-	       .help = "-100 to 100; higher may interrupt lower (default: 0)"),
-	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait|swap", option_choice,
-	       struct cdi_options, on_full, .offered = "fail wait swap",
-	       .help = "when the card is full, as of allot run (default: fail)"),
+	TERM(struct cdi_options, "--gpu", "LIST", option_devices, gpu,
+	     .help = "GPUs that its containers see: 0, or 0,1, or a UUID, or\n"
+		     "all (default: the one promised least)"),
+	TERMS_SHARE_ROWS(struct cdi_options, TERMS_MADE),
+	TERMS_PLACE_ROWS(struct cdi_options),
 	OUTPUT_ROW,
 	TARGET_ROWS(struct cdi_options),
 	OPTION_END,
@@ -99,68 +69,18 @@ static const char *output_dir(const struct cdi_options *options)
 
 /* ---- create ---- */
 
-static int check_options(const struct cdi_options *options, struct error *err)
-{
-	if (options->cores.is_set && options->cores_limit.is_set &&
-	    options->cores_limit.pct < options->cores.pct)
-		return error_set(err, EINVAL,
-				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
-				 "leave it out",
-				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
-	if (options->on_full && strcmp(options->on_full, "fail") != 0 && !options->memory.is_set)
-		return error_set(err, EINVAL, "--on-full: '%s': needs --memory, such as 4GiB",
-				 options->on_full);
-	return 0;
-}
-
-static json_t *make_device(const struct cdi_options *options, const json_t *named)
-{
-	json_t *device = json_object();
-
-	if (named)
-		json_object_set_new(device, "index", json_integer(device_index(named)));
-	if (options->memory.is_set)
-		json_object_set_new(device, "memory_bytes",
-				    json_integer((json_int_t)options->memory.bytes));
-	if (options->cores.is_set)
-		json_object_set_new(device, "cores_pct", json_real(options->cores.pct));
-	if (options->cores_limit.is_set)
-		json_object_set_new(device, "cores_limit_pct", json_real(options->cores_limit.pct));
-	return device;
-}
-
 static int make_request(struct client *client, const struct cdi_options *options, const char *name,
 			json_t **ret, struct error *err)
 {
 	cleanup_json json_t *hello = NULL;
-	struct selection selection = { .count = 1 };
-	int r = 0;
+	struct selection selection;
+	int r = terms_select(&options->terms, client, &hello, &selection, err);
 
-	if (options->gpu.is_set) {
-		r = client_request(client, "hello", NULL, &hello, err);
-		if (r >= 0)
-			r = selection_make(json_object_get(hello, "devices"), NULL,
-					   &options->gpu.devices, &selection, err);
-	}
 	if (r < 0)
 		return r;
-	json_t *devices = json_array();
-	for (size_t i = 0; i < selection.count; i++)
-		json_array_append_new(devices,
-				      make_device(options, hello ? selection.device[i] : NULL));
-	json_t *body = json_pack("{s:s, s:o}", "name", name, "devices", devices);
-	if (options->priority.is_set)
-		json_object_set_new(body, "priority", json_integer(options->priority.value));
-	if (options->sharing)
-		json_object_set_new(body, "sharing", json_string(options->sharing));
-	if (options->group)
-		json_object_set_new(body, "group", json_string(options->group));
-	if (options->elastic)
-		json_object_set_new(body, "elastic",
-				    json_boolean(strcmp(options->elastic, "on") == 0));
-	if (options->on_full)
-		json_object_set_new(body, "on_full", json_string(options->on_full));
-	*ret = body;
+	*ret = json_pack("{s:s, s:o}", "name", name, "devices",
+			 terms_make_devices(&options->terms, &selection));
+	terms_add(&options->terms, *ret);
 	return 0;
 }
 
@@ -264,7 +184,7 @@ static int create_run(const struct command *self, int argc, char **argv)
 
 	if (!name)
 		return status;
-	if (check_options(&options, &err) < 0)
+	if (terms_check(&options.terms, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	if (connect_daemon(&options, &client, &err) < 0 || create(client, &options, name, &err) < 0)
 		return command_fail(self, &err, EXIT_REFUSED);
@@ -291,10 +211,10 @@ static int create_cards(const struct cdi_options *options, struct error *err)
 		struct cdi_options one = *options;
 		char name[32];
 
-		one.gpu.is_set = true;
-		one.gpu.devices.count = 1;
-		one.gpu.devices.item[0].index = (uint32_t)device_index(card);
-		snprintf(name, sizeof(name), "gpu%u", one.gpu.devices.item[0].index);
+		one.terms.gpu.is_set = true;
+		one.terms.gpu.devices.count = 1;
+		one.terms.gpu.devices.item[0].index = (uint32_t)device_index(card);
+		snprintf(name, sizeof(name), "gpu%u", one.terms.gpu.devices.item[0].index);
 		r = create(client, &one, name, err);
 		if (r == -EEXIST)
 			printf("%s=%s: there already\n", CDI_KIND, name);

@@ -23,6 +23,7 @@
 #include "cli/run/space.h"
 #include "cli/run/waiting.h"
 #include "cli/selection.h"
+#include "cli/terms.h"
 
 #define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
 #define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
@@ -35,89 +36,38 @@
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
 
 struct run_options {
-	struct option_devices gpu;
-	struct option_size memory;
-	struct option_size host_memory;
-	struct option_size swap_arena;
-	struct option_percent cores;
-	struct option_percent cores_limit;
-	struct option_int priority;
-	const char *elastic;
-	const char *on_violation;
-	const char *on_full;
-	struct option_size reserve;
-	struct option_duration wait_timeout;
+	struct terms terms;
 	const char *policy;
-	const char *sharing;
-	const char *group;
 	const char *name;
 	const char *sim;
 };
 
 static const struct option_row rows[] = {
-	OPTION("--gpu", OPTION_VALUE_REQUIRED, "LIST", option_devices, struct run_options, gpu,
-	       .help = "GPUs it may see: 0, or 0,1, or a UUID, or all;\n"
-		       "counted within CUDA_VISIBLE_DEVICES (default: the\n"
-		       "first of those, or the one promised least)"),
-	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, memory,
-	       .help = "GPU memory it may hold on each, such as 4GiB\n"
-		       "(default: what is not promised to others)"),
-	OPTION("--host-memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
-	       host_memory, .help = "page-locked host memory it may hold (default: no\nlimit)"),
-	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct run_options, cores,
-	       .help = "share of GPU time that is guaranteed, such as 30\n"
-		       "(default: no guarantee, a fair part of what is left)"),
-	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent,
-	       struct run_options, cores_limit,
-	       .help = "share it may reach when others leave time unused\n"
-		       "(default: --cores, or 100 without it)"),
-	OPTION("--on-violation", OPTION_VALUE_REQUIRED, "WHAT", option_choice, struct run_options,
-	       on_violation, .offered = "report freeze end",
-	       .help = "what is done with a process of it that gets round the\nlibrary: report "
-		       "(default), freeze or end; the daemon's\nsetting may be stricter"),
-	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct run_options,
-	       elastic, .offered = "on off",
-	       .help = "with --cores alone: may it use what others leave\nunused, as that changes "
-		       "over seconds (default: the\ndaemon's setting, off unless changed)"),
-	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct run_options, priority,
-	       .min = -100, .max = 100,
-	       .help = "-100 to 100; higher may interrupt lower, within its\n"
-		       "--cores (without: 20 % of what is left) (default: 0)"),
-	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait|swap", option_choice,
-	       struct run_options, on_full, .offered = "fail wait swap",
-	       .help = "when the card is full: its --memory is promised to\n"
-		       "it from the start, or this is refused (fail, the\n"
-		       "default); or the first allocation waits until all\n"
-		       "of it is free, least use of the GPU first (wait);\n"
-		       "or such tenants take turns on the card, and their\n"
-		       "memory moves to host memory and back (swap)"),
-	OPTION("--reserve", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, reserve,
-	       .help = "with --on-full wait: how much to wait for; of more,\n"
-		       "up to --memory, it gets what is free or is refused\n"
-		       "(default: --memory)"),
-	OPTION("--wait-timeout", OPTION_VALUE_REQUIRED, "TIME", option_duration, struct run_options,
-	       wait_timeout,
-	       .help = "with --on-full wait: an allocation that waited so\n"
-		       "long is refused, such as 90s, 5m (default: none is)"),
-	OPTION("--swap-arena", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
-	       swap_arena,
-	       .help = "with --on-full swap: host memory kept for it; what\n"
-		       "does not fit there stays on the card (default: as\n"
-		       "much as --memory)"),
+	TERM(struct run_options, "--gpu", "LIST", option_devices, gpu,
+	     .help = "GPUs it may see: 0, or 0,1, or a UUID, or all;\n"
+		     "counted within CUDA_VISIBLE_DEVICES (default: the\n"
+		     "first of those, or the one promised least)"),
+	TERMS_SHARE_ROWS(struct run_options, TERMS_MADE),
+	TERMS_VIOLATION_ROW(struct run_options, TERMS_MADE),
+	TERM(struct run_options, "--host-memory", "SIZE", option_size, host_memory,
+	     .help = "page-locked host memory it may hold (default: no\nlimit)"),
+	TERMS_PLACE_ROWS(struct run_options),
+	TERM(struct run_options, "--reserve", "SIZE", option_size, reserve,
+	     .help = "with --on-full wait: how much to wait for; of more,\n"
+		     "up to --memory, it gets what is free or is refused\n"
+		     "(default: --memory)"),
+	TERM(struct run_options, "--wait-timeout", "TIME", option_duration, wait_timeout,
+	     .help = "with --on-full wait: an allocation that waited so\n"
+		     "long is refused, such as 90s, 5m (default: none is)"),
+	TERM(struct run_options, "--swap-arena", "SIZE", option_size, swap_arena,
+	     .help = "with --on-full swap: host memory kept for it; what\n"
+		     "does not fit there stays on the card (default: as\n"
+		     "much as --memory)"),
 	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
 	       .offered = "lease feedback token",
 	       .help = "how the GPU's time is handed out, to all its tenants:\n"
 		       "lease, or, to compare with, feedback or token; a\n"
 		       "daemon that runs has its own (default: lease)"),
-	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
-	       struct run_options, sharing, .offered = "time space auto",
-	       .help = "how it shares the GPU: in turns with all others\n"
-		       "(time), at the same time as others of its group, by\n"
-		       "NVIDIA's MPS (space), or as its terms allow (auto)\n"
-		       "(default: the daemon's setting, time unless changed)"),
-	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, group,
-	       .help = "with --sharing space: who it shares with, and whose\n"
-		       "faults it puts up with (default: all of this user)"),
 	OPTION("--name", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, name,
 	       .help = "the tenant's name (default: from the process id)"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options, sim,
@@ -140,46 +90,10 @@ struct run {
 	struct environment environment;
 };
 
-static bool waits(const struct run_options *options)
+static bool waits(const struct run *run)
 {
-	return options->on_full && strcmp(options->on_full, "wait") == 0;
-}
-
-static int check_waiting(const struct run_options *options, struct error *err)
-{
-	const char *only = options->reserve.is_set        ? "--reserve"
-			   : options->wait_timeout.is_set ? "--wait-timeout"
-							  : NULL;
-
-	if (!waits(options))
-		return only ? error_set(err, EINVAL, "%s: only with --on-full wait", only) : 0;
-	if (!options->memory.is_set)
-		return error_set(err, EINVAL,
-				 "--on-full: 'wait': needs --memory, such as 4GiB: what to wait "
-				 "for");
-	if (options->reserve.is_set && options->reserve.bytes > options->memory.bytes)
-		return error_set(err, EINVAL, "--reserve: more than --memory; write that or less");
-	return 0;
-}
-
-static int check_options(const struct run_options *options, struct error *err)
-{
-	if (options->cores.is_set && options->cores_limit.is_set &&
-	    options->cores_limit.pct < options->cores.pct)
-		return error_set(err, EINVAL,
-				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
-				 "leave it out",
-				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
-	bool is_swap = options->on_full && strcmp(options->on_full, "swap") == 0;
-	if (is_swap && !options->memory.is_set)
-		return error_set(err, EINVAL,
-				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
-	if (options->group && options->sharing && strcmp(options->sharing, "time") == 0)
-		return error_set(err, EINVAL, "--group: '%s': only with --sharing space or auto",
-				 options->group);
-	if (options->swap_arena.is_set && !is_swap)
-		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
-	return check_waiting(options, err);
+	const char *on_full = run->options.terms.on_full;
+	return on_full && strcmp(on_full, "wait") == 0;
 }
 
 /* The preloaded library's path must survive LD_PRELOAD, which separates by ' ' and ':'. */
@@ -208,67 +122,19 @@ static int find_sim_dir(struct run *run, struct error *err)
 	return 0;
 }
 
-/* "devices" of the create request; selection is NULL when the daemon is to choose. */
-static json_t *make_devices(const struct run *run, const struct selection *selection)
-{
-	json_t *devices = json_array();
-
-	for (size_t i = 0; i < (selection ? selection->count : 1); i++) {
-		json_t *device = json_object();
-
-		if (selection)
-			json_object_set_new(device, "index",
-					    json_integer(device_index(selection->device[i])));
-		if (run->options.memory.is_set)
-			json_object_set_new(device, "memory_bytes",
-					    json_integer((json_int_t)run->options.memory.bytes));
-		if (run->options.reserve.is_set)
-			json_object_set_new(device, "reserve_bytes",
-					    json_integer((json_int_t)run->options.reserve.bytes));
-		if (run->options.cores.is_set)
-			json_object_set_new(device, "cores_pct", json_real(run->options.cores.pct));
-		if (run->options.cores_limit.is_set)
-			json_object_set_new(device, "cores_limit_pct",
-					    json_real(run->options.cores_limit.pct));
-		json_array_append_new(devices, device);
-	}
-	return devices;
-}
-
 static json_t *make_request(const struct run *run, const struct selection *selection)
 {
 	json_t *body = json_object();
 
 	json_object_set_new(body, "pid", json_integer(getpid()));
-	json_object_set_new(body, "devices", make_devices(run, selection));
+	json_object_set_new(body, "devices", terms_make_devices(&run->options.terms, selection));
 	json_object_set_new(body, "hold", json_true());
 	/* All that the command starts is the tenant's. */
 	json_object_set_new(body, "command", json_true());
-	json_object_set_new(body, "on_full",
-			    json_string(run->options.on_full ? run->options.on_full : "fail"));
-	if (run->options.wait_timeout.is_set)
-		json_object_set_new(
-			body, "wait_timeout_s",
-			json_real((double)run->options.wait_timeout.ns / (double)NSEC_PER_SEC));
-	if (run->options.swap_arena.is_set)
-		json_object_set_new(body, "swap_arena_bytes",
-				    json_integer((json_int_t)run->options.swap_arena.bytes));
+	json_object_set_new(body, "on_full", json_string("fail"));
 	if (run->options.name)
 		json_object_set_new(body, "name", json_string(run->options.name));
-	if (run->options.host_memory.is_set)
-		json_object_set_new(body, "host_memory_bytes",
-				    json_integer((json_int_t)run->options.host_memory.bytes));
-	if (run->options.on_violation)
-		json_object_set_new(body, "on_violation", json_string(run->options.on_violation));
-	if (run->options.elastic)
-		json_object_set_new(body, "elastic",
-				    json_boolean(strcmp(run->options.elastic, "on") == 0));
-	if (run->options.sharing)
-		json_object_set_new(body, "sharing", json_string(run->options.sharing));
-	if (run->options.group)
-		json_object_set_new(body, "group", json_string(run->options.group));
-	if (run->options.priority.is_set)
-		json_object_set_new(body, "priority", json_integer(run->options.priority.value));
+	terms_add(&run->options.terms, body);
 	return body;
 }
 
@@ -323,7 +189,7 @@ static int try_create(struct run *run, struct error *err)
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *hello = NULL;
 	const char *visible = getenv(VISIBLE_VARIABLE);
-	bool is_named = run->options.gpu.is_set || visible;
+	bool is_named = run->options.terms.gpu.is_set || visible;
 	struct selection selection;
 	int r = daemon_get(&run->target, &client, err);
 
@@ -337,7 +203,8 @@ static int try_create(struct run *run, struct error *err)
 	if (r < 0)
 		return r;
 	r = is_named ? selection_make(json_object_get(hello, "devices"), visible,
-				      run->options.gpu.is_set ? &run->options.gpu.devices : NULL,
+				      run->options.terms.gpu.is_set ? &run->options.terms.gpu.devices
+								    : NULL,
 				      &selection, err)
 		     : 0;
 	if (r < 0)
@@ -495,7 +362,7 @@ static int wait_for_command(struct run *run, struct child *child)
 	struct waiting waiting;
 	int status = 0;
 
-	waiting_begin(&waiting, waits(&run->options) && isatty(STDERR_FILENO));
+	waiting_begin(&waiting, waits(run) && isatty(STDERR_FILENO));
 
 	while (!child_handle(child, &status)) {
 		struct pollfd fds[] = {
@@ -504,7 +371,7 @@ static int wait_for_command(struct run *run, struct child *child)
 		};
 		int timeout_ms = waiting_timeout_ms(&waiting);
 
-		if (!back.is_lost && child->is_asked_to_end && waits(&run->options))
+		if (!back.is_lost && child->is_asked_to_end && waits(run))
 			end_waiting(run);
 		child->is_asked_to_end = false;
 		if (back.is_lost) {
@@ -536,7 +403,7 @@ static void run_clean(struct run *run)
 /* Everything that can be checked without a daemon. Writes the exit status of a failure. */
 static int prepare(struct run *run, int *ret_status, struct error *err)
 {
-	int r = check_options(&run->options, err);
+	int r = terms_check(&run->options.terms, err);
 
 	*ret_status = EXIT_OWN_FAILURE;
 	if (r < 0)
