@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/command_line.h"
+#include "base/settings/command_line.h"
 #include "base/parse.h"
 #include "daemon/export/metrics/metric.h"
 

@@ -20,7 +20,6 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/gpu/watch/cards.h"
 #include "daemon/gpu/watch/census_compare.h"
-#include "daemon/gpu/watch/foreign.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/memory/admission.h"
@@ -32,7 +31,6 @@
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic.h"
-#include "daemon/state/free_depth.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/state/join/registration.h"
 #include "daemon/state/node/drain.h"
@@ -296,7 +294,7 @@ static void compare_all(struct node *node, const struct census_card *seen)
 static void note_foreign(struct node *node, const struct census_card *seen)
 {
 	for (unsigned i = 0; i < node->card_count; i++)
-		foreign_note_census(node, &node->card[i], &seen[i]);
+		census_count_foreign(node, &node->card[i], &seen[i]);
 }
 
 static void watch_census(struct node *node, const struct census_card *seen)
@@ -346,7 +344,7 @@ static const struct subsystem subsystems[] = {
 	  .tenant_retired = admission_give_up,
 	  .tenants_changed = node_admit_soon },
 	{ .name = "lending", .tenant_begins = elastic_apply, .share_changed = elastic_apply },
-	{ .name = "depth of free run", .processes_changed = free_depth_publish },
+	{ .name = "depth of free run", .processes_changed = tenant_publish_free_depth },
 	{ .name = "swap",
 	  .stop = swap_turns_free,
 	  .tenant_added = swap_tenant_added,

@@ -7,8 +7,6 @@
 
 #include <microhttpd.h>
 
-#include "base/error.h"
-
 #define MHD_LIBRARY "libmicrohttpd.so.12"
 
 /* Every function of it that is used. */
@@ -34,8 +32,5 @@ struct mhd {
 	MHD_FUNCTIONS(MHD_MEMBER)
 };
 #undef MHD_MEMBER
-
-/* It stays loaded, and is never NULL on success. -ENOENT with what is missing. */
-int mhd_load(const struct mhd **ret, struct error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/symbols.h"
 #include "http/server_inside.h"
 
 /* How long a connection keeps its place when all are taken and others wait. */
@@ -318,6 +319,17 @@ static int watch(struct server *s, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "HTTP server") : 0;
 }
 
+static int load_mhd(const struct mhd **ret, struct error *err)
+{
+	static struct mhd mhd;
+#define ROW(name) SYMBOL_ROW(struct mhd, MHD_, name)
+	static const struct symbol_row rows[] = { MHD_FUNCTIONS(ROW) };
+#undef ROW
+	*ret = &mhd;
+	return symbols_load(MHD_LIBRARY, NULL, rows, sizeof(rows) / sizeof(rows[0]), &mhd,
+			    "serving HTTP needs libmicrohttpd", err);
+}
+
 int server_start(const struct server_terms *terms, struct server **ret, struct error *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -333,7 +345,7 @@ int server_start(const struct server_terms *terms, struct server **ret, struct e
 		s->terms.idle_ns = SERVER_DEADLINE_NS;
 	int r = terms->certificate_file ? tls_read(&s->tls, err) : 0;
 	if (r >= 0)
-		r = mhd_load(&s->mhd, err);
+		r = load_mhd(&s->mhd, err);
 	if (r >= 0)
 		r = watch(s, err);
 	if (r >= 0)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/command_line.h"
+#include "base/settings/command_line.h"
 #include "scheduler/service/issuer.h"
 
 #define SYSTEM_CONFIG "/etc/allot/allot-scheduler.conf"

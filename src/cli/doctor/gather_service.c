@@ -1,7 +1,6 @@
 /* Certificates of the settings, the clock, versions. */
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -20,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/symbols.h"
 #include "cli/daemon.h"
 #include "cli/doctor/gather.h"
 #include "client/client.h"
@@ -46,25 +46,8 @@ struct tls_library {
 	FUNCTIONS(MEMBER)
 };
 
-#define ROW(name) { "gnutls_" #name, offsetof(struct tls_library, name) },
-static const struct {
-	const char *symbol;
-	size_t offset;
-} rows[] = { FUNCTIONS(ROW) };
-
-static int load(struct tls_library *ret, struct error *err)
-{
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return error_set(err, ENOENT, "reading it needs GnuTLS: %s", dlerror());
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		void *function = dlsym(library, rows[i].symbol);
-		if (!function)
-			return error_set(err, ENOENT, LIBRARY " lacks %s", rows[i].symbol);
-		memcpy((char *)ret + rows[i].offset, &function, sizeof(function));
-	}
-	return 0;
-}
+#define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
+static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
 
 static void add_name(char *names, size_t size, const char *name)
 {
@@ -100,7 +83,8 @@ static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, i
 	const gnutls_datum_t data = { (unsigned char *)pem, (unsigned)size };
 	gnutls_x509_crt_t certificate;
 	struct tls_library tls;
-	int r = load(&tls, err);
+	int r = symbols_load(LIBRARY, NULL, rows, sizeof(rows) / sizeof(rows[0]), &tls,
+			     "reading it needs GnuTLS", err);
 	if (r < 0)
 		return r;
 	r = tls.x509_crt_init(&certificate);

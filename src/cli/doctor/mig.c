@@ -1,6 +1,6 @@
 /*
  * The device files that open MIG instances to whoever is not root: the kernel module says which there should be
- * (daemon/gpu/nvml/mig_caps.h), and nothing makes them but nvidia-modprobe or udev.
+ * (daemon/gpu/nvml/gpu.h), and nothing makes them but nvidia-modprobe or udev.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * The daemon's settings (base/settings.h), in two tables, each read from a file of its own. Settings are an operator's to change
+ * The daemon's settings (base/settings/settings.h), in two tables, each read from a file of its own. Settings are an operator's to change
  * (daemon/config_table.c). Tuning is for tests, benches and developers (config_tuning.c).
  */
 #ifndef ALLOT_DAEMON_CONFIG_CONFIG_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/elastic.h"
 #include "policy/safety/violation_policy.h"

@@ -279,4 +279,11 @@ struct process *tenant_process_of(struct tenant *tenant, int pid);
 /* Every slot of that pid. */
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
+/*
+ * Publishes to all tenants how much work one that runs alone may have in flight (LEASE_FREE): little where another tenant has a
+ * process on the card, which may want it at any moment; much more where none has, as a newcomer needs a tenth of a second for
+ * its context. After a tenant or a process came, before it is told so, or went.
+ */
+void tenant_publish_free_depth(struct node *node);
+
 #endif

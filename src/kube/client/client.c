@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/symbols.h"
 #include "kube/client/client_inside.h"
 #include "kube/util/object.h"
 #include "kube/util/outside_json.h"
@@ -136,10 +137,31 @@ static int on_timer(CURLM *multi, long in_ms, void *data)
 
 /* ---- client ---- */
 
+#define ROW(name) SYMBOL_ROW(struct curl, curl_, name)
+static const struct symbol_row rows[] = { CURL_FUNCTIONS(ROW) };
+
+static int load_curl(const struct curl **ret, struct error *err)
+{
+	static struct curl curl;
+	static bool is_ready;
+	/* With OpenSSL, else with GnuTLS: a machine may have either. */
+	int r = is_ready ? 0
+			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
+					sizeof(rows) / sizeof(rows[0]), &curl,
+					"the Kubernetes API needs libcurl", err);
+	if (r >= 0 && !is_ready && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		r = error_set(err, EIO, "libcurl can't be initialized");
+	if (r < 0)
+		return r;
+	is_ready = true;
+	*ret = &curl;
+	return 0;
+}
+
 int kube_client_new(const struct kube_access *access, struct kube_client **ret, struct error *err)
 {
 	const struct curl *curl;
-	int r = curl_load(&curl, err);
+	int r = load_curl(&curl, err);
 	if (r < 0)
 		return r;
 	struct kube_client *c = calloc(1, sizeof(*c));

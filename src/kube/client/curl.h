@@ -8,8 +8,6 @@
 #define CURL_DISABLE_TYPECHECK /* its macros would go round our table */
 #include <curl/curl.h>
 
-#include "base/error.h"
-
 /* Every function of it that is used. */
 #define CURL_FUNCTIONS(X) \
 	X(global_init) \
@@ -37,8 +35,5 @@ struct curl {
 	CURL_FUNCTIONS(CURL_MEMBER)
 };
 #undef CURL_MEMBER
-
-/* It stays loaded, and is never NULL on success. -ENOENT with what is missing. */
-int curl_load(const struct curl **ret, struct error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "scheduler/request/request.h"
 #include "scheduler/service/door.h"
 #include "scheduler/webhook/webhook.h"

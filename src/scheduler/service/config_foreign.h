@@ -10,7 +10,7 @@
 #ifndef ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
 #define ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 extern const struct settings_alias config_aliases[];
 

@@ -510,7 +510,7 @@ static void note_in_audit(struct claims *claims, const struct claim_request *req
 		audit_write(audit, "disable_control", what);
 	}
 	if (!is_request)
-		return; /* that is written down by who has asked, see audit_request.h */
+		return; /* that is written down by who has asked, see api/dispatch.c */
 	json_t *what = audit_about(audit, claim->tenant);
 	json_t *terms = audit_terms(audit, claim->tenant);
 	if (what)

@@ -1,6 +1,9 @@
 #include "daemon/containers/trust/trust.h"
 
 #include <errno.h>
+#include <gnutls/abstract.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +14,105 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "base/symbols.h"
 #include "daemon/config/config.h"
 #include "daemon/containers/trust/file_bytes.h"
 #include "daemon/containers/trust/manifest.h"
-#include "daemon/containers/trust/signature.h"
 
+#define SIGNATURE_BYTES 64
 #define TEXT_MAX_BYTES (64 << 10)
 #define LIBRARY_MAX_BYTES (64 << 20)
 #define SIGNATURE_SUFFIX ".sig"
 #define SETTLED_S 2
+
+/* ---- signatures ---- */
+
+#define GNUTLS "libgnutls.so.30"
+#define BEGIN "-----BEGIN PUBLIC KEY-----"
+#define END "-----END PUBLIC KEY-----"
+
+/* Every function of it that is used. */
+#define FUNCTIONS(X) \
+	X(hash_fast) \
+	X(pubkey_init) \
+	X(pubkey_deinit) \
+	X(pubkey_import) \
+	X(pubkey_get_pk_algorithm) \
+	X(pubkey_verify_data2) \
+	X(strerror)
+
+#define MEMBER(name) __typeof__(gnutls_##name) *name;
+static struct tls_library {
+	FUNCTIONS(MEMBER)
+} tls;
+
+#define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
+static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
+
+/* When the first signature is checked: most daemons check none, and it costs a few MiB. */
+static int load_gnutls(struct error *err)
+{
+	struct tls_library loaded;
+	int r = tls.strerror ? 0
+			     : symbols_load(GNUTLS, NULL, rows, sizeof(rows) / sizeof(rows[0]),
+					    &loaded, "checking signatures needs GnuTLS", err);
+	if (r >= 0 && !tls.strerror)
+		tls = loaded;
+	return r;
+}
+
+static int hash_bytes(const void *bytes, size_t size, uint8_t ret[SHA256_BYTES], struct error *err)
+{
+	int r = tls.hash_fast(GNUTLS_DIG_SHA256, bytes, size, ret);
+	return r < 0 ? error_set(err, EIO, "SHA-256: %s", tls.strerror(r)) : 0;
+}
+
+/* One key: "BEGIN ... END". 0: it has signed. */
+static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
+		     const gnutls_datum_t *signature, struct error *err)
+{
+	gnutls_pubkey_t key;
+	int r = tls.pubkey_init(&key);
+	if (r < 0)
+		return error_set(err, ENOMEM, "public key: %s", tls.strerror(r));
+	r = tls.pubkey_import(key, pem, GNUTLS_X509_FMT_PEM);
+	if (r < 0)
+		r = error_set(err, EINVAL, "public key: %s", tls.strerror(r));
+	else if (tls.pubkey_get_pk_algorithm(key, NULL) != GNUTLS_PK_EDDSA_ED25519)
+		r = error_set(err, EINVAL,
+			      "public key: must be an Ed25519 one, as "
+			      "sign-manifest --new-key makes it");
+	else if (tls.pubkey_verify_data2(key, GNUTLS_SIGN_EDDSA_ED25519, 0, data, signature) < 0)
+		r = error_set(err, EKEYREJECTED, "no key of those has signed it");
+	tls.pubkey_deinit(key);
+	return r;
+}
+
+/*
+ * 0: one of the public keys (`pem`, one after another, NUL behind them) has signed it. -EKEYREJECTED: none did; -EINVAL: the
+ * PEM text has no key, or one that is not Ed25519.
+ */
+static int verify(const char *pem, const void *bytes, size_t size,
+		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)
+{
+	const gnutls_datum_t data = { (unsigned char *)bytes, (unsigned)size };
+	const gnutls_datum_t signed_by = { (unsigned char *)signature, SIGNATURE_BYTES };
+	int r = error_set(err, EINVAL, "has no '" BEGIN "': must be a PEM file of public keys");
+	for (const char *at = pem; (at = strstr(at, BEGIN));) {
+		const char *end = strstr(at, END);
+		if (!end)
+			return error_set(err, EINVAL, "a public key in it has no '" END "'");
+		end += strlen(END);
+		const gnutls_datum_t one = { (unsigned char *)at, (unsigned)(end - at) };
+		r = verify_by(&one, &data, &signed_by, err);
+		if (r != -EKEYREJECTED)
+			return r;
+		at = end;
+	}
+	return r;
+}
+
+/* ---- files ---- */
 
 enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 
@@ -151,7 +244,7 @@ static int read_manifest(struct trust *trust, struct manifest *ret, struct error
 	r = read_signature(trust, signature, err);
 	if (r < 0)
 		return r;
-	r = signature_verify(keys, text, size, signature, err);
+	r = verify(keys, text, size, signature, err);
 	if (r == -EKEYREJECTED)
 		return error_set(err, EKEYREJECTED,
 				 "library_manifest: %s: its signature is of none of the keys in %s, or "
@@ -171,14 +264,14 @@ static int check(struct trust *trust, const char *path, struct error *err)
 	char digits[2 * SHA256_BYTES + 1];
 	size_t size;
 	trust->is_good = false;
-	int r = signature_load(err);
+	int r = load_gnutls(err);
 	if (r >= 0)
 		r = read_manifest(trust, &manifest, err);
 	if (r >= 0)
 		r = file_bytes_read(path, LIBRARY_MAX_BYTES, &bytes, &size,
 				    &trust->seen[FILE_LIBRARY], err);
 	if (r >= 0)
-		r = signature_sha256(bytes, size, hash, err);
+		r = hash_bytes(bytes, size, hash, err);
 	if (r < 0)
 		return r;
 	manifest_format(hash, digits);

@@ -16,11 +16,31 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "daemon/gpu/nvml/mig_caps.h"
 
 #define GPU_UUID_TEXT_MAX 80
 #define GPU_NAME_MAX 96
 #define GPU_VERSION_MAX 80
+
+/*
+ * What a process needs beside the card's device file to use a MIG instance: the driver's capabilities, each a
+ * device file /dev/nvidia-caps/nvidia-cap<minor>. Which minor is whose, the kernel module says in files such as
+ *
+ *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/access       of the GPU instance
+ *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access   of the compute instance
+ *
+ * with a line "DeviceFileMinor: 66"; gpu0 is the minor of the card's device file (MIG user guide, "Device
+ * Nodes and Capabilities").
+ */
+#define MIG_CAPS_DIR "/proc/driver/nvidia/capabilities"
+
+struct mig_caps {
+	bool is_known;
+	unsigned gpu_instance, compute_instance; /* minors */
+};
+
+/* is_known is false where either file is not there or says something else. Thread safe. */
+struct mig_caps mig_caps_read(const char *dir, unsigned card_minor, unsigned gpu_instance,
+			      unsigned compute_instance);
 
 struct gpu_info {
 	uint8_t uuid[16];

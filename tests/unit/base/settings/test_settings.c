@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 struct config {
 	char text[SETTINGS_TEXT_MAX], place[SETTINGS_TEXT_MAX];

@@ -2,10 +2,10 @@
  * The command line of a program that has settings: its own options, and --KEY VALUE for each setting, which goes before the
  * file's. Options are written with '-'; '_' is taken as well. What is wrong is said on standard error, a line each.
  */
-#ifndef ALLOT_BASE_COMMAND_LINE_H
-#define ALLOT_BASE_COMMAND_LINE_H
+#ifndef ALLOT_BASE_SETTINGS_COMMAND_LINE_H
+#define ALLOT_BASE_SETTINGS_COMMAND_LINE_H
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 struct command_option {
 	const char *name;

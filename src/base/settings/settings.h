@@ -1,10 +1,10 @@
 /*
  * A program's settings: `key = value` lines, '#' begins a comment. One table row a setting: its name, kind, bounds, default
- * and help; the reader, the command line (base/command_line.h) and --help come from the table. A table may also list names that
+ * and help; the reader, the command line (base/settings/command_line.h) and --help come from the table. A table may also list names that
  * other programs have for its settings. One thread.
  */
-#ifndef ALLOT_BASE_SETTINGS_H
-#define ALLOT_BASE_SETTINGS_H
+#ifndef ALLOT_BASE_SETTINGS_SETTINGS_H
+#define ALLOT_BASE_SETTINGS_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

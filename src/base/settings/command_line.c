@@ -1,4 +1,4 @@
-#include "base/command_line.h"
+#include "base/settings/command_line.h"
 
 #include <getopt.h>
 #include <stdlib.h>
