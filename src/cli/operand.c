@@ -34,3 +34,17 @@ const char *operand_read_tenant(const struct command *self, int argc, char **arg
 	}
 	return name;
 }
+
+int operand_read_none(const struct command *self, int argc, char **argv, void *options)
+{
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%.40s': takes no operand; allot help %s", argv[0],
+			      self->name);
+	return r < 0 ? command_fail(self, &err, EXIT_USAGE) : -1;
+}

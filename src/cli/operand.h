@@ -16,4 +16,7 @@ char *operand_read(const struct command *self, int argc, char **argv, void *opti
 const char *operand_read_tenant(const struct command *self, int argc, char **argv, void *options,
 				int *ret_status);
 
+/* Of a command without operands: below 0 to go on; else the exit status, and all has been printed. */
+int operand_read_none(const struct command *self, int argc, char **argv, void *options);
+
 #endif

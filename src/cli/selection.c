@@ -19,7 +19,7 @@ const char *device_uuid(const json_t *device)
 	return uuid ? uuid : "";
 }
 
-void selection_describe(const struct selection *selection, char *text, size_t size)
+static void selection_describe(const struct selection *selection, char *text, size_t size)
 {
 	size_t used = 0;
 

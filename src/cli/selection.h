@@ -26,9 +26,6 @@ struct selection {
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);
 
-/* "0 (NVIDIA H200), 1 (NVIDIA H200)": for messages. */
-void selection_describe(const struct selection *selection, char *text, size_t size);
-
 /* index and uuid of one device; 0 and "" where the daemon left them out. */
 json_int_t device_index(const json_t *device);
 const char *device_uuid(const json_t *device);

@@ -143,21 +143,6 @@ static int create(struct client *client, const struct cdi_options *options, cons
 	return 0;
 }
 
-/* The options of a command without operands. Negative: go on; else the exit status. */
-static int read_no_operand(const struct command *self, int argc, char **argv,
-			   struct cdi_options *options)
-{
-	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
-
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%.40s': no such argument", argv[0]);
-	return r < 0 ? command_fail(self, &err, EXIT_USAGE) : -1;
-}
-
 /* The operand, checked; NULL: said what is wrong. */
 static const char *read_name(const struct command *self, int argc, char **argv,
 			     struct cdi_options *options, int *ret_status)
@@ -227,7 +212,7 @@ static int create_cards(const struct cdi_options *options, struct error *err)
 static int cards_run(const struct command *self, int argc, char **argv)
 {
 	struct cdi_options options = { 0 };
-	int status = read_no_operand(self, argc, argv, &options);
+	int status = operand_read_none(self, argc, argv, &options);
 
 	if (status >= 0)
 		return status;
@@ -363,7 +348,7 @@ static int list(const struct cdi_options *options, struct error *err)
 static int list_run(const struct command *self, int argc, char **argv)
 {
 	struct cdi_options options = { 0 };
-	int status = read_no_operand(self, argc, argv, &options);
+	int status = operand_read_none(self, argc, argv, &options);
 
 	if (status >= 0)
 		return status;

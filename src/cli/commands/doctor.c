@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/operand.h"
 #include "cli/doctor/checks.h"
 #include "cli/target.h"
 
@@ -89,15 +90,11 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 	struct doctor doctor = { 0 };
 	struct error err = { 0 };
 	char root[PATH_MAX];
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status = operand_read_none(self, argc, argv, &options);
 
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help doctor", argv[0]);
-	if (r == 0)
-		r = set_root(options.root, root, &err);
+	if (status >= 0)
+		return status;
+	int r = set_root(options.root, root, &err);
 	if (r < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	doctor.host.root = root;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/operand.h"
 #include "cli/commands/table.h"
 #include "cli/target.h"
 
@@ -174,15 +175,13 @@ static int ps_run(const struct command *self, int argc, char **argv)
 	struct screen screen = { 0 };
 	struct error err = { 0 };
 	struct timespec pause;
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status = operand_read_none(self, argc, argv, &options);
 
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help ps", argv[0]);
-	if (r == 0 && options.watch.ns < LEAST_PAUSE_NS)
-		r = error_set(&err, EINVAL, "--watch: too short; write 0.05 or more");
+	if (status >= 0)
+		return status;
+	int r = options.watch.ns < LEAST_PAUSE_NS
+			? error_set(&err, EINVAL, "--watch: too short; write 0.05 or more")
+			: 0;
 	if (r < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	pause = clock_to_timespec(options.watch.ns);

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/operand.h"
 #include "cli/target.h"
 #include "cli/top/data/look.h"
 #include "cli/top/data/source.h"
@@ -387,15 +388,11 @@ static int top_run(const struct command *self, int argc, char **argv)
 	cleanup(top_end) struct top top = { .options = &options };
 	cleanup_client struct client *client = NULL;
 	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status = operand_read_none(self, argc, argv, &options);
 
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help top", argv[0]);
-	if (r == 0)
-		r = check(&options, &err);
+	if (status >= 0)
+		return status;
+	int r = check(&options, &err);
 	if (r < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	/* Of characters alone: numbers stay as JSON has them. */

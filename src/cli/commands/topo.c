@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/operand.h"
 #include "cli/commands/topo_text.h"
 #include "cli/daemon.h"
 
@@ -48,14 +49,9 @@ static int topo_run(const struct command *self, int argc, char **argv)
 {
 	struct topo_options options = { 0 };
 	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help topo", argv[0]);
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
+	int status = operand_read_none(self, argc, argv, &options);
+	if (status >= 0)
+		return status;
 	return show(&options, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
 }
 

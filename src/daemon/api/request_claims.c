@@ -16,6 +16,7 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/space/space.h"
 #include "daemon/state/elastic.h"
+#include "daemon/state/tenant_state.h"
 
 #define KEY_PREFIX "cdi/"
 
@@ -91,15 +92,6 @@ static int describe_injection(struct session *session, const struct claim *claim
 	return 0;
 }
 
-static json_t *slots_to_json(const struct slots *slots)
-{
-	json_t *list = json_array();
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (slots_has(slots, i))
-			json_array_append_new(list, json_integer(i));
-	return list;
-}
-
 static json_t *device_to_json(const struct claim *claim, unsigned device)
 {
 	const struct tenant_device_terms *d = &claim_terms(claim)->device[device];
@@ -134,18 +126,9 @@ static int read_devices(struct node *node, const json_t *request, struct claim_r
 			struct error *err)
 {
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
-	int count = request_read_devices(node, request, list, err);
+	int count = request_choose_devices(node, request, list, err);
 	if (count < 0)
 		return count;
-	if (count == 0)
-		count = 1;
-	for (int i = 0; i < count; i++) {
-		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
-		if (r < 0)
-			return error_add(err, r, "devices");
-	}
-	if (!request_choose_cards(node, list, count))
-		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
 	for (int i = 0; i < count; i++) {
 		ret->device[i].card = list[i].card;
 		ret->device[i].terms = list[i].terms;

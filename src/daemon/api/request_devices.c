@@ -146,7 +146,11 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 	return true;
 }
 
-bool request_choose_cards(struct node *node, struct device_request *list, int count)
+/*
+ * Names a card for each entry of the list that names none: the emptiest of those that the list does not name, and of cards
+ * that are equally empty those that are nearest to each other and to those named. False when there are too few cards.
+ */
+static bool choose_cards(struct node *node, struct device_request *list, int count)
 {
 	if (count > 1 && choose_near(node, list, count))
 		return true;
@@ -158,4 +162,33 @@ bool request_choose_cards(struct node *node, struct device_request *list, int co
 			return false;
 	}
 	return true;
+}
+
+static unsigned count_takers(const struct node *node)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < node->card_count; i++)
+		count += health_takes_tenants(&node->card[i]);
+	return count;
+}
+
+int request_choose_devices(struct node *node, const json_t *request,
+			   struct device_request list[REGION_MAX_DEVICES], struct error *err)
+{
+	int count = request_read_devices(node, request, list, err);
+	if (count < 0)
+		return count;
+	if (count == 0)
+		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
+	if (choose_cards(node, list, count))
+		return count;
+	unsigned takers = count_takers(node);
+	return error_set(err, ENODEV, "devices: there are only %u GPUs%s", takers,
+			 takers < node->card_count ? " that take new tenants (allot ps lists them)"
+						   : "");
 }

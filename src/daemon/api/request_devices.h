@@ -21,10 +21,10 @@ int request_read_devices(struct node *node, const json_t *request,
 			 struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
 /*
- * Names a card for each entry of the list that names none: the emptiest of those that the list does not
- * name, and of cards that are equally empty those that are nearest to each other and to those named.
- * False when there are too few cards.
+ * The same of a new tenant, with a card for each entry, one where the request names none. -ENODEV: there are too few that take
+ * new tenants.
  */
-bool request_choose_cards(struct node *node, struct device_request *list, int count);
+int request_choose_devices(struct node *node, const json_t *request,
+			   struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
 #endif

@@ -115,34 +115,13 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 	return 0;
 }
 
-static unsigned count_takers(const struct node *node)
-{
-	unsigned count = 0;
-	for (unsigned i = 0; i < node->card_count; i++)
-		count += health_takes_tenants(&node->card[i]);
-	return count;
-}
-
 static int choose_devices(struct node *node, const json_t *request, struct tenant_terms *terms,
 			  struct error *err)
 {
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
-	int count = request_read_devices(node, request, list, err);
+	int count = request_choose_devices(node, request, list, err);
 	if (count < 0)
 		return count;
-	if (count == 0)
-		count = 1;
-	for (int i = 0; i < count; i++) {
-		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
-		if (r < 0)
-			return error_add(err, r, "devices");
-	}
-	if (!request_choose_cards(node, list, count))
-		return error_set(err, ENODEV, "devices: there are only %u GPUs%s",
-				 count_takers(node),
-				 count_takers(node) < node->card_count
-					 ? " that take new tenants (allot ps lists them)"
-					 : "");
 	for (int i = 0; i < count; i++) {
 		struct promise_card card = node_promised(node, list[i].card, NULL);
 		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;

@@ -245,8 +245,6 @@ uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
 /* What it holds by both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);
-/* A value of the report that can't be: no further registrations, said once. */
-void tenant_mark_corrupt(struct tenant *tenant, const char *what);
 
 /*
  * "<run dir>/tenants/<id>", of a claim's tenant "<run dir>/claims/<id>", and, with leaf, "/<leaf>". Of the

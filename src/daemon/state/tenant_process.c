@@ -16,7 +16,7 @@
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-void tenant_mark_corrupt(struct tenant *tenant, const char *what)
+static void tenant_mark_corrupt(struct tenant *tenant, const char *what)
 {
 	if (tenant->corrupt)
 		return;

@@ -9,7 +9,7 @@
 #include "daemon/util/json.h"
 #include "daemon/util/state_file.h"
 
-static json_t *slots_to_json(const struct slots *slots)
+json_t *slots_to_json(const struct slots *slots)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < SLOTS_MAX; i++)

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include <jansson.h>
+
 #include "daemon/state/tenant.h"
 
 #define TENANT_STATE_VERSION 1
@@ -39,5 +41,8 @@ struct tenant_state {
 int tenant_state_load(struct node *node, const char *path, const char *id, struct tenant_state *ret,
 		      struct error *err);
 void tenant_state_free(struct tenant_state *state); /* what it holds */
+
+/* The numbers of the slots: a list. */
+json_t *slots_to_json(const struct slots *slots);
 
 #endif

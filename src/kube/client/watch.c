@@ -33,7 +33,7 @@ struct kube_watch {
 	uint64_t started_ns; /* the watch that is under way */
 	bool is_fruitful;    /* something came on it */
 	bool is_troubled;    /* the owner was told */
-	struct watch_counts counts;
+	unsigned expired;    /* times that the API server said 410 */
 };
 
 static void begin(void *data);
@@ -62,7 +62,6 @@ static const char *meta_text(const json_t *object, const char *key)
 
 static void fail(struct kube_watch *w, const struct error *err, uint64_t at_least_ns)
 {
-	w->counts.failures++;
 	w->is_troubled = true;
 	alarm_set(kube_client_reactor(w->client), &w->again,
 		  backoff_next_ns(&w->backoff, random_bits(), at_least_ns));
@@ -83,13 +82,13 @@ static void succeed(struct kube_watch *w, bool is_worth)
 /* The server no longer knows the place: from the beginning. At once, but once. */
 static void expire(struct kube_watch *w)
 {
-	w->counts.expired++;
+	w->expired++;
 	log_debug("watch of %s: version %s is too old: listed anew", w->collection,
 		  w->version ? w->version : "of a page");
 	set_text(&w->version, NULL);
 	set_text(&w->page, NULL);
 	alarm_set(kube_client_reactor(w->client), &w->again,
-		  w->counts.expired % 4 ? 0 : backoff_next_ns(&w->backoff, random_bits(), 0));
+		  w->expired % 4 ? 0 : backoff_next_ns(&w->backoff, random_bits(), 0));
 }
 
 /* ---- lists ---- */
@@ -148,7 +147,6 @@ static bool begin_list(struct kube_watch *w)
 		     *w->selector ? "&" : "", w->selector, w->page ? "&continue=" : "",
 		     w->page ? w->page : "") < 0)
 		path = NULL;
-	w->counts.lists += !w->page;
 	if (path)
 		w->call = kube_call_start(w->client,
 					  &(struct kube_request){ .method = "GET", .path = path },
@@ -194,10 +192,8 @@ static void event_came(void *data, json_t *event)
 	if (version)
 		set_text(&w->version, version);
 	if (!strcmp(type, "BOOKMARK")) {
-		w->counts.bookmarks++;
 		return;
 	}
-	w->counts.events++;
 	if (!strcmp(type, "DELETED"))
 		w->on.gone(w->data, object);
 	else
@@ -230,7 +226,6 @@ static bool begin_watch(struct kube_watch *w)
 		     "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%s%s%s",
 		     w->collection, seconds, w->version, *w->selector ? "&" : "", w->selector) < 0)
 		path = NULL;
-	w->counts.watches++;
 	w->started_ns = clock_now_ns();
 	w->is_fruitful = false;
 	struct kube_request request = { .method = "GET",
@@ -282,9 +277,4 @@ struct kube_watch *kube_watch_stop(struct kube_watch *w)
 	free(w->page);
 	free(w);
 	return NULL;
-}
-
-struct watch_counts kube_watch_counts(const struct kube_watch *w)
-{
-	return w->counts;
 }

@@ -25,10 +25,6 @@ struct watch_handlers {
 	void (*trouble)(void *data, const struct error *err);
 };
 
-struct watch_counts {
-	uint64_t lists, watches, events, bookmarks, expired /* 410 */, failures;
-};
-
 struct kube_watch;
 
 /* `collection`: "/api/v1/pods"; `selector`: "fieldSelector=spec.nodeName%3Dn1", or "". NULL: no memory. */
@@ -36,7 +32,5 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const char *coll
 				    const char *selector, const struct watch_handlers *handlers,
 				    void *data);
 struct kube_watch *kube_watch_stop(struct kube_watch *watch); /* NULL is fine; returns NULL */
-
-struct watch_counts kube_watch_counts(const struct kube_watch *watch);
 
 #endif

@@ -21,7 +21,7 @@ uint64_t residence_movable_bytes(const struct residence_tenant *t)
 	return sum;
 }
 
-uint64_t residence_need_bytes(const struct residence_tenant *t, unsigned part)
+static uint64_t residence_need_bytes(const struct residence_tenant *t, unsigned part)
 {
 	const struct residence_part *p = &t->seen.part[part];
 	if (t->seen.is_put_out)

@@ -17,8 +17,6 @@ bool residence_is_awaited(const struct residence_tenant *t);
 
 /* Of all its cards. */
 uint64_t residence_movable_bytes(const struct residence_tenant *t);
-/* What it lacks on a part of it; 0: nothing. */
-uint64_t residence_need_bytes(const struct residence_tenant *t, unsigned part);
 /* It lacks bytes, or to be let in: one that is out with nothing to move back needs none. */
 bool residence_is_in_need(const struct residence_tenant *t);
 

@@ -30,14 +30,6 @@ const char *place_level_name(enum place_level level)
 	return levels[level].name;
 }
 
-void place_link_text(struct place_link link, char ret_text[PLACE_LINK_TEXT_MAX])
-{
-	if (link.nvlinks)
-		snprintf(ret_text, PLACE_LINK_TEXT_MAX, "NV%u", link.nvlinks);
-	else
-		snprintf(ret_text, PLACE_LINK_TEXT_MAX, "%s", levels[link.level].name);
-}
-
 unsigned place_link_score(struct place_link link)
 {
 	return levels[link.level].score + 100u * link.nvlinks;

@@ -81,9 +81,6 @@ static inline uint32_t place_cores_left(const struct place_card *card)
 /* Nobody has a part of it, and it may be given out. */
 bool place_is_free(const struct place_card *card);
 
-/* "NV4", "PIX", "SYS", ...; "?" where nothing is known. NVLinks come before all else. */
-#define PLACE_LINK_TEXT_MAX 8
-void place_link_text(struct place_link link, char ret_text[PLACE_LINK_TEXT_MAX]);
 const char *place_level_name(enum place_level level); /* "SYS"; "?" for what is unknown */
 
 /*

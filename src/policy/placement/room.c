@@ -47,16 +47,6 @@ void place_tally_change(const struct place_mix *mix, const struct place_fits *be
 	}
 }
 
-double place_room_loss(const struct place_mix *mix, const struct place_tally *before,
-		       const struct place_tally *after)
-{
-	double loss = 0;
-	for (unsigned k = 0; k < mix->count; k++)
-		loss += mix->kind[k].price *
-			((double)place_room(mix, before, k) - (double)place_room(mix, after, k));
-	return loss;
-}
-
 double place_card_loss(const struct place_mix *mix, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now)
 {

@@ -58,10 +58,10 @@ static inline uint32_t place_room(const struct place_mix *mix, const struct plac
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/* What is lost from the one to the other, by the kinds' prices; negative where something is gained. */
-double place_room_loss(const struct place_mix *mix, const struct place_tally *before,
-		       const struct place_tally *after);
-/* The same where one card of `all` changes from `before` to `now`. */
+/*
+ * What is lost, by the kinds' prices, where one card of `all` changes from `before` to `now`; negative where something is
+ * gained.
+ */
 double place_card_loss(const struct place_mix *mix, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 

@@ -19,11 +19,6 @@ double place_cards_score(const struct place_card *card, unsigned count)
 	return 10 * (part(cards, count) + part(cores, cores_total) + part(bytes, bytes_total));
 }
 
-double place_node_score(const struct place_node *node)
-{
-	return place_cards_score(node->card, node->card_count);
-}
-
 double place_card_score(const struct place_card *card, const struct place_request *request)
 {
 	static const struct place_weights equal = { 1, 1, 1 };

@@ -8,9 +8,7 @@
 
 #include "policy/placement/request.h"
 
-/* The node as it is: cards in use of all, compute of all compute, memory of all memory. */
-double place_node_score(const struct place_node *node);
-/* The same of cards that are no place_node. */
+/* A node's cards as they are: cards in use of all, compute of all compute, memory of all memory. */
 double place_cards_score(const struct place_card *card, unsigned count);
 
 /* The card as it would be with the request on it: slots, compute, memory, each by its weight. */

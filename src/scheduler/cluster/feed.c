@@ -45,7 +45,6 @@ struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
 	json_t *told; /* {"pod default/a": why it can't be read}, as it was logged */
-	uint64_t refused;
 };
 
 /* ---- objects that can't be read: said once, until they say something else ---- */
@@ -96,7 +95,6 @@ static void object_came(void *data, json_t *object)
 	struct feed *feed = s->feed;
 	struct error err = { 0 };
 	int r = rows[s->kind].came(feed->terms.model, object, &err);
-	feed->refused += r < 0;
 	note(s, object, r < 0 ? &err : NULL);
 	if (s->kind == MODEL_NODES && feed->terms.node)
 		feed->terms.node(feed->terms.data, object);
@@ -229,13 +227,4 @@ bool feed_is_troubled(const struct feed *feed)
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)
 		fails |= feed->source[kind].fails;
 	return fails;
-}
-
-struct feed_counts feed_counts(const struct feed *feed)
-{
-	const struct source *s = feed->source;
-	return (struct feed_counts){ .nodes = kube_watch_counts(s[MODEL_NODES].watch),
-				     .pods = kube_watch_counts(s[MODEL_PODS].watch),
-				     .quotas = kube_watch_counts(s[MODEL_QUOTAS].watch),
-				     .refused = feed->refused };
 }

@@ -25,11 +25,6 @@ struct feed_terms {
 	void *data;
 };
 
-struct feed_counts {
-	struct watch_counts nodes, pods, quotas;
-	uint64_t refused; /* objects that the model could not read */
-};
-
 /* -ENOMEM. */
 int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* NULL is fine; returns NULL */
@@ -38,6 +33,5 @@ struct feed *feed_stop(struct feed *feed); /* NULL is fine; returns NULL */
 bool feed_is_ready(const struct feed *feed);
 /* One of the watches fails, and is begun again and again. */
 bool feed_is_troubled(const struct feed *feed);
-struct feed_counts feed_counts(const struct feed *feed);
 
 #endif

@@ -64,7 +64,7 @@ static void call_each(struct model *m, const struct gang *gang, enum gang_state 
 
 /* ---- what is kept ---- */
 
-void model_gang_release(struct model *m, struct gang *gang)
+static void model_gang_release(struct model *m, struct gang *gang)
 {
 	for (struct gang_member *one = gang->first; one; one = one->next)
 		if (holds(gang_state_of(one)))

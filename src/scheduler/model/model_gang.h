@@ -68,8 +68,6 @@ void model_gang_failed(struct model *model, struct gang_member *asker, unsigned 
 /* Was that so a moment ago, and has nothing changed since? */
 bool model_gang_still_fails(const struct model *model, const struct gang_member *asker);
 
-/* Nothing is kept for those of it that are not being bound. */
-void model_gang_release(struct model *model, struct gang *gang);
 /* What was reserved for a member in bind is kept as long as its gang's is. */
 void model_gang_reserved(struct model *model, struct gang_member *member);
 /* ---- model_turn.c ---- */

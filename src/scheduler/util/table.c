@@ -71,15 +71,11 @@ static struct table_entry *find_from(struct table_entry *e, uint32_t hash, const
 	return e;
 }
 
-void *table_find_part(const struct table *t, const char *text, size_t length)
-{
-	uint32_t hash = hash_of(text, length);
-	return find_from(*bucket_of(t, hash), hash, text, length);
-}
-
 void *table_find(const struct table *t, const char *text)
 {
-	return table_find_part(t, text, strlen(text));
+	size_t length = strlen(text);
+	uint32_t hash = hash_of(text, length);
+	return find_from(*bucket_of(t, hash), hash, text, length);
 }
 
 /* In steps that each ask for the memory which the next one looks at. */

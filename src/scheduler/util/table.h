@@ -29,8 +29,6 @@ void table_add(struct table *table, struct table_entry *entry, const char *text)
 void table_remove(struct table *table, struct table_entry *entry);
 /* NULL: none. */
 void *table_find(const struct table *table, const char *text);
-/* Of `length` bytes. */
-void *table_find_part(const struct table *table, const char *text, size_t length);
 /* Several at once, TABLE_SOME at most: of a large table faster than one after the other. */
 #define TABLE_SOME 16
 struct table_text {

@@ -329,9 +329,8 @@ bool sim_va_has_bytes(uint64_t addr, uint64_t n);
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block);
 void sim_block_free(uint32_t block);
 uint64_t sim_round(CUdevice dev, uint64_t bytes); /* to the card's granularity */
-CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
-CUresult sim_free(uint64_t addr);                /* with sim.lock */
-void sim_region_drop(struct sim_region *region); /* and its memory; with sim.lock */
+CUresult sim_free(uint64_t addr);                 /* with sim.lock */
+void sim_region_drop(struct sim_region *region);  /* and its memory; with sim.lock */
 /* The allocation that addr is in: false when in none. With sim.lock. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
 		       struct sim_region **ret_region);

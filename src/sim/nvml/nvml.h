@@ -24,7 +24,6 @@ const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t device, nvmlReturn_t *r
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
 /* How many cards, and how many devices with their instances. */
-uint32_t nvml_cards(void);
 uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
 /*

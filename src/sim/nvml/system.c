@@ -145,11 +145,6 @@ bool nvml_is_up(void)
 	return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
 }
 
-uint32_t nvml_cards(void)
-{
-	return cards_n;
-}
-
 uint32_t nvml_devices(void)
 {
 	return devices_n;

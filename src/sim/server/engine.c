@@ -256,7 +256,7 @@ static uint64_t card_next(const struct engine *e, const struct engine_card *card
 	return ns == ENGINE_NEVER ? ENGINE_NEVER : e->now_ns + ns;
 }
 
-uint64_t engine_next_change(const struct engine *e)
+static uint64_t engine_next_change(const struct engine *e)
 {
 	uint64_t next = ENGINE_NEVER;
 

@@ -18,7 +18,5 @@ void engine_settle(struct engine *e);
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
 /* proc's share of the card changed: who runs now? */
 void engine_reschedule(struct engine_card *card);
-/* The next time at which anything at all changes on any card. */
-uint64_t engine_next_change(const struct engine *e);
 
 #endif

@@ -413,11 +413,3 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot);
 	return NULL;
 }
-
-const struct top_card *snapshot_card(const struct snapshot *snapshot, int index)
-{
-	for (size_t i = 0; i < snapshot->card_count; i++)
-		if (snapshot->cards[i].index == index)
-			return &snapshot->cards[i];
-	return NULL;
-}

@@ -101,9 +101,6 @@ struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t a
 /* NULL is fine; returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
-/* NULL: there is no such card. */
-const struct top_card *snapshot_card(const struct snapshot *snapshot, int index);
-
 static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)
 {
 	snapshot_free(*snapshot);

@@ -118,8 +118,8 @@ static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b
 	return 0;
 }
 
-int claims_check_one(const struct tenant_terms *const *others, size_t count,
-		     const struct tenant_terms *one, bool may_overcommit, struct error *err)
+static int claims_check_one(const struct tenant_terms *const *others, size_t count,
+			    const struct tenant_terms *one, bool may_overcommit, struct error *err)
 {
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < count; i++)

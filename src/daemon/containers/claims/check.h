@@ -20,8 +20,5 @@
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);
-/* The same of one that is to join others, which are right. */
-int claims_check_one(const struct tenant_terms *const *others, size_t count,
-		     const struct tenant_terms *one, bool may_overcommit, struct error *err);
 
 #endif

@@ -53,7 +53,7 @@ static struct vcuda_question question_of(struct vcuda *v, const struct vcuda_nam
 
 /* ---- the end of a call ---- */
 
-void vcuda_forget(struct vcuda_call *c)
+static void vcuda_forget(struct vcuda_call *c)
 {
 	TAILQ_REMOVE(&c->v->calls, c, link);
 	binding_drop(c->binding);

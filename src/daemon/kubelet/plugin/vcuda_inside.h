@@ -46,7 +46,6 @@ struct vcuda {
 /* vcuda.c: the kubelet's answer. The call itself is forgotten by the queue, once nothing is being written for it. */
 void vcuda_answer(struct vcuda_call *c);
 void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
-void vcuda_forget(struct vcuda_call *c);
 /* Something was written: the queue goes on. */
 void vcuda_go_on(struct vcuda *v);
 

@@ -90,7 +90,7 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
 	return check_arena(node, terms->swap_arena_bytes, err);
 }
 
-int swap_open(struct tenant *tenant, struct error *err)
+static int swap_open(struct tenant *tenant, struct error *err)
 {
 	if (tenant->terms.on_full != ON_FULL_SWAP)
 		return 0;

@@ -47,8 +47,6 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
-/* Makes a new tenant's arena; its region is there. */
-int swap_open(struct tenant *tenant, struct error *err);
 /* As subsystem.h has it: gives the tenant its first order, and a new one its arena. */
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);

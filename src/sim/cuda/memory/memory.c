@@ -73,7 +73,7 @@ static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdevic
 	return CUDA_SUCCESS;
 }
 
-CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
+static CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
 {
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
