@@ -50,20 +50,9 @@ CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 	return ask(SIM_PROCESS_LOCK, pid, args ? args->timeoutMs : 0, NULL);
 }
 
-CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
-{
-	SIM_ENTER(cuCheckpointProcessCheckpoint);
-	return ask(SIM_PROCESS_CHECKPOINT, pid, 0, NULL);
-}
-
-CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
-{
-	SIM_ENTER(cuCheckpointProcessRestore);
-	return ask(SIM_PROCESS_RESTORE, pid, 0, NULL);
-}
-
-CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
-{
-	SIM_ENTER(cuCheckpointProcessUnlock);
-	return ask(SIM_PROCESS_UNLOCK, pid, 0, NULL);
-}
+SIM_FUNCTION(cuCheckpointProcessCheckpoint, (int pid, CUcheckpointCheckpointArgs *args),
+	     ask(SIM_PROCESS_CHECKPOINT, pid, 0, NULL))
+SIM_FUNCTION(cuCheckpointProcessRestore, (int pid, CUcheckpointRestoreArgs *args),
+	     ask(SIM_PROCESS_RESTORE, pid, 0, NULL))
+SIM_FUNCTION(cuCheckpointProcessUnlock, (int pid, CUcheckpointUnlockArgs *args),
+	     ask(SIM_PROCESS_UNLOCK, pid, 0, NULL))

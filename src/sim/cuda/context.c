@@ -178,17 +178,8 @@ static CUresult primary_release(CUdevice dev)
 	return r;
 }
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	SIM_ENTER(cuDevicePrimaryCtxRelease);
-	return primary_release(dev);
-}
-
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
-{
-	SIM_ENTER(cuDevicePrimaryCtxRelease_v2);
-	return primary_release(dev);
-}
+SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
+SIM_FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), primary_release(dev))
 
 /* The context goes, whoever retained it; the next to retain it finds a fresh one. */
 static CUresult primary_reset(CUdevice dev)
@@ -207,17 +198,8 @@ static CUresult primary_reset(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	SIM_ENTER(cuDevicePrimaryCtxReset);
-	return primary_reset(dev);
-}
-
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
-{
-	SIM_ENTER(cuDevicePrimaryCtxReset_v2);
-	return primary_reset(dev);
-}
+SIM_FUNCTION(cuDevicePrimaryCtxReset, (CUdevice dev), primary_reset(dev))
+SIM_FUNCTION(cuDevicePrimaryCtxReset_v2, (CUdevice dev), primary_reset(dev))
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
@@ -274,11 +256,8 @@ static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
 	return r == CUDA_SUCCESS ? push(*ctx) : r;
 }
 
-CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
-{
-	SIM_ENTER(cuCtxCreate_v2);
-	return create(ctx, flags, dev);
-}
+SIM_FUNCTION(cuCtxCreate_v2, (CUcontext * ctx, unsigned int flags, CUdevice dev),
+	     create(ctx, flags, dev))
 
 CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affinities,
 			unsigned int flags, CUdevice dev)
@@ -290,11 +269,9 @@ CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affin
 	return create(ctx, flags, dev);
 }
 
-CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *how, unsigned int flags, CUdevice dev)
-{
-	SIM_ENTER(cuCtxCreate_v4);
-	return create(ctx, flags, dev);
-}
+SIM_FUNCTION(cuCtxCreate_v4,
+	     (CUcontext * ctx, CUctxCreateParams *how, unsigned int flags, CUdevice dev),
+	     create(ctx, flags, dev))
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
@@ -312,11 +289,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 	return r;
 }
 
-CUresult cuCtxPushCurrent_v2(CUcontext ctx)
-{
-	SIM_ENTER(cuCtxPushCurrent_v2);
-	return push(ctx);
-}
+SIM_FUNCTION(cuCtxPushCurrent_v2, (CUcontext ctx), push(ctx))
 
 CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 {

@@ -49,17 +49,8 @@ static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
-{
-	SIM_ENTER(cuDeviceGetUuid);
-	return get_uuid(uuid, dev, true);
-}
-
-CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-	SIM_ENTER(cuDeviceGetUuid_v2);
-	return get_uuid(uuid, dev, false);
-}
+SIM_FUNCTION(cuDeviceGetUuid, (CUuuid * uuid, CUdevice dev), get_uuid(uuid, dev, true))
+SIM_FUNCTION(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice dev), get_uuid(uuid, dev, false))
 
 static CUresult put_text(char *to, int size, const char *text, CUdevice dev)
 {
@@ -297,17 +288,9 @@ static CUresult peer_access(CUcontext peer, bool on)
 	return r;
 }
 
-CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
-{
-	SIM_ENTER(cuCtxEnablePeerAccess);
-	return flags ? CUDA_ERROR_INVALID_VALUE : peer_access(peer, true);
-}
-
-CUresult cuCtxDisablePeerAccess(CUcontext peer)
-{
-	SIM_ENTER(cuCtxDisablePeerAccess);
-	return peer_access(peer, false);
-}
+SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
+	     flags ? CUDA_ERROR_INVALID_VALUE : peer_access(peer, true))
+SIM_FUNCTION(cuCtxDisablePeerAccess, (CUcontext peer), peer_access(peer, false))
 
 /*
  * The runtime's private tables are not simulated: in one of them libcudart 12 and 13 have the driver prove
@@ -321,23 +304,10 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 }
 
 /* Of no use since CUDA 11: the profiler that it sets up is gone. */
-CUresult cuProfilerInitialize(const char *settings, const char *output, int mode)
-{
-	SIM_ENTER(cuProfilerInitialize);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult cuProfilerStart(void)
-{
-	SIM_ENTER(cuProfilerStart);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuProfilerStop(void)
-{
-	SIM_ENTER(cuProfilerStop);
-	return CUDA_SUCCESS;
-}
+SIM_FUNCTION(cuProfilerInitialize, (const char *settings, const char *output, int mode),
+	     CUDA_ERROR_NOT_SUPPORTED)
+SIM_FUNCTION(cuProfilerStart, (void), CUDA_SUCCESS)
+SIM_FUNCTION(cuProfilerStop, (void), CUDA_SUCCESS)
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
@@ -346,11 +316,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-	SIM_ENTER(cuCtxSetCacheConfig);
-	return CUDA_SUCCESS;
-}
+SIM_FUNCTION(cuCtxSetCacheConfig, (CUfunc_cache config), CUDA_SUCCESS)
 
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
@@ -359,11 +325,7 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
-{
-	SIM_ENTER(cuCtxSetSharedMemConfig);
-	return CUDA_SUCCESS;
-}
+SIM_FUNCTION(cuCtxSetSharedMemConfig, (CUsharedconfig config), CUDA_SUCCESS)
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
@@ -375,8 +337,4 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxResetPersistingL2Cache(void)
-{
-	SIM_ENTER(cuCtxResetPersistingL2Cache);
-	return CUDA_SUCCESS;
-}
+SIM_FUNCTION(cuCtxResetPersistingL2Cache, (void), CUDA_SUCCESS)

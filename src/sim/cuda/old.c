@@ -172,11 +172,8 @@ OLD_TWINS(cuStreamBeginRecaptureToGraph, _ptsz,
 	  CUDA_ERROR_NOT_SUPPORTED)
 
 /* One reference is all that is kept. */
-CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
-{
-	SIM_ENTER(cuCtxAttach);
-	return ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuCtxAttach, (CUcontext * ctx, unsigned int flags),
+	     ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE)
 
 /* No display, no video engine, no sparse arrays, no fabric. */
 OLD(cuVDPAUCtxCreate,

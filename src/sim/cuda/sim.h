@@ -190,6 +190,13 @@ static inline CUresult sim_enter(const char *name)
 		if (enter_result_ != CUDA_SUCCESS) \
 			return enter_result_; \
 	} while (0)
+/* An entry that only answers, or hands on. */
+#define SIM_FUNCTION(symbol, params, result) \
+	CUresult symbol params \
+	{ \
+		SIM_ENTER(symbol); \
+		return result; \
+	}
 /* An entry and its per-thread twin, with one body that sees `ptds`. */
 #define SIM_TWINS(symbol, suffix, params, ...) \
 	CUresult symbol params \

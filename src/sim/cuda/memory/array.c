@@ -123,11 +123,8 @@ CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 							       desc->Format, desc->NumChannels, 0 });
 }
 
-CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
-{
-	SIM_ENTER(cuArray3DCreate_v2);
-	return desc ? array_create(array, desc) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *desc),
+	     desc ? array_create(array, desc) : CUDA_ERROR_INVALID_VALUE)
 
 static bool is_array(CUarray array)
 {

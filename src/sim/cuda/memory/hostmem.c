@@ -66,17 +66,9 @@ static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
 	return host_add((uintptr_t)at, bytes, flags, false);
 }
 
-CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
-{
-	SIM_ENTER(cuMemAllocHost_v2);
-	return host_alloc(ptr, bytes, 0);
-}
-
-CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
-{
-	SIM_ENTER(cuMemHostAlloc);
-	return flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags);
-}
+SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, bytes, 0))
+SIM_FUNCTION(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
+	     flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags))
 
 /* Takes the record whose base is ptr out of the list; NULL when there is none. */
 static struct host *host_take(void *ptr, bool registered)
@@ -269,17 +261,10 @@ static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 	return r;
 }
 
-CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
-{
-	SIM_ENTER(cuIpcOpenMemHandle);
-	return ipc_open(ptr, handle);
-}
-
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
-{
-	SIM_ENTER(cuIpcOpenMemHandle_v2);
-	return ipc_open(ptr, handle);
-}
+SIM_FUNCTION(cuIpcOpenMemHandle, (CUdeviceptr * ptr, CUipcMemHandle handle, unsigned int flags),
+	     ipc_open(ptr, handle))
+SIM_FUNCTION(cuIpcOpenMemHandle_v2, (CUdeviceptr * ptr, CUipcMemHandle handle, unsigned int flags),
+	     ipc_open(ptr, handle))
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
@@ -375,8 +360,5 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs, void
 	return CUDA_SUCCESS;
 }
 
-CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
-{
-	SIM_ENTER(cuPointerSetAttribute);
-	return attr == 6 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuPointerSetAttribute, (const void *value, CUpointer_attribute attr, CUdeviceptr ptr),
+	     attr == 6 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)

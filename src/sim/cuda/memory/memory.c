@@ -244,17 +244,11 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemAdvise(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev)
-{
-	SIM_ENTER(cuMemAdvise);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUmemLocation location)
-{
-	SIM_ENTER(cuMemAdvise_v2);
-	return CUDA_SUCCESS;
-}
+SIM_FUNCTION(cuMemAdvise, (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev),
+	     CUDA_SUCCESS)
+SIM_FUNCTION(cuMemAdvise_v2,
+	     (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUmemLocation location),
+	     CUDA_SUCCESS)
 
 SIM_TWINS(cuMemPrefetchAsync, _ptsz, (CUdeviceptr ptr, size_t bytes, CUdevice dev, CUstream stream),
 	  return sim_stream(stream, ptds, &stream);)

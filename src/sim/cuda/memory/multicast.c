@@ -108,35 +108,23 @@ static CUresult bind_addr(CUmemGenericAllocationHandle object, size_t offset, CU
 	return r;
 }
 
-CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset,
-			    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
-			    unsigned long long flags)
-{
-	SIM_ENTER(cuMulticastBindMem);
-	return bind_handle(object, offset, memory, memory_offset, bytes);
-}
-
-CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
-			       CUmemGenericAllocationHandle memory, size_t memory_offset,
-			       size_t bytes, unsigned long long flags)
-{
-	SIM_ENTER(cuMulticastBindMem_v2);
-	return bind_handle(object, offset, memory, memory_offset, bytes);
-}
-
-CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr,
-			     size_t bytes, unsigned long long flags)
-{
-	SIM_ENTER(cuMulticastBindAddr);
-	return bind_addr(object, offset, ptr, bytes);
-}
-
-CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
-				CUdeviceptr ptr, size_t bytes, unsigned long long flags)
-{
-	SIM_ENTER(cuMulticastBindAddr_v2);
-	return bind_addr(object, offset, ptr, bytes);
-}
+SIM_FUNCTION(cuMulticastBindMem,
+	     (CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle memory,
+	      size_t memory_offset, size_t bytes, unsigned long long flags),
+	     bind_handle(object, offset, memory, memory_offset, bytes))
+SIM_FUNCTION(cuMulticastBindMem_v2,
+	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
+	      CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
+	      unsigned long long flags),
+	     bind_handle(object, offset, memory, memory_offset, bytes))
+SIM_FUNCTION(cuMulticastBindAddr,
+	     (CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr, size_t bytes,
+	      unsigned long long flags),
+	     bind_addr(object, offset, ptr, bytes))
+SIM_FUNCTION(cuMulticastBindAddr_v2,
+	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset, CUdeviceptr ptr,
+	      size_t bytes, unsigned long long flags),
+	     bind_addr(object, offset, ptr, bytes))
 
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
 			   size_t bytes)

@@ -349,17 +349,10 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 	return r;
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-	SIM_ENTER(cuStreamIsCapturing);
-	return info(stream, false, status, NULL, NULL);
-}
-
-CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status)
-{
-	SIM_ENTER(cuStreamIsCapturing_ptsz);
-	return info(stream, true, status, NULL, NULL);
-}
+SIM_FUNCTION(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status),
+	     info(stream, false, status, NULL, NULL))
+SIM_FUNCTION(cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status),
+	     info(stream, true, status, NULL, NULL))
 
 SIM_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
 	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,

@@ -78,17 +78,8 @@ static CUresult record(CUevent event, CUstream handle, bool ptds)
 	return r;
 }
 
-CUresult cuEventRecord(CUevent event, CUstream stream)
-{
-	SIM_ENTER(cuEventRecord);
-	return record(event, stream, false);
-}
-
-CUresult cuEventRecord_ptsz(CUevent event, CUstream stream)
-{
-	SIM_ENTER(cuEventRecord_ptsz);
-	return record(event, stream, true);
-}
+SIM_FUNCTION(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, false))
+SIM_FUNCTION(cuEventRecord_ptsz, (CUevent event, CUstream stream), record(event, stream, true))
 
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
 	  return record(event, stream, ptds);)
@@ -170,17 +161,8 @@ static CUresult elapsed(float *ms, CUevent start, CUevent end)
 	return r;
 }
 
-CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
-{
-	SIM_ENTER(cuEventElapsedTime);
-	return elapsed(ms, start, end);
-}
-
-CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
-{
-	SIM_ENTER(cuEventElapsedTime_v2);
-	return elapsed(ms, start, end);
-}
+SIM_FUNCTION(cuEventElapsedTime, (float *ms, CUevent start, CUevent end), elapsed(ms, start, end))
+SIM_FUNCTION(cuEventElapsedTime_v2, (float *ms, CUevent start, CUevent end), elapsed(ms, start, end))
 
 static CUresult wait_event(CUstream handle, bool ptds, CUevent event)
 {

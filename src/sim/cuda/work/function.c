@@ -29,29 +29,16 @@ static CUresult set_attribute(CUfunction f, CUfunction_attribute attr, int value
 	return CUDA_SUCCESS;
 }
 
-CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr, CUfunction f)
-{
-	SIM_ENTER(cuFuncGetAttribute);
-	return get_attribute(value, attr, f);
-}
-
-CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attr, int value)
-{
-	SIM_ENTER(cuFuncSetAttribute);
-	return set_attribute(f, attr, value);
-}
-
-CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)
-{
-	SIM_ENTER(cuKernelGetAttribute);
-	return get_attribute(value, attr, (CUfunction)kernel);
-}
-
-CUresult cuKernelSetAttribute(CUfunction_attribute attr, int value, CUkernel kernel, CUdevice dev)
-{
-	SIM_ENTER(cuKernelSetAttribute);
-	return set_attribute((CUfunction)kernel, attr, value);
-}
+SIM_FUNCTION(cuFuncGetAttribute, (int *value, CUfunction_attribute attr, CUfunction f),
+	     get_attribute(value, attr, f))
+SIM_FUNCTION(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute attr, int value),
+	     set_attribute(f, attr, value))
+SIM_FUNCTION(cuKernelGetAttribute,
+	     (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev),
+	     get_attribute(value, attr, (CUfunction)kernel))
+SIM_FUNCTION(cuKernelSetAttribute,
+	     (CUfunction_attribute attr, int value, CUkernel kernel, CUdevice dev),
+	     set_attribute((CUfunction)kernel, attr, value))
 
 static CUresult get_name(const char **name, CUfunction f)
 {
@@ -63,17 +50,9 @@ static CUresult get_name(const char **name, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuKernelGetName(const char **name, CUkernel kernel)
-{
-	SIM_ENTER(cuKernelGetName);
-	return get_name(name, (CUfunction)kernel);
-}
-
-CUresult cuFuncGetName(const char **name, CUfunction f)
-{
-	SIM_ENTER(cuFuncGetName);
-	return get_name(name, f);
-}
+SIM_FUNCTION(cuKernelGetName, (const char **name, CUkernel kernel),
+	     get_name(name, (CUfunction)kernel))
+SIM_FUNCTION(cuFuncGetName, (const char **name, CUfunction f), get_name(name, f))
 
 CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 {
@@ -102,23 +81,11 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
-{
-	SIM_ENTER(cuFuncSetCacheConfig);
-	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult cuFuncSetSharedMemConfig(CUfunction f, CUsharedconfig config)
-{
-	SIM_ENTER(cuFuncSetSharedMemConfig);
-	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult cuFuncLoad(CUfunction f)
-{
-	SIM_ENTER(cuFuncLoad);
-	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+SIM_FUNCTION(cuFuncSetCacheConfig, (CUfunction f, CUfunc_cache config),
+	     is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+SIM_FUNCTION(cuFuncSetSharedMemConfig, (CUfunction f, CUsharedconfig config),
+	     is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+SIM_FUNCTION(cuFuncLoad, (CUfunction f), is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
 
 CUresult cuFuncIsLoaded(int *state, CUfunction f)
 {
@@ -142,17 +109,10 @@ static CUresult param_info(CUfunction f, size_t index, size_t *offset, size_t *b
 	return CUDA_SUCCESS;
 }
 
-CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *bytes)
-{
-	SIM_ENTER(cuFuncGetParamInfo);
-	return param_info(f, index, offset, bytes);
-}
-
-CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
-{
-	SIM_ENTER(cuKernelGetParamInfo);
-	return param_info((CUfunction)kernel, index, offset, bytes);
-}
+SIM_FUNCTION(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, size_t *bytes),
+	     param_info(f, index, offset, bytes))
+SIM_FUNCTION(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes),
+	     param_info((CUfunction)kernel, index, offset, bytes))
 
 /* By threads alone: 2048 of an SM, at most 32 blocks. */
 static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
@@ -165,20 +125,12 @@ static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int block_size,
-						     size_t shared_bytes)
-{
-	SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-	return active_blocks(blocks, f, block_size);
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f,
-							      int block_size, size_t shared_bytes,
-							      unsigned int flags)
-{
-	SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
-	return active_blocks(blocks, f, block_size);
-}
+SIM_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+	     (int *blocks, CUfunction f, int block_size, size_t shared_bytes),
+	     active_blocks(blocks, f, block_size))
+SIM_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+	     (int *blocks, CUfunction f, int block_size, size_t shared_bytes, unsigned int flags),
+	     active_blocks(blocks, f, block_size))
 
 static CUresult potential(int *min_grid, int *block_size, CUfunction f)
 {
@@ -196,20 +148,14 @@ static CUresult potential(int *min_grid, int *block_size, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block_size, CUfunction f,
-					  CUoccupancyB2DSize size, size_t shared_bytes, int limit)
-{
-	SIM_ENTER(cuOccupancyMaxPotentialBlockSize);
-	return potential(min_grid, block_size, f);
-}
-
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block_size, CUfunction f,
-						   CUoccupancyB2DSize size, size_t shared_bytes,
-						   int limit, unsigned int flags)
-{
-	SIM_ENTER(cuOccupancyMaxPotentialBlockSizeWithFlags);
-	return potential(min_grid, block_size, f);
-}
+SIM_FUNCTION(cuOccupancyMaxPotentialBlockSize,
+	     (int *min_grid, int *block_size, CUfunction f, CUoccupancyB2DSize size,
+	      size_t shared_bytes, int limit),
+	     potential(min_grid, block_size, f))
+SIM_FUNCTION(cuOccupancyMaxPotentialBlockSizeWithFlags,
+	     (int *min_grid, int *block_size, CUfunction f, CUoccupancyB2DSize size,
+	      size_t shared_bytes, int limit, unsigned int flags),
+	     potential(min_grid, block_size, f))
 
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, int blocks,
 						 int block_size)

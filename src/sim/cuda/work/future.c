@@ -12,8 +12,4 @@ int sim_driver_version(void)
 	return getenv("ALLOT_SIM_FUTURE") ? SIM_FUTURE_VERSION : SIM_DRIVER_VERSION;
 }
 
-CUresult cuMemAlloc_v9(CUdeviceptr *ptr, size_t bytes)
-{
-	SIM_ENTER(cuMemAlloc_v9);
-	return cuMemAlloc_v2(ptr, bytes);
-}
+SIM_FUNCTION(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes), cuMemAlloc_v2(ptr, bytes))

@@ -168,11 +168,9 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t fla
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
-{
-	SIM_ENTER(cuGraphInstantiateWithFlags);
-	return instantiate(exec, graph, flags);
-}
+SIM_FUNCTION(cuGraphInstantiateWithFlags,
+	     (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
+	     instantiate(exec, graph, flags))
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
 			    size_t log_size)
@@ -302,17 +300,10 @@ static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
-{
-	SIM_ENTER(cuGraphGetNodes);
-	return get_nodes(graph, nodes, count, sim_is_graph(graph) ? graph->count : 0);
-}
-
-CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
-{
-	SIM_ENTER(cuGraphGetRootNodes);
-	return get_nodes(graph, nodes, count, sim_is_graph(graph) && graph->count);
-}
+SIM_FUNCTION(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count),
+	     get_nodes(graph, nodes, count, sim_is_graph(graph) ? graph->count : 0))
+SIM_FUNCTION(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count),
+	     get_nodes(graph, nodes, count, sim_is_graph(graph) && graph->count))
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
@@ -363,12 +354,10 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 	return r;
 }
 
-CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-			       size_t count, CUdeviceptr ptr)
-{
-	SIM_ENTER(cuGraphAddMemFreeNode);
-	return add(node, graph, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr });
-}
+SIM_FUNCTION(cuGraphAddMemFreeNode,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+	      CUdeviceptr ptr),
+	     add(node, graph, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr }))
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
@@ -384,12 +373,9 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-			     size_t count)
-{
-	SIM_ENTER(cuGraphAddEmptyNode);
-	return add(node, graph, &(struct sim_step){ .kind = STEP_EMPTY });
-}
+SIM_FUNCTION(cuGraphAddEmptyNode,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count),
+	     add(node, graph, &(struct sim_step){ .kind = STEP_EMPTY }))
 
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 				 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
@@ -443,31 +429,17 @@ static bool is_allocated(CUdeviceptr ptr)
 }
 
 /* What a node does is not kept here: there is nothing to change. */
-CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *copy)
-{
-	SIM_ENTER(cuGraphMemcpyNodeSetParams);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
-{
-	SIM_ENTER(cuGraphMemsetNodeSetParams);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-					const CUDA_MEMCPY3D *copy, CUcontext ctx)
-{
-	SIM_ENTER(cuGraphExecMemcpyNodeSetParams);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-					const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
-{
-	SIM_ENTER(cuGraphExecMemsetNodeSetParams);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
+SIM_FUNCTION(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D *copy),
+	     CUDA_ERROR_NOT_SUPPORTED)
+SIM_FUNCTION(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params),
+	     CUDA_ERROR_NOT_SUPPORTED)
+SIM_FUNCTION(cuGraphExecMemcpyNodeSetParams,
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext ctx),
+	     CUDA_ERROR_NOT_SUPPORTED)
+SIM_FUNCTION(cuGraphExecMemsetNodeSetParams,
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params,
+	      CUcontext ctx),
+	     CUDA_ERROR_NOT_SUPPORTED)
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 			      size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
@@ -509,16 +481,10 @@ CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 				       .data = params->userData });
 }
 
-CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-				size_t count)
-{
-	SIM_ENTER(cuGraphAddDependencies);
-	return sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-				   const CUgraphEdgeData *edges, size_t count)
-{
-	SIM_ENTER(cuGraphAddDependencies_v2);
-	return sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuGraphAddDependencies,
+	     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count),
+	     sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+SIM_FUNCTION(cuGraphAddDependencies_v2,
+	     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+	      const CUgraphEdgeData *edges, size_t count),
+	     sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)

@@ -31,19 +31,14 @@ static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *depende
 	}
 }
 
-CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-			size_t count, CUgraphNodeParams *params)
-{
-	SIM_ENTER(cuGraphAddNode);
-	return add(node, graph, dependencies, count, params);
-}
-
-CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-			   const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)
-{
-	SIM_ENTER(cuGraphAddNode_v2);
-	return add(node, graph, dependencies, count, params);
-}
+SIM_FUNCTION(cuGraphAddNode,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+	      CUgraphNodeParams *params),
+	     add(node, graph, dependencies, count, params))
+SIM_FUNCTION(cuGraphAddNode_v2,
+	     (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+	      const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params),
+	     add(node, graph, dependencies, count, params))
 
 /* Without edges: none are kept. */
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)

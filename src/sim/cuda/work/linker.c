@@ -21,19 +21,14 @@ CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values, C
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
-			  const char *name, unsigned int n, CUjit_option *options, void **values)
-{
-	SIM_ENTER(cuLinkAddData_v2);
-	return state && data ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-			  CUjit_option *options, void **values)
-{
-	SIM_ENTER(cuLinkAddFile_v2);
-	return state && path ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuLinkAddData_v2,
+	     (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+	      unsigned int n, CUjit_option *options, void **values),
+	     state &&data ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+SIM_FUNCTION(cuLinkAddFile_v2,
+	     (CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
+	      CUjit_option *options, void **values),
+	     state &&path ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
 
 CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {

@@ -135,30 +135,14 @@ static CUresult load_file(CUmodule *module, const char *path)
 	return load(module, (uint64_t)st.st_size);
 }
 
-CUresult cuModuleLoad(CUmodule *module, const char *path)
-{
-	SIM_ENTER(cuModuleLoad);
-	return load_file(module, path);
-}
-
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-	SIM_ENTER(cuModuleLoadData);
-	return load_image(module, image);
-}
-
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
-			    CUjit_option *options, void **values)
-{
-	SIM_ENTER(cuModuleLoadDataEx);
-	return load_image(module, image);
-}
-
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
-{
-	SIM_ENTER(cuModuleLoadFatBinary);
-	return load_image(module, image);
-}
+SIM_FUNCTION(cuModuleLoad, (CUmodule * module, const char *path), load_file(module, path))
+SIM_FUNCTION(cuModuleLoadData, (CUmodule * module, const void *image), load_image(module, image))
+SIM_FUNCTION(cuModuleLoadDataEx,
+	     (CUmodule * module, const void *image, unsigned int n, CUjit_option *options,
+	      void **values),
+	     load_image(module, image))
+SIM_FUNCTION(cuModuleLoadFatBinary, (CUmodule * module, const void *image),
+	     load_image(module, image))
 
 CUresult cuModuleUnload(CUmodule module)
 {
@@ -221,11 +205,8 @@ uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 	return (uint64_t)((double)f->ns * (double)SIM_MAX(blocks, sms) / (double)named);
 }
 
-CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
-{
-	SIM_ENTER(cuModuleGetFunction);
-	return get_function(f, module, name);
-}
+SIM_FUNCTION(cuModuleGetFunction, (CUfunction * f, CUmodule module, const char *name),
+	     get_function(f, module, name))
 
 static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
 {
@@ -249,11 +230,9 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 	return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
-{
-	SIM_ENTER(cuModuleGetGlobal_v2);
-	return get_global(ptr, bytes, module, name);
-}
+SIM_FUNCTION(cuModuleGetGlobal_v2,
+	     (CUdeviceptr * ptr, size_t *bytes, CUmodule module, const char *name),
+	     get_global(ptr, bytes, module, name))
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
@@ -263,21 +242,14 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 }
 
 /* A library is a module, and a kernel its function: one structure serves for both handles. */
-CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit,
-			   void **jit_values, unsigned int jit_n, CUlibraryOption *options,
-			   void **values, unsigned int n)
-{
-	SIM_ENTER(cuLibraryLoadData);
-	return load_image((CUmodule *)library, image);
-}
-
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
-			       void **jit_values, unsigned int jit_n, CUlibraryOption *options,
-			       void **values, unsigned int n)
-{
-	SIM_ENTER(cuLibraryLoadFromFile);
-	return load_file((CUmodule *)library, path);
-}
+SIM_FUNCTION(cuLibraryLoadData,
+	     (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values,
+	      unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n),
+	     load_image((CUmodule *)library, image))
+SIM_FUNCTION(cuLibraryLoadFromFile,
+	     (CUlibrary * library, const char *path, CUjit_option *jit, void **jit_values,
+	      unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n),
+	     load_file((CUmodule *)library, path))
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
@@ -292,11 +264,8 @@ CUresult cuLibraryUnload(CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-	SIM_ENTER(cuLibraryGetKernel);
-	return get_function((CUfunction *)kernel, (CUmodule)library, name);
-}
+SIM_FUNCTION(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
+	     get_function((CUfunction *)kernel, (CUmodule)library, name))
 
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
@@ -329,8 +298,6 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	SIM_ENTER(cuLibraryGetGlobal);
-	return get_global(ptr, bytes, (CUmodule)library, name);
-}
+SIM_FUNCTION(cuLibraryGetGlobal,
+	     (CUdeviceptr * ptr, size_t *bytes, CUlibrary library, const char *name),
+	     get_global(ptr, bytes, (CUmodule)library, name))

@@ -162,17 +162,9 @@ static CUresult create(CUstream *stream, unsigned int flags, int priority)
 	return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-	SIM_ENTER(cuStreamCreate);
-	return create(stream, flags, 0);
-}
-
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-	SIM_ENTER(cuStreamCreateWithPriority);
-	return create(stream, flags, priority);
-}
+SIM_FUNCTION(cuStreamCreate, (CUstream * stream, unsigned int flags), create(stream, flags, 0))
+SIM_FUNCTION(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority),
+	     create(stream, flags, priority))
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
@@ -196,17 +188,8 @@ static CUresult synchronize(CUstream handle, bool ptds)
 	return r == CUDA_SUCCESS ? sim_stream_wait(stream) : r;
 }
 
-CUresult cuStreamSynchronize(CUstream stream)
-{
-	SIM_ENTER(cuStreamSynchronize);
-	return synchronize(stream, false);
-}
-
-CUresult cuStreamSynchronize_ptsz(CUstream stream)
-{
-	SIM_ENTER(cuStreamSynchronize_ptsz);
-	return synchronize(stream, true);
-}
+SIM_FUNCTION(cuStreamSynchronize, (CUstream stream), synchronize(stream, false))
+SIM_FUNCTION(cuStreamSynchronize_ptsz, (CUstream stream), synchronize(stream, true))
 
 static CUresult query(CUstream handle, bool ptds)
 {
@@ -238,17 +221,10 @@ static CUresult get_ctx(CUstream handle, bool ptds, CUcontext *ctx)
 	return r;
 }
 
-CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
-{
-	SIM_ENTER(cuStreamGetCtx);
-	return ctx ? get_ctx(stream, false, ctx) : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext *ctx)
-{
-	SIM_ENTER(cuStreamGetCtx_ptsz);
-	return ctx ? get_ctx(stream, true, ctx) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_FUNCTION(cuStreamGetCtx, (CUstream stream, CUcontext *ctx),
+	     ctx ? get_ctx(stream, false, ctx) : CUDA_ERROR_INVALID_VALUE)
+SIM_FUNCTION(cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *ctx),
+	     ctx ? get_ctx(stream, true, ctx) : CUDA_ERROR_INVALID_VALUE)
 
 SIM_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *ctx, CUgreenCtx *green),
 	  if (!ctx) return CUDA_ERROR_INVALID_VALUE;
