@@ -18,7 +18,6 @@
 
 #include "base/error.h"
 
-#define PARSE_WHY_MAX 256 /* bytes of a `err`, the final NUL included */
 #define PARSE_NAME_MAX 64 /* of a tenant's name, the final NUL included */
 #define PARSE_UUID_MAX 80
 #define PARSE_DEVICES_MAX 16

@@ -72,6 +72,13 @@ static const void *item(const void *object, const char *key, size_t i)
 	return json_array_get(member(object, key), i);
 }
 
+/* A function of the API that answers with one member of its object. */
+#define MEMBER(type, object, name, read, key) \
+	ALLOT_PUBLIC type allot_##object##_##name(const allot_##object *object) \
+	{ \
+		return (type)read(object, key); \
+	}
+
 ALLOT_PUBLIC size_t allot_list_device_count(const allot_list *list)
 {
 	return json_array_size(member(list->reply, "devices"));
@@ -106,25 +113,10 @@ ALLOT_PUBLIC const allot_tenant *allot_list_find_tenant(const allot_list *list, 
 	return NULL;
 }
 
-ALLOT_PUBLIC int allot_device_index(const allot_device *device)
-{
-	return (int)whole_of(device, "index");
-}
-
-ALLOT_PUBLIC const char *allot_device_uuid(const allot_device *device)
-{
-	return text_of(device, "uuid");
-}
-
-ALLOT_PUBLIC const char *allot_device_name(const allot_device *device)
-{
-	return text_of(device, "name");
-}
-
-ALLOT_PUBLIC uint64_t allot_device_memory_bytes(const allot_device *device)
-{
-	return whole_of(device, "memory_bytes");
-}
+MEMBER(int, device, index, whole_of, "index")
+MEMBER(const char *, device, uuid, text_of, "uuid")
+MEMBER(const char *, device, name, text_of, "name")
+MEMBER(uint64_t, device, memory_bytes, whole_of, "memory_bytes")
 
 ALLOT_PUBLIC int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes)
 {
@@ -134,20 +126,9 @@ ALLOT_PUBLIC int allot_device_memory_used_bytes(const allot_device *device, uint
 	return 0;
 }
 
-ALLOT_PUBLIC double allot_device_busy_pct(const allot_device *device)
-{
-	return real_of(device, "busy_pct");
-}
-
-ALLOT_PUBLIC uint64_t allot_device_promised_bytes(const allot_device *device)
-{
-	return whole_of(device, "promised_bytes");
-}
-
-ALLOT_PUBLIC double allot_device_promised_cores_pct(const allot_device *device)
-{
-	return real_of(device, "promised_cores_pct");
-}
+MEMBER(double, device, busy_pct, real_of, "busy_pct")
+MEMBER(uint64_t, device, promised_bytes, whole_of, "promised_bytes")
+MEMBER(double, device, promised_cores_pct, real_of, "promised_cores_pct")
 
 ALLOT_PUBLIC const char *allot_device_fault(const allot_device *device)
 {
@@ -161,25 +142,10 @@ ALLOT_PUBLIC int allot_device_is_cordoned(const allot_device *device)
 	return json_is_true(member(device, "cordoned"));
 }
 
-ALLOT_PUBLIC const char *allot_tenant_name(const allot_tenant *tenant)
-{
-	return text_of(tenant, "name");
-}
-
-ALLOT_PUBLIC const char *allot_tenant_id(const allot_tenant *tenant)
-{
-	return text_of(tenant, "id");
-}
-
-ALLOT_PUBLIC const char *allot_tenant_state(const allot_tenant *tenant)
-{
-	return text_of(tenant, "state");
-}
-
-ALLOT_PUBLIC uint32_t allot_tenant_uid(const allot_tenant *tenant)
-{
-	return (uint32_t)whole_of(tenant, "uid");
-}
+MEMBER(const char *, tenant, name, text_of, "name")
+MEMBER(const char *, tenant, id, text_of, "id")
+MEMBER(const char *, tenant, state, text_of, "state")
+MEMBER(uint32_t, tenant, uid, whole_of, "uid")
 
 ALLOT_PUBLIC int allot_tenant_priority(const allot_tenant *tenant)
 {
@@ -196,57 +162,19 @@ ALLOT_PUBLIC const allot_share *allot_tenant_share(const allot_tenant *tenant, s
 	return item(tenant, "devices", i);
 }
 
-ALLOT_PUBLIC int allot_share_device_index(const allot_share *share)
-{
-	return (int)whole_of(share, "index");
-}
-
-ALLOT_PUBLIC uint64_t allot_share_memory_quota_bytes(const allot_share *share)
-{
-	return whole_of(share, "memory_quota_bytes");
-}
+MEMBER(int, share, device_index, whole_of, "index")
+MEMBER(uint64_t, share, memory_quota_bytes, whole_of, "memory_quota_bytes")
 
 ALLOT_PUBLIC int allot_share_memory_is_given(const allot_share *share)
 {
 	return json_is_true(member(share, "memory_given"));
 }
 
-ALLOT_PUBLIC uint64_t allot_share_memory_used_bytes(const allot_share *share)
-{
-	return whole_of(share, "memory_used_bytes");
-}
-
-ALLOT_PUBLIC double allot_share_cores_pct(const allot_share *share)
-{
-	return real_of(share, "cores_pct");
-}
-
-ALLOT_PUBLIC double allot_share_cores_limit_pct(const allot_share *share)
-{
-	return real_of(share, "cores_limit_pct");
-}
-
-ALLOT_PUBLIC double allot_share_cores_limit_now_pct(const allot_share *share)
-{
-	return real_of(share, "cores_limit_now_pct");
-}
-
-ALLOT_PUBLIC double allot_share_got_1s_pct(const allot_share *share)
-{
-	return real_of(share, "got_1s_pct");
-}
-
-ALLOT_PUBLIC double allot_share_got_60s_pct(const allot_share *share)
-{
-	return real_of(share, "got_60s_pct");
-}
-
-ALLOT_PUBLIC double allot_share_waited_s(const allot_share *share)
-{
-	return real_of(share, "waited_s");
-}
-
-ALLOT_PUBLIC uint64_t allot_share_denied(const allot_share *share)
-{
-	return whole_of(share, "denied");
-}
+MEMBER(uint64_t, share, memory_used_bytes, whole_of, "memory_used_bytes")
+MEMBER(double, share, cores_pct, real_of, "cores_pct")
+MEMBER(double, share, cores_limit_pct, real_of, "cores_limit_pct")
+MEMBER(double, share, cores_limit_now_pct, real_of, "cores_limit_now_pct")
+MEMBER(double, share, got_1s_pct, real_of, "got_1s_pct")
+MEMBER(double, share, got_60s_pct, real_of, "got_60s_pct")
+MEMBER(double, share, waited_s, real_of, "waited_s")
+MEMBER(uint64_t, share, denied, whole_of, "denied")

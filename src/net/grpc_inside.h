@@ -13,7 +13,6 @@
 #include "net/loop.h"
 
 #define GRPC_HEADERS_MOST_BYTES 8192 /* of a request */
-#define GRPC_PATH_MAX 128            /* longer ones name no method */
 
 struct grpc_connection;
 TAILQ_HEAD(grpc_connections, grpc_connection);

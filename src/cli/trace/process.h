@@ -9,7 +9,6 @@
 #include "cli/trace/ring_reader.h"
 #include "cli/trace/tick_map.h"
 
-#define PROCESS_DEVICES 16 /* as region.h has it */
 #define PROCESS_HELD 64
 
 /* What was written, for who is told at the end. */

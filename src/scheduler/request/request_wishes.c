@@ -9,7 +9,6 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define BLANKS " \t"
-#define POLICY_WORDS_MAX 8
 #define WEIGHT_MOST 1000000
 
 /* ---- lists of words ---- */
