@@ -59,3 +59,29 @@ def test_they_do_not_where_that_is_switched_off(machine, tmp_path, steps):
     device, trace, more = train(machine, tmp_path, steps, "step_wait = 0s\n")
     assert device["step_turns"] == more == 0
     assert not any(lease["args"].get("with_step") for lease in trace.of("lease", "lease"))
+
+
+def test_short_steps_are_sliced(machine, tmp_path, steps):
+    """Two servers with steps of 5 ms run at once, by halves, as long as none has a cap; then they take turns."""
+    start_servers(machine, tmp_path, "")
+    free = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
+    names = "first", "second"
+    servers = [machine.start("--name", name, *free, "--", steps, 120, 10, 500) for name in names]
+
+    def device(name):
+        return machine.tenants()[name]["devices"][0]
+
+    for name in names:
+        machine.wait_for_tenant(name, lambda t: t["devices"][0]["mode"] == "sliced" and t["devices"][0]["used_s"] > 1)
+    before = {name: device(name) for name in names}
+    machine.wait_for_tenant("first", lambda t: t["devices"][0]["used_s"] > before["first"]["used_s"] + 2)
+    used = [device(name)["used_s"] - before[name]["used_s"] for name in names]
+    assert 0.3 < used[0] / sum(used) < 0.7, used
+    assert [device(name)["mode"] for name in names] == ["sliced", "sliced"]
+    done = machine.allot("set", "second", *machine.sim, "--cores-limit", 60)
+    assert done.returncode == 0, done.stderr
+    leases = device("first")["leases"]
+    machine.wait_for_tenant("first", lambda t: t["devices"][0]["mode"] == "leases" and t["devices"][0]["leases"] > leases + 5)
+    for server in servers:
+        server.terminate()
+        server.communicate(timeout=30)

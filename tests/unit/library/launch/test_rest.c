@@ -53,6 +53,45 @@ static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
 	assert_int_equal(rests(), before + 1);
 }
 
+static uint64_t thread_ns(void)
+{
+	return fake_report->bell[0].thread_ns;
+}
+
+/* From a rest until the next wait, without that wait itself and without what was spent at the gate. */
+static void test_what_the_thread_did_in_between_is_told(void **state)
+{
+	struct region_slot_device *slot = guest_slot_device(0);
+	uint64_t before, begun_ns, passed_ns;
+
+	launch(fake_stream(2));
+	rest_before();
+	begun_ns = sys_now_ns();
+	rest_after_all();
+	before = thread_ns();
+	launch(fake_stream(2));
+	sys_sleep_ns(20 * NS_PER_MS);
+	rest_before();
+	sys_sleep_ns(20 * NS_PER_MS);
+	passed_ns = sys_now_ns();
+	rest_after_all();
+	assert_true(thread_ns() - before >= 20 * NS_PER_MS);
+	assert_true(thread_ns() - before <= passed_ns - begun_ns - 20 * NS_PER_MS);
+
+	/* All of that time at the gate. */
+	before = thread_ns();
+	launch(fake_stream(2));
+	sys_sleep_ns(20 * NS_PER_MS);
+	atomic_fetch_add(&slot->waited_ns, sys_now_ns() - passed_ns + NS_PER_S);
+	rest_before();
+	rest_after_all();
+	assert_int_equal(thread_ns(), before);
+	/* A wait that is no rest adds nothing. */
+	rest_before();
+	rest_after_all();
+	assert_int_equal(thread_ns(), before);
+}
+
 /*
  * The last work of a lease ends while it is drained, and the thread hears of that when the lease is another's. A step that was not
  * counted would make one of two.
@@ -97,6 +136,7 @@ int main(void)
 		launching_test(test_a_wait_for_all_is_one),
 		launching_test(test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another),
 		launching_test(test_what_has_ended_on_another_stream_keeps_from_none),
+		launching_test(test_what_the_thread_did_in_between_is_told),
 		launching_test(test_it_is_counted_whatever_the_lease_is),
 		launching_test(test_it_is_rung_for_where_it_is_wanted),
 	};
