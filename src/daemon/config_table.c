@@ -36,9 +36,6 @@ static const char *const on_violation_words[] = {
 static const char *const sharing_words[] = {
 	[SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto", NULL
 };
-static const char *const space_caps_words[] = {
-	[SPACE_CAPS_GATE] = "gate", [SPACE_CAPS_THREADS] = "threads", NULL
-};
 static const char *const vocabulary_words[] = { [KUBE_VOCABULARY_SLICES] = "slices",
 						[KUBE_VOCABULARY_HAMI] = "hami",
 						[KUBE_VOCABULARY_GPU_MANAGER] = "gpu-manager",
@@ -125,9 +122,6 @@ static const struct settings_row rows[] = {
 	{ "sharing", SETTINGS_CHOICE, AT(sharing), "time", 0, 0,
 	  "how tenants that do not say share a GPU: time, space (MPS) or auto",
 	  .words = sharing_words },
-	{ "space_caps", SETTINGS_CHOICE, AT(space_caps), "gate", 0, 0,
-	  "what holds a limit in space: gate, its work on any SM, or threads, a part of the SMs by MPS",
-	  .words = space_caps_words },
 	{ "mps_clients", SETTINGS_COUNT, AT(mps_clients), "60", 1, 1000,
 	  "processes that one MPS server takes; the driver has a limit of its own" },
 	{ "on_violation", SETTINGS_CHOICE, AT(on_violation), "report", 0, 0,

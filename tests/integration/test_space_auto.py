@@ -52,7 +52,7 @@ def known(machine):
     return {program["key"].rsplit("/", 1)[1]: program for program in listed}
 
 
-@pytest.mark.parametrize("blocks", [SMALL, FULL])
+@pytest.mark.parametrize("blocks", [SMALL])     # what fills the card is not measured right: docs/decisions/space-without-trials.md
 def test_by_what_was_measured(judging, blocks):
     machine = judging
     first = run_together(machine, blocks, SECONDS)

@@ -42,7 +42,7 @@ def fixture_shared(machine):
 
 
 def test_shares_of_a_card_that_all_want(shared):
-    """Kernels that fill the card: by their guarantees."""
+    """Kernels that fill the card, limits that are guarantees: parts of the SMs."""
     got = together(shared, 8192, [space(cores) for cores in CORES])
     print([f"{part:.1f}" for part in got], f"{sum(got):.1f}")
     for part, cores in zip(got, CORES):
@@ -59,20 +59,29 @@ def test_kernels_that_leave_room(shared):
 
 
 def test_what_it_goes_by(shared):
-    """`pace` of allot ps --json: of who shares space; each runs alone now and then to be timed, and is held for the other."""
-    load = shared.load("--seconds", 60)
-    started = [shared.start("--memory", "1GiB", "--name", name, *options, "--", *load)
-               for name, options in (("sixty", space(60)), ("forty", space(40)), ("turns", ["--cores", "5"]))]
+    """`pace` of allot ps --json: of a tenant that shares space. Its speed is learned while it is alone; beside one that takes
+    more than its guarantee it has its own, and the other is held for it."""
+    load = shared.load("--seconds", 60, "--blocks", 8192)     # they fill the card
+    lends = ["--cores-limit", "100"]
 
-    def known():
-        tenants = shared.tenants()
-        paces = [tenants[name]["devices"][0]["pace"] for name in ("sixty", "forty") if name in tenants]
-        return paces if len(paces) == 2 and all(pace and pace["basis"] == "known" for pace in paces) else None
+    def pace(name):
+        tenant = shared.tenants().get(name)
+        return tenant["devices"][0]["pace"] if tenant else None
 
-    for pace in wait_until(known, what="the speeds of both"):
-        assert 0.5 < pace["speed"] < 2
-        assert pace["trials"] >= 1 and pace["trials_s"] > 0 and pace["held_s"] > 0 and pace["told_s"] > 0
-        assert pace["unused_s"] >= 0
-    assert shared.tenants()["turns"]["devices"][0]["pace"] is None
+    def start(name, cores):
+        return shared.start("--memory", "1GiB", "--name", name, *space(cores, *lends), "--", *load)
+
+    started = [start("seventy", 70)]
+    wait_until(lambda: (pace("seventy") or {}).get("known"), what="its speed")
+    assert 0.5 < pace("seventy")["speed"] < 2 and pace("seventy")["told_s"] > 0
+    started.append(start("twenty", 20))
+    wait_until(lambda: (pace("twenty") or {}).get("pace_pct"), what="a pace of the one that has more than its guarantee")
+    time.sleep(2)
+    held = pace("twenty")
+    assert not held["known"] and held["held_s"] > 0 and held["pace_pct"] >= 20
+    assert pace("seventy")["share_pct"] > 65 and pace("seventy")["pace_pct"] is None and pace("seventy")["held_s"] < 0.5
+    started.append(shared.start("--memory", "1GiB", "--name", "turns", "--cores", "5", "--", *load))
+    wait_until(lambda: "turns" in shared.tenants(), what="one that takes turns")
+    assert pace("turns") is None
     for process in started:
         process.terminate()

@@ -84,21 +84,15 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* null of who takes turns. */
+/* null of a tenant that takes turns. */
 static json_t *pace_to_json(const struct arbiter_pace *p)
 {
-	static const char *const names[] = { [SPACE_SPEED_UNKNOWN] = "unknown",
-					     [SPACE_SPEED_JUDGED] = "judged",
-					     [SPACE_SPEED_FIRST] = "first",
-					     [SPACE_SPEED_KNOWN] = "known" };
-
 	if (!p->is_member)
 		return json_null();
-	return json_pack("{s:s, s:f, s:o, s:o, s:f, s:I, s:f, s:f, s:f}", "basis", names[p->basis],
-			 "speed", round(1e4 * p->speed) / 1e4, "step_ms", ms_or_null(p->step_ns),
-			 "step_told_ms", ms_or_null(p->step_told_ns), "told_s", seconds(p->told_ns),
-			 "trials", (json_int_t)p->trials, "trials_s", seconds(p->trials_ns),
-			 "held_s", seconds(p->held_ns), "unused_s", seconds(p->unused_ns));
+	return json_pack("{s:b, s:f, s:f, s:o, s:f, s:f}", "known", p->is_known, "speed",
+			 round(1e4 * p->speed) / 1e4, "share_pct", rounded(100 * p->share),
+			 "pace_pct", p->is_held ? json_real(rounded(100 * p->pace)) : json_null(),
+			 "told_s", seconds(p->told_ns), "held_s", seconds(p->held_ns));
 }
 
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)

@@ -207,7 +207,7 @@ static void publish(struct arbitration *a)
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
 			if (pass == 0)
 				publish_rest(a, l);
-			if (pass == 0 && l->gang >= 0 && lets_through(state))
+			if (pass == 0 && (l->gang >= 0 || l->shares_space) && lets_through(state))
 				arbitration_publish_depth(a, l);
 			if (state == l->published)
 				continue;

@@ -53,7 +53,6 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* of all tenants, at least */
 	enum sharing_way sharing;       /* of tenants that do not say */
-	enum space_caps space_caps;     /* what holds a limit in space */
 	unsigned mps_clients;           /* processes that one MPS server takes */
 	double space_gain_min_pct;      /* work more than in turns, for which auto takes space */
 	/* Health of the cards (daemon/gpu/health). */

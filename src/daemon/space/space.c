@@ -305,8 +305,6 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 static struct mps_threads threads_of(const struct tenant *t)
 {
 	const struct tenant_device_terms *d = &t->terms.device[0];
-	if (t->node->config.space_caps == SPACE_CAPS_GATE)
-		return (struct mps_threads){ 100, 100 };
 	return mps_threads_for(d->promise.limit_pct, d->card->info.sms);
 }
 
@@ -396,8 +394,8 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * What MPS holds a client to from its first context on: coarse and never lent, so it is given at the cap, rounded up, or not at all. The
- * ledger and the gate are what a share is held by. Memory: what of the quota is named; one that is raised later needs a new start.
+ * What MPS holds a client to from its first context on: the limit, rounded up to whole SMs. Memory: what of the quota is named. One of
+ * either that is raised later needs a new start.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {

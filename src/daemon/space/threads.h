@@ -1,7 +1,7 @@
 /*
  * The part of a card's SMs that a client of MPS is limited to. MPS takes a percentage and rounds it down to whole pairs of
  * SMs: on an H200 of 132, clients of 10, 15, 30 and 45 % have 12, 18, 38 and 58 (their work, 2026-11-23: 9.3, 13.9, 29.4
- * and 44.6 % of the card's). So a cap is rounded up to a pair here, and the gate holds its tenant to the cap itself. Pure.
+ * and 44.6 % of the card's). So a limit is rounded up to a pair here. Pure.
  */
 #ifndef ALLOT_DAEMON_SPACE_THREADS_H
 #define ALLOT_DAEMON_SPACE_THREADS_H

@@ -392,20 +392,35 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 	tell_tenants_changed(tenant->node);
 }
 
+/*
+ * Whether `other` may want the card at once, so that little of t's work may be in the way. Not where t's limit is its
+ * guarantee and both are of one group: each has its own part of the SMs then.
+ */
+static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
+{
+	const struct promise *p = &t->terms.device[0].promise;
+
+	if (t == other || !other->process_count)
+		return false;
+	if (t->space && t->space == other->space && p->limit_pct <= p->cores_pct)
+		return false;
+	for (unsigned i = 0; i < other->terms.device_count; i++)
+		if (other->terms.device[i].card == card)
+			return true;
+	return false;
+}
+
 void tenant_publish_free_depth(struct node *node)
 {
-	unsigned present[NODE_MAX_CARDS] = { 0 };
-	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-		for (unsigned i = 0; t->process_count && i < t->terms.device_count; i++)
-			present[t->terms.device[i].card->index]++;
+	const struct tenant *t, *other;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		for (unsigned i = 0; i < t->terms.device_count; i++) {
-			unsigned others = present[t->terms.device[i].card->index] -
-					  (t->process_count > 0);
+			bool any = false;
+			TAILQ_FOREACH(other, &node->tenants, link)
+				any = any || may_want(t, other, t->terms.device[i].card);
 			atomic_store_explicit(&t->region.control->device[i].free_depth_ns,
-					      others ? node->config.free_depth_ns
-						     : node->config.free_depth_alone_ns,
+					      any ? node->config.free_depth_ns
+						  : node->config.free_depth_alone_ns,
 					      memory_order_seq_cst);
 		}
 }

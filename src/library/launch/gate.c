@@ -50,7 +50,7 @@ static bool is_stalled(const struct flight_device *f)
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
 		     const struct flight_device *f)
 {
-	/* Paced, tokens bound it; but who shares space drains at the end of his group's lease. */
+	/* Paced, tokens bound it; but a member of a group drains at the end of the group's lease. */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - flight_devices)))))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
@@ -69,7 +69,7 @@ static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enu
 	pass->device = d;
 	pass->is_raised = true;
 	pass->is_paced = state == LEASE_PACED;
-	/* Who shares space pays under GO as well, when nobody asks for it: so it is seen what one does alone. */
+	/* A member of a group is counted under GO as well: so it is seen how fast it is alone. */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
@@ -317,7 +317,7 @@ static void end_leased(struct gate_pass *pass, const struct work *work, bool is_
 		return;
 	if (pass->pays) {
 		uint64_t paid_ns = estimate_paid_ns(pass->flight.estimate);
-		pace_book(pass->index, work, paid_ns ? paid_ns : pass->flight.ns,
+		pace_book(pass->index, paid_ns ? paid_ns : pass->flight.ns,
 			  estimate_is_untried(pass->flight.estimate));
 	}
 	if (!pass->is_paced && pace_is_noted(pass->index))

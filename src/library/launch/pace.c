@@ -74,20 +74,17 @@ void pace_note(int index, const struct work *work, uint64_t ns)
 				  memory_order_relaxed);
 }
 
-void pace_book(int index, const struct work *work, uint64_t ns, bool is_untried)
+void pace_book(int index, uint64_t ns, bool is_untried)
 {
 	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
-	uint32_t most = pace_most_x100(index);
-	uint64_t cost;
 
 	/* It does no longer: what it paid meanwhile is nobody's concern. */
-	if (!most)
+	if (!pace_most_x100(index))
 		return;
 	if (ns > PACE_MOST)
 		ns = PACE_MOST;
-	cost = sm_time(index, work, ns, most);
 	/* Nothing is for nothing. */
-	atomic_fetch_add(&report->spent[index].tokens, cost ? cost : 1);
+	atomic_fetch_add(&report->spent[index].tokens, ns ? ns : 1);
 	atomic_fetch_add_explicit(&report->spent[index].work_ns, ns, memory_order_relaxed);
 	if (unlikely(is_untried))
 		atomic_fetch_add_explicit(&report->spent[index].untried_ns, ns,

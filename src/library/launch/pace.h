@@ -9,10 +9,9 @@
  *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
  *   graph         what 2^20 threads cost: what is in it is not looked at
  *
- * Of a tenant that shares space with others (space_pct_x100) the tokens are nanoseconds of the whole card: the
- * predicted length of the piece, times the part of the card's SMs that its blocks need, which is as much as
- * the tenant may have at most. A graph needs that, copies need none. The length is known when the piece has
- * been handed over, and is paid then: what passes is bounded by depth_ns besides.
+ * Of a tenant that shares space with others (space_pct_x100) the tokens are nanoseconds: the predicted length of the
+ * piece. That is known when the piece has been handed over, and is paid then: what passes is bounded by depth_ns
+ * besides.
  *
  * Thread safe.
  */
@@ -69,7 +68,7 @@ uint32_t pace_ask_sms(int index);
 uint32_t pace_part_x100(const struct work *work, uint32_t sms, uint32_t most);
 
 /* Books what was handed over, of a predicted length; is_untried: nobody has timed it alone yet. */
-void pace_book(int index, const struct work *work, uint64_t ns, bool is_untried);
+void pace_book(int index, uint64_t ns, bool is_untried);
 
 /* Notes what was handed over under a lease, where the daemon wants to know how much of the card it fills. */
 void pace_note(int index, const struct work *work, uint64_t ns);

@@ -15,12 +15,6 @@
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * The same where a program runs alone to be timed, has room for that many of these looks in flight, and launches more
- * often than that: the queries would slow what is timed. A program that its launches pace has 20 us between them.
- */
-#define TRIED_POLLS 20
-#define LAUNCHES_OFTEN_NS (50 * NS_PER_US)
-/*
  * In free run with a thread that waits for depth: a look at once, then one each hundredth of the depth, since what is in
  * flight is an estimate and the GPU may run dry. While the wait lasts, looks become rarer, up to RARER_MOST times.
  */
@@ -36,8 +30,6 @@ static uint64_t rarer = 1; /* the looks for a thread that waits for depth, than 
 static struct {
 	uint64_t busy_ns; /* up to seen_ns */
 	bool is_busy;
-	bool launches_often; /* as of seen_ns */
-	uint64_t launches;
 	uint64_t seen_ns;
 	uint64_t worked_at_ns; /* work was last seen */
 	bool has_told_idle;    /* since */
@@ -159,9 +151,6 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	if (account[index].seen_ns)
 		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
 	watch_ramp(index, used_ns, inflight_ns);
-	account[index].launches_often = (launches - account[index].launches) * LAUNCHES_OFTEN_NS >
-					now_ns - account[index].seen_ns;
-	account[index].launches = launches;
 	account[index].seen_ns = now_ns;
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
@@ -220,30 +209,11 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* It runs alone to be timed. */
-static bool is_tried(uint32_t index)
-{
-	return pace_most_x100((int)index) && lease_of((int)index) == LEASE_GO;
-}
-
-/* What is timed is how fast it is, rather than each piece: its launches are not to wait for our queries then. */
-static bool is_tried_as_a_whole(uint32_t index)
-{
-	return account[index].launches_often &&
-	       atomic_load_explicit(&guest_control_device((int)index)->depth_ns,
-				    memory_order_relaxed) >= TRIED_POLLS * POLL_AHEAD_NS;
-}
-
 /* On each device where there is work, it is far ahead, and nobody waits for room. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct flight_device *f = &flight_devices[i];
-		if (is_tried(i)) {
-			if (!is_tried_as_a_whole(i))
-				return false;
-			continue;
-		}
 		if (atomic_load(&f->waiters))
 			return false;
 		if ((busy & (1U << i)) &&

@@ -32,7 +32,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.step_turns = t->step_turns,
 		.expired = t->expired,
 		.tokens_ns = (int64_t)t->tokens_ns,
-		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.member.weight,
+		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.weight,
 		.budget_ns = (int64_t)t->budget_ns,
 		.busy_ns = to_ns(t->needs.busy_ns),
 		.pause_ns = to_ns(t->needs.pause_ns),
@@ -55,15 +55,13 @@ struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
 	p = &a->tenant[tenant].part;
 	return (struct arbiter_pace){
 		.is_member = true,
-		.basis = p->member.speed.basis,
-		.speed = space_speed(&p->member.speed),
-		.step_ns = to_ns(p->member.speed.step_ns),
-		.step_told_ns = to_ns(p->member.speed.step_told),
-		.told_ns = p->member.work_ns,
-		.trials = p->attempts,
-		.trials_ns = p->member.speed.tried_ns,
+		.is_known = space_member_is_known(&p->member),
+		.is_held = p->member.is_held,
+		.speed = space_member_speed(&p->member),
+		.share = space_member_share(&p->member),
+		.pace = p->member.is_held ? p->member.pace : 0,
+		.told_ns = p->member.told_ns,
 		.held_ns = p->held_ns,
-		.unused_ns = to_ns(p->unused_ns),
 	};
 }
 

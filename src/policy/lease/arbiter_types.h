@@ -11,7 +11,6 @@
 #include "abi/shm/region.h" /* enum lease_state */
 #include "policy/lease/rules/feedback.h"
 #include "policy/lease/rules/turn_terms.h"
-#include "policy/space/space_speed.h"
 
 #define ARBITER_MAX_TENANTS 256
 
@@ -140,21 +139,16 @@ struct arbiter_account {
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */
 };
 
-/*
- * The speed by which a member of a space group is charged, and the cost of measuring it (space_speed.h,
- * space_trial.h). A tenant in no group has is_member false and a speed of 1.
- */
+/* What is measured of a member of a space group (space.h). A tenant in no group has is_member false and a speed of 1. */
 struct arbiter_pace {
 	bool is_member;
-	enum space_speed_basis basis;
-	double speed; /* told in a nanosecond in which it runs alone */
-	/* Of its program, where it waits for all of its work at the end of each; 0: not known. */
-	uint64_t step_ns, step_told_ns; /* of a step alone; as its library reports one now */
-	uint64_t told_ns;               /* of all that it began while it was paced or tried */
-	unsigned trials;                /* begun for it */
-	uint64_t trials_ns;             /* of these, what told something */
-	uint64_t held_ns;               /* by others' trials */
-	uint64_t unused_ns;             /* of its cap, while it was there and did not use it */
+	bool is_known;    /* its speed */
+	bool is_held;     /* now, to its pace */
+	double speed;     /* told in a nanosecond in which it runs alone */
+	double share;     /* of the card, while it had work; 0: not measured */
+	double pace;      /* of the card; 0: none */
+	uint64_t told_ns; /* of all that it began while it was counted */
+	uint64_t held_ns; /* ever, at the gate */
 };
 
 /* Why a lease ended, for who watches; nothing is decided by it. */

@@ -7,19 +7,16 @@
 #include "policy/lease/tenant.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 
-#define BUCKET_NS UINT64_C(40000000)
-/* Who has used up his cap goes on when there is so much of it again, or a part of the bucket: a start and an end cost microseconds. */
-#define REFILL_NS 4e6
-#define REFILL_PART 0.25
 /*
- * Time that others ran alone is kept beside the bucket: so much of it, and used up in fifty times as long at the latest. In ten times,
- * with three trials a second, one of 45 % beside 30 and 15 lost 1.5 % of what it was owed, since all of them catch up then (H200).
+ * Work in flight while the card is the group's alone: enough never to run dry, though lengths are guessed. Of a member that
+ * has a pace, little: it is in the way of the one that it is slower for.
  */
-#define KEPT_MOST_NS 200e6
-#define KEPT_FADE 50
+#define DEPTH_NS UINT64_C(20000000)
+#define PACED_DEPTH_NS UINT64_C(5000000)
+/* Least pace of a member without a guarantee, of the card. */
+#define LEAST_PCT 1.0
 
 /* The next member of a group at or after `from`; NONE: no more. */
 static int next_member(const struct arbiter *a, int group, int from)
@@ -89,7 +86,6 @@ static int make_group(struct arbiter *a, uint32_t group)
 	if (index >= 0) {
 		a->tenant[index].part.group = group;
 		a->tenant[index].part.is_group = true;
-		a->tenant[index].part.trials = space_trials_new(a->clock);
 	}
 	return index;
 }
@@ -106,9 +102,7 @@ static void join(struct arbiter *a, struct tenant *t, uint32_t group, int of)
 	arbiter_deactivate(a, t);
 	t->overrunning = false;
 	t->part = (struct group_part){ .group = group, .of = of };
-	t->filled_at = a->clock;
 	a->member_count++;
-	space_trials_came(&a->tenant[of].part.trials);
 	group_count(a, of);
 }
 
@@ -143,68 +137,6 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 
 /* ---- what its members show ---- */
 
-/* Runs alone, beside others that are held. */
-static bool is_tried(const struct arbiter *a, const struct tenant *t)
-{
-	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
-
-	return trials->runs && trials->whose == t - a->tenant;
-}
-
-/* Another does. */
-static bool is_held_for_trial(const struct arbiter *a, const struct tenant *t)
-{
-	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
-
-	return trials->whose != SPACE_TRIAL_NOBODY && trials->whose != t - a->tenant;
-}
-
-/* What a trial took from it is not made up for as long as others do the same, and leave it less than its cap. */
-static bool catches_up(const struct tenant *t)
-{
-	return t->part.kept_ns > 0 && (t->running || t->seen.waiting);
-}
-
-/*
- * A member's bucket, as charge.c has one: but nothing here depends on leases, and it is small. Nobody has to wait for a turn, so there is
- * little to catch up; and what is in a large one when a window begins is had on top of the cap there.
- */
-static void fill_tokens(const struct arbiter *a, struct tenant *t)
-{
-	double limit = t->share.limit_pct / 100.0;
-	uint64_t window_ns = min_u64(
-		t->part.is_there ? a->config.window_ns : a->config.idle_window_ns, BUCKET_NS);
-	double most = limit * (double)window_ns, ns = limit * (double)(a->clock - t->filled_at);
-
-	t->tokens_ns += ns;
-	if (t->part.is_there && (is_held_for_trial(a, t) || catches_up(t)))
-		t->part.kept_ns = fmin(t->part.kept_ns + ns, limit * KEPT_MOST_NS);
-	if (t->part.is_there)
-		t->part.unused_ns += fmax(t->tokens_ns - most - t->part.kept_ns, 0);
-	t->tokens_ns = fmin(t->tokens_ns, most + t->part.kept_ns);
-	t->part.kept_ns = fmax(fmin(t->part.kept_ns - ns / KEPT_FADE, t->tokens_ns - most), 0);
-	if (t->tokens_ns >= REFILL_NS || t->tokens_ns >= REFILL_PART * most)
-		t->part.is_out = false;
-	t->filled_at = a->clock;
-}
-
-static void book(const struct arbiter *a, struct tenant *t, double amount_ns)
-{
-	t->charged_ns += amount_ns;
-	if (t->charged_ns > t->charged_peak_ns)
-		t->charged_peak_ns = t->charged_ns;
-	t->tokens_ns -= amount_ns;
-	if (t->tokens_ns < -(double)a->config.debt_max_ns)
-		t->tokens_ns = -(double)a->config.debt_max_ns;
-	if (t->tokens_ns <= 0)
-		t->part.is_out = true;
-}
-
-static bool is_out_of_tokens(const struct tenant *t)
-{
-	return is_capped(t) && t->part.is_out;
-}
-
 static void read_demand(struct arbiter *a, struct tenant *t)
 {
 	const struct arbiter_observation *seen = &t->seen;
@@ -227,34 +159,25 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 }
 
 /* What it would use alone, as far as this look tells. */
-static void see_needs(const struct arbiter *a, struct tenant *t)
+static void see_needs(const struct arbiter *a, struct tenant *t, double busy_ns)
 {
-	const struct group_part *p = &t->part;
+	double part = t->part.member.part > 0 ? t->part.member.part : 1;
 	bool is_there = t->running || t->seen.waiting || t->launched;
 
 	if (t->state == LEASE_FREE)
 		demand_skip(&t->needs, is_there);
-	else if (p->pays)
-		demand_see(&t->needs, is_there, t->reported_ns, p->member.begun_ns,
-			   p->member.filled_ns, a->clock);
 	else
-		demand_see(&t->needs, is_there, t->reported_ns, t->reported_ns, t->filled_ns,
-			   a->clock);
+		demand_see(&t->needs, is_there, busy_ns, busy_ns, busy_ns * part, a->clock);
 	t->filled_ns = 0;
 }
 
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 {
-	const struct space_member *m = &t->part.member;
-	uint64_t work_ns = a->terms.depth_ns;
+	uint64_t work_ns = t->part.member.pace > 0 ? PACED_DEPTH_NS : DEPTH_NS;
 
-	/* A length that is timed beside seven other streams of its own is seven times as long. */
-	if (is_tried(a, t) && !m->is_learned)
-		return work_ns;
-	/* How fast it is, it is as it runs alone: with all of its streams at once, and a thread that may lose its CPU for a while. */
-	if (is_tried(a, t))
-		work_ns = SPACE_TRIAL_DEPTH_NS;
-	return space_member_told_ns(m, work_ns);
+	if (a->mode == ARBITER_LEASES)
+		work_ns = a->terms.depth_ns;
+	return space_member_told_ns(&t->part.member, work_ns);
 }
 
 /* Its processes can use but a part of the SMs. */
@@ -263,65 +186,63 @@ static bool has_part(const struct tenant *t)
 	return t->part.member.part > 0 && t->part.member.part < 1;
 }
 
+/* Has or had work since the last look. */
+static bool has_worked(const struct tenant *t)
+{
+	return t->running || t->part.was_running || t->launched || t->reported_ns > 0;
+}
+
 /*
- * What a cap is charged. Where its processes can use but a part of the SMs, or nobody else is there, that part for the time with work in
- * flight, by the member's own count and no more than there was: however wrong lengths are, it has had no more. Beside others
- * that time says little, and it is what it began, as work; that time, until its speed is known.
+ * A part of the SMs is charged for the time with work in flight. Who has all of them is charged its work, where its speed
+ * is known, else the same part of that time as each of those at work.
  */
-static double charge_of_cap(const struct tenant *t, double busy_ns, bool is_alone)
+static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
 	const struct space_member *m = &t->part.member;
 
 	if (has_part(t))
-		return busy_ns * space_member_part(m);
-	return is_alone || !space_member_is_judged(m) ? busy_ns : m->begun_ns;
+		return busy_ns * m->part;
+	if (working < 2)
+		return busy_ns;
+	return m->is_counted && space_member_is_known(m) ? m->work_ns : busy_ns / working;
 }
 
-/* Paced without a cap it is charged what it began; alone, the time that it worked. */
-static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, uint64_t dt_ns)
+/* working: members with work since the last look. goes: the group could run. */
+static void see_member(struct arbiter *a, struct tenant *t, int working, bool goes, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
-	bool is_stopped = t->state == LEASE_STOP;
-	enum space_speed_basis basis = p->member.speed.basis;
-	double busy_ns;
+	double busy_ns, charged_ns;
 	struct space_seen seen = {
+		/* Under FREE nothing is predicted. */
+		.is_counted = t->state != LEASE_FREE,
+		.is_alone = working - has_worked(t) == 0,
 		.works = t->running,
 		.waits = t->seen.waiting,
-		.is_paced = p->pays,
-		.is_tried = is_tried(a, t),
 		.is_barred = t->paused || t->seen.stopped,
-		.is_spent = is_out_of_tokens(t) && !is_tried(a, t),
-		.paid_ns = t->seen.spent,
-		.work_ns = t->seen.work_ns,
+		.told_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
 		.inflight_ns = t->seen.inflight_ns,
-		.rests = t->seen.rests,
 	};
 
+	/* No more than the time that passed, by its own word. */
 	p->wall_ns += (double)dt_ns;
-	p->held_ns += p->is_there && is_held_for_trial(a, t) ? dt_ns : 0;
-	if (seen.is_tried)
-		p->trial_ns = (p->member.is_tried ? p->trial_ns : 0) + (double)dt_ns;
-	busy_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
-	/* The time without its group's lease says nothing of what it could use. */
-	space_member_see(&p->member, &seen, a->clock, p->pays && !is_stopped ? dt_ns : 0);
-	/* By another measure it may have had less; but in its trial it had all of the card. */
-	if (p->member.speed.basis != basis)
-		t->tokens_ns = fmax(t->tokens_ns, (t->share.limit_pct / 100 - 1) * p->trial_ns);
-	if (is_capped(t)) {
-		book(a, t, charge_of_cap(t, busy_ns, is_alone));
-		p->wall_ns -= busy_ns;
-	} else if (p->pays) {
-		book(a, t, p->member.filled_ns);
-		p->wall_ns = 0;
-	} else {
-		book(a, t, busy_ns);
-		p->wall_ns -= busy_ns;
-	}
+	busy_ns = fmin(t->reported_ns, p->wall_ns);
+	p->wall_ns -= busy_ns;
+	seen.busy_ns = busy_ns;
+	seen.wanted_ns = goes && t->seen.waiting && !t->running ? fmax(busy_ns, (double)dt_ns)
+								: busy_ns;
+	space_member_see(&p->member, &seen, a->clock, goes ? dt_ns : 0);
+	charged_ns = charge_of(t, busy_ns, working);
+	t->charged_ns += charged_ns;
+	t->charged_peak_ns = fmax(t->charged_peak_ns, t->charged_ns);
 	if (t->seen.waiting && !lets_through(t->state))
 		t->waited_ns += dt_ns;
-	see_needs(a, t);
+	if (p->member.is_held && t->seen.waiting)
+		p->held_ns += dt_ns;
+	see_needs(a, t, busy_ns);
+	p->was_running = t->running;
 	t->reported_ns = t->filled_ns = 0;
+	t->launched = false;
 }
 
 /* What it does for its group's gain, after a look at it. */
@@ -332,29 +253,21 @@ static struct space_gain_seen see_gain(const struct arbiter *a, struct tenant *t
 	return (struct space_gain_seen){ .gain = &t->part.gain,
 					 .is_there = demand_is_there(&t->needs, a->clock),
 					 .turn = turn < limit ? turn : limit,
-					 .done_ns = t->part.member.done_alone_ns };
-}
-
-/* The part of the card that its work fills, by its grids. */
-static double part_of_card(const struct tenant *t)
-{
-	const struct space_sums *s = &t->part.member.sums;
-
-	return s->work_ns > 0 && s->paid_ns < s->work_ns ? s->paid_ns / s->work_ns : 1;
+					 .done_ns = t->part.member.work_ns };
 }
 
 static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	struct tenant *g = &a->tenant[group];
+	bool goes = lets_through(g->state);
 	struct arbiter_observation sum = { .stopped = true,
 					   .rings = true,
 					   .idle_ns = UINT64_MAX,
 					   .busy_ns = g->seen.busy_ns,
 					   .launches = g->seen.launches };
-	struct space_gain_seen seen[ARBITER_MAX_TENANTS];
-	double inflight_ns = 0;
-	uint64_t longest_ns = 0;
-	int there = 0;
+	struct space_gain_seen gain[ARBITER_MAX_TENANTS];
+	double inflight_ns = 0, longest_ns = 0;
+	int there = 0, working = 0;
 	size_t count = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
@@ -362,35 +275,35 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		struct tenant *t = &a->tenant[i];
 
 		read_demand(a, t);
-		fill_tokens(a, t);
 		sum.busy_ns += (uint64_t)t->reported_ns;
 		sum.launches += t->launched;
 		there += t->part.is_there;
+		working += has_worked(t);
 	}
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		uint64_t own_ns = min_u64(space_member_work_ns(&t->part.member, t->seen.inflight_ns),
-					  a->config.drain_max_ns);
+		double own_ns = (double)min_u64(space_member_work_ns(&t->part.member,
+								     t->seen.inflight_ns),
+						a->config.drain_max_ns);
 
-		charge_member(a, t, there < 2, dt_ns);
-		seen[count++] = see_gain(a, t);
-		t->launched = false;
+		see_member(a, t, working, goes, dt_ns);
+		gain[count++] = see_gain(a, t);
 		sum.rings = sum.rings && t->seen.rings;
 		if (!t->part.is_there)
 			continue;
-		sum.waiting |= t->demand && t->seen.waiting && !is_out_of_tokens(t);
+		sum.waiting |= t->demand && t->seen.waiting;
 		sum.busy |= t->running && !t->seen.launching;
 		sum.launching |= t->running && t->seen.launching;
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
 		/* All at once: no sooner than the longest, nor than the card can do them. */
-		longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
-		inflight_ns += (double)own_ns * part_of_card(t);
+		longest_ns = fmax(longest_ns, own_ns);
+		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
 	}
-	space_gain_see(seen, count, lets_through(g->state) ? dt_ns : 0);
+	space_gain_see(gain, count, goes ? dt_ns : 0);
 	sum.stopped = sum.stopped && there > 0;
-	sum.inflight_ns = (uint64_t)inflight_ns > longest_ns ? (uint64_t)inflight_ns : longest_ns;
+	sum.inflight_ns = (uint64_t)fmax(inflight_ns, longest_ns);
 	arbiter_observe(a, group, &sum);
 }
 
@@ -403,46 +316,31 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 
 /* ---- what they may do ---- */
 
-struct priorities {
-	int lowest, highest;
-};
-
-/* Of those that are there. */
-static struct priorities priorities_of(const struct arbiter *a, int group)
+/*
+ * Parts of the card while the group has it: of all of it, or in turns with others at least of what its guarantees add up to.
+ * Members without a guarantee share what all guarantees leave, as the arbiter weighs tenants.
+ */
+static void set_parts(struct arbiter *a, int group)
 {
-	struct priorities p = { .lowest = INT_MAX, .highest = INT_MIN };
-
-	FOR_EACH_MEMBER(i, a, group)
-	{
-		const struct tenant *t = &a->tenant[i];
-
-		if (t->part.is_there && t->share.priority < p.lowest)
-			p.lowest = t->share.priority;
-		if (t->part.is_there && t->share.priority > p.highest)
-			p.highest = t->share.priority;
-	}
-	return p;
-}
-
-/* As the arbiter weighs tenants: those without a guarantee share what all guarantees leave. */
-static void set_weights(struct arbiter *a, int group)
-{
-	int unpromised = 0, lowest = priorities_of(a, group).lowest;
+	double whole = a->mode == ARBITER_LEASES ? a->tenant[group].share.cores_pct : 0;
 	double rest = 100.0 - a->promised_pct;
+	int unpromised = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
 	unpromised += a->tenant[i].part.is_there && a->tenant[i].share.cores_pct <= 0;
 	if (unpromised > 1)
 		rest /= unpromised;
+	rest = fmax(rest, LEAST_PCT);
+	whole = whole > 0 ? whole * order_scale(a) : 100;
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
 		double cores = t->share.cores_pct * order_scale(a);
 
-		t->part.member.limit = t->share.limit_pct / 100.0;
-		t->part.member.is_promised = cores > 0;
-		t->part.member.comes_first = t->share.priority > lowest;
-		t->part.member.weight = cores > 0 ? cores : (rest > 1.0 ? rest : 1.0);
+		t->part.weight = cores > 0 ? cores : rest;
+		t->part.member.guarantee = fmin(cores / whole, 1);
+		t->part.member.least = fmin(t->part.weight / whole, 1);
+		t->part.member.priority = t->share.priority;
 	}
 }
 
@@ -454,133 +352,80 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 	if (state == LEASE_CLOSING && t->state == LEASE_STOP)
 		return;
 	t->leases += goes && went;
-	if (goes)
-		t->part.pays = state == LEASE_PACED || is_tried(a, t);
 	if (went != !goes)
 		t->held_at = a->clock;
 	t->state = state;
 }
 
-static void set_grant(struct tenant *t)
-{
-	uint64_t allowed_ns = t->part.member.allowance_ns;
+/* Of all members but this one. */
+struct others {
+	bool any_there, any_present, any_promised;
+	double limits; /* of those that are there, parts of the card */
+};
 
-	if (is_capped(t))
-		allowed_ns = min_u64(allowed_ns, is_out_of_tokens(t) ? 0 : (uint64_t)t->tokens_ns);
-	t->part.granted = t->seen.spent + space_member_tokens(&t->part.member, allowed_ns);
-}
-
-/* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
-static bool may_be_tried(const struct tenant *t)
+static struct others others_of(const struct arbiter *a, int group, int member)
 {
-	if (has_part(t))
-		return false;
-	/* A cap may be used up: what the trial takes is charged. */
-	return t->part.member.is_present ||
-	       (is_capped(t) && t->part.is_there && !t->paused && !t->seen.stopped);
+	struct others o = { 0 };
+
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		const struct tenant *t = &a->tenant[i];
+
+		if (i == member || !t->part.is_there)
+			continue;
+		o.any_there = true;
+		o.any_present |= t->part.member.is_present;
+		o.any_promised |= t->share.cores_pct > 0;
+		o.limits += t->share.limit_pct / 100;
+	}
+	return o;
 }
 
 /*
- * What its trials took beyond its cap is paid first, once it is known how fast it is. Else one of 15 % whose steps differ, which is tried
- * again and again for that, had its cap for seconds ahead, and nothing for seconds then (virtual time: 48 % of a second, then 0).
+ * Its group's state, while the limits leave room for all or nobody has a guarantee. Else it is measured: PACED beside others,
+ * and GO where what is timed now is timed alone.
  */
-static bool pays_for_trials(const struct tenant *t)
+static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {
-	return is_capped(t) && t->part.member.speed.basis == SPACE_SPEED_KNOWN &&
-	       t->tokens_ns < -REFILL_NS;
-}
+	const struct tenant *t = &a->tenant[member];
+	enum lease_state state = a->tenant[group].state;
+	struct others o = others_of(a, group, member);
 
-static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, uint64_t dt_ns)
-{
-	struct group_part *g = &a->tenant[group].part;
-	bool goes = lets_through(a->tenant[group].state);
-	struct space_trial_seen seen[ARBITER_MAX_TENANTS];
-	size_t count = 0;
-	/* Who comes before others is not held for their trials. */
-	int priority = priorities_of(a, group).highest, whose;
-
-	FOR_EACH_MEMBER(i, a, group)
-	{
-		const struct tenant *t = &a->tenant[i];
-
-		seen[count++] = (struct space_trial_seen){
-			.who = i,
-			.may = goes && is_arbitrating && may_be_tried(t) &&
-			       t->share.priority >= priority,
-			.asks = (g->space.is_crowded || is_capped(t)) && !pays_for_trials(t) &&
-				space_member_asks_for_trial(&t->part.member,
-							    g->space.is_scarce || is_capped(t),
-							    a->clock),
-			/* A thread that looks whether it may go on now is none that works. */
-			.works = g->trials.runs ? t->seen.busy : t->running,
-			.is_clear = space_speed_is_clear(&t->part.member.speed),
-			.came_at = t->part.member.came_at,
-			.tried_ns = t->part.member.speed.tried_ns +
-				    t->part.attempts * SPACE_TRIAL_ATTEMPT_NS,
-		};
-	}
-	whose = g->trials.whose;
-	space_trials_step(&g->trials, seen, count, a->clock, goes ? dt_ns : 0);
-	if (g->trials.whose != whose && g->trials.whose != SPACE_TRIAL_NOBODY)
-		a->tenant[g->trials.whose].part.attempts++;
-}
-
-/* Whether somebody's promise is to be kept, or what the members do together is measured: else the card is theirs. */
-static bool is_arbitrated(const struct arbiter *a, int group)
-{
-	bool any_promised = false;
-	int there = 0;
-
-	FOR_EACH_MEMBER(i, a, group)
-	{
-		const struct tenant *t = &a->tenant[i];
-
-		there += t->part.is_there;
-		any_promised |= t->part.is_there && t->share.cores_pct > 0;
-	}
-	return there > 1 && (any_promised || a->tenant[group].is_measured);
+	if (t->paused)
+		return LEASE_STOP;
+	if (!lets_through(state))
+		return state;
+	if (!o.any_there)
+		return space_member_learns(&t->part.member) ? LEASE_GO : state;
+	if (o.limits + t->share.limit_pct / 100 < 1 + 1e-6 ||
+	    (!o.any_promised && t->share.cores_pct <= 0))
+		return state;
+	return o.any_present ? LEASE_PACED : LEASE_GO;
 }
 
 /* Returns how soon to look again. */
 static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
-	struct tenant *g = &a->tenant[group];
+	const struct tenant *g = &a->tenant[group];
 	struct space_member *member[ARBITER_MAX_TENANTS];
 	size_t count = 0;
-	bool is_arbitrating = is_arbitrated(a, group), is_paced = false, any_waits = false,
-	     any_works = false;
-	const struct space_trials *trials = &g->part.trials;
+	uint64_t next_ns = UINT64_MAX;
 
 	FOR_EACH_MEMBER(i, a, group)
 	member[count++] = &a->tenant[i].part.member;
-	set_weights(a, group);
-	g->part.space.is_trial = trials->whose != SPACE_TRIAL_NOBODY;
-	if (lets_through(g->state))
-		space_set_allowances(&g->part.space, member, count, dt_ns);
-	decide_on_trial(a, group, is_arbitrating, dt_ns);
+	set_parts(a, group);
+	space_set_paces(member, count, lets_through(g->state) ? dt_ns : 0);
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		enum lease_state state = g->state;
+		struct space_member *m = &t->part.member;
 
-		if (t->paused)
-			state = LEASE_STOP;
-		else if (is_tried(a, t))
-			state = LEASE_GO;
-		else if (lets_through(state) && (is_arbitrating || is_capped(t)))
-			state = LEASE_PACED;
-		set_state(a, t, state);
-		if (trials->whose != SPACE_TRIAL_NOBODY && trials->whose != i)
-			t->part.member.allowance_ns = 0;
-		if (state == LEASE_PACED)
-			set_grant(t);
-		is_paced |= state == LEASE_PACED && t->part.is_there;
-		any_waits |= t->seen.waiting;
-		any_works |= t->running;
+		set_state(a, t, state_of(a, group, i));
+		t->part.granted = t->seen.spent + space_member_granted_ns(m);
+		if (t->state != LEASE_FREE && lets_through(g->state) && m->is_present)
+			next_ns = min_u64(next_ns, m->is_held ? SPACE_HELD_LOOK_NS : SPACE_LOOK_NS);
 	}
-	if (trials->whose != SPACE_TRIAL_NOBODY)
-		return SPACE_TRIAL_LOOK_NS;
-	return is_paced && (any_works || any_waits) ? SPACE_LOOK_NS : UINT64_MAX;
+	return next_ns;
 }
 
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns)

@@ -14,7 +14,7 @@
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells
  *   group.c    tenants that share space: one tenant to all of the above, members to space.h;
- *              space_trial.c: when one of them runs alone; space_speed.c: what that tells; space_gain.c: what all of it brings them
+ *              space_gain.c: what all of it brings them
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
@@ -31,7 +31,6 @@
 #include "policy/lease/rules/steps.h"
 #include "policy/space/space.h"
 #include "policy/space/space_gain.h"
-#include "policy/space/space_trial.h"
 
 #define NONE (-1)
 
@@ -62,25 +61,18 @@ struct paced_account {
  * are none of the active, and have their states from it.
  */
 struct group_part {
-	uint32_t group;     /* 0: takes its turns alone */
-	int of;             /* a member's: the tenant that is its group; NONE: no member */
-	bool is_group;      /* has no processes, but members ... */
-	struct space space; /* ... and theirs ... */
-	struct space_trials trials;
+	uint32_t group; /* 0: takes its turns alone */
+	int of;         /* a member's: the tenant that is its group; NONE: no member */
+	bool is_group;  /* has no processes, but members */
 	/* A member's: */
 	bool is_there; /* had work or demand within free_after_ns, at there_at last */
 	uint64_t there_at;
-	bool pays;           /* was PACED when it was last let through */
+	bool was_running;    /* at the last look */
 	uint64_t stopped_at; /* since when it has been stopped; else the present */
 	double wall_ns;      /* not charged for yet: what its own word is good for at most */
-	uint64_t granted;    /* SM-time in ns, as tokens */
-	double kept_ns; /* tokens that its bucket may hold besides: of the time that others ran alone */
-	bool is_out;       /* of the tokens of its cap, until there are some again */
-	unsigned attempts; /* trials begun for it */
-	double trial_ns;   /* as long was its last one, or is */
-	/* Ever, while it was there: what its full bucket had no room for; for how long others' trials held it. */
-	double unused_ns;
-	uint64_t held_ns;
+	double weight;       /* percent: its guarantee, or its part of what all guarantees leave */
+	uint64_t granted;    /* told work in ns, as tokens */
+	uint64_t held_ns;    /* ever, by its pace */
 	struct space_member member;
 	struct space_gain gain;
 };

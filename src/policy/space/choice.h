@@ -26,13 +26,6 @@
 
 enum sharing_way { SHARING_TIME, SHARING_SPACE, SHARING_AUTO };
 
-/*
- * What holds a tenant's limit where it shares by space. The gate: its processes may use all SMs, and are held to the limit in work. MPS's active
- * thread percentage: a part of the SMs, which the hardware holds whatever the library says; how much work that part does
- * depends on the program.
- */
-enum space_caps { SPACE_CAPS_GATE, SPACE_CAPS_THREADS };
-
 /* As asked for. */
 struct sharing_wish {
 	bool has_way; /* else as the setting says */

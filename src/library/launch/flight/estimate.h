@@ -70,7 +70,7 @@ static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 
 /*
  * What it is paid for there: of what is not told yet, as much as a use of the others is on average. A bound would be a hundred times
- * too much where others are at work, and not where it runs alone, so that its speed (policy/space/space_speed.h) would be another. 0: none is
+ * too much where others are at work, and not where it runs alone, so that its speed (policy/space/space.h) would be another. 0: none is
  * told yet.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);

@@ -109,7 +109,7 @@ static void pay(struct model_process *p)
 		p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
 		return;
 	}
-	p->tenant->spent += (uint64_t)(work_ns * process_told_part(p)) + 1;
+	p->tenant->spent += (uint64_t)work_ns + 1;
 	p->tenant->paid_work_ns += (uint64_t)work_ns;
 }
 

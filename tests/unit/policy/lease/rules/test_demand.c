@@ -89,15 +89,16 @@ static void test_in_space(void **state)
 	int a = add(m, GROUP, 40, 100, &full), b = add(m, GROUP, 30, 100, &rests), c;
 
 	gpu_model_run(m, 10 * SECOND);
+	/* Beside others it is slower, and for as much longer at work; its part of the SMs counts as filled. */
 	assert_demand(m, a, 1, 1);
-	assert_demand(m, b, 0.3, 0.12);
+	assert_true(account_of(m, b).filled_ns >= account_of(m, b).busy_ns * 99 / 100);
 	gpu_model_free(m);
 	m = model_new(4);
 	c = add(m, GROUP, 40, 100, &small);
 	arbiter_set_measured(gpu_model_arbiter(m), c, true);
 	gpu_model_run(m, 5 * SECOND);
 	assert_int_equal(arbiter_state(gpu_model_arbiter(m), c), LEASE_GO);
-	assert_demand(m, c, 1, 0.3);
+	assert_demand(m, c, 1, 1);
 	/* There was nobody to gain anything with. */
 	assert_int_equal(account_of(m, c).group_turns_ns, 0);
 	gpu_model_free(m);
@@ -114,9 +115,7 @@ static void test_gain(void **state)
 		{ "both fill the card", { &full, &full }, 100, 0, 0 },
 		{ "neither does", { &small, &small }, 100, 0, 1 },
 		{ "one does", { &full, &small }, 100, 0, -1 },
-		{ "both rest", { &rests, &rests }, 100, 0, 0 },
 		{ "a third lost by contention", { &full, &full }, 100, 0.67, -0.33 },
-		{ "caps of 40 %, kernels that fill 30", { &small, &small }, 40, 0, 1.5 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
