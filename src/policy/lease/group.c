@@ -252,6 +252,7 @@ static struct space_gain_seen see_gain(const struct arbiter *a, struct tenant *t
 
 	return (struct space_gain_seen){ .gain = &t->part.gain,
 					 .is_there = demand_is_there(&t->needs, a->clock),
+					 .is_known = space_member_is_known(&t->part.member),
 					 .turn = turn < limit ? turn : limit,
 					 .done_ns = t->part.member.work_ns };
 }
