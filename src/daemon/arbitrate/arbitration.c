@@ -74,7 +74,8 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 {
 	struct arbitration *a = l->owner;
 	bool has_lease = arbiter_has_lease(a->arbiter, l->index) ||
-			 arbiter_is_draining(a->arbiter, l->index);
+			 arbiter_is_draining(a->arbiter, l->index) ||
+			 arbiter_mode(a->arbiter) == ARBITER_SLICED;
 	struct arbiter_observation before = l->seen;
 	/* First the bell: what is rung for later is not missed. */
 	bool has_rung = bell_hear(&l->bell, now_ns);

@@ -407,6 +407,7 @@ static void enter_slices(struct arbiter *a)
 /* All run, but for those who had more than their share. */
 static void decide_slices(struct arbiter *a)
 {
+	sliced_mark(a);
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		struct tenant *t = &a->tenant[i];
 

@@ -200,12 +200,14 @@ static void charge_sliced(struct arbiter *a, uint64_t dt_ns)
 	unsigned running = sliced_running(a);
 
 	a->wanting = 0;
+	for (int i = 0; i < a->active_count; i++)
+		a->wanting += a->tenant[a->active[i]].demand || a->tenant[a->active[i]].running;
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		unsigned own = t->seen.working > 1 ? t->seen.working : 1;
 
 		charge_begin(t);
-		if (t->ran)
+		if (t->ran && !t->seen.stopped)
 			book(a, t, ran_of(a, t, dt_ns) * own / running);
 	}
 	sliced_count(a, dt_ns);

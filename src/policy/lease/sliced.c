@@ -37,15 +37,21 @@ bool sliced_is_due(const struct arbiter *a)
 	return any_short;
 }
 
+/* A stopped one's flags say nothing. */
+static bool runs(const struct tenant *t)
+{
+	return t->ran && !t->seen.stopped;
+}
+
 /* Its part of the GPU time that those who run now get: the hardware serves each process in turn. */
 static double served_part(const struct tenant *t, unsigned running)
 {
-	return t->ran ? (double)(t->seen.working > 1 ? t->seen.working : 1) / running : 0;
+	return runs(t) ? (double)(t->seen.working > 1 ? t->seen.working : 1) / running : 0;
 }
 
 static bool wants(const struct tenant *t)
 {
-	return t->demand || t->ran;
+	return t->demand || runs(t);
 }
 
 /* Who had more than its share makes up for it in its pauses, too. */
@@ -72,7 +78,7 @@ unsigned sliced_running(const struct arbiter *a)
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
 
-		if (t->ran)
+		if (runs(t))
 			running += t->seen.working > 1 ? t->seen.working : 1;
 	}
 	return running;
@@ -82,7 +88,8 @@ void sliced_count(struct arbiter *a, uint64_t dt_ns)
 {
 	unsigned running = sliced_running(a);
 
-	for (int i = 0; i < a->active_count && running; i++) {
+	/* Where nobody runs, time goes on all the same: whoever is held waits for it alone, should the others not come. */
+	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		double served = served_part(t, running);
 		double ns = (due_part(a, t) - served) * (double)dt_ns;
@@ -121,29 +128,45 @@ static bool is_ahead(const struct arbiter *a, const struct tenant *t)
 	return t->credit_ns < -AHEAD_NS && t->charged_ns - t->charged_then_ns >= step_ns / 2;
 }
 
-/* Someone of a higher priority wants the GPU, and has a budget for it. */
-static bool is_pushed_aside(const struct arbiter *a, const struct tenant *t)
+/* One who is not ahead wants the GPU: of all tenants that do, one is left that is not. */
+static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
-	return priority_best(a, NONE, (int64_t)t->share.priority + 1) != NONE;
-}
-
-bool sliced_is_held(struct arbiter *a, struct tenant *t)
-{
-	bool others_want = false;
-
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *other = &a->tenant[a->active[i]];
 
-		others_want = others_want || (other != t && wants(other) && !other->is_ahead);
+		if (other != t && wants(other) && !other->is_ahead)
+			return true;
 	}
-	others_want = others_want && is_ahead(a, t);
-	/* What it has in flight runs on. */
-	if (t->running || !t->is_ahead)
-		t->ahead_at = a->clock;
-	if (t->is_ahead && !others_want)
-		t->charged_then_ns = t->charged_ns;
-	t->is_ahead = others_want;
-	return t->is_ahead || is_pushed_aside(a, t);
+	return false;
+}
+
+void sliced_mark(struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+		bool was_ahead = t->is_ahead;
+
+		t->is_ahead = others_want(a, t) && is_ahead(a, t);
+		/* What it has in flight runs on. */
+		if (t->running || !was_ahead)
+			t->ahead_at = a->clock;
+		if (was_ahead && !t->is_ahead)
+			t->charged_then_ns = t->charged_ns;
+	}
+}
+
+bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->is_ahead)
+		return true;
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *other = &a->tenant[a->active[i]];
+
+		/* Of a higher priority, and with a budget for it. */
+		if (other->urgent && !other->is_ahead && other->share.priority > t->share.priority)
+			return true;
+	}
+	return false;
 }
 
 uint64_t sliced_next_look_ns(const struct arbiter *a)

@@ -303,8 +303,10 @@ void sliced_begin(struct arbiter *a);
 unsigned sliced_running(const struct arbiter *a);
 /* Counts the dt_ns that end now for what each is due and has had. */
 void sliced_count(struct arbiter *a, uint64_t dt_ns);
-/* Whether a tenant has to wait: it had more than its share, or someone of a higher priority comes first. */
-bool sliced_is_held(struct arbiter *a, struct tenant *t);
+/* Works out who is ahead of its share. */
+void sliced_mark(struct arbiter *a);
+/* Whether a tenant has to wait: it is ahead, or one of a higher priority comes first. Of those that want the GPU one never has to. */
+bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_look_ns(const struct arbiter *a);
 
 /* quantum.c */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define IDLE_MOST_NS (12 * MS)
+
 /* As the daemon adds a tenant's processes up (src/daemon/arbitrate/observe.c). */
 static void add_process(struct gpu_model *m, struct model_process *p,
 			struct arbiter_observation *sum)
@@ -103,6 +105,26 @@ static void check_member(struct gpu_model *m, const struct model_tenant *t, enum
 		violation(m, "a member is FREE under leases");
 }
 
+/* Sliced, nobody is held while the GPU has nothing to do; of one who lies it can't be told. */
+static void check_slices(struct gpu_model *m)
+{
+	bool any_held = false, any_works = false;
+
+	for (int k = 0; k < m->processes; k++) {
+		const struct model_process *p = m->process[k];
+
+		if (!p->used || p->tenant->stopped)
+			continue;
+		any_held |= p->thread == THREAD_HELD;
+		any_works |= process_queued(p) || p->thread == THREAD_LAUNCHES ||
+			     p->thread == THREAD_WAKES || p->load.lie != LIE_NONE;
+	}
+	if (!any_held || any_works || !m->idle_since)
+		m->idle_since = m->now;
+	if (m->now - m->idle_since > IDLE_MOST_NS)
+		violation(m, "a tenant is held while the GPU is idle");
+}
+
 static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
@@ -110,6 +132,10 @@ static void check(struct gpu_model *m)
 	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
 			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
+	if (!m->config.is_native && arbiter_mode(m->arbiter) == ARBITER_SLICED)
+		check_slices(m);
+	else
+		m->idle_since = 0;
 	if (m->config.is_native || arbiter_mode(m->arbiter) != ARBITER_LEASES) {
 		m->lost_since = 0;
 		return;

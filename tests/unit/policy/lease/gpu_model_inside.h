@@ -108,7 +108,8 @@ struct gpu_model {
 
 	uint64_t steps, violations;
 	uint64_t lost_since;
-	int had_lease; /* the arbiter's index of who had the last */
+	uint64_t idle_since; /* sliced: somebody is held, and nobody works; 0: unknown */
+	int had_lease;       /* the arbiter's index of who had the last */
 };
 
 /* Processes. */

@@ -51,7 +51,12 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	case 0: seen->stopped = !seen->stopped && dice >> 60 == 0; break;
 	case 1: seen->busy_ns = random_next(random); break;
 	case 2: seen->inflight_ns = random_next(random) >> (dice >> 58); break;
-	case 3: seen->launches += dice >> 63; break;
+	case 3:
+		seen->launches += dice >> 63;
+		seen->rests += dice >> 62 & 1;
+		seen->thread_ns += (dice >> 40) % (400 * US);
+		seen->working = (dice >> 32) % 4;
+		break;
 	case 4:
 	case 5:
 	case 6:
@@ -65,14 +70,24 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	}
 }
 
+/* In every second pair of runs nobody has a cap, so that short steps are sliced. */
+static struct arbiter_share random_share_of(uint64_t seed, uint64_t *random)
+{
+	struct arbiter_share share = random_share(random);
+
+	if (seed % 4 >= 2)
+		share.limit_pct = 100;
+	return share;
+}
+
 static void change_tenants(struct arbiter *arbiter, struct player *players, uint64_t now,
-			   uint64_t *random)
+			   uint64_t seed, uint64_t *random)
 {
 	int i = (int)(random_next(random) % MOST);
 	struct player *p = &players[i];
 
 	if (!p->used) {
-		struct arbiter_share share = random_share(random);
+		struct arbiter_share share = random_share_of(seed, random);
 		int index = arbiter_add(arbiter, now, share);
 
 		assert_true(index >= 0 && index < MOST && !players[index].used);
@@ -85,7 +100,7 @@ static void change_tenants(struct arbiter *arbiter, struct player *players, uint
 		p->used = false;
 		break;
 	case 1:
-		p->share = random_share(random);
+		p->share = random_share_of(seed, random);
 		assert_int_equal(arbiter_set_share(arbiter, i, p->share), 0);
 		break;
 	default:
@@ -173,7 +188,7 @@ static void fuzz(uint64_t seed, int steps)
 		uint64_t dt = random_dt(&random, next - now);
 
 		if (random_next(&random) % (20 * calm) == 0)
-			change_tenants(arbiter, players, now, &random);
+			change_tenants(arbiter, players, now, seed, &random);
 		now += dt;
 		counted = dt < config.max_step_ns ? dt : config.max_step_ns;
 		for (int i = 0; i < MOST; i++) {
@@ -221,6 +236,7 @@ static struct gpu_model_load random_load(uint64_t *random, bool wild)
 		load.burst_ns = random_between(random, 100 * US, 30 * MS);
 		load.think_ns = random_between(random, 50 * US, 100 * MS);
 		load.think_max_ns = 2 * load.think_ns;
+		load.tells_rests = random_next(random) % 4 != 0;
 	}
 	if (wild && random_next(random) % 4 == 0)
 		load.lie = (enum lie)(random_next(random) % 5);
@@ -244,7 +260,7 @@ static void play(uint64_t seed, bool wild, uint64_t *steps)
 		struct gpu_model_load load = random_load(&random, wild);
 
 		if (!used[i]) {
-			int index = gpu_model_add(m, random_share(&random), &load);
+			int index = gpu_model_add(m, random_share_of(seed, &random), &load);
 
 			used[index] = true;
 			stopped[index] = false;
@@ -254,7 +270,7 @@ static void play(uint64_t seed, bool wild, uint64_t *steps)
 				gpu_model_remove(m, i);
 				used[i] = false;
 				break;
-			case 1: gpu_model_set_share(m, i, random_share(&random)); break;
+			case 1: gpu_model_set_share(m, i, random_share_of(seed, &random)); break;
 			case 2:
 				stopped[i] = !stopped[i];
 				gpu_model_set_stopped(m, i, stopped[i]);

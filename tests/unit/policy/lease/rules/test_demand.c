@@ -104,7 +104,7 @@ static void test_in_space(void **state)
 	gpu_model_free(m);
 }
 
-/* What two did together, by what the group is told, is what they did. */
+/* What two did together, by what the group is told, is what they did, once the speed alone of each is known. */
 static void test_gain(void **state)
 {
 	static const struct {
@@ -130,6 +130,14 @@ static void test_gain(void **state)
 		m = gpu_model_new(&config);
 		for (int k = 0; k < 2; k++)
 			t[k] = add(m, GROUP, 40, cases[i].limit, cases[i].load[k]);
+		gpu_model_run(m, SECOND);
+		assert_int_equal(account_of(m, t[0]).group_turns_ns, 0);
+		for (int k = 0; k < 2; k++) {
+			gpu_model_set_stopped(m, t[k], true);
+			gpu_model_run(m, SECOND);
+			gpu_model_set_stopped(m, t[k], false);
+			gpu_model_run(m, 100 * MS);
+		}
 		gpu_model_run(m, 3 * SECOND);
 		a = account_of(m, t[0]);
 		for (int k = 0; k < 2; k++)
