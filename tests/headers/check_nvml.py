@@ -21,7 +21,7 @@ CC = os.environ.get("CC", "cc")
 PROTOTYPES = """
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
-#define ALLOT_DRIVER_NVML_ABI_H
+#define ALLOT_ABI_NVML_ABI_H
 @missing@
 #include "abi/nvml_table.h"
 #define HOOKED(symbol, hook, params, args) nvmlReturn_t symbol params;
