@@ -279,6 +279,18 @@ int parse_name(const char *text, struct error *err)
 	return 0;
 }
 
+int parse_sharing(const char *text, bool *ret_is_space, struct error *err)
+{
+	bool is_space = !strcmp(text, "space");
+
+	if (!strcmp(text, "auto"))
+		return error_set(err, EINVAL, "'auto': was removed; must be time or space");
+	if (!is_space && strcmp(text, "time") != 0)
+		return error_set(err, EINVAL, "'%.40s': must be time or space", text);
+	*ret_is_space = is_space;
+	return 0;
+}
+
 static bool looks_like_uuid(const char *item)
 {
 	if (strncasecmp(item, "GPU-", 4) != 0 && strncasecmp(item, "MIG-", 4) != 0)

@@ -45,6 +45,9 @@ int parse_number(const char *text, double min, double max, double *ret_value, st
  */
 int parse_name(const char *text, struct error *err);
 
+/* How a tenant shares its GPU: time or space. */
+int parse_sharing(const char *text, bool *ret_is_space, struct error *err);
+
 /* One device as chosen: by index, or by UUID ("GPU-..." or "MIG-..."). */
 struct parse_device {
 	bool by_uuid;

@@ -4,7 +4,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/parse.h"
 #include "client/client.h"
+
+int option_sharing(const struct option_row *row, const char *text, void *field, struct error *err)
+{
+	bool is_space;
+	int r = parse_sharing(text, &is_space, err);
+
+	if (r >= 0)
+		*(const char **)field = text;
+	return r;
+}
 
 /* The members of requests, each of a field. */
 static const struct member {
@@ -23,7 +34,7 @@ static const struct member {
 	{ "priority", option_int, offsetof(struct terms, priority) },
 	{ "on_violation", option_choice, offsetof(struct terms, on_violation) },
 	{ "on_full", option_choice, offsetof(struct terms, on_full) },
-	{ "sharing", option_choice, offsetof(struct terms, sharing) },
+	{ "sharing", option_sharing, offsetof(struct terms, sharing) },
 	{ "group", option_choice, offsetof(struct terms, group) },
 };
 
@@ -135,7 +146,7 @@ int terms_check(const struct terms *terms, struct error *err)
 				 "leave it out",
 				 terms->cores_limit.pct, terms->cores.pct, terms->cores.pct);
 	if (terms->group && terms->sharing && !strcmp(terms->sharing, "time"))
-		return error_set(err, EINVAL, "--group: '%s': only with --sharing space or auto",
+		return error_set(err, EINVAL, "--group: '%s': only with --sharing space",
 				 terms->group);
 	return check_full(terms, err);
 }

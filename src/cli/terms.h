@@ -21,6 +21,8 @@ struct terms {
 	const char *elastic, *on_violation, *on_full, *sharing, *group;
 };
 
+option_parser option_sharing; /* const char *, into argv */
+
 #define TERM(type, name, argument, parse, field, ...) \
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
@@ -54,11 +56,10 @@ struct terms {
 		     "may be stricter" or_else("report"))
 /* Those that are for as long as it lives. */
 #define TERMS_PLACE_ROWS(type) \
-	TERM(type, "--sharing", "time|space|auto", option_choice, sharing, \
-	     .offered = "time space auto", \
+	TERM(type, "--sharing", "time|space", option_sharing, sharing, .offered = "time space", \
 	     .help = "how it shares the GPU: in turns with all others\n" \
-		     "(time), at the same time as others of its group, by\n" \
-		     "NVIDIA's MPS (space), or as its terms allow (auto)\n" \
+		     "(time), or at the same time as others of its group,\n" \
+		     "by NVIDIA's MPS (space)\n" \
 		     "(default: the daemon's setting, time unless changed)"), \
 		TERM(type, "--group", "NAME", option_name, group, \
 		     .help = "with --sharing space: who it shares with, and whose\n" \

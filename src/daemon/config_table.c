@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/parse.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_foreign.h"
 #include "daemon/config/config_rows.h"
@@ -34,7 +35,7 @@ static const char *const on_violation_words[] = {
 	[ON_VIOLATION_REPORT] = "report", [ON_VIOLATION_FREEZE] = "freeze", [ON_VIOLATION_END] = "end", NULL
 };
 static const char *const sharing_words[] = {
-	[SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto", NULL
+	[SHARING_TIME] = "time", [SHARING_SPACE] = "space", NULL
 };
 static const char *const vocabulary_words[] = { [KUBE_VOCABULARY_SLICES] = "slices",
 						[KUBE_VOCABULARY_HAMI] = "hami",
@@ -55,6 +56,12 @@ static int check_address(const char *value, struct error *err)
 {
 	struct address address;
 	return address_parse(value, &address, err);
+}
+
+static int check_sharing(const char *value, struct error *err)
+{
+	bool is_space;
+	return parse_sharing(value, &is_space, err);
 }
 
 static int check_engines(const char *value, struct error *err)
@@ -120,8 +127,8 @@ static const struct settings_row rows[] = {
 	{ "watch_tasks", SETTINGS_SWITCH, AT(watch_tasks), "on", 0, 0,
 	  "on or off: a system daemon records all GPU work, also without the library" },
 	{ "sharing", SETTINGS_CHOICE, AT(sharing), "time", 0, 0,
-	  "how tenants that do not say share a GPU: time, space (MPS) or auto",
-	  .words = sharing_words },
+	  "how tenants that do not say share a GPU: time, or space (MPS)", .words = sharing_words,
+	  .check = check_sharing },
 	{ "mps_clients", SETTINGS_COUNT, AT(mps_clients), "60", 1, 1000,
 	  "processes that one MPS server takes; the driver has a limit of its own" },
 	{ "on_violation", SETTINGS_CHOICE, AT(on_violation), "report", 0, 0,

@@ -26,8 +26,6 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
-#include "daemon/space/measure.h"
-#include "daemon/space/programs.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic.h"
@@ -79,7 +77,6 @@ static void tick_due(void *data, uint32_t events)
 		tenant_state_check_usage(t);
 		tenant_end_if_unused(t);
 	}
-	measure_all(node);
 	namespace_use_count(node, !has_rested, now_ns);
 	census_look(node);
 	node_admit_soon(node);
@@ -325,14 +322,12 @@ static const struct subsystem subsystems[] = {
 	{ .name = "drains", .census_read = update_drains },
 	{ .name = "foreign memory", .census_read = note_foreign },
 	{ .name = "unpromised memory", .tenants_changed = node_update_rests },
-	{ .name = "programs", programs_open, programs_close },
 	{ .name = "space",
 	  space_open,
 	  space_close,
 	  .tenant_added = space_tenant_added,
 	  .tenant_removed = space_leave,
 	  .process_gone = space_note_gone },
-	{ .name = "measurement", .tenant_begins = measure_begin, .tenant_removed = measure_end },
 	{ .name = "use", load_use, .tenant_begins = use_begin, .tenant_removed = use_end },
 	{ .name = "use by namespace",
 	  namespace_use_start,

@@ -67,7 +67,7 @@ KNOWN_BEFORE = [
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "needs --memory"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "needs --memory"]),
     (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
-    (["--sharing", "nonsense"], 125, ["--sharing", "unknown"]),
+    (["--sharing", "nonsense"], 125, ["--sharing", "must be time or space"]),
     (["--sim", "./no-such-file"], 125, ["--sim", "no-such-file"]),
 ]
 

@@ -257,8 +257,8 @@ def test_the_next_daemon_takes_over(machine):
 
 
 REFUSED = [
-    (["--sharing", "time", "--group", "x"], "only with --sharing space or auto"),
-    (["--group", "x"], "only tenants with sharing 'space' or 'auto' have one"),
+    (["--sharing", "time", "--group", "x"], "only with --sharing space"),
+    (["--group", "x"], "only tenants with sharing 'space' have one"),
     (["--sharing", "space", "--gpu", "0,1"], "the tenant has 2; ask for one GPU"),
     (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "can't be moved off the card"),
     (["--sharing", "space", "--cores-limit", "0.5%"], "0.5 of 132 SMs is no whole SM: must be 0.76 or more"),
@@ -277,19 +277,6 @@ def test_a_limit_is_a_part_of_the_sms(machine):
     assert done.stdout == "41\n", done.stderr     # 54 of 132 SMs: whole pairs, no less than 40 %
     done = machine.run("--sharing", "space", "--cores", "40", "--cores-limit", "100", *show)
     assert done.stdout == "100\n", done.stderr
-
-
-def test_auto(machine):
-    open_end = machine.run("--sharing", "auto", "--", "sh", "-c", "echo ${CUDA_MPS_PIPE_DIRECTORY-turns}")
-    assert open_end.stdout == "turns\n"
-    most = machine.start("--name", "most", "--sharing", "auto", "--memory", "1GiB", "--cores", "60", "--", "sleep", "60")
-    part = machine.start("--name", "part", "--sharing", "auto", "--memory", "1GiB", "--cores", "30", "--", "sleep", "60")
-    found = machine.wait_for_tenant("most")
-    assert (found["sharing"], found["sharing_why"]) == ("time", "it is promised most of the card")
-    found = machine.wait_for_tenant("part", lambda t: t["space"]["state"] == "ready")
-    assert found["sharing"] == "space"
-    for process in (most, part):
-        process.terminate()
 
 
 def test_a_container(machine, tmp_path):
@@ -373,7 +360,6 @@ def test_no_mps(machine, tmp_path):
 
     refused = run("--sharing", "space", "--", "true")
     assert refused.returncode == 125 and "nvidia-cuda-mps-control" in refused.stderr
-    assert run("--sharing", "auto", "--memory", "1GiB", "--", "true").returncode == 0
     # One that can't even begin: its own words are the reason.
     write_program(copy / "sim/nvidia-cuda-mps-control",
                   '[ "$1" = -f ] && { echo MPS is only supported on other cards; exit 1; }\nexit 1\n')

@@ -226,7 +226,7 @@ def test_space(make_node):
     pipes = {}
     for name, annotations in (("p-first", {"allot.dev/sharing": "space"}),
                               ("p-second", {"main.allot.dev/sharing": "space"}),
-                              ("p-apart", {"allot.dev/sharing": "auto", "allot.dev/group": "x"}),
+                              ("p-apart", {"allot.dev/sharing": "space", "allot.dev/group": "x"}),
                               ("p-turns", {})):
         node.bind(name, f"{first},NVIDIA,1000,25:;", annotations=annotations)
         (answer,) = node.plugin.allocate([f"{first}-{len(pipes)}"])
@@ -241,7 +241,9 @@ def test_space(make_node):
     # No user of the machine gets there; in a container, whose users may be anybody, the directory is open.
     assert (mps / "0-1").stat().st_mode & 0o777 == 0o700 and (mps / "0-1/pipe").stat().st_mode & 0o777 == 0o755
     node.bind("p-both", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "time", "allot.dev/group": "x"})
-    assert "only tenants with sharing 'space' or 'auto'" in node.plugin.refused([f"{first}-9"]).details()
+    assert "only tenants with sharing 'space' have one" in node.plugin.refused([f"{first}-9"]).details()
+    node.bind("p-auto", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "auto"})
+    assert "'auto': was removed; must be time or space" in node.plugin.refused([f"{first}-8"]).details()
 
 
 def test_priorities(make_node):

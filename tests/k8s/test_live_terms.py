@@ -121,7 +121,7 @@ def test_a_container_of_several(live):
     ("memory", "3500000", "unit"),
     ("cores", "300", "'300'"),
     ("on_full", "swap", "must stay 'fail'"),
-    ("sharing", "turns", "must be time, space or auto"),
+    ("sharing", "turns", "must be time or space"),
     ("priority", "101", "from -100 to 100"),
     ("memroy", "4GiB", "there is no such annotation"),
     ("nobody__memory", "4GiB", "has no container 'nobody'"),

@@ -169,7 +169,9 @@ static int set_row(const struct settings_row *row, struct config *config, const 
 			*(bool *)field = r == 1;
 		break;
 	case SETTINGS_CHOICE:
-		r = find_word(row->words, value, err);
+		r = row->check ? row->check(value, err) : 0;
+		if (r >= 0)
+			r = find_word(row->words, value, err);
 		if (r >= 0)
 			*(unsigned *)field = (unsigned)r;
 		break;

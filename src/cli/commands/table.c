@@ -195,33 +195,18 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/* " +34%": what that gains, where it is known; " ~+34%": as expected. */
-static void put_gain(const json_t *tenant, char gain[24])
-{
-	const json_t *pct = json_object_get(tenant, "sharing_gain_pct");
-	const char *by = json_string_value(json_object_get(tenant, "sharing_gain_by"));
-
-	*gain = '\0';
-	if (json_is_number(pct) && by)
-		snprintf(gain, 24, " %s%+.0f%%", strcmp(by, "measured") == 0 ? "" : "~",
-			 json_number_value(pct));
-}
-
-/* "space user/1000 +34% hung": with whom it has the card at the same time, what that gains, and whether it can. */
+/* "space user/1000 hung": with whom it has the card at the same time, and whether it can. */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");
 	const char *group = json_string_value(json_object_get(space, "group"));
 	const char *state = json_string_value(json_object_get(space, "state"));
 	bool is_ready = state && strcmp(state, "ready") == 0;
-	char gain[24];
 
-	put_gain(tenant, gain);
 	if (!group)
-		snprintf(cell, CELL_MAX, "%s%s", *gain ? "time" : "-", gain);
+		strcpy(cell, "-");
 	else
-		snprintf(cell, CELL_MAX, "space %.100s%.14s%s%.10s", group, gain,
-			 is_ready ? "" : " ",
+		snprintf(cell, CELL_MAX, "space %.100s%s%.10s", group, is_ready ? "" : " ",
 			 is_ready ? ""
 			 : state  ? state
 				  : "?");

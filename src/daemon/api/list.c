@@ -229,7 +229,7 @@ static json_t *tenant_to_json(struct tenant *t)
 	}
 	json_t *json = json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
-		"s:o, s:o, s:s, s:o, s:s, s:s*, s:o}",
+		"s:o, s:o, s:s, s:o, s:s, s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state",
 		tenant_condition_name(tenant_condition(t, figures)), "devices", devices, "elastic",
 		elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority", t->terms.priority,
@@ -242,9 +242,7 @@ static json_t *tenant_to_json(struct tenant *t)
 		gpu_watch_tenant_containers(t->node->watch, t->terms.name), "on_violation",
 		on_violation_name(violations_wanted(t)), "offenders",
 		violations_of_tenant(t->node->violations, t->terms.name), "sharing",
-		sharing_way_name(t->terms.sharing.way), "sharing_why", t->terms.sharing.why,
-		"space", space_to_json(t));
-	space_add_gain(t, json);
+		sharing_way_name(t->terms.sharing.way), "space", space_to_json(t));
 	return json;
 }
 

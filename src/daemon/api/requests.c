@@ -220,8 +220,6 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	r = read_wait_timeout(request, &terms, err);
 	if (r >= 0)
 		r = space_read_wish(request, &wish, err);
-	if (r >= 0 && !json_is_string(json_object_get(request, "name")))
-		wish.unnamed_pid = session->pid;
 	if (r < 0)
 		return r;
 	terms.priority = (int)priority;

@@ -54,7 +54,6 @@ struct config {
 	enum on_violation on_violation; /* of all tenants, at least */
 	enum sharing_way sharing;       /* of tenants that do not say */
 	unsigned mps_clients;           /* processes that one MPS server takes */
-	double space_gain_min_pct;      /* work more than in turns, for which auto takes space */
 	/* Health of the cards (daemon/gpu/health). */
 	bool watches_health;
 	uint64_t health_recover_ns; /* a reported fault is over after that long; 0: by hand alone */

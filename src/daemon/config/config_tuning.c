@@ -85,8 +85,6 @@ static const struct settings_row rows[] = {
 	  "percent of an owner's unused time that is not lent" },
 	{ "task_nodes", SETTINGS_TEXT, AT(task_nodes), "auto", 0, 0,
 	  "device nodes whose opening begins GPU work; auto: /dev/nvidia-uvm" },
-	{ "space_gain_min", SETTINGS_PERCENT, AT(space_gain_min_pct), "10", 0, PCT(1000),
-	  "sharing auto: tenants share by space if they do this many percent more work than in turns" },
 	{ "thaw_settle", SETTINGS_DURATION, AT(thaw_settle_ns), "2s", MS(1), S(3600),
 	  "the next container is thawed when the last one's memory has not changed for this long" },
 	{ "token_quota", SETTINGS_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),

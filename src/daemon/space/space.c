@@ -2,22 +2,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "daemon/space/group.h"
-#include "daemon/space/programs.h"
 #include "daemon/space/threads.h"
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
 
 #define KNOWN_MAX 1024 /* groups of a node */
-#define OTHERS_MAX 64  /* of a group, who are looked at for what a mix would gain */
 #define MIB (UINT64_C(1) << 20)
 
 struct space_groups {
@@ -212,10 +209,12 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
 {
 	struct sharing_wish wish = { 0 };
 	const char *way = NULL, *group = NULL;
+	bool is_space = false;
 	int r = json_read_string(request, "sharing", &way, err);
-	if (r > 0 && sharing_way_parse(way, &wish.way) < 0)
-		return error_set(err, EINVAL, "sharing: '%.20s': must be time, space or auto", way);
 	wish.has_way = r > 0;
+	if (r > 0 && parse_sharing(way, &is_space, err) < 0)
+		return error_add(err, -EINVAL, "sharing");
+	wish.way = is_space ? SHARING_SPACE : SHARING_TIME;
 	if (r >= 0)
 		r = json_read_string(request, "group", &group, err);
 	if (r < 0)
@@ -227,38 +226,6 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
 		strcpy(wish.group, group);
 	*ret = wish;
 	return 0;
-}
-
-/* What its program would gain beside those of the group that it would join. */
-static struct gain_verdict judge(const struct node *node, const struct tenant_terms *terms,
-				 const char *key, const char *group)
-{
-	static const struct gain_record nothing;
-	const struct gain_record *self = programs_find(node, key);
-	const struct gain_record *others[OTHERS_MAX];
-	const struct tenant *t;
-	size_t count = 0;
-	TAILQ_FOREACH(t, &node->tenants, link) {
-		const struct mps_record *r = t->space ? &t->space->record : NULL;
-		if (r && r->card == terms->device[0].card && r->uid == terms->uid &&
-		    !strcmp(r->group, group) && count < OTHERS_MAX)
-			others[count++] = programs_find(node, t->terms.sharing.program);
-	}
-	return gain_judge(self ? self : &nothing, others, count,
-			  node->config.space_gain_min_pct / 100, (int64_t)time(NULL));
-}
-
-static void log_choice(const struct tenant_terms *terms)
-{
-	const struct sharing_choice *c = &terms->sharing;
-	char gain[64] = "";
-	if (!c->why)
-		return;
-	if (c->source != GAIN_UNKNOWN)
-		snprintf(gain, sizeof(gain), " (%+.0f %%, %s)", 100 * c->gain,
-			 gain_source_name(c->source));
-	log_info_of(tenant_log_key(terms), "tenant '%s': sharing auto: %s: %s%s", terms->name,
-		    sharing_way_name(c->way), c->why, gain);
 }
 
 int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
@@ -275,27 +242,15 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 		.uid = terms->uid,
 		.namespace_name = namespace_name,
 		.device_count = terms->device_count,
-		.cores_pct = p->cores_pct,
 		.limit_pct = p->limit_pct,
 		.sms = terms->device[0].card->info.sms,
-		.memory_given = p->memory_given,
 		.is_movable = terms->on_full == ON_FULL_SWAP,
 		.has_leases = node->config.arbiter.policy == ARBITER_POLICY_LEASE,
 		.missing = has_mps ? NULL : missing.text,
 	};
-	char key[PROGRAM_KEY_MAX], name[SPACE_GROUP_MAX];
-	program_key(namespace_name, terms->uid, terms->name, wish->unnamed_pid, key);
-	sharing_name_group(wish->group, &facts, name);
-	facts.gain = judge(node, terms, key, name);
 	int r = sharing_choose(wish, &facts, &terms->sharing, err);
-	if (r < 0)
+	if (r < 0 || terms->sharing.way != SHARING_SPACE)
 		return r;
-	strcpy(terms->sharing.program, key);
-	log_choice(terms);
-	if (terms->sharing.source != GAIN_UNKNOWN)
-		programs_record(node, key)->takes_turns = terms->sharing.way == SHARING_TIME;
-	if (terms->sharing.way != SHARING_SPACE)
-		return 0;
 	r = find_group(node, terms, &group, &number, err);
 	return r >= 0 && group ? check_full(node, group, err) : r;
 }
@@ -426,9 +381,6 @@ void space_describe(const struct tenant *t, json_t *reply)
 {
 	char path[NODE_PATH_MAX];
 	json_object_set_new(reply, "sharing", json_string(sharing_way_name(t->terms.sharing.way)));
-	if (t->terms.sharing.why)
-		json_object_set_new(reply, "sharing_why", json_string(t->terms.sharing.why));
-	space_add_gain(t, reply);
 	if (!space_pipe_dir(t, path))
 		return;
 	json_t *environment = json_object();
@@ -446,26 +398,6 @@ json_t *space_to_json(const struct tenant *t)
 			 (int)g->record.number, "state", mps_state_name(g->state), "why",
 			 *g->why ? g->why : NULL, "tenants", (int)g->members, "fault",
 			 *t->space_fault ? json_string(t->space_fault) : json_null());
-}
-
-enum gain_source space_gain(const struct tenant *t, double *ret_gain)
-{
-	const struct sharing_choice *c = &t->terms.sharing;
-	const struct gain_record *r = *c->program ? programs_find(t->node, c->program) : NULL;
-	if (r && (c->is_open || t->space) && gain_measured(r, (int64_t)time(NULL), ret_gain))
-		return GAIN_MEASURED;
-	*ret_gain = c->gain;
-	return c->source;
-}
-
-void space_add_gain(const struct tenant *t, json_t *json)
-{
-	double gain;
-	enum gain_source source = space_gain(t, &gain);
-	if (source == GAIN_UNKNOWN)
-		return;
-	json_object_set_new(json, "sharing_gain_pct", json_real((double)lround(1000 * gain) / 10));
-	json_object_set_new(json, "sharing_gain_by", json_string(gain_source_name(source)));
 }
 
 const char *space_fault_name(unsigned kind)

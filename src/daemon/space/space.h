@@ -61,10 +61,6 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 void space_describe(const struct tenant *tenant, json_t *reply);
 /* "space" of the list: null of who takes turns. */
 json_t *space_to_json(const struct tenant *tenant);
-/* What its group gained of late, or else what it was chosen by; GAIN_UNKNOWN: neither. */
-enum gain_source space_gain(const struct tenant *tenant, double *ret_gain);
-/* Adds "sharing_gain_pct" and "sharing_gain_by", where there is one. */
-void space_add_gain(const struct tenant *tenant, json_t *json);
 const char *space_fault_name(unsigned kind); /* "server" ... */
 struct space_figures space_figures(const struct node *node);
 

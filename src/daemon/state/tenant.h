@@ -77,12 +77,6 @@ struct tenant_device {
 	struct census_over over;     /* NVML shows more than the quota */
 };
 
-/* What of a tenant is in its program's record: daemon/space/measure.h. */
-struct tenant_measured {
-	double busy_s, pause_s, filled_s, done_s, turns_s;
-	bool is_kept; /* from free run */
-};
-
 /* A process that a daemon before this one knew, and that has not moved over yet. */
 struct old_process {
 	struct old_process *next;
@@ -142,9 +136,8 @@ struct tenant {
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
 	int gang; /* its number among those that may be gangs (daemon/arbitrate/gang.h); negative: none */
-	bool started;            /* a process has registered, ever */
-	struct mps_group *space; /* of whom shares by space; see daemon/space/space.h */
-	struct tenant_measured measured;
+	bool started;                  /* a process has registered, ever */
+	struct mps_group *space;       /* of whom shares by space; see daemon/space/space.h */
 	int gone_pid[SPACE_GONE_PIDS]; /* of it, that ended last: what is told of them comes later */
 	unsigned gone_count;
 	char space_fault[SPACE_FAULT_MAX]; /* what befell its group last; "": nothing */

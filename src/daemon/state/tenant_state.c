@@ -98,10 +98,6 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		"on_violation", on_violation_name(t->on_violation));
 	if (t->sharing.way == SHARING_SPACE)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
-	if (*t->sharing.program)
-		json_object_set_new(json, "program", json_string(t->sharing.program));
-	if (t->sharing.is_open)
-		json_object_set_new(json, "sharing_open", json_true());
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
 	/* While no one else holds it, it ends with this process. */

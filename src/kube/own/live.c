@@ -90,10 +90,11 @@ static int read_on_full(const char *text, struct kube_live *live, struct error *
 
 static int read_sharing(const char *text, struct kube_live *live, struct error *err)
 {
-	if (strcmp(text, "time") != 0 && strcmp(text, "space") != 0 && strcmp(text, "auto") != 0)
-		return error_set(err, EINVAL, "'%.40s': must be time, space or auto", text);
-	live->sharing = text;
-	return 0;
+	bool is_space;
+	int r = parse_sharing(text, &is_space, err);
+	if (r >= 0)
+		live->sharing = text;
+	return r;
 }
 
 static int read_group(const char *text, struct kube_live *live, struct error *err)

@@ -7,26 +7,9 @@
 
 #include "base/parse.h"
 
-#define FILLS_PCT \
-	50.0 /* who is promised more than this of a card leaves no room for another like it */
-
-static const char *const ways[] = {
-	[SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto"
-};
-
 const char *sharing_way_name(enum sharing_way way)
 {
-	return ways[way];
-}
-
-int sharing_way_parse(const char *text, enum sharing_way *ret)
-{
-	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (!strcmp(text, ways[i])) {
-			*ret = (enum sharing_way)i;
-			return 0;
-		}
-	return -EINVAL;
+	return way == SHARING_SPACE ? "space" : "time";
 }
 
 /* A context that may use no SM at all can run nothing. */
@@ -41,7 +24,7 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 			 f->limit_pct, f->sms, least_pct);
 }
 
-/* Why it can't be space, whoever asks; 0: it can. */
+/* Why it can't be space; 0: it can. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
@@ -70,42 +53,8 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* NULL: it may share either way. */
-static const char *why_time(const struct sharing_facts *f)
-{
-	if (check_space(f, NULL) < 0)
-		return f->missing ? "there is no MPS here" : "its other terms need turns";
-	if (!f->memory_given)
-		return "it may hold the rest of the card";
-	return NULL;
-}
-
-/* Of one that may share either way. */
-static void choose_by_gain(const struct sharing_facts *f, struct sharing_choice *c)
-{
-	static const char *const whys[][2] = {
-		[GAIN_EXPECTED] = { "it should do too little more beside its group than in turns",
-				    "it should do more beside its group than in turns" },
-		[GAIN_MEASURED] = { "its groups did too little more than in turns",
-				    "its groups did more than in turns" },
-	};
-	bool is_space = f->gain.is_enough;
-	c->is_open = true;
-	c->source = f->gain.source;
-	c->gain = f->gain.gain;
-	if (f->gain.source == GAIN_UNKNOWN) {
-		is_space = f->cores_pct <= FILLS_PCT;
-		c->why = is_space ? "it leaves room for others of its group"
-				  : "it is promised most of the card";
-	} else {
-		c->why = whys[f->gain.source][is_space];
-	}
-	c->way = is_space ? SHARING_SPACE : SHARING_TIME;
-}
-
 /* A '/' is in none of the names that are given. */
-void sharing_name_group(const char *given, const struct sharing_facts *f,
-			char group[SPACE_GROUP_MAX])
+static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
 		snprintf(group, SPACE_GROUP_MAX, "namespace/%.64s%s%.63s", f->namespace_name,
@@ -126,21 +75,14 @@ int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *
 		return error_add(err, r, "group");
 	if (*wish->group && way == SHARING_TIME)
 		return error_set(err, EINVAL,
-				 "group: '%s': only tenants with sharing 'space' or 'auto' have one",
+				 "group: '%s': only tenants with sharing 'space' have one",
 				 wish->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);
 		if (r < 0)
 			return r;
+		name_group(wish->group, facts, c.group);
 	}
-	if (way == SHARING_AUTO) {
-		c.why = why_time(facts);
-		c.way = SHARING_TIME;
-		if (!c.why)
-			choose_by_gain(facts, &c);
-	}
-	if (c.way == SHARING_SPACE)
-		sharing_name_group(wish->group, facts, c.group);
 	*ret = c;
 	return 0;
 }

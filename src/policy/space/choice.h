@@ -13,9 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "policy/space/gain.h"
 
-#define PROGRAM_KEY_MAX 192 /* see programs.h */
 #define SPACE_GROUP_MAX 160 /* of a group's full name, its NUL included */
 #define SPACE_FAULT_MAX 256
 #define SPACE_FAULT_KINDS 5
@@ -24,14 +22,13 @@
 #define SPACE_LIMIT_MIN_PCT \
 	1.0 /* below, of a card of unknown size, MPS may round to no SM at all */
 
-enum sharing_way { SHARING_TIME, SHARING_SPACE, SHARING_AUTO };
+enum sharing_way { SHARING_TIME, SHARING_SPACE };
 
 /* As asked for. */
 struct sharing_wish {
 	bool has_way; /* else as the setting says */
 	enum sharing_way way;
 	char group[SPACE_NAME_MAX]; /* "": none was named */
-	int unnamed_pid; /* of a tenant that was given no name: who asked for it; else 0 */
 };
 
 /* What it is decided by. */
@@ -40,39 +37,27 @@ struct sharing_facts {
 	uid_t uid;
 	const char *namespace_name; /* of Kubernetes; "": none */
 	unsigned device_count;
-	double cores_pct, limit_pct; /* of its one card */
-	unsigned sms;                /* of that card or MIG instance; 0: not known */
-	bool memory_given;
-	bool is_movable;          /* its memory may be moved off the card */
-	bool has_leases;          /* the policy is lease */
-	const char *missing;      /* why there is no MPS here; NULL: there is */
-	struct gain_verdict gain; /* beside those whom it would share with; all zero: unknown */
+	double limit_pct;    /* of its one card */
+	unsigned sms;        /* of that card or MIG instance; 0: not known */
+	bool is_movable;     /* its memory may be moved off the card */
+	bool has_leases;     /* the policy is lease */
+	const char *missing; /* why there is no MPS here; NULL: there is */
 };
 
 struct sharing_choice {
-	enum sharing_way way;        /* time or space */
+	enum sharing_way way;
 	char group[SPACE_GROUP_MAX]; /* of space; else "" */
-	const char *why; /* it was decided so, where it was left open; NULL: it was asked for */
-	enum gain_source source; /* by what gain; GAIN_UNKNOWN: by its terms alone */
-	double gain;
-	bool is_open; /* left open, and its terms allow both: what it does is measured for its next start */
-	char program[PROGRAM_KEY_MAX]; /* the caller's; "": not known */
 };
 
 /*
  * -EINVAL: what was asked for contradicts itself or the other terms; -EOPNOTSUPP: this machine can't. The text says what
- * to do. With `auto` there is no failure but a group's name that is none.
+ * to do.
  */
 int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err);
 
-/* The full name of the group that a tenant which shares by space is in. */
-void sharing_name_group(const char *given, const struct sharing_facts *facts,
-			char ret[SPACE_GROUP_MAX]);
-
-/* "time", "space", "auto"; -EINVAL for another text. */
+/* "time" or "space"; parse_sharing() reads it. */
 const char *sharing_way_name(enum sharing_way way);
-int sharing_way_parse(const char *text, enum sharing_way *ret);
 
 /* A group as it is known by: two of the same key are one. */
 struct space_key {

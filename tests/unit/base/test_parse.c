@@ -192,6 +192,22 @@ static void test_ints(void **state)
 	assert_true(value == 7);
 }
 
+static void test_sharing(void **state)
+{
+	struct error err = { 0 };
+	bool is_space = true;
+
+	assert_int_equal(parse_sharing("time", &is_space, &err), 0);
+	assert_false(is_space);
+	assert_int_equal(parse_sharing("space", &is_space, &err), 0);
+	assert_true(is_space);
+	assert_int_equal(parse_sharing("both", &is_space, &err), -EINVAL);
+	assert_string_equal(err.text, "'both': must be time or space");
+	assert_int_equal(parse_sharing("auto", &is_space, &err), -EINVAL);
+	assert_string_equal(err.text, "'auto': was removed; must be time or space");
+	assert_true(is_space);
+}
+
 static void test_names(void **state)
 {
 	char text[70];
@@ -252,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_ints),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_devices),
 	};
 

@@ -164,18 +164,6 @@ void emit_space_faults(const struct metric *m, const struct metrics_figures *f, 
 		sample(x, m, "", "reason", space_fault_name(i), s->faults[i]);
 }
 
-void emit_space_gains(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	for (size_t i = 0; i < f->tenant_count; i++) {
-		const struct metrics_tenant *t = &f->tenant[i];
-		struct more_labels more = labels_of(t->labels);
-		if (t->gain_source == GAIN_UNKNOWN)
-			continue;
-		add(&more, "source", gain_source_name(t->gain_source));
-		exposition_real(x, m->name, more.text, t->gain);
-	}
-}
-
 void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x)
 {

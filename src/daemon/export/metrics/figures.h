@@ -104,8 +104,6 @@ struct metrics_tenant {
 	double priority;
 	uint64_t processes, use_ns, gang_turns;
 	uint64_t violations[VIOLATION_REASONS];
-	enum gain_source gain_source;
-	double gain;
 	bool is_corrupt, has_host_quota;
 	uint64_t host_quota_bytes, host_used_bytes;
 	bool waits, is_queued; /* on_full "wait"; it waits now */

@@ -182,7 +182,6 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 		.waits = t->terms.on_full == ON_FULL_WAIT,
 		.swaps = t->terms.on_full == ON_FULL_SWAP,
 	};
-	m->gain_source = space_gain(t, &m->gain);
 	for (unsigned i = 0; i < VIOLATION_REASONS; i++)
 		m->violations[i] = t->violations[i];
 	label(m->labels, "tenant", t->terms.name);

@@ -85,7 +85,6 @@ void emit_claims_refused(const struct metric *m, const struct metrics_figures *f
 			 struct exposition *x);
 void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_space_gains(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_space_faults(const struct metric *m, const struct metrics_figures *f,
 		       struct exposition *x);
 void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,

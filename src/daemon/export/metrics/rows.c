@@ -118,9 +118,6 @@ const struct metric metrics_rows[] = {
 	  "GPU time used, fading with use_half_life: those that wait are ordered by it." },
 	{ "allot_tenant_violations_total", COUNTER, emit_violations, "tenant, reason", OWN(""),
 	  "Processes that got round the library: never registered, or held more than it counted." },
-	{ "allot_tenant_space_gain_ratio", GAUGE, emit_space_gains, "tenant, source", OWN("ratio"),
-	  "How much more its space groups did at the same time than in turns, 0.3 for 30 %: "
-	  "measured, or what its way of sharing was chosen by; absent where neither is known." },
 	{ "allot_tenant_corrupt", GAUGE, OF_TENANT, FLAG(metrics_tenant, is_corrupt),
 	  "Whether its report held what can't be, so that no more processes may join." },
 	{ "allot_tenant_host_memory_quota_bytes", GAUGE, OF_TENANT,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "daemon/kubelet/devices/pod_key.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
@@ -77,12 +78,13 @@ int bound_request_sharing(const struct kube_pod *pod, const char *container,
 			  struct claim_request *ret, struct error *err)
 {
 	struct kube_live live;
+	bool is_space = false;
 	int r = live_read_sharing(pod, container, &live, err);
 	if (r < 0)
 		return r;
 	ret->namespace_name = pod->pod_namespace;
-	ret->sharing.has_way = live.sharing &&
-			       sharing_way_parse(live.sharing, &ret->sharing.way) == 0;
+	ret->sharing.has_way = live.sharing && parse_sharing(live.sharing, &is_space, NULL) == 0;
+	ret->sharing.way = is_space ? SHARING_SPACE : SHARING_TIME;
 	snprintf(ret->sharing.group, sizeof(ret->sharing.group), "%s", live.group ? live.group : "");
 	return 0;
 }

@@ -172,14 +172,8 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 /* Absent: it takes turns. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
-	const char *group = NULL, *program = NULL;
-	int r = json_read_string(root, "program", &program, err);
-	if (r > 0 && strlen(program) < sizeof(ret->program))
-		strcpy(ret->program, program);
-	if (r >= 0)
-		r = json_read_bool(root, "sharing_open", &ret->is_open, err);
-	if (r >= 0)
-		r = json_read_string(root, "group", &group, err);
+	const char *group = NULL;
+	int r = json_read_string(root, "group", &group, err);
 	if (r <= 0)
 		return r;
 	if (!*group || strlen(group) >= sizeof(ret->group))

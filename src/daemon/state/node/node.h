@@ -49,7 +49,6 @@ struct claim_holders;
 struct claims;
 struct gpu_records;
 struct gpu_watch;
-struct programs;
 struct space_groups;
 struct control;
 struct drain;
@@ -144,7 +143,6 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims; /* see daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
-	struct programs *programs; /* what is known of them: see daemon/space/programs.h */
 	struct space_groups *space; /* groups that share a card at the same time: see daemon/space/space.h */
 	struct health_watch *health; /* NULL: cards' health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */

@@ -167,6 +167,7 @@ static void test_bad_lines(void **state)
 		{ "elastic_limit = 0.5", "f:1: elastic_limit: '0.5': must be from 1 to 100" },
 		{ "elastic_limit = 101", "f:1: elastic_limit: '101': " },
 		{ "policy = fair", "f:1: policy: 'fair': must be lease, feedback or token" },
+		{ "sharing = auto", "f:1: sharing: 'auto': was removed; must be time or space" },
 		{ "swap_arena_charge = me",
 		  "f:1: swap_arena_charge: 'me': must be daemon or tenant" },
 		{ "overcommit_cores = yes", "f:1: overcommit_cores: 'yes': must be warn or refuse" },

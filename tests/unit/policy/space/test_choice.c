@@ -17,9 +17,7 @@ static struct sharing_facts usual(void)
 				       .uid = 1000,
 				       .namespace_name = "",
 				       .device_count = 1,
-				       .cores_pct = 30,
 				       .limit_pct = 100,
-				       .memory_given = true,
 				       .has_leases = true };
 }
 
@@ -58,7 +56,6 @@ static void test_groups(void **state)
 	assert_string_equal(chosen(&nothing, &f).group, "");
 	assert_string_equal(chosen(&space, &f).group, "user/1000");
 	assert_string_equal(chosen(&named, &f).group, "ml");
-	assert_null(chosen(&named, &f).why);
 	/* Of a namespace no name leads out. */
 	f.namespace_name = "team-a";
 	assert_string_equal(chosen(&space, &f).group, "namespace/team-a");
@@ -106,47 +103,6 @@ static void test_refusals(void **state)
 	assert_refused(&space, &f, EOPNOTSUPP, "there is no program; or use sharing 'time'");
 }
 
-static void test_auto(void **state)
-{
-	struct sharing_facts f = usual();
-	struct sharing_wish wish = ask(SHARING_AUTO, "ml");
-	assert_int_equal(chosen(&wish, &f).way, SHARING_SPACE);
-	assert_string_equal(chosen(&wish, &f).group, "ml");
-	assert_non_null(chosen(&wish, &f).why);
-	f.memory_given = false;
-	assert_int_equal(chosen(&wish, &f).way, SHARING_TIME);
-	assert_string_equal(chosen(&wish, &f).why, "it may hold the rest of the card");
-	assert_string_equal(chosen(&wish, &f).group, "");
-	f = usual();
-	f.cores_pct = 50.5;
-	assert_string_equal(chosen(&wish, &f).why, "it is promised most of the card");
-	/* A gain that is known goes before what was promised, and never before what can't be. */
-	f.gain = (struct gain_verdict){ GAIN_MEASURED, 0.4, true };
-	struct sharing_choice c = chosen(&wish, &f);
-	assert_int_equal(c.way, SHARING_SPACE);
-	assert_int_equal(c.source, GAIN_MEASURED);
-	assert_true(c.is_open);
-	assert_string_equal(c.why, "its groups did more than in turns");
-	f.cores_pct = 30;
-	f.gain = (struct gain_verdict){ GAIN_EXPECTED, 0.02, false };
-	c = chosen(&wish, &f);
-	assert_int_equal(c.way, SHARING_TIME);
-	assert_string_equal(c.group, "");
-	assert_string_equal(c.why, "it should do too little more beside its group than in turns");
-	f.gain = (struct gain_verdict){ GAIN_MEASURED, 0.4, true };
-	f.memory_given = false;
-	c = chosen(&wish, &f);
-	assert_int_equal(c.way, SHARING_TIME);
-	assert_false(c.is_open);
-	/* What is refused of who insists is no failure of who leaves it open. */
-	f = usual();
-	f.missing = "there is no program";
-	assert_string_equal(chosen(&wish, &f).why, "there is no MPS here");
-	f = usual();
-	f.device_count = 4;
-	assert_string_equal(chosen(&wish, &f).why, "its other terms need turns");
-}
-
 static void test_keys(void **state)
 {
 	const struct space_known list[] = { { { 0, 1000, "user/1000" }, 3 },
@@ -184,7 +140,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups),
 					    cmocka_unit_test(test_refusals),
-					    cmocka_unit_test(test_auto),
 					    cmocka_unit_test(test_keys) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static void test_sharing(void **state)
 	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/sharing",
 			       "both");
 	assert_int_equal(make(&share, 1), -EINVAL);
-	assert_string_equal(err.text, "allot.dev/sharing: 'both': must be time, space or auto");
+	assert_string_equal(err.text, "allot.dev/sharing: 'both': must be time or space");
 	json_decref(pod.object);
 	pod.object = NULL;
 }

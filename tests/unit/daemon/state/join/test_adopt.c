@@ -61,6 +61,27 @@ static void test_terms_survive(void **state)
 	client_close(&c);
 }
 
+/* What a daemon that had `sharing auto` wrote for that is not looked at. */
+static void test_sharing_auto_before(void **state)
+{
+	struct fixture *f = *state;
+	char path[NODE_PATH_MAX], programs[NODE_PATH_MAX];
+	tenant_path(make_tenant(f, "false"), "tenant.json", path);
+	snprintf(programs, sizeof(programs), "%s/programs.json", f->node->run_dir);
+	fixture_stop(f);
+	json_t *json = json_load_file(path, 0, NULL);
+	json_object_set_new(json, "program", json_string("user/0/a"));
+	json_object_set_new(json, "sharing_open", json_true());
+	assert_int_equal(json_dump_file(json, path, 0), 0);
+	assert_int_equal(json_dump_file(json, programs, 0), 0);
+	json_decref(json);
+	fixture_start(f);
+	struct tenant *t = node_find_tenant(f->node, "a");
+	assert_non_null(t);
+	assert_int_equal(t->terms.sharing.way, SHARING_TIME);
+	assert_int_equal(unlink(programs), 0);
+}
+
 static void hold_memory(struct client *c)
 {
 	c->report->slot[c->reply.slot].device[0].used_bytes = 100 * MIB;
@@ -314,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_terms_survive),
+		test(test_sharing_auto_before),
 		test(test_processes_move_over),
 		test(test_who_does_not_come),
 		test(test_exec_instead),
