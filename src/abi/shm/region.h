@@ -142,8 +142,7 @@ struct region_control {
 	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
 	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
 	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
-	/* Bit i: under leases on device i it is counted how much of the card work fills. Of a daemon without this, 0. */
-	_Atomic uint32_t fill_wanted;
+	uint32_t reserved; /* 0: an older library takes another value for an order to count */
 	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
 	/*
 	 * Swapping, of all devices at once. arena_bytes is fixed, 0: not swappable; the arena is a third
@@ -257,8 +256,7 @@ struct region_spent {
 	_Atomic uint64_t work_ns;
 	/* Of that, what was hardly timed while nobody else ran: a guess, or a bound from above. */
 	_Atomic uint64_t untried_ns;
-	/* SM-time of what was begun under LEASE_GO, in ns, where fill_wanted says so; of an older library 0. */
-	_Atomic uint64_t filled_ns;
+	uint64_t reserved; /* an older library has a counter here, which nobody reads */
 };
 
 /*

@@ -91,9 +91,6 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 					     memory_order_relaxed);
 	l->seen.thread_ns = atomic_load_explicit(&l->report->bell[l->device].thread_ns,
 						 memory_order_relaxed);
-	if (l->is_measured)
-		l->seen.filled_ns = atomic_load_explicit(&l->report->spent[l->device].filled_ns,
-							 memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/* What was paid for is counted later than it is paid, so it is read first. */

@@ -118,12 +118,6 @@ void lessee_set_gang(struct lessee *lessee, int gang);
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 
-/*
- * Whether its library counts how much of the card its work fills, under leases; and keeps_leases: that it has them where
- * it would run free. Neither at first.
- */
-void lessee_set_measured(struct lessee *lessee, bool is_measured, bool keeps_leases);
-
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);

@@ -57,7 +57,6 @@ struct lessee {
 	struct gang_word gang_word;
 	uint32_t turn;     /* as published */
 	bool shares_space; /* in a group: its launches may have to pay */
-	bool is_measured;  /* it is counted how much of the card its work fills */
 };
 
 struct arbitration {

@@ -144,17 +144,6 @@ int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pc
 	return r;
 }
 
-void lessee_set_measured(struct lessee *lessee, bool is_measured, bool keeps_leases)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->worker.lock);
-	lessee->is_measured = is_measured;
-	region_want_fill(lessee->control, lessee->device, is_measured);
-	arbiter_set_measured(a->arbiter, lessee->index, keeps_leases);
-	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->worker.lock);
-}
-
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 {
 	struct arbitration *a = lessee->owner;

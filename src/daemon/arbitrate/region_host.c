@@ -143,14 +143,6 @@ void region_set_space(struct region_control *control, unsigned device, double pa
 	atomic_store(&control->space_pct_x100[device], (uint16_t)(part_pct * 100 + 0.5));
 }
 
-void region_want_fill(struct region_control *control, unsigned device, bool is_wanted)
-{
-	if (is_wanted)
-		atomic_fetch_or(&control->fill_wanted, 1U << device);
-	else
-		atomic_fetch_and(&control->fill_wanted, ~(1U << device));
-}
-
 static void change_word(_Atomic uint32_t *word, uint32_t old, enum lease_state state)
 {
 	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;

@@ -39,8 +39,6 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
-/* Whether the library counts how much of the card work fills (region_spent.filled_ns). */
-void region_want_fill(struct region_control *control, unsigned device, bool is_wanted);
 /* The part of the card's SMs that the tenant has at most, beside others; 0: it shares no space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*

@@ -320,8 +320,6 @@ static void end_leased(struct gate_pass *pass, const struct work *work, bool is_
 		pace_book(pass->index, paid_ns ? paid_ns : pass->flight.ns,
 			  estimate_is_untried(pass->flight.estimate));
 	}
-	if (!pass->is_paced && pace_is_noted(pass->index))
-		pace_note(pass->index, work, pass->flight.ns);
 }
 
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)

@@ -60,25 +60,8 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* SMs that this process may use of the device, as the driver says. Once it is known that is one load. */
-SYS_DATA _Atomic uint32_t pace_sms[REGION_MAX_DEVICES];
-uint32_t pace_ask_sms(int index);
-
-/* The part of the card that the piece takes, in hundredths of a percent; `most` is the tenant's. */
-uint32_t pace_part_x100(const struct work *work, uint32_t sms, uint32_t most);
-
 /* Books what was handed over, of a predicted length; is_untried: nobody has timed it alone yet. */
 void pace_book(int index, uint64_t ns, bool is_untried);
-
-/* Notes what was handed over under a lease, where the daemon wants to know how much of the card it fills. */
-void pace_note(int index, const struct work *work, uint64_t ns);
-
-static inline bool pace_is_noted(int index)
-{
-	const struct region_control *c = atomic_load_explicit(&guest.control, memory_order_acquire);
-
-	return (atomic_load_explicit(&c->fill_wanted, memory_order_relaxed) >> index) & 1;
-}
 
 /*
  * Pays for the work if anything is left of what was granted; false: wait. Threads that pay at the same

@@ -274,18 +274,6 @@ void arbiter_set_paused(struct arbiter *a, int tenant, bool paused)
 	a->shares_changed = true;
 }
 
-void arbiter_set_measured(struct arbiter *a, int tenant, bool is_measured)
-{
-	struct tenant *t = find(a, tenant);
-
-	if (!t || t->is_measured == is_measured)
-		return;
-	t->is_measured = is_measured;
-	if (t->part.of != NONE)
-		group_count(a, t->part.of);
-	a->shares_changed = true;
-}
-
 static bool shows_activity(const struct tenant *t)
 {
 	if (t->seen.stopped)
@@ -302,8 +290,6 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 	if (t->counters_known) {
 		if (seen->busy_ns > t->seen.busy_ns)
 			t->reported_ns += (double)(seen->busy_ns - t->seen.busy_ns);
-		if (seen->filled_ns > t->seen.filled_ns)
-			t->filled_ns += (double)(seen->filled_ns - t->seen.filled_ns);
 		if (seen->launches > t->seen.launches)
 			t->launched = true;
 	}
@@ -359,8 +345,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
 	/* Sliced: what one of a lower priority has in flight goes on beside one of a higher. */
-	bool is_bounded = t->is_measured ||
-			  (a->mode == ARBITER_SLICED && priority_is_outranked(a, t));
+	bool is_bounded = a->mode == ARBITER_SLICED && priority_is_outranked(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
 	if (t->paused) {

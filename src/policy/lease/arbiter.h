@@ -148,9 +148,6 @@ void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 
-/* Whose work is measured has GO where it would run free: what it fills is counted under that. */
-void arbiter_set_measured(struct arbiter *arbiter, int tenant, bool is_measured);
-
 /* What was seen of a tenant; holds until the next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 

@@ -107,9 +107,8 @@ struct arbiter_observation {
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); of a space group: ns of SM-time */
 	uint64_t work_ns; /* of a space group: predicted length of the work paid for (monotonic) */
 	uint64_t untried_ns; /* of that, what was hardly timed while nobody else ran (monotonic) */
-	uint64_t filled_ns; /* SM-time of the work begun under GO, where it is counted (monotonic) */
-	uint32_t rests;     /* times that it has waited for all of its work; counts without end */
-	uint64_t thread_ns; /* what its thread did on the CPU between those (monotonic) */
+	uint32_t rests;      /* times that it has waited for all of its work; counts without end */
+	uint64_t thread_ns;  /* what its thread did on the CPU between those (monotonic) */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
@@ -127,13 +126,6 @@ struct arbiter_account {
 	int64_t tokens_ns;   /* of the cap; negative: debt */
 	double weight;       /* in force now: the guarantee, scaled while too much is promised */
 	int64_t budget_ns;   /* for pushing ahead of lower priorities; negative: overdrawn */
-	/* Its own demand (demand.h): the GPU time that it would use alone. Counted while it had leases or paid. */
-	uint64_t busy_ns, pause_ns, filled_ns;
-	/*
-	 * While its space group had others at work too: what the group did, as time that each of the works takes alone, and
-	 * what it would have done in turns (space_gain.h).
-	 */
-	uint64_t group_done_ns, group_turns_ns;
 	enum lease_state state;
 	bool active;
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */

@@ -232,19 +232,6 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* In free run nobody counts what work fills; of a group that is its members'. */
-static void see_needs(const struct arbiter *a, struct tenant *t)
-{
-	bool is_there = t->demand || t->running || t->launched;
-
-	if (t->state != LEASE_FREE && !t->part.is_group)
-		demand_see(&t->needs, is_there, t->reported_ns, t->reported_ns, t->filled_ns,
-			   a->clock);
-	else
-		demand_skip(&t->needs, is_there);
-	t->filled_ns = 0;
-}
-
 void charge_step(struct arbiter *a, uint64_t dt_ns)
 {
 	int running = 0;
@@ -258,7 +245,6 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		priority_fill(a, t);
 		t->wall_ns += (double)dt_ns;
 		t->claimed_ns += t->reported_ns;
-		see_needs(a, t);
 		t->reported_ns = 0;
 		if (running > 1)
 			t->overlapped = true;

@@ -44,7 +44,7 @@ static int find_group(const struct arbiter *a, uint32_t group)
 void group_count(struct arbiter *a, int group)
 {
 	struct arbiter_share share = { .limit_pct = 100 };
-	bool any = false, is_measured = false;
+	bool any = false;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -54,9 +54,7 @@ void group_count(struct arbiter *a, int group)
 		if (!any || own->priority > share.priority)
 			share.priority = own->priority;
 		any = true;
-		is_measured |= a->tenant[i].is_measured;
 	}
-	arbiter_set_measured(a, group, is_measured);
 	if (share.cores_pct > 100)
 		share.cores_pct = 100;
 	arbiter_set_share(a, group, share);
@@ -158,19 +156,6 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 		p->is_there = false;
 }
 
-/* What it would use alone, as far as this look tells. */
-static void see_needs(const struct arbiter *a, struct tenant *t, double busy_ns)
-{
-	double part = t->part.member.part > 0 ? t->part.member.part : 1;
-	bool is_there = t->running || t->seen.waiting || t->launched;
-
-	if (t->state == LEASE_FREE)
-		demand_skip(&t->needs, is_there);
-	else
-		demand_see(&t->needs, is_there, busy_ns, busy_ns, busy_ns * part, a->clock);
-	t->filled_ns = 0;
-}
-
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t work_ns = t->part.member.pace > 0 ? PACED_DEPTH_NS : DEPTH_NS;
@@ -239,22 +224,9 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 		t->waited_ns += dt_ns;
 	if (p->member.is_held && t->seen.waiting)
 		p->held_ns += dt_ns;
-	see_needs(a, t, busy_ns);
 	p->was_running = t->running;
-	t->reported_ns = t->filled_ns = 0;
+	t->reported_ns = 0;
 	t->launched = false;
-}
-
-/* What it does for its group's gain, after a look at it. */
-static struct space_gain_seen see_gain(const struct arbiter *a, struct tenant *t)
-{
-	double limit = t->share.limit_pct / 100.0, turn = demand_busy(&t->needs);
-
-	return (struct space_gain_seen){ .gain = &t->part.gain,
-					 .is_there = demand_is_there(&t->needs, a->clock),
-					 .is_known = space_member_is_known(&t->part.member),
-					 .turn = turn < limit ? turn : limit,
-					 .done_ns = t->part.member.work_ns };
 }
 
 static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
@@ -266,10 +238,8 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 					   .idle_ns = UINT64_MAX,
 					   .busy_ns = g->seen.busy_ns,
 					   .launches = g->seen.launches };
-	struct space_gain_seen gain[ARBITER_MAX_TENANTS];
 	double inflight_ns = 0, longest_ns = 0;
 	int there = 0, working = 0;
-	size_t count = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -289,7 +259,6 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 						a->config.drain_max_ns);
 
 		see_member(a, t, working, goes, dt_ns);
-		gain[count++] = see_gain(a, t);
 		sum.rings = sum.rings && t->seen.rings;
 		if (!t->part.is_there)
 			continue;
@@ -302,7 +271,6 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
 	}
-	space_gain_see(gain, count, goes ? dt_ns : 0);
 	sum.stopped = sum.stopped && there > 0;
 	sum.inflight_ns = (uint64_t)fmax(inflight_ns, longest_ns);
 	arbiter_observe(a, group, &sum);

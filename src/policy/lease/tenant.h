@@ -13,8 +13,7 @@
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells
- *   group.c    tenants that share space: one tenant to all of the above, members to space.h;
- *              space_gain.c: what all of it brings them
+ *   group.c    tenants that share space: one tenant to all of the above, members to space.h
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
@@ -26,11 +25,9 @@
 
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter_types.h"
-#include "policy/lease/rules/demand.h"
 #include "policy/lease/rules/patience.h"
 #include "policy/lease/rules/steps.h"
 #include "policy/space/space.h"
-#include "policy/space/space_gain.h"
 
 #define NONE (-1)
 
@@ -74,13 +71,11 @@ struct group_part {
 	uint64_t granted;    /* told work in ns, as tokens */
 	uint64_t held_ns;    /* ever, by its pace */
 	struct space_member member;
-	struct space_gain gain;
 };
 
 struct tenant {
 	bool used;
 	bool paused;
-	bool is_measured; /* a group's: a member is. Then it has GO where it would run free */
 	struct arbiter_share share;
 	enum lease_state state;
 
@@ -89,9 +84,7 @@ struct tenant {
 	bool counters_known;   /* seen.busy_ns and .launches are a base for differences */
 	bool seen_since_close; /* observed after its CLOSING could be read */
 	bool launched;         /* new work since the last step */
-	double reported_ns;    /* own busy time since the last step ... */
-	double filled_ns;      /* ... and SM-time of what it began under GO */
-	struct demand needs;
+	double reported_ns;    /* own busy time since the last step */
 
 	/* Derived at each step; see order.c. */
 	bool demand;         /* would use a lease */

@@ -41,32 +41,6 @@ static void test_costs(void **state)
 	assert_int_equal(cost(WORK_IS_SYNC, 4096, 0), 256);
 }
 
-static uint32_t part(enum work_kind kind, uint64_t blocks, uint64_t threads)
-{
-	struct work w = { .kind = kind, .blocks = blocks, .threads = threads };
-
-	/* 66 of a card's 132 SMs. */
-	return pace_part_x100(&w, 66, 5000);
-}
-
-/* As many SMs as the blocks need, of the tenant's. */
-static void test_parts_of_a_card(void **state)
-{
-	/* 31 waves of the whole card: the more waves, the less the last one counts. */
-	assert_int_equal(part(WORK_IS_KERNEL, 8192, 1024), 5016);
-	assert_int_equal(part(WORK_IS_KERNEL, 8192, 256), 5063);
-	assert_int_equal(part(WORK_IS_KERNEL, 1 << 30, 1024), 5000);
-	assert_int_equal(part(WORK_IS_KERNEL, 132, 1024), 5000);
-	assert_int_equal(part(WORK_IS_KERNEL, 66, 1024), 2500);
-	assert_int_equal(part(WORK_IS_KERNEL, 33, 2048), 2500);
-	assert_int_equal(part(WORK_IS_KERNEL, 1, 1), 75);
-	assert_int_equal(part(WORK_IS_KERNEL, 33 * 32, 64), 2500);
-	assert_int_equal(part(WORK_IS_KERNEL, 33 * 32, 0), 2500);
-	assert_int_equal(part(WORK_IS_KERNEL, UINT64_MAX, UINT64_MAX), 5000);
-	assert_int_equal(part(WORK_IS_GRAPH, 0, 0), 5000);
-	assert_int_equal(part(WORK_IS_COPY, 1 << 20, 0), 0);
-}
-
 /* Sharing space: by predicted time, paid when it is handed over; and bounded as under GO. */
 static void test_space_pays_by_time(void **state)
 {
@@ -95,35 +69,6 @@ static void test_space_pays_by_time(void **state)
 	assert_false(pace_has_tokens(0, spent()));
 	d->depth_ns = depth_ns;
 	fake_control->space_pct_x100[0] = 0;
-	fake_complete_all();
-}
-
-/* Under a lease what fills how much of the card is counted, of the whole of it, where that is asked for. */
-static void test_fill_is_noted(void **state)
-{
-	struct work w = fake_kernel(fake_stream(2), launched_function);
-	struct estimate *e = estimate_of(&w);
-	_Atomic uint64_t *filled = &fake_report->spent[0].filled_ns;
-
-	/* Of 256 threads 8 blocks fit an SM: its 132 blocks need 17. */
-	atomic_store(&pace_sms[0], 34);
-	atomic_store(&e->ns, 1000000);
-	fake_guest_set_lease(LEASE_GO);
-	launch(fake_stream(2));
-	assert_int_equal(*filled, 0);
-	fake_control->fill_wanted = 2;
-	launch(fake_stream(2));
-	assert_int_equal(*filled, 0);
-	fake_control->fill_wanted = 1;
-	launch(fake_stream(2));
-	assert_int_equal(*filled, 500000);
-	assert_int_equal(*spent(), 0);
-	/* Free run, and a launch that fails, are not looked at. */
-	launch_with(fake_stream(2), CUDA_ERROR_UNKNOWN);
-	fake_guest_set_lease(LEASE_FREE);
-	launch(fake_stream(2));
-	assert_int_equal(*filled, 500000);
-	fake_control->fill_wanted = 0;
 	fake_complete_all();
 }
 
@@ -249,14 +194,9 @@ static void test_threads_share(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_parts_of_a_card),
-		launching_test(test_space_pays_by_time),
-		launching_test(test_fill_is_noted),
-		launching_test(test_each_launch_pays),
-		launching_test(test_waits_for_a_grant),
-		launching_test(test_a_grant_wakes),
-		launching_test(test_other_words),
+		cmocka_unit_test(test_costs),          launching_test(test_space_pays_by_time),
+		launching_test(test_each_launch_pays), launching_test(test_waits_for_a_grant),
+		launching_test(test_a_grant_wakes),    launching_test(test_other_words),
 		launching_test(test_threads_share),
 	};
 

@@ -60,8 +60,8 @@ struct gpu_model_load {
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
 	/* In a space group: the part of the card's SMs that its grid fills; 0 means all. */
-	double part, told_part; /* told: by its library, which counts blocks; 0: the truth */
-	unsigned streams;       /* so many kernels at the same time; 0 means 1 */
+	double part;
+	unsigned streams; /* so many kernels at the same time; 0 means 1 */
 	double pull; /* of contended SMs, beside others: blocks are not served alike; 0 means 1 */
 	bool is_silent;   /* is taken to ring (gpu_model_config.rings), but does not */
 	bool late_report; /* counts the delay of its busy flag as busy time */

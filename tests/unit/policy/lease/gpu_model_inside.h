@@ -44,7 +44,6 @@ struct model_tenant {
 	double percentage;
 	/* Of all its processes. */
 	uint64_t spent;        /* tokens, under LEASE_PACED */
-	uint64_t filled_ns;    /* SM-time of what was begun under LEASE_GO, predicted */
 	uint64_t paid_work_ns; /* in a space group: predicted length of what was paid for */
 	double sm_ns, work_ns;
 	uint64_t kernels, bursts, closings;
@@ -128,8 +127,6 @@ void process_end_ramp(struct gpu_model *m, struct model_process *p);
 
 /* The part of the card's SMs that each of its kernels takes. */
 double process_part(const struct model_process *p);
-/* The same as its library has it. */
-double process_told_part(const struct model_process *p);
 
 /* The GPU. */
 void card_schedule(struct gpu_model *m);

@@ -92,15 +92,6 @@ double process_part(const struct model_process *p)
 	return part < most ? part : most;
 }
 
-double process_told_part(const struct model_process *p)
-{
-	double most = p->tenant->percentage / 100;
-
-	if (p->load.told_part <= 0)
-		return process_part(p);
-	return p->load.told_part < most ? p->load.told_part : most;
-}
-
 static void pay(struct model_process *p)
 {
 	double work_ns = predicted(p, p->next_kernel_ns);
@@ -130,9 +121,6 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		/* Who shares space pays when it has been handed over. */
 		if (p->pays && !p->tenant->group)
 			pay(p);
-		if (p->tenant->word == LEASE_GO)
-			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
-							   (p->load.part > 0 ? p->load.part : 1));
 		p->thread = THREAD_LAUNCHES;
 		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
 		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
