@@ -163,6 +163,7 @@ WAYS = {
     "mps": Way("plain MPS, no limits", is_mps=True),
     "mps-split": Way("plain MPS, SMs split", is_mps=True, is_split=True),
     "turns": Way("allot, by time", "time", 100),
+    "turns-caps": Way("allot, by time, caps", "time"),
     "turns-priority": Way("allot, by time, priority", "time", 100, with_priority=True),
     "caps": Way("allot, in space, caps", "space"),
     "lend": Way("allot, in space, lending", "space", 100),

@@ -2,6 +2,7 @@
 worth is held to a bar on virtual time (tests/unit/policy/lease/rules/test_steps.c); here steps are seen by the library, told to the
 daemon, and its turns end with them, as two real processes on a machine that has other things to do."""
 
+import time
 from collections import Counter
 
 import pytest
@@ -10,7 +11,8 @@ from held import compile_c, link_with_driver
 from servers import start_servers
 from trace_events import Trace
 
-HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 90]  # with a cap: without, short steps are sliced
+HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 90]
+TURNS = "slice_step = 0s\n"  # tuning: all take turns
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +23,7 @@ def steps(tmp_path_factory):
 def train(machine, tmp_path, steps, tuning=""):
     """The training's figures, once it has had 40 turns beside another tenant, a trace of what came then, and how many turns
     ended with a step meanwhile."""
-    start_servers(machine, tmp_path, "", tuning=tuning)
+    start_servers(machine, tmp_path, "", tuning=TURNS + tuning)
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 120))
     machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
     training = machine.start("--name", "training", *HALF, "--", steps, 120)
@@ -62,7 +64,7 @@ def test_they_do_not_where_that_is_switched_off(machine, tmp_path, steps):
 
 
 def test_short_steps_are_sliced(machine, tmp_path, steps):
-    """Two servers with steps of 5 ms run at once, by halves, as long as none has a cap; then they take turns."""
+    """Two servers with steps of 5 ms run at once, by halves; a cap holds there, too."""
     start_servers(machine, tmp_path, "")
     free = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
     names = "first", "second"
@@ -78,10 +80,14 @@ def test_short_steps_are_sliced(machine, tmp_path, steps):
     used = [device(name)["used_s"] - before[name]["used_s"] for name in names]
     assert 0.3 < used[0] / sum(used) < 0.7, used
     assert [device(name)["mode"] for name in names] == ["sliced", "sliced"]
-    done = machine.allot("set", "second", *machine.sim, "--cores-limit", 60)
+    done = machine.allot("set", "second", *machine.sim, "--cores-limit", 20, "--cores", 20)
     assert done.returncode == 0, done.stderr
-    leases = device("first")["leases"]
-    machine.wait_for_tenant("first", lambda t: t["devices"][0]["mode"] == "leases" and t["devices"][0]["leases"] > leases + 5)
+    machine.wait_for_tenant("second", lambda t: t["devices"][0]["cores_limit_pct"] == 20)
+    before = {name: device(name)["used_s"] for name in names}
+    begin = time.monotonic()
+    machine.wait_for_tenant("first", lambda t: t["devices"][0]["used_s"] > before["first"] + 2)
+    assert device("second")["used_s"] - before["second"] < 0.3 * (time.monotonic() - begin)
+    assert [device(name)["mode"] for name in names] == ["sliced", "sliced"]
     for server in servers:
         server.terminate()
         server.communicate(timeout=30)

@@ -16,7 +16,8 @@ from servers import start_servers
 
 pytestmark = pytest.mark.alone  # who has turns, and when
 
-HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 90]  # with a cap: without, short steps are sliced
+HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 90]
+TURNS = "slice_step = 0s\n"  # tuning: all take turns
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def device_of(machine, name):
 @pytest.mark.parametrize("turns", ["on", "off"])
 def test_four_processes_beside_one(machine, tmp_path, turns):
     """Turns are taken, or not; the tenant gets one tenant's share, and its processes the same of that."""
-    start_servers(machine, tmp_path, f"turns = {turns}\n")
+    start_servers(machine, tmp_path, f"turns = {turns}\n", tuning=TURNS)
     begin = time.time() + 3
     load = ("--seconds", 5, "--start-at", begin)
     # Kernels of which one fills the card: in the same time four streams do as much of them as one.
@@ -64,7 +65,7 @@ def test_four_processes_beside_one(machine, tmp_path, turns):
 @pytest.mark.parametrize("way", ["spin", "relay"])
 def test_processes_that_need_each_other(machine, tmp_path, partners, way):
     """They end, and soon run at the same time instead."""
-    start_servers(machine, tmp_path, "turns = on\n")
+    start_servers(machine, tmp_path, "turns = on\n", tuning=TURNS)
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 10))
     machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
     both = machine.start("--name", "both", *HALF, "--", partners, way, 5)
@@ -105,7 +106,7 @@ def test_a_gang_has_none(machine2):
 
 def test_one_that_dies_and_one_that_is_stopped(machine, tmp_path):
     """At any moment, its turn or not: the others go on, by turns."""
-    start_servers(machine, tmp_path, "turns = on\n")
+    start_servers(machine, tmp_path, "turns = on\n", tuning=TURNS)
     load = " ".join(machine.load("--seconds", 60))
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 60))
     three = machine.start("--name", "three", *HALF, "--", "sh", "-c",

@@ -54,6 +54,13 @@ static inline enum lease_state lease_state_of(uint32_t word)
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
 
+/* What the daemon wants to hear of a tenant's steps. */
+enum region_rest {
+	REST_UNTOLD,
+	REST_RUNG, /* the end of one is rung for */
+	REST_ENDS_USE, /* the beginning too; and from the end on the slot does not say busy, if nothing is in flight */
+};
+
 /* The swap word: what D asks for in the low 8 bits, a change counter above them, as in a lease word. */
 enum swap_order {
 	SWAP_ORDER_IN = 0,  /* be on the card */
@@ -119,7 +126,7 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; counts up after each answer */
-	_Atomic uint32_t rest_wanted; /* 1: the next rest ends the lease, so it is rung for; see rests */
+	_Atomic uint32_t rest_wanted; /* enum region_rest; of the steps whose ends are `rests` */
 };
 
 struct region_control {

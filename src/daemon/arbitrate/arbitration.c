@@ -185,14 +185,14 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* For its next rest the tenant is to ring, or no longer. */
+/* What the tenant is to tell of its steps. */
 static void publish_rest(const struct arbitration *a, struct lessee *l)
 {
-	bool is_wanted = arbiter_wants_rest(a->arbiter, l->index);
-	if (is_wanted == l->wants_rest)
+	enum region_rest wanted = arbiter_wants_rest(a->arbiter, l->index);
+	if (wanted == l->wants_rest)
 		return;
-	l->wants_rest = is_wanted;
-	atomic_store_explicit(&l->control->device[l->device].rest_wanted, is_wanted,
+	l->wants_rest = wanted;
+	atomic_store_explicit(&l->control->device[l->device].rest_wanted, wanted,
 			      memory_order_relaxed);
 }
 

@@ -29,8 +29,8 @@ struct lessee {
 	_Alignas(64) struct lessee *next;
 	int index; /* the arbiter's */
 	enum lease_state published;
-	bool wants_rest;  /* as published */
-	uint64_t seen_ns; /* when: */
+	enum region_rest wants_rest; /* as published */
+	uint64_t seen_ns;            /* when: */
 	struct arbiter_observation seen;
 
 	struct arbitration *owner;

@@ -46,6 +46,8 @@ static const struct settings_row rows[] = {
 	  "a lease is not cut short for a returning tenant before this" },
 	{ "step_wait", SETTINGS_DURATION, AT(arbiter.step_most_ns), NULL, 0, S(1),
 	  "longest step of a program at whose end its turn may end; 0: turns end when their time is over" },
+	{ "slice_step", SETTINGS_DURATION, AT(arbiter.slice_step_ns), NULL, 0, S(1),
+	  "longest step of a program that runs beside others by the hardware's time slices; 0: all take turns" },
 	{ "cap_slice", SETTINGS_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
 	  "GPU time that a capped tenant, alone, gathers before it runs again" },
 	{ "cap_window", SETTINGS_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),

@@ -307,6 +307,10 @@ static void show_busy(struct region_slot_device *slot, int index)
 		return;
 	atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
 	flight_show_busy(slot, f, true);
+	/* A step begins. */
+	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed) ==
+	    REST_ENDS_USE)
+		bell_ring(index);
 	helper_wake();
 }
 

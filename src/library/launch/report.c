@@ -135,6 +135,8 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = guest_slot_device(index);
 	struct flight_device *f = &flight_devices[index];
+	/* A thread may have waited for all of it since the marks were looked at. */
+	is_busy = is_busy && !flight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
 		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);

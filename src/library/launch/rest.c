@@ -12,6 +12,8 @@ static struct {
 		thread_ns; /* from then until the wait that ended last, or still lasts, less what was spent at the gate */
 } last[REGION_MAX_DEVICES];
 
+static __thread uint64_t launches_before; /* when this thread's wait began */
+
 static uint64_t waited_ns(int index)
 {
 	return atomic_load_explicit(&guest_slot_device(index)->waited_ns, memory_order_relaxed);
@@ -25,8 +27,11 @@ static uint64_t passed(uint64_t from, uint64_t to)
 void rest_before(void)
 {
 	int index = guest_is_active() ? guest_current_index() : -1;
-	uint64_t at_ns = index >= 0 ? atomic_load(&last[index].at_ns) : 0;
 
+	if (index < 0)
+		return;
+	uint64_t at_ns = atomic_load(&last[index].at_ns);
+	launches_before = flight_launches(index);
 	if (!at_ns)
 		return;
 	uint64_t gate_ns = passed(atomic_load(&last[index].waited_ns), waited_ns(index));
@@ -35,6 +40,8 @@ void rest_before(void)
 
 static void rest(int index, struct flight_stream *only)
 {
+	uint32_t wanted;
+
 	if (!flight_rests(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
@@ -43,7 +50,15 @@ static void rest(int index, struct flight_stream *only)
 	atomic_store(&last[index].waited_ns, waited_ns(index));
 	atomic_store(&last[index].at_ns, sys_now_ns());
 	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
-	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed))
+	wanted = atomic_load_explicit(&guest_control_device(index)->rest_wanted,
+				      memory_order_relaxed);
+	if (wanted == REST_ENDS_USE) {
+		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
+		flight_note_end(index, only, launches_before);
+		if (flight_has_ended(index))
+			flight_show_busy(guest_slot_device(index), &flight_devices[index], false);
+	}
+	if (wanted)
 		bell_ring(index);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Rests: moments in which a thread has waited for all that the process has launched on a device. Trainings end
  * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
- * lead over the GPU away. They are counted in the report, and rung for where the daemon wants the next one.
+ * lead over the GPU away. They are counted in the report, and rung for where the daemon wants to hear of them.
  *
  * Counted too is how long the thread worked since the rest before: a program that decides something between its steps leaves
  * time of the GPU to others, a loop that only launches and waits does not (policy/lease/sliced.c).

@@ -21,6 +21,7 @@ struct arbiter_config arbiter_default_config(void)
 		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
 		.step_most_ns = 40 * MS,
+		.slice_step_ns = 20 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
 		.long_work_ns = 20 * MS,
@@ -355,7 +356,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 			lease_hold(a, t);
 		return;
 	}
-	if (is_capped(t)) {
+	if (is_capped(t) && a->mode != ARBITER_SLICED) {
 		charge_fill_tokens(a, t);
 		state = t->tokens_ns >= charge_tokens_needed(a, t) ? LEASE_GO : LEASE_STOP;
 	}

@@ -35,6 +35,7 @@ struct arbiter_config {
 	double switch_loss;    /* the part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
 	uint64_t step_most_ns; /* turns end with steps (steps.h) up to so long; 0: never */
+	uint64_t slice_step_ns; /* programs with steps up to so long are sliced by the hardware; 0: none */
 	uint64_t depth_ns;     /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */

@@ -1,9 +1,9 @@
 #include "policy/lease/tenant.h"
 
+#include <limits.h>
 #include <math.h>
 
-#define STEP_MOST_NS 20e6 /* programs with longer steps gain little by being sliced */
-#define STEP_KEEPS 1.5    /* times as long a step may get before turns come back */
+#define STEP_KEEPS 1.5 /* times slice_step_ns a step may get before turns come back */
 /* Of a thread's time in a step. A loop that only launches and waits leaves nothing to others, and slices would cost it work. */
 #define THREAD_LEAST_NS 1e5
 /* GPU time beyond its share that a tenant may have had before it is held ... */
@@ -13,28 +13,38 @@
 #define DEBT_NS 1e7         /* more than that is paid at once, however long it holds a tenant */
 #define CREDIT_MOST_NS 50e6 /* of GPU time that is still owed, or was had beyond the share */
 
+/* The length of a step, if that is short; 0: it is not, or not known. `keeps`: what is still short. */
+static double short_step_ns(const struct arbiter *a, const struct tenant *t, double keeps)
+{
+	return steps_length_ns(&t->steps, keeps * (double)a->config.slice_step_ns);
+}
+
 static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 {
 	double keeps = a->mode == ARBITER_SLICED ? STEP_KEEPS : 1;
 
-	return steps_length_ns(&t->steps, keeps * STEP_MOST_NS) > 0 &&
-	       keeps * t->steps.thread_ns >= THREAD_LEAST_NS;
+	return short_step_ns(a, t, keeps) > 0 && keeps * t->steps.thread_ns >= THREAD_LEAST_NS;
 }
 
+/*
+ * With caps, only where all have short steps, or whoever has none comes after them by priority: turns keep caps of trainings
+ * better, and lose less work.
+ */
 bool sliced_is_due(const struct arbiter *a)
 {
-	bool any_short = false;
+	int best_short = INT_MIN, best_long = INT_MIN;
+	bool any_capped = false;
 
 	if (a->active_count < 2 || a->gang_count || a->member_count)
 		return false;
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
+		int *best = has_short_step(a, t) ? &best_short : &best_long;
 
-		if (is_capped(t))
-			return false;
-		any_short = any_short || has_short_step(a, t);
+		*best = t->share.priority > *best ? t->share.priority : *best;
+		any_capped = any_capped || is_capped(t);
 	}
-	return any_short;
+	return best_short > (any_capped ? best_long : INT_MIN);
 }
 
 /* A stopped one's flags say nothing. */
@@ -104,14 +114,14 @@ void sliced_begin(struct arbiter *a)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		a->tenant[i].credit_ns = 0;
-		a->tenant[i].is_ahead = false;
+		a->tenant[i].is_ahead = a->tenant[i].is_over_cap = false;
 	}
 }
 
 /* For so long it is held at most: by as much as a step of it takes more of the GPU than its share, and a quarter more. */
 static double hold_most_ns(const struct arbiter *a, const struct tenant *t)
 {
-	double step_ns = steps_length_ns(&t->steps, STEP_KEEPS * STEP_MOST_NS);
+	double step_ns = short_step_ns(a, t, STEP_KEEPS);
 	double more_ns = step_ns / due_part(a, t) - step_ns / t->served_part;
 
 	return step_ns > 0 ? HOLD_PART * fmax(more_ns, AHEAD_NS) : INFINITY;
@@ -119,7 +129,7 @@ static double hold_most_ns(const struct arbiter *a, const struct tenant *t)
 
 static bool is_ahead(const struct arbiter *a, const struct tenant *t)
 {
-	double step_ns = steps_length_ns(&t->steps, STEP_KEEPS * STEP_MOST_NS);
+	double step_ns = short_step_ns(a, t, STEP_KEEPS);
 
 	if (t->is_ahead)
 		return t->credit_ns < -DEBT_NS ||
@@ -134,14 +144,27 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *other = &a->tenant[a->active[i]];
 
-		if (other != t && wants(other) && !other->is_ahead)
+		if (other != t && wants(other) && !other->is_ahead && !other->is_over_cap)
 			return true;
 	}
 	return false;
 }
 
+/*
+ * It has had more than its cap allows. A program with short steps is held where one of them ends, or once it is far above; then
+ * until it is even.
+ */
+static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
+{
+	double most_ns = !has_short_step(a, t) ? AHEAD_NS : t->running ? DEBT_NS : 0;
+
+	return is_capped(t) && !t->paused && t->tokens_ns < (t->is_over_cap ? 0 : -most_ns);
+}
+
 void sliced_mark(struct arbiter *a)
 {
+	for (int i = 0; i < a->active_count; i++)
+		a->tenant[a->active[i]].is_over_cap = is_over_cap(a, &a->tenant[a->active[i]]);
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		bool was_ahead = t->is_ahead;
@@ -155,9 +178,14 @@ void sliced_mark(struct arbiter *a)
 	}
 }
 
+bool sliced_wants_rest(const struct arbiter *a, const struct tenant *t)
+{
+	return a->mode == ARBITER_SLICED && has_short_step(a, t);
+}
+
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 {
-	if (t->is_ahead)
+	if (t->is_ahead || t->is_over_cap)
 		return true;
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *other = &a->tenant[a->active[i]];
@@ -178,6 +206,8 @@ uint64_t sliced_next_look_ns(const struct arbiter *a)
 
 		if (t->is_ahead)
 			next_ns = fmin(next_ns, (-AHEAD_LEFT_NS - t->credit_ns) / due_part(a, t));
+		if (t->is_over_cap)
+			next_ns = fmin(next_ns, -100 * t->tokens_ns / t->share.limit_pct);
 	}
 	return (uint64_t)fmax(next_ns, (double)a->config.poll_drain_ns);
 }

@@ -112,7 +112,8 @@ struct tenant {
 	double vtime; /* ns of charge per percent of weight */
 	double credit_ns; /* while the hardware slices: GPU time still due to it; negative: it had more */
 	double served_part; /* of the GPU's time, when it ran last */
-	bool is_ahead;      /* held for that, without work since: */
+	bool is_over_cap;   /* held for its cap */
+	bool is_ahead;      /* held for having had more than its share, without work since: */
 	uint64_t ahead_at;
 	double charged_then_ns; /* when it was let go last */
 	double tokens_ns;
@@ -296,9 +297,14 @@ void sliced_begin(struct arbiter *a);
 unsigned sliced_running(const struct arbiter *a);
 /* Counts the dt_ns that end now for what each is due and has had. */
 void sliced_count(struct arbiter *a, uint64_t dt_ns);
-/* Works out who is ahead of its share. */
+/* Works out who is ahead of its share, or above its cap. */
 void sliced_mark(struct arbiter *a);
-/* Whether a tenant has to wait: it is ahead, or one of a higher priority comes first. Of those that want the GPU one never has to. */
+/* Whether its rests are to be rung for: so what it used is known to the microsecond, and not to the next look. */
+bool sliced_wants_rest(const struct arbiter *a, const struct tenant *t);
+/*
+ * Whether a tenant has to wait: it is ahead or above its cap, or one of a higher priority comes first. Of those that want the GPU
+ * one never has to, but for a cap.
+ */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_look_ns(const struct arbiter *a);
 

@@ -80,6 +80,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
 	atomic_store(&s->rested, s->seen_launched);
+	atomic_store(&s->ended, s->seen_launched);
 	s->progress_ns = 0;
 	atomic_store(&s->unmarked, 0);
 	atomic_store(&s->unmarked_counted, 0);
@@ -512,6 +513,25 @@ static uint32_t launching_of(uint32_t devices)
 	return launching;
 }
 
+/*
+ * A thread has waited for all of it, so that no mark is needed: that would bring another tenant's work off the GPU for a
+ * moment. What is launched while this takes it off the account is put back. Holds s->lock.
+ */
+static void settle_tail(struct flight_stream *s, uint32_t launched)
+{
+	uint32_t unmarked = atomic_exchange(&s->unmarked, 0);
+	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
+	uint64_t ns = atomic_exchange(&s->unmarked_ns, 0);
+
+	if (atomic_load(&s->launched) == launched) {
+		count_into_device(s, -(int32_t)counted, -(int64_t)ns);
+		return;
+	}
+	atomic_fetch_add(&s->unmarked, unmarked);
+	atomic_fetch_add(&s->unmarked_counted, counted);
+	atomic_fetch_add(&s->unmarked_ns, ns);
+}
+
 /* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
 static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {
@@ -522,6 +542,9 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail,
 	bool is_quiet = launched == s->seen_launched;
 
 	s->seen_launched = launched;
+	if (launched == atomic_load(&s->ended) &&
+	    atomic_load_explicit(&s->unmarked, memory_order_relaxed))
+		settle_tail(s, launched);
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
 	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
@@ -587,6 +610,36 @@ bool flight_rests(int device, struct flight_stream *only)
 				      atomic_load_explicit(&only->launched, memory_order_relaxed),
 				      memory_order_relaxed);
 	return has_worked;
+}
+
+void flight_note_end(int device, struct flight_stream *only, uint64_t launches_before)
+{
+	uint32_t end = atomic_load(&used_count);
+	CUcontext current = NULL;
+
+	if (flight_launches(device) != launches_before ||
+	    (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS))
+		return;
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->device == device &&
+		    (only ? s == only : s->context == current))
+			atomic_store(&s->ended, atomic_load(&s->launched));
+	}
+}
+
+bool flight_has_ended(int device)
+{
+	uint32_t end = atomic_load(&used_count);
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->device == device &&
+		    (atomic_load(&s->launched) != atomic_load(&s->ended) ||
+		     atomic_load(&s->overflow_marks)))
+			return false;
+	}
+	return true;
 }
 
 uint64_t flight_launches(int device)

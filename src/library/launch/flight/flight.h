@@ -136,6 +136,15 @@ void flight_forgive(struct flight_device *device);
  */
 bool flight_rests(int device, struct flight_stream *only);
 
+/*
+ * After such a wait, of the current context or of one stream: if nothing was launched on the device since launches_before
+ * (flight_launches() when the wait began), what was waited for has ended for certain, and needs no mark.
+ */
+void flight_note_end(int device, struct flight_stream *only, uint64_t launches_before);
+
+/* Whether all that was launched there has ended for certain, by flight_note_end(). */
+bool flight_has_ended(int device);
+
 /* Launches ever handed to the driver for a device. */
 uint64_t flight_launches(int device);
 

@@ -42,6 +42,8 @@ struct flight_stream {
 	_Atomic bool in_use;
 	bool is_listed;          /* was ever used */
 	_Atomic uint32_t rested; /* of `launched`, at the last rest */
+	_Atomic uint32_t
+		ended; /* of `launched`, when all of it had ended for certain; see flight_note_end() */
 
 	/* identity: handle, and for the default streams the context or thread they belong to */
 	CUstream handle;

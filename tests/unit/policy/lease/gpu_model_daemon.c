@@ -114,7 +114,8 @@ static void check_slices(struct gpu_model *m)
 
 		if (!p->used || p->tenant->stopped)
 			continue;
-		any_held |= p->thread == THREAD_HELD;
+		/* A cap is kept while the GPU is idle, too. */
+		any_held |= p->thread == THREAD_HELD && p->tenant->share.limit_pct >= 100;
 		any_works |= process_queued(p) || p->thread == THREAD_LAUNCHES ||
 			     p->thread == THREAD_WAKES || p->load.lie != LIE_NONE;
 	}

@@ -156,7 +156,8 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
 	if (p->pays && p->tenant->group)
 		pay(p);
-	if (!p->busy && m->now - p->worked_at >= REST_NS)
+	if (!p->busy && (m->now - p->worked_at >= REST_NS ||
+			 arbiter_wants_rest(m->arbiter, p->tenant->index) == REST_ENDS_USE))
 		ring(m, p);
 	p->busy = true;
 	p->flag_falls_at = p->tell_idle_at = NEVER;
@@ -222,7 +223,12 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 		p->thread_ns += p->joined_at - p->rested_at - p->gate_ns;
 	p->rested_at = m->now;
 	p->gate_ns = 0;
-	if (load->tells_rests && arbiter_wants_rest(m->arbiter, p->tenant->index))
+	enum region_rest wanted = load->tells_rests
+					  ? arbiter_wants_rest(m->arbiter, p->tenant->index)
+					  : REST_UNTOLD;
+	if (wanted == REST_ENDS_USE)
+		p->busy = false;
+	if (wanted)
 		ring(m, p);
 	note_latency(m, p);
 	p->bursts++;

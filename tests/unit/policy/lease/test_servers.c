@@ -153,22 +153,58 @@ static void test_beside_a_training(void **state)
 	assert_true(got[0].work_pct > 30 && got[1].work_pct > 56);
 }
 
+/*
+ * A cap holds, and costs servers no steady step; beside a training, one that comes first by priority. Alone it has turns. After a
+ * prompt a server waits for as long as that was above its cap.
+ */
+static void test_caps(void **state)
+{
+	static const struct arbiter_share both[] = { { 50, 50, 0 }, { 50, 50, 0 } };
+	static const struct arbiter_share quarter[] = { { 25, 25, 0 }, { 25, 25, 0 } };
+	static const struct arbiter_share pair[] = { { 40, 40, 10 }, { 60, 60, 0 } };
+	struct got native[2], got[2];
+
+	run("two, native", true, 2, two, half, native);
+	run("two, cap 50", false, 2, two, both, got);
+	for (int i = 0; i < 2; i++)
+		assert_true(got[i].tokens_s > 0.99 * native[i].tokens_s &&
+			    got[i].p99_ms < 1.15 * native[i].p99_ms);
+	run("two, cap 25", false, 2, two, quarter, got);
+	for (int i = 0; i < 2; i++)
+		assert_true(got[i].work_pct < 25.5 && got[i].work_pct > 20 &&
+			    got[i].p99_ms < 2.1 * 5.4 / 0.25);
+	run("40 beside a training, caps", false, 2, mixed, pair, got);
+	assert_true(got[0].p99_ms < 1.4 * 5.4 / 0.4);
+	assert_true(got[0].work_pct > 30 && got[0].work_pct < 40.5);
+	assert_true(got[1].work_pct > 56 && got[1].work_pct < 60.5);
+	run("one, cap 50", false, 1, two, both, got);
+	assert_true(fabs(got[0].work_pct - 50) < 0.6 && got[0].p99_ms < 3 * 5.4);
+}
+
 struct scene {
 	struct gpu_model *model;
 	int tenant[5];
 	int count;
 };
 
-static struct scene begin(int count, const struct gpu_model_load *const *load,
-			  const struct arbiter_share *share)
+static struct scene begin_as(const struct gpu_model_config *config, int count,
+			     const struct gpu_model_load *const *load,
+			     const struct arbiter_share *share)
 {
-	struct gpu_model_config config = gpu_model_default_config();
-	struct scene s = { .model = gpu_model_new(&config), .count = count };
+	struct scene s = { .model = gpu_model_new(config), .count = count };
 
 	for (int i = 0; i < count; i++)
 		s.tenant[i] = gpu_model_add(s.model, share[i], load[i]);
 	gpu_model_run(s.model, 2 * SECOND);
 	return s;
+}
+
+static struct scene begin(int count, const struct gpu_model_load *const *load,
+			  const struct arbiter_share *share)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+
+	return begin_as(&config, count, load, share);
 }
 
 static double charged_pct(struct scene *s, int which, uint64_t before_ns, double seconds)
@@ -315,7 +351,7 @@ static void test_liars(void **state)
 	}
 }
 
-/* Caps are exact by turns alone; and a loop that only launches and waits would pay for slices, and gain nothing. */
+/* A loop that only launches and waits would pay for slices, and gain nothing. And nobody has to have them. */
 static void test_who_has_turns(void **state)
 {
 	static const struct gpu_model_load loop = {
@@ -326,13 +362,20 @@ static void test_who_has_turns(void **state)
 		.tells_rests = true,
 	};
 	static const struct gpu_model_load *const loops[] = { &loop, &loop, &loop, &loop, &loop };
-	static const struct arbiter_share capped[] = { { 50, 50, 0 }, { 50, 100, 0 } };
 	static const struct arbiter_share fifth[] = {
 		{ 20, 100, 0 }, { 20, 100, 0 }, { 20, 100, 0 }, { 20, 100, 0 }, { 20, 100, 0 }
 	};
-	struct scene s = begin(2, two, capped);
+	static const struct arbiter_share capped[] = { { 40, 40, 0 }, { 60, 60, 0 } };
+	struct gpu_model_config none = gpu_model_default_config();
+	struct scene s;
 	double sum_ns = 0;
 
+	none.arbiter.slice_step_ns = 0;
+	s = begin_as(&none, 2, two, half);
+	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_LEASES);
+	end(&s);
+	/* A training's cap is kept by turns, unless it comes after the server. */
+	s = begin(2, mixed, capped);
 	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_LEASES);
 	end(&s);
 	s = begin(5, loops, fifth);
@@ -354,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_sliced_by_the_hardware_as_measured),
 		cmocka_unit_test(test_two_alike),
 		cmocka_unit_test(test_beside_a_training),
+		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_shares_of_three),
 		cmocka_unit_test(test_more_processes_are_no_larger_share),
 		cmocka_unit_test(test_one_goes_and_returns),
