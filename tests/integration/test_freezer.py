@@ -285,6 +285,8 @@ def test_what_was_granted_is_not_free(version, make_boxes, hoard):
     first, second = boxes.make(), boxes.make()
     tenant = start_tenant(boxes, first, "--memory", "120GiB", "--on-full", "wait", "--", hoard, 100,
                           100, 1, 60000)
+    # It is granted memory when it first asks for some, which is after its task is seen.
+    wait_until(lambda: tenant.stdout.readline().startswith("full"), what="the tenant's memory")
     wait_until(lambda: boxes.state(first) == "running" and boxes.container(first)["library"],
                what="the tenant")
     told, = boxes.request("list")["tenants"]
