@@ -140,6 +140,10 @@ class Pods:
         return {event["involvedObject"]["name"]: event["message"] for event in self.cluster.events()
                 if event["reason"] == reason}
 
+    def event(self, reason, name):
+        """The message of a pod's event, once it is written: what it tells of is seen before."""
+        return wait_until(lambda: self.events(reason).get(name), 30, f"{name}'s event {reason}")
+
 
 # ---- one node whose containers compute ----
 
@@ -251,8 +255,7 @@ def test_inference_fills_what_training_leaves(placing, running):
         assert pods.notes(name)[BORROWED].endswith(",NVIDIA,8192,20:;")
     # 10 % are kept for the training's sake.
     pods.fill(names[4])
-    wait_until(lambda: pods.events("FailedScheduling").get(names[4]), 30, "the reason")
-    assert "1/1 CardInsufficientCore" in pods.events("FailedScheduling")[names[4]]
+    assert "1/1 CardInsufficientCore" in pods.event("FailedScheduling", names[4])
     tenants = node.tenants()
     for name in names[:4]:
         tenant = tenants[f"default.{name}.main"]
@@ -277,8 +280,7 @@ def test_inference_fills_what_training_leaves(placing, running):
         running.end(name)
     seconds = time.monotonic() - began
     assert pods.is_bound(names[0])
-    wait_until(lambda: set(gone) <= set(pods.events("FillerEvicted")), what="the events")
-    assert "which leaves too little of the 80 %" in pods.events("FillerEvicted")[gone[0]]
+    assert "which leaves too little of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
     both = Worked(running.loads).wait(200)
     print(f"training: {100 * part:.1f} % of the work beside four, {100 * both.part('training'):.1f} % beside one; "
           f"three were gone {seconds:.1f} s after its start")
@@ -354,13 +356,11 @@ def test_a_budget_is_kept_to(placing, said, cluster):
     try:
         said.say(80, 80)
         # The youngest would go.
-        wait_until(lambda: said.pods.events("FillerEvictionRefused").get("said-kept"), 30,
-                   f"the refusal; {placing.log}")
-        assert "a disruption budget" in said.pods.events("FillerEvictionRefused")["said-kept"]
+        assert "a disruption budget" in said.pods.event("FillerEvictionRefused", "said-kept")
         # Another goes in its place.
         wait_until(lambda: said.pods.get("said-free") is None, 30, f"the end of the other; {placing.log}")
-        assert said.pods.is_bound("said-kept") and "said-free" in said.pods.events("FillerEvicted")
-        # Both are in the audit log.
+        assert said.pods.event("FillerEvicted", "said-free") and said.pods.is_bound("said-kept")
+        # Both are in the audit log, which is written before the events.
         refused, = placing.audited("evict", "said-kept")
         assert refused["node"] == said.name and "disruption budget" in refused["refused"]
         gone, = placing.audited("evict", "said-free")
@@ -449,6 +449,6 @@ def test_who_wants_a_promise_goes_first(placing, said, cluster):
     assert said.pods.notes("ahead-filler")[BORROWED].endswith(",70000,20:;")
     said.pods.make("ahead-pod", {**TRAINING, "nvidia.com/gpumem": "40000"})
     wait_until(lambda: said.pods.get("ahead-filler") is None, 30, f"the filler's end; {placing.log}")
-    assert "a pod that is not placed by use waits" in said.pods.events("FillerEvicted")["ahead-filler"]
+    assert "a pod that is not placed by use waits" in said.pods.event("FillerEvicted", "ahead-filler")
     said.run("ahead-pod")
     assert said.pods.notes("ahead-pod")[ALLOCATED].endswith(",NVIDIA,40000,80:;")

@@ -318,7 +318,7 @@ def test_preemption_where_memory_is_what_lacks(cluster, nodes):
     assert share.mib == CARD_MIB // 4
     assert len(nodes.done(low)) == 3 and not nodes.done(["in-its-place"])
     gone, = set(low) - {pod["metadata"]["name"] for pod in nodes.done(low)}
-    assert [event["message"] for event in events_of(cluster, gone) if event["reason"] == "Preempted"]
+    wait_until(lambda: any(event["reason"] == "Preempted" for event in events_of(cluster, gone)), what="its event")
     cluster.delete_pod("in-its-place")
 
 
