@@ -67,14 +67,17 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		const struct kube_pod *pod = q->pod[i];
 		if (!node_lock_is_of(lock, pod->pod_namespace, pod->name))
 			continue;
-		if (!is_here(q, pod))
+		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is %s%s: the kubelet asks for %s",
-				q->node, lock->pod_namespace, lock->pod,
-				strcmp(pod_node(pod), q->node) ? "on node " : "at its end",
-				strcmp(pod_node(pod), q->node) ? pod_node(pod) : "",
+				"node %s is locked by pod %s/%s, which is on node %s: the kubelet asks for %s",
+				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
+		if (!is_here(q, pod))
+			return error_set(
+				err, EBUSY,
+				"node %s is locked by pod %s/%s, which is at its end: the kubelet asks for %s",
+				q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 		*ret = pod;
 		return 0;
 	}
@@ -173,6 +176,13 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 				 KUBE_POD_TO_ALLOCATE
 				 " has shares for container %zu, the pod has %zu",
 				 c->container, c->pod->containers);
+	/* The call is for a later container: its shares and ids are not compared with this one's. */
+	if (q->is_given && q->is_given(q->data, c->pod, c->container))
+		return error_set(
+			err, EAGAIN,
+			KUBE_POD_TO_ALLOCATE
+			" still has the shares that container %s was given: the kubelet asks for %s",
+			c->pod->container[c->container], ids_text(q, ids));
 	c->share = shares_of(&c->shares, c->container, &c->share_count);
 	if (c->share_count != q->id_count)
 		return error_set(err, EINVAL,

@@ -27,6 +27,9 @@ struct choice_question {
 	int64_t lock_expiry_s, bind_limit_s; /* 0: as the protocol has them */
 	const char *const *id;               /* that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
+	/* Has the container got its shares, though `pod` still shows them as open? NULL: none has. */
+	bool (*is_given)(void *data, const struct kube_pod *pod, size_t container);
+	void *data; /* for is_given() */
 };
 
 struct choice {
@@ -45,9 +48,11 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
 /*
  * The pod that holds the node's lock; without one, the only pod that is being bound here. The container is
  * the first that has shares still: the kubelet calls in that order.
- * -EAGAIN: nobody is known to wait (a watch may be behind: look again); -EINVAL: annotation and call
- * disagree, or the annotation is broken; -EBUSY: several wait and no lock says which; -ETIMEDOUT: the
- * binding began too long ago; -ENOMEM. Each with both sides in the error.
+ * A watch may be behind, so the next look may tell otherwise after
+ * -EAGAIN: no pod is known to wait, or its next container was given its shares;
+ * -EBUSY: several pods wait and no lock says which, or the lock's pod ends;
+ * -ETIMEDOUT: the binding began too long ago.
+ * -EINVAL: annotation and call disagree, or the annotation is broken; -ENOMEM. Each with both sides in the error.
  */
 int choice_make(const struct choice_question *question, struct choice *ret, struct error *err);
 

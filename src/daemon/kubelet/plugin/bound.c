@@ -166,25 +166,26 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* Is the choice what the watch has not shown yet as given? */
-static bool is_given(struct bound *b, const struct choice *choice)
+/* For choice.h: has the container got shares that the watch still shows as open? */
+static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
+	struct bound *b = data;
 	struct given *g, *next;
 	bool found = false;
 	for (g = TAILQ_FIRST(&b->given); g; g = next) {
-		const struct kube_pod *pod = pods_find(node_kube_pods(kube_of(b)), g->uid);
+		const struct kube_pod *its = pods_find(node_kube_pods(kube_of(b)), g->uid);
 		next = TAILQ_NEXT(g, link);
-		if (!pod || !is_open(pod, g->container)) {
+		if (!its || !is_open(its, g->container)) {
 			TAILQ_REMOVE(&b->given, g, link);
 			free(g);
 			continue;
 		}
-		found |= g->container == choice->container && !strcmp(g->uid, choice->pod->uid);
+		found |= g->container == container && !strcmp(g->uid, pod->uid);
 	}
 	const struct bound_call *c;
 	TAILQ_FOREACH(c, &b->calls, link)
-		found |= c->given && c->given->container == choice->container &&
-			 !strcmp(c->given->uid, choice->pod->uid);
+		found |= c->given && c->given->container == container &&
+			 !strcmp(c->given->uid, pod->uid);
 	return found;
 }
 
@@ -307,7 +308,9 @@ static int choose(struct bound_call *c, struct choice *ret, struct error *err)
 	struct choice_question q = { .node = node_kube_name(kube),
 				     .now_s = (int64_t)time(NULL),
 				     .id = (const char *const *)c->id,
-				     .id_count = c->id_count };
+				     .id_count = c->id_count,
+				     .is_given = is_given,
+				     .data = c->bound };
 	if (!pods_are_known(node_kube_pods(kube)))
 		return error_set(err, EAGAIN, "the pods of node %s are not known yet", q.node);
 	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
@@ -315,13 +318,18 @@ static int choose(struct bound_call *c, struct choice *ret, struct error *err)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	q.lock = r >= 0 ? &lock : NULL;
-	r = choice_make(&q, ret, err);
-	if (r < 0 || !is_given(c->bound, ret))
-		return r;
-	error_set(err, EAGAIN, "pod %s/%s: its shares are all given", ret->pod->pod_namespace,
-		  ret->pod->name);
-	shares_free(&ret->shares);
-	return -EAGAIN;
+	return choice_make(&q, ret, err);
+}
+
+/* May the next look tell otherwise? The watch of pods may be behind, and that of the node with its lock. */
+static bool may_change(int r, uint64_t waited_ns)
+{
+	switch (r) {
+	case -EAGAIN: return waited_ns < PATIENCE_NS;
+	case -EBUSY:
+	case -ETIMEDOUT: return waited_ns < BOUND_LATE_NS;
+	default: return false;
+	}
 }
 
 /* False: it waits on. */
@@ -330,7 +338,7 @@ static bool try_call(struct bound_call *c)
 	struct choice choice;
 	struct error err = { 0 };
 	int r = choose(c, &choice, &err);
-	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+	if (may_change(r, clock_now_ns() - c->begun_ns))
 		return false;
 	if (r < 0) {
 		refuse(c, r == -EAGAIN ? -ENODEV : r, &err);

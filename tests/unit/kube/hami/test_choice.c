@@ -179,6 +179,40 @@ static void test_lock_of_another_node(void **state)
 	refused(s, EINVAL, "locked by pod ns/p, which is on node n2", "GPU-a-3");
 }
 
+/* Its lock may have gone to another pod, which the watch of the node does not show yet. */
+static void test_lock_of_a_pod_that_ends(void **state)
+{
+	struct scene *s = *state;
+	add_pod(s, "p", "n1", "allocating", NOW, "GPU-a,NVIDIA,1,2:;");
+	s->pod[0]->is_ending = true;
+	lock(s, NOW, "p");
+	refused(s, EBUSY, "locked by pod ns/p, which is at its end", "GPU-a-3");
+}
+
+static bool is_first(void *data, const struct kube_pod *pod, size_t container)
+{
+	assert_ptr_equal(data, pod);
+	return container == 0;
+}
+
+/* The call is for the next container, which may ask for more, and is not compared with the first one's shares. */
+static void test_given_and_not_seen_yet(void **state)
+{
+	struct scene *s = *state;
+	add_pod(s, "p", "n1", "allocating", NOW,
+		"GPU-a,NVIDIA,1,2:;GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
+	s->id[1] = "GPU-b-0";
+	s->q.id_count = 2;
+	s->q.is_given = is_first;
+	s->q.data = s->pod[0];
+	refused(s, EAGAIN, "still has the shares that container init was given", "GPU-a-3, GPU-b-0");
+	s->q.pod_count = 0;
+	pod_free(s->pod[0]);
+	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
+	s->q.data = s->pod[0];
+	chosen(s, "p", 1, 2, true);
+}
+
 static void test_disagreement(void **state)
 {
 	struct scene *s = *state;
@@ -217,6 +251,8 @@ int main(void)
 		IN_SCENE(test_nobody),
 		IN_SCENE(test_too_late),
 		IN_SCENE(test_lock_of_another_node),
+		IN_SCENE(test_lock_of_a_pod_that_ends),
+		IN_SCENE(test_given_and_not_seen_yet),
 		IN_SCENE(test_disagreement),
 		IN_SCENE(test_broken_annotation),
 		IN_SCENE(test_more_than_the_pod_has),
