@@ -200,7 +200,8 @@ LOADS = {
 
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_work_of_all_kinds_is_gated(client, load):
-    """0.3 s of work at 20 % of the GPU take 1.5 s; half of that is far from ungated."""
+    """0.3 s of work at 20 % of the GPU take 1.5 s; half of that is far from ungated. A round is shorter where the daemon had no
+    processor and took no lease back meanwhile. That is charged, so the rounds after it take longer."""
     client("""
         class Launch(c.Structure):
             _fields_ = [("f", c.c_void_p), *((n, u32) for n in "xyzuvwb"), ("stream", c.c_void_p),
@@ -211,18 +212,24 @@ def test_work_of_all_kinds_is_gated(client, load):
 
         start()
         f = kernel(b"allot_sim_1000us_132b")
-        # 1 ms at the speed of the card's memory.
-        n = 1 << 30
+        # 1 ms at the speed of the simulated card's memory.
+        n = 2 * 10**9
         p = alloc(2 * n)
         dsts, srcs, sizes = (u64 * 1)(p.value + n), (u64 * 1)(p), (size * 1)(n)
-        # The first round teaches how long the work is.
-        for n in 100, 300:
+
+        def work(count):
             begin = time.monotonic()
-            for i in range(n):
+            for i in range(count):
                 LOAD
             ok(cu.cuCtxSynchronize())
-        took = time.monotonic() - begin
-        assert took > 0.75, took
+            return time.monotonic() - begin
+
+        # It teaches how long the work is.
+        work(100)
+        took = [work(300)]
+        while sum(took) < 0.75 * len(took) and len(took) < 8:
+            took.append(work(300))
+        assert sum(took) >= 0.75 * len(took), took
         """.replace("LOAD", load), "--cores", "20", "--memory", "8GiB")
 
 
