@@ -20,6 +20,7 @@ from cluster import SCHEDULER_TOKEN, ApiError, free_ports
 from machines import BUILD, wait_until
 from door import Door
 from plugin import LOCK, DevicePlugin
+from test_fillers import would_fit
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
@@ -276,11 +277,13 @@ def test_words_of_hami_where_gpu_managers_are_served(cluster, nodes):
     cluster.delete_pod("hami-words")
 
 
-def test_a_node_whose_device_plugin_is_gone(cluster, nodes):
+def test_a_node_whose_device_plugin_is_gone(cluster, scheduler, nodes):
     """Its annotation is still there; the kubelet has nothing to give. It comes back: so do pods."""
     node = nodes.add()
     nodes.place("while-it-is-there", mib=1000)
     cluster.set_status(node, {"allocatable": {GPU: "0"}})
+    # Until allot-scheduler hears of it a pod is placed there.
+    wait_until(lambda: not would_fit(scheduler.port, node, 1, {}), what="allot-scheduler hearing of it")
     nodes.ask("while-it-is-gone", mib=1000)
     wait_until(lambda: [why for why in reasons_of(cluster, "while-it-is-gone") if "2/2 CardNotServed" in why],
                what="the reason")
