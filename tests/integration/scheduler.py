@@ -74,6 +74,18 @@ class Scheduler:
         status, answer = self.ask("POST", path, json.dumps(value))
         return status, json.loads(answer)
 
+    def bind(self, pod, node):
+        """What /bind says is wrong, "" if nothing: as soon as pod and node are known, of which a watch tells."""
+        meta = pod["metadata"]
+
+        def answer():
+            status, said = self.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
+                                               "PodUID": meta["uid"], "Node": node})
+            assert status == 200
+            return None if "is not known" in said["Error"] else said
+
+        return wait_until(answer, what=f"{meta['name']} and {node} being known")["Error"]
+
 
 def review(pod, namespace="default", uid="u-1"):
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",

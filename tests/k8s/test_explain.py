@@ -132,6 +132,9 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     cluster.make_pod("why", annotations={"nvidia.com/use-gputype": "why"}, init=("early",),
                      limits={"main": {GPU: "1", MEMORY: "65536", CORES: "30"}})
     wait_until_known(scheduler, "why")
+    # Nodes are watched by themselves.
+    for name in ("explain-a", "explain-b", "explain-other"):
+        wait_until(lambda name=name: scheduler.ask("GET", f"/explain/default/why/{name}")[0] == 200, what=f"{name} being known")
     config = account(default=POD_RULES, explain_system=PROXY_RULES)
     said = explain("why", kubeconfig=config)
     assert said["state"] == "waiting" and said["leads"] is True

@@ -72,16 +72,8 @@ def test_one_that_waits(cluster, scheduler):
 
 def test_one_that_is_placed(cluster, scheduler):
     pod = cluster.make_pod("has-room", limits={"main": {GPU: "1", MEMORY: "1000"}})
-    meta = pod["metadata"]
-
-    def bound():
-        if "events-0" not in ask(scheduler, pod)["NodeNames"]:
-            return False
-        status, answer = scheduler.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
-                                                  "PodUID": meta["uid"], "Node": "events-0"})
-        return status == 200 and not answer["Error"]
-
-    wait_until(bound, 20, "the binding")
+    wait_until(lambda: "events-0" in ask(scheduler, pod)["NodeNames"] and not scheduler.bind(pod, "events-0"), 20,
+               "the binding")
     text = "find fit node(events-0), 1 nodes not fit, 2 nodes fit(events-0:0.00,...)"
     wait_until(lambda: told(cluster, "has-room", "FilteringSucceed") == {text: ("Normal", 1)}, 20, "the event")
     assert not told(cluster, "has-room", "FilteringFailed")

@@ -62,10 +62,7 @@ def reason(scheduler, pod, node):
 def bind(scheduler, pod, node):
     """What kube-scheduler does of a pod: both verbs."""
     wait_until(lambda: fits(scheduler, pod, node), what="room for the pod")
-    meta = pod["metadata"]
-    status, answer = scheduler.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
-                                              "PodUID": meta["uid"], "Node": node})
-    assert status == 200 and answer["Error"] == "", answer
+    assert scheduler.bind(pod, node) == ""
 
 
 def check_written(cluster, name, node):

@@ -104,14 +104,18 @@ def test_links_are_published(cluster, tmp_path):
 def test_what_others_change_is_put_back(cluster, daemon):
     wait_for_cards(cluster, daemon)
     good = cluster.annotations(daemon.node)[REGISTER]
-    for value in ("[]", None):
-        cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: value, "theirs": "x"},
+    changes = 0
+    # A change within two seconds of the one before is told of, once. A busy machine may take longer for each.
+    while changes < 2 or "somebody else writes" not in daemon.log:
+        cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: None if changes % 2 else "[]", "theirs": "x"},
                                                        "labels": {"gpu": "off"}})
         wait_until(lambda: cluster.annotations(daemon.node).get(REGISTER) == good and
                    cluster.labels(daemon.node)["gpu"] == "on", what="the annotation, put back")
+        changes += 1
+        assert changes < 20
     assert cluster.annotations(daemon.node)["theirs"] == "x"
-    assert daemon.log.count("are written") == 3
-    assert daemon.log.count("somebody else writes") == 1, "the second time was within two seconds"
+    assert daemon.log.count("are written") == 1 + changes
+    assert daemon.log.count("somebody else writes") == 1
 
 
 def test_nothing_is_written_without_a_change(cluster, daemon):

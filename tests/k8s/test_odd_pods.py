@@ -66,12 +66,8 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
         pod = cluster.make_pod("after-the-odd-one", limits=LIMITS)
         status, answer = scheduler.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": [NODE]})
         assert status == 200 and answer["NodeNames"] == [NODE], answer
-
-        def is_known():
-            text = scheduler.ask("GET", "/explain/default/after-the-odd-one")[1]
-            return b"no such pod" not in text
-
-        wait_until(is_known, 20, "the pod that was made after the odd one")
+        wait_until(lambda: scheduler.ask("GET", "/explain/default/after-the-odd-one")[0] == 200, 20,
+                   "the pod that was made after the odd one")
         cluster.delete_pod("after-the-odd-one")
         # Nothing is given to what only says that it has something; and it is named.
         whole = cluster.make_pod("whole", limits={"main": {"nvidia.com/gpu": "2"}})

@@ -8,7 +8,7 @@ import pytest
 
 from machines import wait_until
 from prometheus import Prometheus, dashboard_queries, find
-from test_scheduler import bind, is_ready, nodes, start  # noqa: F401
+from test_scheduler import is_ready, nodes, start  # noqa: F401
 
 CLUSTER = "Cluster, as allot-scheduler sees it"
 
@@ -21,7 +21,7 @@ def test_the_clusters_panels_have_data(cluster, start, nodes, tmp_path):  # noqa
     try:
         pod = cluster.make_pod("watched", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000",
                                                            "nvidia.com/gpucores": "30"}})
-        wait_until(lambda: bind(s, pod, nodes[0])[1]["Error"] == "" or
+        wait_until(lambda: s.bind(pod, nodes[0]) == "" or
                    cluster.pod("watched")["spec"].get("nodeName"), what="the pod being bound")
         register = json.dumps([{"id": "GPU-bad", "count": 10, "devmem": -5, "devcore": 100, "type": "NVIDIA-H200",
                                 "health": True}])

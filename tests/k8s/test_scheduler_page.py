@@ -44,7 +44,7 @@ def test_a_pod_that_waits_and_finds_room(cluster, scheduler):
     def row(name):
         return next((one for one in state("namespace=shown&pod_state=all")["pods"]["rows"] if one["pod"] == name), None)
 
-    wait_until(lambda: row("holder"), what="the one on the node")
+    wait_until(lambda: row("holder") and state()["nodes"]["rows"], what="the one on the node, and the node")
     assert (row("holder")["state"], row("holder")["node"], row("holder")["memory_mib"]) == ("bound", "shown-1", 81920)
     (node,) = state()["nodes"]["rows"]
     assert (node["node"], node["state"], node["cards"], node["promised_cores_pct"]) == ("shown-1", "used", 2, 100)
