@@ -354,8 +354,10 @@ def test_pause_waits_for_a_busy_tenant(machine, python):
     listed = machine.tenants()["a"]
     assert listed["state"] == "swapped" and listed["swap"]["swapped_bytes"] >= HELD
     assert card_used(machine) == CONTEXT
-    first, last = done.stderr.splitlines()
-    assert "moved off its GPUs" in first and " MiB off its GPUs; 518.0 MiB can't be moved" in last
+    # On a busy machine all may be off by the first look: then only the end is told.
+    *first, last = done.stderr.splitlines()
+    assert len(first) <= 1 and all("moved off its GPUs" in line for line in first)
+    assert " MiB off its GPUs; 518.0 MiB can't be moved" in last
     # Nothing is left to do.
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 0 and done.stderr.splitlines() == [last], done
