@@ -152,6 +152,17 @@ bool bound_may_fit_soon(const struct bound *b, uint64_t begun_ns)
 	return waited_ns < BOUND_LATE_NS || (waited_ns < BOUND_ENDING_NS && has_ending(b));
 }
 
+bool bound_may_change(int r, uint64_t begun_ns)
+{
+	uint64_t waited_ns = clock_now_ns() - begun_ns;
+	switch (r) {
+	case -EAGAIN: return waited_ns < PATIENCE_NS;
+	case -EBUSY:
+	case -ETIMEDOUT: return waited_ns < BOUND_LATE_NS;
+	default: return false;
+	}
+}
+
 /* ---- what was given already ---- */
 
 static bool is_open(const struct kube_pod *pod, size_t container)
@@ -321,24 +332,13 @@ static int choose(struct bound_call *c, struct choice *ret, struct error *err)
 	return choice_make(&q, ret, err);
 }
 
-/* May the next look tell otherwise? The watch of pods may be behind, and that of the node with its lock. */
-static bool may_change(int r, uint64_t waited_ns)
-{
-	switch (r) {
-	case -EAGAIN: return waited_ns < PATIENCE_NS;
-	case -EBUSY:
-	case -ETIMEDOUT: return waited_ns < BOUND_LATE_NS;
-	default: return false;
-	}
-}
-
 /* False: it waits on. */
 static bool try_call(struct bound_call *c)
 {
 	struct choice choice;
 	struct error err = { 0 };
 	int r = choose(c, &choice, &err);
-	if (may_change(r, clock_now_ns() - c->begun_ns))
+	if (bound_may_change(r, c->begun_ns))
 		return false;
 	if (r < 0) {
 		refuse(c, r == -EAGAIN ? -ENODEV : r, &err);

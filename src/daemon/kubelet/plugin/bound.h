@@ -45,4 +45,11 @@ void bound_sweep(struct bound *bound);
 #define BOUND_LATE_NS (2 * NSEC_PER_SEC)
 bool bound_may_fit_soon(const struct bound *bound, uint64_t begun_ns);
 
+/*
+ * May a call that began at `begun_ns`, and was answered with `r`, be answered otherwise soon? The watch of pods may be behind,
+ * and that of the node with its lock: for 20 s where no pod is known to wait (-EAGAIN), for BOUND_LATE_NS where several seem
+ * to, or the lock is of a pod that ends (-EBUSY), or the binding seems too old (-ETIMEDOUT).
+ */
+bool bound_may_change(int r, uint64_t begun_ns);
+
 #endif

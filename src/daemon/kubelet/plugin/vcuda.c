@@ -13,6 +13,7 @@
 #include "daemon/kubelet/kube/pods.h"
 #include "kube/gpu_manager/vcuda_choice.h"
 #include "daemon/api/topology.h"
+#include "daemon/kubelet/plugin/bound.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda_inside.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
@@ -107,7 +108,7 @@ static bool try_cores(struct vcuda_call *c)
 		close_open(v, &names);
 	struct vcuda_question q = question_of(v, &names, c->count);
 	int r = vcuda_choose(&q, &choice, &err);
-	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+	if (bound_may_change(r, c->begun_ns))
 		return false;
 	if (r < 0 && choice.pod)
 		vcuda_fail(c, choice.pod, r, &err);
@@ -197,7 +198,7 @@ static bool try_memory(struct vcuda_call *c)
 		return true;
 	}
 	int r = is_half ? 0 : check_memory(c, &err);
-	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
+	if (bound_may_change(r, c->begun_ns))
 		return false;
 	c->reply = r < 0 ? NULL : message_allocated(&nothing, 1);
 	if (r >= 0 && !c->reply)
