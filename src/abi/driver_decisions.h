@@ -40,6 +40,7 @@
 	GOVERNED(STREAM, \
 	       "the gate must know of captures, and of streams that are gone; a graph's memory " \
 	       "is charged as it is launched") \
+	GOVERNED(EVENT, "a program's step may end with it, which is counted") \
 	GOVERNED(OLD, "an old ABI of what is governed, or a rare way of doing the same") \
 	GOVERNED(LAUNCH, "runs kernels") \
 	GOVERNED(COPY, "copies: the engines that do it and the memory's bandwidth are shared") \
@@ -204,7 +205,7 @@
 	PASSED(ORDERS, cuCtxRecordEvent) \
 	PASSED(ORDERS, cuCtxWaitEvent) PASSED(ORDERS, cuDestroyExternalSemaphore) \
 	PASSED(ORDERS, cuEventRecord) PASSED(ORDERS, cuEventRecordWithFlags) \
-	PASSED(ORDERS, cuEventSynchronize) PASSED(ORDERS, cuGreenCtxRecordEvent) \
+	PASSED(ORDERS, cuGreenCtxRecordEvent) \
 	PASSED(ORDERS, cuGreenCtxWaitEvent) PASSED(ORDERS, cuImportExternalSemaphore) \
 	PASSED(ORDERS, cuSignalExternalSemaphoresAsync) \
 	PASSED(ORDERS, cuStreamWaitEvent) \

@@ -679,6 +679,10 @@
 	WORK(cuStreamSynchronize_ptsz, PER_THREAD, (CUstream stream), (stream), \
 	     rest_after_stream(stream, PER_THREAD))
 
+/* A wait for one point of a stream: a step may end with it, but not a turn. */
+#define DRIVER_TABLE_EVENT(HOOK) \
+	HOOK(cuEventSynchronize, event_synchronize, (CUevent event), (event))
+
 #define DRIVER_TABLE_HOOKS(HOOK) \
 	DRIVER_TABLE_ENTRY(HOOK) \
 	DRIVER_TABLE_INFO(HOOK) \
@@ -691,6 +695,7 @@
 	DRIVER_TABLE_NODE(HOOK) \
 	DRIVER_TABLE_HOST(HOOK) \
 	DRIVER_TABLE_STREAM(HOOK) \
+	DRIVER_TABLE_EVENT(HOOK) \
 	DRIVER_TABLE_OLD(HOOK) \
 	DRIVER_TABLE_GREEN(HOOK) \
 	DRIVER_TABLE_CODE(HOOK) \

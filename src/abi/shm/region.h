@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/shm/step_counts.h"
+
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
 #define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
@@ -300,21 +302,25 @@ struct region_arena_chunk {
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size_bytes; /* sizeof(struct region_report) */
-	uint32_t reserved;
+	uint32_t size_bytes; /* REGION_REPORT_BYTES: an older library takes no other */
+	uint32_t has_steps; /* 1: the file has `steps`; of a daemon without them 0: it ends before */
 	struct region_slot slot[REGION_MAX_SLOTS];
 	struct region_export export[REGION_MAX_EXPORTS];
 	struct region_spent spent[REGION_MAX_DEVICES];
 	struct region_bell bell[REGION_MAX_DEVICES];
 	struct region_want want[REGION_MAX_SLOTS][REGION_MAX_DEVICES];
 	struct region_arena_chunk arena[REGION_ARENA_CHUNKS];
+	struct step_counts steps[REGION_MAX_DEVICES]; /* T; not to be touched without has_steps */
 };
+
+#define REGION_REPORT_BYTES offsetof(struct region_report, steps)
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) == 192,
 	       "what was added is where nothing was");
 _Static_assert(sizeof(struct region_control) == 2560, "nor is it larger for what came behind");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
+_Static_assert(REGION_REPORT_BYTES == 3180608, "the file of a daemon without `steps`");
 _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
 	       "slot layout");
@@ -325,7 +331,7 @@ static inline bool region_has_lost_owner(const struct region_control *c)
 	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;
 }
 
-/* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
+/* True when a mapped control or report file is of a layout that this build can use. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)
 {
 	return c->magic == REGION_MAGIC && c->version == REGION_VERSION &&
@@ -335,7 +341,7 @@ static inline bool region_control_is_valid(const struct region_control *c)
 static inline bool region_report_is_valid(const struct region_report *r)
 {
 	return r->magic == REGION_MAGIC && r->version == REGION_VERSION &&
-	       r->size_bytes == sizeof(*r);
+	       r->size_bytes == REGION_REPORT_BYTES;
 }
 
 #endif

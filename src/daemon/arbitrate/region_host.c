@@ -103,7 +103,8 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	owner_hold(host->control);
 	host->report->magic = REGION_MAGIC;
 	host->report->version = REGION_VERSION;
-	host->report->size_bytes = sizeof(*host->report);
+	host->report->size_bytes = REGION_REPORT_BYTES;
+	host->report->has_steps = 1;
 	return 0;
 }
 

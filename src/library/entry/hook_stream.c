@@ -1,7 +1,8 @@
-/* Streams and captures, as far as the gate must know of them. */
+/* Streams, captures and waits for events, as far as the gate, and the count of steps, must know of them. */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/flight/flight.h"
+#include "library/launch/step.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/guest.h"
 
@@ -40,5 +41,14 @@ CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
 	CUresult result = destroy(stream);
 	if (result == CUDA_SUCCESS && atomic_load(&guest.captures))
 		captures_stream_gone(stream);
+	return result;
+}
+
+CUresult hook_event_synchronize(CUresult (*synchronize)(CUevent), CUevent event)
+{
+	CUresult result = synchronize(event);
+
+	if (result == CUDA_SUCCESS)
+		step_after_event();
 	return result;
 }

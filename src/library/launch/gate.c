@@ -4,6 +4,7 @@
 #include "library/launch/flight/flight_overflow.h"
 #include "library/launch/pace.h"
 #include "library/launch/report.h"
+#include "library/launch/step.h"
 #include "library/launch/trace_work.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/bell.h"
@@ -143,6 +144,17 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
 }
 
+/* A launch is held up since then. If it ends a pause, a step begins with it (step.h). */
+static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
+{
+	struct flight_device *f = &flight_devices[pass->index];
+	uint64_t none = 0;
+
+	if (pass->stream && work->kind != WORK_IS_SYNC &&
+	    !atomic_load_explicit(&f->shows_busy, memory_order_relaxed))
+		atomic_compare_exchange_strong(&f->held_since_ns, &none, since_ns);
+}
+
 /* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
@@ -152,6 +164,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	bool gave_up = false, is_known = false;
 	uint32_t reasons = 0;
 
+	note_held(pass, work, start);
 	for (;;) {
 		/* Looked up anew each time: a new daemon brings new pages. */
 		struct region_slot_device *d = guest_slot_device(pass->index);
@@ -223,7 +236,7 @@ static inline bool is_free(const struct region_control_device *c, const struct f
 }
 
 /* False: what the work may touch is not on the card now, and the gate is to be passed anew. */
-static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
+static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
 	enum swap_pass held = swap_try_enter();
 
@@ -234,14 +247,15 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
 	}
 	if (pass->is_raised)
 		atomic_fetch_sub(&pass->device->launching, 1);
+	note_held(pass, work, sys_now_ns());
 	swap_wait();
 	return false;
 }
 
 /* What few processes do behind the gate. False: as enter_hold(). */
-static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass)
+static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
-	if (swap_is_on() && !enter_hold(pass))
+	if (swap_is_on() && !enter_hold(pass, work))
 		return false;
 	if (trace_is_on()) {
 		pass->detours |= DETOUR_TRACE;
@@ -287,7 +301,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	do
 		pass_gate(pass, work);
 	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
-	       !enter_detours(pass));
+	       !enter_detours(pass, work));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream) {
@@ -305,7 +319,12 @@ static void show_busy(struct region_slot_device *slot, int index)
 
 	if (likely(atomic_load_explicit(&f->shows_busy, memory_order_relaxed)))
 		return;
-	atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
+	uint64_t now_ns = sys_now_ns(), held_ns = atomic_exchange(&f->held_since_ns, 0);
+	uint64_t wanted_ns = held_ns ? held_ns : now_ns;
+
+	atomic_store_explicit(&f->busy_since_ns, now_ns, memory_order_relaxed);
+	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
+		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	flight_show_busy(slot, f, true);
 	/* A step begins. */
 	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed) ==

@@ -1,6 +1,7 @@
 #include "library/launch/rest.h"
 
 #include "library/launch/flight/flight.h"
+#include "library/launch/step.h"
 #include "library/state/bell.h"
 #include "library/state/guest.h"
 
@@ -48,7 +49,9 @@ static void rest(int index, struct flight_stream *only)
 	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
 				  memory_order_relaxed);
 	atomic_store(&last[index].waited_ns, waited_ns(index));
-	atomic_store(&last[index].at_ns, sys_now_ns());
+	uint64_t now_ns = sys_now_ns();
+	atomic_store(&last[index].at_ns, now_ns);
+	step_end(index, now_ns);
 	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
 	wanted = atomic_load_explicit(&guest_control_device(index)->rest_wanted,
 				      memory_order_relaxed);

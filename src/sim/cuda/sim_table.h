@@ -149,7 +149,6 @@
 	FN_TWINS(FN, cuStreamSetAttribute, _ptsz, \
 		 (CUstream stream, CUstreamAttrID attr, const void *value)) \
 	FN_TWINS(FN, cuLaunchHostFunc, _ptsz, (CUstream stream, CUhostFn fn, void *data)) \
-	FN(cuEventSynchronize, (CUevent event)) \
 	FN(cuEventElapsedTime_v2, (float *ms, CUevent start, CUevent end)) \
 	FN_TWINS(FN, cuEventRecordWithFlags, _ptsz, \
 		 (CUevent event, CUstream stream, unsigned int flags)) \

@@ -25,11 +25,12 @@ static void *make_file(size_t size, int *ret_fd)
 static void make_region(struct fake_daemon *d, uint64_t epoch)
 {
 	d->control = make_file(sizeof(*d->control), &d->control_fd);
-	d->report = make_file(sizeof(*d->report), &d->report_fd);
+	/* As an older daemon makes it: behind REGION_REPORT_BYTES there is nothing. */
+	d->report = make_file(REGION_REPORT_BYTES, &d->report_fd);
 	d->control->magic = d->report->magic = REGION_MAGIC;
 	d->control->version = d->report->version = REGION_VERSION;
 	d->control->size_bytes = sizeof(*d->control);
-	d->report->size_bytes = sizeof(*d->report);
+	d->report->size_bytes = REGION_REPORT_BYTES;
 	d->control->device_count = 1;
 	d->control->epoch = epoch;
 	strcpy(d->control->tenant_name, "fake");
@@ -173,5 +174,5 @@ void fake_daemon_stop(struct fake_daemon *d)
 	close(d->control_fd);
 	close(d->report_fd);
 	munmap(d->control, sizeof(*d->control));
-	munmap(d->report, sizeof(*d->report));
+	munmap(d->report, REGION_REPORT_BYTES);
 }

@@ -254,6 +254,7 @@ void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, 
 	}
 	/* The other way round: who finds that it is not shown writes the slot after we did. */
 	atomic_store(&slot->busy, false);
+	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
 	door_shut(1U << (d - flight_devices));
 }

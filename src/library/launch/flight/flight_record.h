@@ -74,7 +74,10 @@ struct flight_device {
 	_Atomic int64_t stalled_ns;               /* of inflight_ns, what the gate does not count */
 	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
 	_Atomic uint32_t waiters;
-	_Atomic bool shows_busy; /* as the slot says it, which is further away */
+	_Atomic bool shows_busy;        /* as the slot says it, which is further away */
+	_Atomic uint64_t idle_since_ns; /* when it was last seen to have become so */
+	_Atomic uint64_t held_since_ns; /* a launch of an idle one is held up since then; 0: none is */
+	_Atomic uint64_t pause_end_ns; /* the launch came that ended the last pause: step.h */
 };
 
 SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];

@@ -1,0 +1,47 @@
+/*
+ * How many steps of a tenant took how long, on one device (library/launch/step.h says what a step is). Its processes count
+ * into the same words, so that their steps are merged.
+ *
+ * A bucket is a length in units of STEP_UNIT_NS, rounded down to its four highest bits: each power of two has eight buckets,
+ * and none but the lowest is wider than an eighth of where it begins.
+ *
+ *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
+ *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and all that is longer
+ */
+#ifndef ALLOT_ABI_SHM_STEP_COUNTS_H
+#define ALLOT_ABI_SHM_STEP_COUNTS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define STEP_UNIT_NS UINT64_C(4096)
+#define STEP_BUCKETS 176U
+
+/* Written by all processes of the tenant; relaxed. Each only grows. */
+struct step_counts {
+	_Alignas(64) _Atomic uint64_t count;
+	_Atomic uint64_t sum_ns;
+	_Atomic uint64_t bucket[STEP_BUCKETS];
+};
+
+/* Pure; thread safe; so is the next. */
+static inline unsigned step_bucket_of(uint64_t ns)
+{
+	uint64_t units = ns / STEP_UNIT_NS;
+
+	if (units < 8)
+		return (unsigned)units;
+	unsigned octave = 60 - (unsigned)__builtin_clzll(units);
+	unsigned bucket = octave * 8 + (unsigned)(units >> octave);
+
+	return bucket < STEP_BUCKETS ? bucket : STEP_BUCKETS - 1;
+}
+
+/* The shortest step of a bucket; of STEP_BUCKETS, where the last one would end. */
+static inline uint64_t step_bucket_from_ns(unsigned bucket)
+{
+	return bucket < 8 ? bucket * STEP_UNIT_NS
+			  : ((uint64_t)(8 + bucket % 8) << (bucket / 8 - 1)) * STEP_UNIT_NS;
+}
+
+#endif
