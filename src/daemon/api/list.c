@@ -84,6 +84,15 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
+/* null: none ended of late. */
+static json_t *steps_to_json(const struct step_figures *s)
+{
+	if (!s->is_known)
+		return json_null();
+	return json_pack("{s:f, s:o, s:o}", "per_second", round(100 * s->per_second) / 100,
+			 "p50_ms", ms_or_null(s->p50_ns), "p99_ms", ms_or_null(s->p99_ns));
+}
+
 /* null of a tenant that takes turns. */
 static json_t *pace_to_json(const struct arbiter_pace *p)
 {
@@ -125,6 +134,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		(json_int_t)f->turns, "turns_given_up", (json_int_t)f->turns_given_up);
 	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
 	json_object_set_new(more, "step_ms", ms_or_null(f->step_ns));
+	json_object_set_new(more, "steps", steps_to_json(&f->steps));
 	json_object_set_new(more, "pace", pace_to_json(&f->pace));
 	json_object_update(json, more);
 	json_decref(more);

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "daemon/arbitrate/gang.h"
 #include "daemon/arbitrate/lease_spans.h"
+#include "daemon/arbitrate/step_window.h"
 #include "daemon/gpu/nvml/gpu.h"
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/elastic.h"
@@ -39,7 +40,8 @@ struct lessee_figures {
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* takes its turns here and on other cards at the same time */
 	uint64_t gang_turns; /* that it has had so, on all its cards together */
-	uint64_t step_ns;    /* of its program (policy/lease/rules/steps.h); 0: not known */
+	uint64_t step_ns; /* what a step of its program is charged (policy/lease/rules/steps.h); 0: not known */
+	struct step_figures steps;
 	uint64_t turns, turns_given_up; /* of its processes, on this card (policy/lease/turns.h) */
 	/* Of the elastic policy. */
 	double limit_now_pct; /* its own limit and what it is lent */

@@ -33,6 +33,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 	bool is_charged = charged_ns != l->pulsed_ns;
 
 	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
+	step_window_look(&l->steps, &l->report->steps[l->device], now_ns);
 	if (l->is_quiet && !is_charged) {
 		l->quiet_ns = now_ns;
 		return true;

@@ -17,6 +17,7 @@
 #include "daemon/arbitrate/bell.h"
 #include "daemon/arbitrate/lease_spans.h"
 #include "daemon/arbitrate/observe.h"
+#include "daemon/arbitrate/step_window.h"
 #include "daemon/arbitrate/window.h"
 #include "daemon/util/worker.h"
 #include "policy/lease/arbiter.h"
@@ -44,6 +45,7 @@ struct lessee {
 	struct elastic_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
+	struct step_window steps;
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
 	uint64_t use_busy_ns; /* its own busy time when that was told last */

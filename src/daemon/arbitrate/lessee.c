@@ -29,6 +29,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	if (l->index >= 0) {
 		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
 		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		step_window_init(&l->steps, now_ns);
 		l->next = a->lessees;
 		a->lessees = l;
 		a->lessee_count++;
@@ -194,6 +195,8 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
+	f.steps = step_window_figures(&lessee->steps, &lessee->report->steps[lessee->device],
+				      now_ns);
 	pthread_mutex_unlock(&a->worker.lock);
 	return f;
 }

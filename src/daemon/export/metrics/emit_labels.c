@@ -109,6 +109,28 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
+/* Of one that never had a step there are no samples. */
+void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	char name[64];
+	for (size_t i = 0; i < f->tenant_device_count; i++) {
+		const struct metrics_tenant_device *d = &f->tenant_device[i];
+		if (!d->steps.count)
+			continue;
+		struct more_labels p50 = labels_of(d->labels), p99 = p50;
+		add(&p50, "quantile", "0.5");
+		add(&p99, "quantile", "0.99");
+		if (d->steps.is_known) {
+			exposition_seconds(x, m->name, p50.text, d->steps.p50_ns);
+			exposition_seconds(x, m->name, p99.text, d->steps.p99_ns);
+		}
+		snprintf(name, sizeof(name), "%s_sum", m->name);
+		exposition_seconds(x, name, d->labels, d->steps.sum_ns);
+		snprintf(name, sizeof(name), "%s_count", m->name);
+		exposition_whole(x, name, d->labels, d->steps.count);
+	}
+}
+
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	const struct admission_counts *waits = &f->daemon.waits;

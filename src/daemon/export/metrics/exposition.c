@@ -12,7 +12,9 @@
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 static const char *const type_names[] = {
-	[EXPOSITION_GAUGE] = "gauge", [EXPOSITION_COUNTER] = "counter"
+	[EXPOSITION_GAUGE] = "gauge",
+	[EXPOSITION_COUNTER] = "counter",
+	[EXPOSITION_SUMMARY] = "summary",
 };
 
 const char *exposition_type_name(enum exposition_type type)

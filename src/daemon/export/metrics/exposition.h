@@ -22,7 +22,7 @@ struct exposition_labels {
 	char text[EXPOSITION_LABELS_MAX];
 };
 
-enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER };
+enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER, EXPOSITION_SUMMARY };
 
 /* All zero: an empty text. */
 struct exposition {
@@ -32,7 +32,7 @@ struct exposition {
 	bool failed;
 };
 
-/* "gauge", "counter". */
+/* "gauge", "counter", "summary". */
 const char *exposition_type_name(enum exposition_type type);
 
 /* Begins a name. `help` is escaped. A name that gets no sample leaves nothing. */

@@ -134,6 +134,7 @@ struct metrics_tenant_device {
 	uint64_t lends, reclaims;
 	uint64_t charged_ns, overrun_ns, throttled_ns, gate_ns;
 	uint64_t leases, expired, turns, turns_given_up, denied;
+	struct step_figures steps;
 	bool is_stopped;
 };
 

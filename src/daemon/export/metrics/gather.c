@@ -225,6 +225,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.turns = f->turns,
 		.turns_given_up = f->turns_given_up,
 		.denied = usage.denied,
+		.steps = f->steps,
 		.is_stopped = f->stopped,
 	};
 	uint64_t told = m->unnamed_bytes + contexts;

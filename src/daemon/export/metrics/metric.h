@@ -77,6 +77,7 @@ void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
 			struct exposition *x);
 void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x);
+void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_claims_ended(const struct metric *m, const struct metrics_figures *f,

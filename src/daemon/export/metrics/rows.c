@@ -175,6 +175,10 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_turns_given_up_total", COUNTER, OF_BOTH,
 	  COUNT(metrics_tenant_device, turns_given_up),
 	  "Times that they ran at once instead, since they seemed to need each other." },
+	{ "allot_tenant_step_seconds", EXPOSITION_SUMMARY, emit_steps,
+	  "tenant, device, uuid, quantile", OWN("seconds"),
+	  "How long its steps take, from one wait for its GPU work to the next: the median and the "
+	  "99th percentile of the last 5 to 10 seconds, absent without steps then." },
 	{ "allot_tenant_stopped", GAUGE, OF_BOTH, FLAG(metrics_tenant_device, is_stopped),
 	  "Whether none of its processes can run: stopped or frozen by others." },
 	{ "allot_tenant_elastic_reason", GAUGE, emit_elastic_reasons,

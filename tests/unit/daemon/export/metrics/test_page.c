@@ -113,6 +113,7 @@ static void test_what_is_not_known_is_absent(void **state)
 	assert_lacks(page, "allot_gpu_tasks");
 	assert_lacks(page, "allot_containers");
 	assert_lacks(page, "allot_daemon_resident");
+	assert_lacks(page, "allot_tenant_step");
 	free(page);
 	f.card->used_known = true;
 	f.tenant->is_queued = true;
@@ -129,6 +130,29 @@ static void test_what_is_not_known_is_absent(void **state)
 	assert_has(page, "allot_tenant_swap_state{tenant=\"t\",state=\"out\"} 1");
 	assert_has(page, "allot_tenant_swap_state{tenant=\"t\",state=\"in\"} 0");
 	assert_has(page, "allot_containers{state=\"waiting\"} 0");
+	free(page);
+}
+
+static void test_steps_are_a_summary(void **state)
+{
+	struct metrics_figures f = one_of_each();
+	struct step_figures *s = &f.tenant_device->steps;
+	s->count = 7;
+	s->sum_ns = 3500000000;
+	char *page = write_page(&f);
+	assert_has(page, "# TYPE allot_tenant_step_seconds summary");
+	assert_has(page, "allot_tenant_step_seconds_sum{tenant=\"t\",device=\"0\"} 3.5");
+	assert_has(page, "allot_tenant_step_seconds_count{tenant=\"t\",device=\"0\"} 7");
+	assert_lacks(page, "quantile");
+	free(page);
+	s->is_known = true;
+	s->p50_ns = 12500000;
+	s->p99_ns = 40000000;
+	page = write_page(&f);
+	assert_has(page,
+		   "allot_tenant_step_seconds{tenant=\"t\",device=\"0\",quantile=\"0.5\"} 0.0125");
+	assert_has(page,
+		   "allot_tenant_step_seconds{tenant=\"t\",device=\"0\",quantile=\"0.99\"} 0.04");
 	free(page);
 }
 
@@ -191,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_rows_are_as_prometheus_wants_them),
 		cmocka_unit_test(test_values_come_in_base_units),
 		cmocka_unit_test(test_what_is_not_known_is_absent),
+		cmocka_unit_test(test_steps_are_a_summary),
 		cmocka_unit_test(test_one_state_is_true),
 		cmocka_unit_test(test_another_name_for_a_figure),
 		cmocka_unit_test(test_every_row_is_listed),
