@@ -48,3 +48,26 @@ void format_seconds(double seconds, char text[FORMAT_MAX])
 	else
 		snprintf(text, FORMAT_MAX, "%luh%02lum", whole / 3600, whole / 60 % 60);
 }
+
+/* With so many decimals that there are three digits; from 1000 on none. */
+static int decimals_of(double value)
+{
+	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
+void format_ms(double ms, char text[FORMAT_MAX])
+{
+	if (ms < 0.1)
+		snprintf(text, FORMAT_MAX, "%.0fus", ms > 0 ? ms * 1000 : 0);
+	else if (ms < 999.5)
+		snprintf(text, FORMAT_MAX, "%.*fms", decimals_of(ms), ms);
+	else
+		snprintf(text, FORMAT_MAX, "%.*fs", decimals_of(ms / 1000),
+			 ms < 1e12 ? ms / 1000 : 1e9);
+}
+
+void format_rate(double per_second, char text[FORMAT_MAX])
+{
+	snprintf(text, FORMAT_MAX, "%.*f", decimals_of(per_second),
+		 per_second < 1e9 ? per_second : 1e9);
+}

@@ -19,4 +19,10 @@ void format_got_pct(double pct, char text[FORMAT_MAX]);
 /* "0.3s", "2m05s", "3h12m". */
 void format_seconds(double seconds, char text[FORMAT_MAX]);
 
+/* "85us", "0.85ms", "8.54ms", "854ms", "8.54s": three digits. */
+void format_ms(double ms, char text[FORMAT_MAX]);
+
+/* "0.05", "8.54", "85.4", "8541" a second. */
+void format_rate(double per_second, char text[FORMAT_MAX]);
+
 #endif

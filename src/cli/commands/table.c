@@ -24,6 +24,9 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
+	COLUMN_STEP_P50, /* these three shown when a tenant had steps of late, and there is room */
+	COLUMN_STEP_P99,
+	COLUMN_STEP_RATE,
 	COLUMN_PRIORITY, /* shown when a tenant has another than 0 */
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
@@ -51,6 +54,9 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
 	[COLUMN_GOT_1S] = { NULL, "1s", false },
 	[COLUMN_GOT_60S] = { NULL, "60s", false },
+	[COLUMN_STEP_P50] = { "STEP", "p50", false },
+	[COLUMN_STEP_P99] = { NULL, "p99", false },
+	[COLUMN_STEP_RATE] = { NULL, "per s", false },
 	[COLUMN_PRIORITY] = { "", "PRIORITY", false },
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
@@ -212,6 +218,15 @@ static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 				  : "?");
 }
 
+static void put_steps(const json_t *device, struct row *row)
+{
+	const json_t *steps = json_object_get(device, "steps");
+
+	put_number(steps, "p50_ms", format_ms, row->cell[COLUMN_STEP_P50]);
+	put_number(steps, "p99_ms", format_ms, row->cell[COLUMN_STEP_P99]);
+	put_number(steps, "per_second", format_rate, row->cell[COLUMN_STEP_RATE]);
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -235,6 +250,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_limit(device, row->cell[COLUMN_CORES_LIMIT]);
 	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
 	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);
+	put_steps(device, row);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
 	snprintf(row->cell[COLUMN_REFUSED], CELL_MAX, "%lld", (long long)denied);
 	/* No guarantee is not a share of 0. */
@@ -281,6 +297,12 @@ static bool is_told(const struct table *table, enum column column)
 	return false;
 }
 
+static void hide_steps(struct table *table)
+{
+	for (int c = COLUMN_STEP_P50; c <= COLUMN_STEP_RATE; c++)
+		table->width[c] = 0;
+}
+
 static void set_widths(struct table *table, int width)
 {
 	int over;
@@ -298,6 +320,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_USE] = 0;
 	if (!is_told(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
+	if (!is_told(table, COLUMN_STEP_RATE))
+		hide_steps(table);
 	if (!is_told(table, COLUMN_PRIORITY))
 		table->width[COLUMN_PRIORITY] = 0;
 	if (!is_told(table, COLUMN_VIOLATIONS))
@@ -310,6 +334,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_WAITED] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_CONTAINER] = 0;
+	if (total_width(table) > width)
+		hide_steps(table);
 	over = total_width(table) - width;
 	if (over > 0) {
 		int *name = &table->width[COLUMN_TENANT];

@@ -28,6 +28,9 @@ enum column {
 	COLUMN_SWAPPED,
 	COLUMN_HISTORY,
 	COLUMN_LEASES,
+	COLUMN_STEP_P50,
+	COLUMN_STEP_P99,
+	COLUMN_STEP_RATE,
 	COLUMN_WAIT,
 	COLUMN_REFUSED,
 	COLUMN_PRIORITY,
@@ -230,6 +233,31 @@ static void draw_leases(const struct subject *of, const struct place *at)
 	put_right(at, STYLE_PLAIN, text);
 }
 
+static void draw_if_step(const struct subject *of, const struct place *at, double value,
+			 void (*format)(double value, char text[FORMAT_MAX]))
+{
+	char text[FORMAT_MAX] = "-";
+
+	if (of->share->has_steps)
+		format(value, text);
+	put_right(at, STYLE_PLAIN, text);
+}
+
+static void draw_step_p50(const struct subject *of, const struct place *at)
+{
+	draw_if_step(of, at, of->share->step_p50_ms, format_ms);
+}
+
+static void draw_step_p99(const struct subject *of, const struct place *at)
+{
+	draw_if_step(of, at, of->share->step_p99_ms, format_ms);
+}
+
+static void draw_step_rate(const struct subject *of, const struct place *at)
+{
+	draw_if_step(of, at, of->share->steps_per_s, format_rate);
+}
+
 /* Who is queued: since when. Else the threads that were held at gates, in the mean. */
 static void draw_wait(const struct subject *of, const struct place *at)
 {
@@ -282,22 +310,27 @@ static void draw_container(const struct subject *of, const struct place *at)
 
 /* ---- what they have to say at all ---- */
 
-static bool can_swap(const struct top_tenant *tenant)
+static bool can_swap(const struct top_tenant *tenant, const struct top_share *share)
 {
 	return tenant->swap.is_set;
 }
 
-static bool has_priority(const struct top_tenant *tenant)
+static bool has_steps(const struct top_tenant *tenant, const struct top_share *share)
+{
+	return share->has_steps;
+}
+
+static bool has_priority(const struct top_tenant *tenant, const struct top_share *share)
 {
 	return tenant->priority != 0;
 }
 
-static bool has_violations(const struct top_tenant *tenant)
+static bool has_violations(const struct top_tenant *tenant, const struct top_share *share)
 {
 	return tenant->violations;
 }
 
-static bool has_container(const struct top_tenant *tenant)
+static bool has_container(const struct top_tenant *tenant, const struct top_share *share)
 {
 	return *tenant->container;
 }
@@ -309,7 +342,8 @@ struct column_row {
 	bool is_text;       /* its title stands at the left */
 	enum order_key key; /* that sorts by it; ORDER_COUNT: none does */
 	void (*draw)(const struct subject *of, const struct place *at);
-	bool (*is_told)(const struct top_tenant *tenant); /* NULL: always shown */
+	/* NULL: always shown. */
+	bool (*is_told)(const struct top_tenant *tenant, const struct top_share *share);
 };
 
 static const struct column_row rows_of[COLUMN_COUNT] = {
@@ -327,6 +361,9 @@ static const struct column_row rows_of[COLUMN_COUNT] = {
 	[COLUMN_SWAPPED] = { "AWAY", 5, 5, 40, false, ORDER_COUNT, draw_swapped, can_swap },
 	[COLUMN_HISTORY] = { "HISTORY", 7, 60, 20, true, ORDER_COUNT, draw_history },
 	[COLUMN_LEASES] = { "LEASE", 5, 5, 25, false, ORDER_LEASES, draw_leases },
+	[COLUMN_STEP_P50] = { "P50", 6, 6, 27, false, ORDER_COUNT, draw_step_p50, has_steps },
+	[COLUMN_STEP_P99] = { "P99", 6, 6, 26, false, ORDER_COUNT, draw_step_p99, has_steps },
+	[COLUMN_STEP_RATE] = { "STEP/s", 6, 6, 22, false, ORDER_COUNT, draw_step_rate, has_steps },
 	[COLUMN_WAIT] = { "WAIT", 4, 5, 50, false, ORDER_WAIT, draw_wait },
 	[COLUMN_REFUSED] = { "REFUSED", 7, 7, 13, false, ORDER_COUNT, draw_refused },
 	[COLUMN_PRIORITY] = { "PRI", 4, 4, 15, false, ORDER_COUNT, draw_priority, has_priority },
@@ -343,9 +380,12 @@ static bool is_told(const struct snapshot *snapshot, const struct rows *rows,
 {
 	if (!row->is_told)
 		return true;
-	for (size_t i = 0; i < rows->count; i++)
-		if (row->is_told(&snapshot->tenants[snapshot->shares[rows->share[i]].tenant]))
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct top_share *share = &snapshot->shares[rows->share[i]];
+
+		if (row->is_told(&snapshot->tenants[share->tenant], share))
 			return true;
+	}
 	return false;
 }
 

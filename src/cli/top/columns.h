@@ -6,7 +6,7 @@
 #include "cli/top/data/history.h"
 #include "cli/top/order.h"
 
-#define COLUMNS_MAX 20
+#define COLUMNS_MAX 24
 #define COLUMNS_SHORT_MAX 12 /* bytes of a short number */
 
 /* The width of each; 0: not shown. */

@@ -39,7 +39,7 @@ int layout_page_lines(const struct layout *layout);
 void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
 
 /* The lower part of layout_draw(), in files of their own: the selected share, and the bottom lines. */
-#define LAYOUT_DETAIL_LINES 8
+#define LAYOUT_DETAIL_LINES 9
 void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
 void layout_draw_foot(const struct layout *layout, struct cells *cells);
 

@@ -98,6 +98,21 @@ static void draw_leases(struct cells *cells, int line, const struct top_tenant *
 	    (unsigned long long)share->expired, waited, rates->waiting, queued);
 }
 
+static void draw_steps(struct cells *cells, int line, const struct top_share *share)
+{
+	char p50[FORMAT_MAX], p99[FORMAT_MAX], rate[FORMAT_MAX];
+
+	if (!share->has_steps) {
+		put(cells, line, "steps", "none of late");
+		return;
+	}
+	format_ms(share->step_p50_ms, p50);
+	format_ms(share->step_p99_ms, p99);
+	format_rate(share->steps_per_s, rate);
+	put(cells, line, "steps", "%s a second, half of them take up to %s, 99 %% up to %s", rate,
+	    p50, p99);
+}
+
 static void draw_more(struct cells *cells, int line, const struct top_tenant *tenant)
 {
 	char text[128] = "none";
@@ -132,5 +147,6 @@ void layout_draw_details(const struct layout *layout, struct cells *cells, int l
 	draw_series(cells, line + 4, "", series->memory, series->count);
 	draw_swap(cells, line + 5, tenant);
 	draw_leases(cells, line + 6, tenant, share, rates);
-	draw_more(cells, line + 7, tenant);
+	draw_steps(cells, line + 7, share);
+	draw_more(cells, line + 8, tenant);
 }

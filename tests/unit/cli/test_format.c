@@ -55,12 +55,44 @@ static void test_seconds(void **state)
 	}
 }
 
+static void test_ms(void **state)
+{
+	static const struct {
+		double ms;
+		const char *text;
+	} cases[] = { { 0, "0us" },        { -1, "0us" },           { 0.0853, "85us" },
+		      { 0.852, "0.85ms" }, { 8.543, "8.54ms" },     { 9.996, "10.0ms" },
+		      { 99.96, "100ms" },  { 999.4, "999ms" },      { 999.6, "1.00s" },
+		      { 85400, "85.4s" },  { 1e300, "1000000000s" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[FORMAT_MAX];
+
+		format_ms(cases[i].ms, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void test_rates(void **state)
+{
+	char text[FORMAT_MAX];
+
+	format_rate(0.049, text);
+	assert_string_equal(text, "0.05");
+	format_rate(9.996, text);
+	assert_string_equal(text, "10.0");
+	format_rate(8541.2, text);
+	assert_string_equal(text, "8541");
+	format_rate(1e300, text);
+	assert_string_equal(text, "1000000000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_bytes),   cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_seconds), cmocka_unit_test(test_ms),
+		cmocka_unit_test(test_rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,15 @@ static const struct field share_fields[] = {
 	FIELD_END,
 };
 
+/* Of a share's "steps". */
+static const struct field step_fields[] = {
+	FIELD(struct top_share, "per_second", FIELD_NUMBER, steps_per_s,
+	      .has = offsetof(struct top_share, has_steps)),
+	FIELD(struct top_share, "p50_ms", FIELD_NUMBER, step_p50_ms),
+	FIELD(struct top_share, "p99_ms", FIELD_NUMBER, step_p99_ms),
+	FIELD_END,
+};
+
 /* True: it was of the type that it should be, and is stored. */
 static bool store(const struct field *field, struct span value, char *to)
 {
@@ -198,11 +207,18 @@ static void read_card(struct span object, struct top_card *card)
 
 static void read_share(struct span object, struct top_share *share)
 {
-	struct span rest = object, key, value;
+	struct span rest = object, key, value, steps = { 0 };
 	size_t next = 0;
 
-	while (reader_member(&rest, &key, &value))
-		take(share_fields, &next, key, value, share);
+	while (reader_member(&rest, &key, &value)) {
+		if (reader_is_key(key, "steps"))
+			steps = value;
+		else
+			take(share_fields, &next, key, value, share);
+	}
+	next = 0;
+	while (reader_member(&steps, &key, &value))
+		take(step_fields, &next, key, value, share);
 	share->has_quota = share->quota_bytes > 0 && share->quota_bytes < INT64_MAX;
 	if (!share->has_quota)
 		share->quota_bytes = 0;

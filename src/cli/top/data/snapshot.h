@@ -71,6 +71,8 @@ struct top_share {
 	double lent_pct;
 	bool has_got;
 	double got_1s_pct, got_60s_pct;
+	bool has_steps; /* some ended of late: */
+	double step_p50_ms, step_p99_ms, steps_per_s;
 	/* Since the tenant was made. */
 	double used_s, waited_s, overrun_s;
 	uint64_t denied, leases, expired;

@@ -80,6 +80,28 @@ static void test_narrow_keeps_names(void **state)
 	free(text);
 }
 
+/* Where a tenant had steps, and on a terminal that is wide enough. */
+static void test_steps(void **state)
+{
+	static const char list[] =
+		"{\"devices\":[],\"tenants\":[{\"name\":\"a\",\"state\":\"running\",\"devices\":[{"
+		"\"index\":0,\"steps\":{\"per_second\":80.25,\"p50_ms\":12.04,\"p99_ms\":31.5}}]},"
+		"{\"name\":\"b\",\"state\":\"idle\",\"devices\":[{\"index\":0,\"steps\":null}]}]}";
+	char *text = render(list, 200);
+
+	assert_non_null(strstr(text, "     p50     p99  per s  REFUSED"));
+	assert_non_null(strstr(text, "  12.0ms  31.5ms   80.2        0"));
+	assert_non_null(strstr(text, "       -       -      -        0"));
+	free(text);
+	text = render(list, 80);
+	assert_null(strstr(text, "p99"));
+	assert_non_null(strstr(text, "REFUSED"));
+	free(text);
+	text = render(two_tenants, 200);
+	assert_null(strstr(text, "p99"));
+	free(text);
+}
+
 /* In a pipe or a file nothing is cut and no column that says something is left out. */
 static void test_unlimited(void **state)
 {
@@ -235,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
+		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_unlimited),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_swapped),

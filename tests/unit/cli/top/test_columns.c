@@ -134,13 +134,32 @@ static void test_told(void **state)
 	assert_non_null(strstr(titles, "VIOLATION"));
 }
 
+/* Before leases a second, where there is little room. */
+static void test_steps(void **state)
+{
+	cleanup_json json_t *list = list_new(1);
+	json_t *tenant = list_add(list, "a", "running", 0, 15);
+	char titles[512], row[512];
+
+	draw(list, 160, titles, row, sizeof(row));
+	assert_null(strstr(titles, "P50"));
+	json_object_set_new(list_device(tenant), "steps",
+			    json_pack("{s:f, s:f, s:f}", "per_second", 80.25, "p50_ms", 12.04,
+				      "p99_ms", 31.5));
+	draw(list, 160, titles, row, sizeof(row));
+	assert_non_null(strstr(titles, "   P50    P99 STEP/s "));
+	assert_non_null(strstr(row, "12.0ms 31.5ms   80.2 "));
+	draw(list, 80, titles, row, sizeof(row));
+	assert_non_null(strstr(titles, "   P50    P99 "));
+	assert_null(strstr(titles, "LEASE"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_numbers),
-		cmocka_unit_test(test_every_width),
-		cmocka_unit_test(test_eighty),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_short_numbers), cmocka_unit_test(test_every_width),
+		cmocka_unit_test(test_eighty),        cmocka_unit_test(test_told),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,9 @@ static void test_all_there_is(void **state)
 
 	json_object_update(tenant, more);
 	json_object_set_new(list_device(tenant), "cores_effective_pct", json_real(20));
+	json_object_set_new(list_device(tenant), "steps",
+			    json_pack("{s:f, s:f, s:f}", "per_second", 80.5, "p50_ms", 12.0,
+				      "p99_ms", 31.5));
 	json_object_set_new(json_array_get(json_object_get(list, "devices"), 1), "cordoned",
 			    json_true());
 	text = json_dumps(list, JSON_INDENT(2));
@@ -44,6 +47,10 @@ static void test_all_there_is(void **state)
 	assert_int_equal(snapshot->shares[0].swapped_bytes, 256);
 	assert_true(snapshot->shares[0].asked_pct == 20);
 	assert_true(snapshot->shares[0].cores_pct == 30);
+	assert_true(snapshot->shares[0].has_steps);
+	assert_true(snapshot->shares[0].steps_per_s == 80.5);
+	assert_true(snapshot->shares[0].step_p50_ms == 12);
+	assert_true(snapshot->shares[0].step_p99_ms == 31.5);
 	assert_int_equal(snapshot->frozen_count, 1);
 	assert_string_equal(snapshot->frozen[0].name, "still");
 }
