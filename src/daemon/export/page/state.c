@@ -73,6 +73,19 @@ static void write_card(struct node *node, struct card *card, struct json_text *t
 
 /* ---- tenants ---- */
 
+static void write_steps(const struct step_figures *s, struct json_text *out)
+{
+	if (!s->is_known) {
+		json_text_null(out, "steps");
+		return;
+	}
+	json_text_open(out, "steps", '{');
+	json_text_real(out, "per_second", s->per_second);
+	json_text_real(out, "p50_ms", (double)s->p50_ns / NSEC_PER_MSEC);
+	json_text_real(out, "p99_ms", (double)s->p99_ns / NSEC_PER_MSEC);
+	json_text_close(out, '}');
+}
+
 static void write_device(struct tenant *t, unsigned i, const struct lessee_figures *f,
 			 struct json_text *out)
 {
@@ -93,6 +106,7 @@ static void write_device(struct tenant *t, unsigned i, const struct lessee_figur
 	json_text_whole(out, "denied", (int64_t)usage.denied);
 	json_text_string(out, "lease", lease_names[f->account.state]);
 	json_text_bool(out, "stopped", f->stopped);
+	write_steps(&f->steps, out);
 	json_text_whole(out, "leases", (int64_t)f->account.leases);
 	if (t->terms.on_full == ON_FULL_WAIT) {
 		write_bytes(out, "memory_granted_bytes", t->admission.granted_bytes[i]);

@@ -25,6 +25,15 @@ export function seconds(value) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+export function milliseconds(value) {
+  if (value >= 1000) return seconds(value / 1000);
+  return `${value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+export function rate(perSecond) {
+  return `${perSecond < 100 ? perSecond.toPrecision(2) : Math.round(perSecond)}/s`;
+}
+
 export function count(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
 }

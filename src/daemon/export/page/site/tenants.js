@@ -1,7 +1,7 @@
 // The table of tenants: asked against got, sorted and filtered, and what may be done about each.
 import { Bar } from "./bar.js";
 import { Board } from "./board.js";
-import { List, badge, bytes, make, percent, seconds, setAttribute, setClass, setHidden, setText } from "./format.js";
+import { List, badge, bytes, make, milliseconds, percent, rate, seconds, setAttribute, setClass, setHidden, setText } from "./format.js";
 import { Figures, RowMeter, Word } from "./meter.js";
 
 const states = {
@@ -12,12 +12,17 @@ const states = {
 
 const sum = (tenant, field) => tenant.devices.reduce((all, device) => all + device[field], 0);
 
+// Of its GPUs, the one on which a step takes longest; null: it had none of late.
+const slowest = (tenant) => tenant.devices.map((device) => device.steps)
+  .reduce((most, steps) => steps && (!most || steps.p99_ms > most.p99_ms) ? steps : most, null);
+
 const columns = [
   { title: "Tenant", of: (tenant) => tenant.name },
   { title: "State", of: (tenant) => tenant.state },
   { title: "GPU", of: (tenant) => tenant.devices[0].index },
   { title: "Compute", of: (tenant) => sum(tenant, "got_1s_pct"), falls: true },
   { title: "Memory", of: (tenant) => sum(tenant, "memory_used_bytes"), falls: true },
+  { title: "Step p50, p99", of: (tenant) => slowest(tenant)?.p99_ms ?? -1, falls: true },
   { title: "Held at gates", of: (tenant) => sum(tenant, "waited_s"), falls: true },
   { title: "Priority", of: (tenant) => tenant.priority, falls: true },
 ];
@@ -31,8 +36,8 @@ function setRole(row) {
 class Row {
   constructor(tenant, act) {
     this.cards = make("td");
-    this.drawings = [new Word(this), new RowMeter(this), new Figures(this)];
-    [this.state, this.compute, this.waited] = this.drawings;
+    this.drawings = [new Word(this), new RowMeter(this), new Figures(this), new Figures(this)];
+    [this.state, this.compute, this.steps, this.waited] = this.drawings;
     this.memory = new Bar();
     this.priority = make("td", { className: "number" });
     this.pause = make("button", { type: "button" });
@@ -43,7 +48,7 @@ class Row {
     this.element = make("tr", {},
       make("th", { scope: "row" }, badge(tenant.name), tenant.name), make("td", {}, this.state.element), this.cards,
       make("td", {}, this.compute.element), this.memory.cell(),
-      make("td", { className: "number" }, this.waited.element), this.priority, this.actions);
+      make("td", { className: "number" }, this.steps.element), make("td", { className: "number" }, this.waited.element), this.priority, this.actions);
     setRole(this.element);
   }
 
@@ -64,6 +69,8 @@ class Row {
       `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     const away = tenant.swap?.swapped_bytes;
     this.memory.show(used / quota, null, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
+    const steps = slowest(tenant);
+    this.steps.show(steps ? `${milliseconds(steps.p50_ms)}, ${milliseconds(steps.p99_ms)}, ${rate(steps.per_second)}` : "–");
     this.waited.show(seconds(sum(tenant, "waited_s")));
     setText(this.priority, String(tenant.priority));
     setHidden(this.actions, !mayChange);
