@@ -13,7 +13,11 @@ static struct {
 		thread_ns; /* from then until the wait that ended last, or still lasts, less what was spent at the gate */
 } last[REGION_MAX_DEVICES];
 
-static __thread uint64_t launches_before; /* when this thread's wait began */
+/* When this thread's wait began: the current context's device, and launches there. */
+static __thread struct {
+	int index;
+	uint64_t launches;
+} before;
 
 static uint64_t waited_ns(int index)
 {
@@ -32,7 +36,8 @@ void rest_before(void)
 	if (index < 0)
 		return;
 	uint64_t at_ns = atomic_load(&last[index].at_ns);
-	launches_before = flight_launches(index);
+	before.index = index;
+	before.launches = flight_launches(index);
 	if (!at_ns)
 		return;
 	uint64_t gate_ns = passed(atomic_load(&last[index].waited_ns), waited_ns(index));
@@ -57,7 +62,8 @@ static void rest(int index, struct flight_stream *only)
 				      memory_order_relaxed);
 	if (wanted == REST_ENDS_USE) {
 		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
-		flight_note_end(index, only, launches_before);
+		if (index == before.index)
+			flight_note_end(index, only, before.launches);
 		if (flight_has_ended(index))
 			flight_show_busy(guest_slot_device(index), &flight_devices[index], false);
 	}
