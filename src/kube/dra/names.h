@@ -1,0 +1,13 @@
+/* Names of the DRA driver that clusters, users and other programs rely on. */
+#ifndef ALLOT_KUBE_DRA_NAMES_H
+#define ALLOT_KUBE_DRA_NAMES_H
+
+#define DRA_DRIVER "gpu.allot.dev"
+#define DRA_API "/apis/resource.k8s.io/v1"
+#define DRA_DEVICE_MAX 64 /* of a device's name, its NUL included: a DNS label */
+
+/* Capacities of a device. */
+#define DRA_MEMORY "memory" /* bytes */
+#define DRA_CORES "cores"   /* percent of the GPU's time */
+
+#endif

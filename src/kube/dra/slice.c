@@ -1,0 +1,187 @@
+#include "kube/dra/slice.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kube/util/object.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define TEXT_MAX 64 /* of an attribute, in bytes */
+#define STANDARD "resource.kubernetes.io/"
+
+/* ---- attributes ---- */
+
+static void add_text(json_t *attributes, const char *name, const char *text)
+{
+	char value[TEXT_MAX + 1];
+	if (!text || !*text)
+		return;
+	snprintf(value, sizeof(value), "%s", text);
+	json_object_set_new(attributes, name, json_pack("{s:s}", "string", value));
+}
+
+static void add_number(json_t *attributes, const char *name, unsigned number)
+{
+	json_object_set_new(attributes, name, json_pack("{s:i}", "int", (int)number));
+}
+
+static void add_version(json_t *attributes, const char *name, unsigned major, unsigned minor)
+{
+	char text[32];
+	if (!major)
+		return;
+	snprintf(text, sizeof(text), "%u.%u.0", major, minor);
+	json_object_set_new(attributes, name, json_pack("{s:s}", "version", text));
+}
+
+/* "535.104.05": versions of an attribute are as semver.org has them, of three numbers without zeros before them. */
+static void add_driver(json_t *attributes, const char *text)
+{
+	unsigned major, minor, patch = 0;
+	char version[48];
+	if (!text || sscanf(text, "%u.%u.%u", &major, &minor, &patch) < 2)
+		return;
+	snprintf(version, sizeof(version), "%u.%u.%u", major, minor, patch);
+	json_object_set_new(attributes, "driverVersion", json_pack("{s:s}", "version", version));
+}
+
+/* As NVIDIA calls the generations, by their compute capability. */
+static const char *architecture(const struct dra_device *d)
+{
+	switch (d->capability_major) {
+	case 6: return "Pascal";
+	case 7: return d->capability_minor >= 5 ? "Turing" : "Volta";
+	case 8: return d->capability_minor >= 9 ? "Ada Lovelace" : "Ampere";
+	case 9: return "Hopper";
+	case 10:
+	case 11:
+	case 12: return "Blackwell";
+	default: return NULL;
+	}
+}
+
+/* "NVIDIA H100 80GB HBM3 MIG 1g.10gb": the profile ends the name. */
+static const char *profile(const struct dra_device *d)
+{
+	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;
+	return at ? at + strlen(" MIG ") : NULL;
+}
+
+static json_t *attributes_of(const struct dra_device *d)
+{
+	json_t *a = json_object();
+	add_text(a, "type", d->is_instance ? "mig" : "gpu");
+	add_text(a, "uuid", d->uuid);
+	add_text(a, "productName", d->product);
+	add_text(a, "architecture", architecture(d));
+	add_text(a, "profile", profile(d));
+	add_version(a, "cudaComputeCapability", d->capability_major, d->capability_minor);
+	add_version(a, "cudaDriverVersion", d->cuda_major, d->cuda_minor);
+	add_driver(a, d->driver_version);
+	if (d->multiprocessors)
+		add_number(a, "multiprocessors", d->multiprocessors);
+	if (d->numa_known)
+		add_number(a, "numaNode", d->numa);
+	add_text(a, "nvlinkDomain", d->nvlink_domain);
+	add_text(a, STANDARD "pciBusID", d->pci_address);
+	add_text(a, STANDARD "pcieRoot", d->pcie_root);
+	return a;
+}
+
+/* ---- capacity ---- */
+
+/* As the API server writes it: in the largest unit that it is whole in. */
+static json_t *memory_quantity(uint64_t bytes)
+{
+	static const char units[] = "MGTPE";
+	uint64_t mib = bytes / MIB;
+	size_t unit = 0;
+	char text[32];
+	while (mib && mib % 1024 == 0 && units[unit + 1]) {
+		mib /= 1024;
+		unit++;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64 "%ci", mib, units[unit]);
+	return json_string(text);
+}
+
+/* A claim that names no memory is meant to have all of the GPU: it fits on none of which others have some. */
+static json_t *memory_capacity(const struct dra_device *d)
+{
+	return json_pack("{s:o, s:{s:o, s:{s:s, s:s}}}", "value",
+			 memory_quantity(d->memory_left_bytes), "requestPolicy", "default",
+			 memory_quantity(d->memory_bytes), "validRange", "min", "1Mi", "step",
+			 "1Mi");
+}
+
+/* Cores that a claim does not name are no guarantee. A policy's step may not be larger than what is left. */
+static json_t *cores_capacity(const struct dra_device *d)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%u", d->cores_left_pct);
+	json_t *capacity = json_pack("{s:s}", "value", text);
+	if (d->cores_left_pct)
+		json_object_set_new(capacity, "requestPolicy",
+				    json_pack("{s:s, s:{s:s, s:s}}", "default", "0", "validRange",
+					      "min", "0", "step", "1"));
+	return capacity;
+}
+
+void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX])
+{
+	size_t n = 0;
+	for (; uuid[n] && n < DRA_DEVICE_MAX - 1; n++)
+		ret[n] = isalnum((unsigned char)uuid[n]) ? (char)tolower((unsigned char)uuid[n])
+							 : '-';
+	ret[n] = '\0';
+}
+
+static json_t *device_of(const struct dra_device *d)
+{
+	char name[DRA_DEVICE_MAX];
+	dra_device_name(d->uuid, name);
+	return json_pack("{s:s, s:o, s:{s:o, s:o}, s:b}", "name", name, "attributes",
+			 attributes_of(d), "capacity", DRA_MEMORY, memory_capacity(d), DRA_CORES,
+			 cores_capacity(d), "allowMultipleAllocations", true);
+}
+
+json_t *dra_devices(const struct dra_device *device, size_t count)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; list && i < count; i++) {
+		/* A policy's first step is from 1 MiB to 2. */
+		if (device[i].memory_left_bytes < 2 * MIB)
+			continue;
+		if (json_array_append_new(list, device_of(&device[i])) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* ---- the slice ---- */
+
+json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
+		  int64_t generation, json_t *devices)
+{
+	cleanup_object json_t *metadata = json_pack(
+		"{s:o*, s:s*, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}", "generateName",
+		name ? NULL : json_sprintf("%s-" DRA_DRIVER "-", node), "name", name,
+		"resourceVersion", version, "ownerReferences", "apiVersion", "v1", "kind", "Node",
+		"name", node, "uid", node_uid, "controller", true);
+	if (!metadata)
+		return NULL;
+	return json_pack("{s:s, s:s, s:O, s:{s:s, s:s, s:{s:s, s:I, s:i}, s:O}}", "apiVersion",
+			 "resource.k8s.io/v1", "kind", "ResourceSlice", "metadata", metadata, "spec",
+			 "driver", DRA_DRIVER, "nodeName", node, "pool", "name", node, "generation",
+			 (json_int_t)generation, "resourceSliceCount", 1, "devices", devices);
+}
+
+bool dra_slice_is_shared(const json_t *slice)
+{
+	const json_t *devices = json_object_get(json_object_get(slice, "spec"), "devices");
+	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
+}

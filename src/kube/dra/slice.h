@@ -1,0 +1,49 @@
+/*
+ * The ResourceSlice (resource.k8s.io/v1) that tells schedulers of a node's GPUs: a pool of the node's name, in one slice, as
+ * a node has 64 GPUs at most and a slice may have 128 devices. A GPU, or an instance of MIG, is a device that several claims
+ * may have parts of. Pure but for memory; thread safe.
+ */
+#ifndef ALLOT_KUBE_DRA_SLICE_H
+#define ALLOT_KUBE_DRA_SLICE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kube/dra/names.h"
+
+/* What is told of a GPU. Texts that are "" or NULL and numbers that are not known are left out. */
+struct dra_device {
+	const char *uuid, *product;
+	bool is_instance;           /* of MIG */
+	uint64_t memory_bytes;      /* all of it */
+	uint64_t memory_left_bytes; /* without what tenants have that are of no ResourceClaim */
+	unsigned cores_left_pct;    /* the same of the 100 percent */
+	unsigned capability_major, capability_minor; /* of CUDA; 0.0: not known */
+	unsigned cuda_major, cuda_minor; /* the newest that the driver knows; 0.0: not known */
+	const char *driver_version;
+	bool numa_known;
+	unsigned numa;
+	const char *pci_address, *pcie_root;
+	const char *nvlink_domain; /* GPUs of one value are linked by NVLink, directly or over others of them */
+	unsigned multiprocessors;
+};
+
+/* The device's name: its UUID as a DNS label. */
+void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
+
+/* "devices" of the slice, of those that have a share left to give. A new reference; NULL: no memory. */
+json_t *dra_devices(const struct dra_device *device, size_t count);
+
+/*
+ * A slice for the API server. `devices` stays the caller's. `name` and `version` NULL: it is new, else it takes the place of
+ * that one. A new reference; NULL: no memory.
+ */
+json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
+		  int64_t generation, json_t *devices);
+
+/* Does one device say in the answer that several claims may have it? False: the cluster's feature gate is off. */
+bool dra_slice_is_shared(const json_t *slice);
+
+#endif

@@ -1,0 +1,139 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kube/dra/slice.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+/* What a path of names, by dots, leads to; numbers are places of lists. */
+static const json_t *at(const json_t *object, const char *path)
+{
+	char name[64];
+	while (*path) {
+		size_t n = strcspn(path, ":");
+		snprintf(name, sizeof(name), "%.*s", (int)n, path);
+		object = json_is_array(object) ? json_array_get(object, strtoul(name, NULL, 10))
+					       : json_object_get(object, name);
+		path += n + (path[n] == ':');
+	}
+	return object;
+}
+
+static const char *text(const json_t *object, const char *path)
+{
+	const char *found = json_string_value(at(object, path));
+	return found ? found : "";
+}
+
+static const struct dra_device h100 = {
+	.uuid = "GPU-AB12",
+	.product = "NVIDIA H100 80GB HBM3",
+	.memory_bytes = 80 * GIB,
+	.memory_left_bytes = 60 * GIB + MIB + 5,
+	.cores_left_pct = 70,
+	.capability_major = 9,
+	.cuda_major = 12,
+	.cuda_minor = 8,
+	.driver_version = "535.104.05",
+	.numa_known = true,
+	.pci_address = "0000:18:00.0",
+	.pcie_root = "pci0000:17",
+	.nvlink_domain = "GPU-AB12",
+	.multiprocessors = 132,
+};
+
+static void test_device(void **state)
+{
+	json_t *list = dra_devices(&h100, 1);
+	assert_string_equal(text(list, "0:name"), "gpu-ab12");
+	assert_true(json_is_true(at(list, "0:allowMultipleAllocations")));
+	assert_string_equal(text(list, "0:capacity:memory:value"), "61441Mi");
+	assert_string_equal(text(list, "0:capacity:memory:requestPolicy:default"), "80Gi");
+	assert_string_equal(text(list, "0:capacity:memory:requestPolicy:validRange:step"), "1Mi");
+	assert_string_equal(text(list, "0:capacity:cores:value"), "70");
+	assert_string_equal(text(list, "0:capacity:cores:requestPolicy:default"), "0");
+	assert_string_equal(text(list, "0:attributes:type:string"), "gpu");
+	assert_string_equal(text(list, "0:attributes:uuid:string"), "GPU-AB12");
+	assert_string_equal(text(list, "0:attributes:architecture:string"), "Hopper");
+	assert_string_equal(text(list, "0:attributes:driverVersion:version"), "535.104.5");
+	assert_string_equal(text(list, "0:attributes:cudaDriverVersion:version"), "12.8.0");
+	assert_string_equal(text(list, "0:attributes:cudaComputeCapability:version"), "9.0.0");
+	assert_string_equal(text(list, "0:attributes:resource.kubernetes.io/pcieRoot:string"),
+			    "pci0000:17");
+	assert_int_equal(json_integer_value(at(list, "0:attributes:numaNode:int")), 0);
+	assert_int_equal(json_integer_value(at(list, "0:attributes:multiprocessors:int")), 132);
+	assert_null(at(list, "0:attributes:profile"));
+	json_decref(list);
+}
+
+/* What is not known is left out. */
+static void test_instance(void **state)
+{
+	const struct dra_device mig = { .uuid = "MIG-1",
+					.product = "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+					.is_instance = true,
+					.memory_bytes = 5 * GIB,
+					.memory_left_bytes = 5 * GIB };
+	json_t *list = dra_devices(&mig, 1);
+	assert_string_equal(text(list, "0:name"), "mig-1");
+	assert_string_equal(text(list, "0:attributes:type:string"), "mig");
+	assert_string_equal(text(list, "0:attributes:profile:string"), "1g.5gb");
+	assert_int_equal(json_object_size(at(list, "0:attributes")), 4);
+	/* A step is more than nothing: no policy then. */
+	assert_string_equal(text(list, "0:capacity:cores:value"), "0");
+	assert_null(at(list, "0:capacity:cores:requestPolicy"));
+	json_decref(list);
+}
+
+static void test_taken_is_not_told(void **state)
+{
+	struct dra_device two[2] = { h100, h100 };
+	two[0].memory_left_bytes = 2 * MIB - 1;
+	two[1].uuid = "GPU-2";
+	json_t *list = dra_devices(two, 2);
+	assert_int_equal(json_array_size(list), 1);
+	assert_string_equal(text(list, "0:name"), "gpu-2");
+	json_decref(list);
+}
+
+static void test_slice(void **state)
+{
+	json_t *devices = dra_devices(&h100, 1);
+	json_t *fresh = dra_slice("n1", "u-1", NULL, NULL, 1, devices);
+	assert_string_equal(text(fresh, "metadata:generateName"), "n1-gpu.allot.dev-");
+	assert_null(at(fresh, "metadata:name"));
+	assert_string_equal(text(fresh, "metadata:ownerReferences:0:uid"), "u-1");
+	assert_string_equal(text(fresh, "spec:driver"), "gpu.allot.dev");
+	assert_string_equal(text(fresh, "spec:nodeName"), "n1");
+	assert_string_equal(text(fresh, "spec:pool:name"), "n1");
+	assert_int_equal(json_integer_value(at(fresh, "spec:pool:resourceSliceCount")), 1);
+	assert_true(dra_slice_is_shared(fresh));
+	json_t *next = dra_slice("n1", "u-1", "n1-x", "77", 8, devices);
+	assert_string_equal(text(next, "metadata:name"), "n1-x");
+	assert_string_equal(text(next, "metadata:resourceVersion"), "77");
+	assert_null(at(next, "metadata:generateName"));
+	assert_int_equal(json_integer_value(at(next, "spec:pool:generation")), 8);
+	json_object_del(json_array_get(devices, 0), "allowMultipleAllocations");
+	assert_false(dra_slice_is_shared(next));
+	json_decref(fresh);
+	json_decref(next);
+	json_decref(devices);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_instance),
+		cmocka_unit_test(test_taken_is_not_told),
+		cmocka_unit_test(test_slice),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
