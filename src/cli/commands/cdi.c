@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cdi/cdi_spec.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
-#include "cli/commands/cdi_spec.h"
 #include "cli/format.h"
 #include "cli/operand.h"
 #include "cli/target.h"
@@ -93,7 +93,7 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 	int r = cdi_spec_path(dir, name, path, err);
 
 	if (r >= 0)
-		r = cdi_spec_make(name, json_object_get(reply, "injection"), &spec, err);
+		r = cdi_spec_make(CDI_KIND, name, json_object_get(reply, "injection"), &spec, err);
 	if (r < 0)
 		return r;
 	r = cdi_spec_write(dir, path, spec, &why);

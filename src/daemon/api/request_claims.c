@@ -61,24 +61,6 @@ static int find_own(struct session *session, const json_t *request, struct claim
 
 /* ---- what is told ---- */
 
-static json_t *injection_to_json(const struct injection *in)
-{
-	json_t *env = json_array(), *mounts = json_array(), *nodes = json_array();
-	for (size_t i = 0; i < in->env_count; i++)
-		json_array_append_new(env, json_pack("{s:s, s:s}", "name", in->env[i].name, "value",
-						     in->env[i].value));
-	for (size_t i = 0; i < in->mount_count; i++)
-		json_array_append_new(mounts, json_pack("{s:s, s:s, s:b}", "container_path",
-							in->mount[i].container_path, "host_path",
-							in->mount[i].host_path, "read_only",
-							in->mount[i].is_read_only));
-	for (size_t i = 0; i < in->device_count; i++)
-		json_array_append_new(nodes, json_pack("{s:s, s:s}", "container_path",
-						       in->device[i].container_path, "host_path",
-						       in->device[i].host_path));
-	return json_pack("{s:o, s:o, s:o}", "env", env, "mounts", mounts, "device_nodes", nodes);
-}
-
 static int describe_injection(struct session *session, const struct claim *claim, json_t *reply,
 			      struct error *err)
 {

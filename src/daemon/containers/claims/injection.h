@@ -17,6 +17,7 @@
 #ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
 #define ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -64,6 +65,8 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
  */
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
+/* As the reply to `claim` has it (docs/protocol.md), and as base/cdi/cdi_spec.h takes it. A new reference; NULL: no memory. */
+json_t *injection_to_json(const struct injection *injection);
 /* Frees what it holds and leaves it empty. */
 void injection_free(struct injection *injection);
 

@@ -1,4 +1,4 @@
-#include "cli/commands/cdi_spec.h"
+#include "base/cdi/cdi_spec.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "client/client.h"
 
 int cdi_check_name(const char *name, struct error *err)
 {
@@ -35,7 +34,7 @@ static bool two_texts(const json_t *object, const char *first, const char *secon
 
 static json_t *make_env(const json_t *from)
 {
-	cleanup_json json_t *list = json_array();
+	cleanup_spec json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -56,7 +55,7 @@ static json_t *make_env(const json_t *from)
 
 static json_t *make_mounts(const json_t *from)
 {
-	cleanup_json json_t *list = json_array();
+	cleanup_spec json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -77,7 +76,7 @@ static json_t *make_mounts(const json_t *from)
 /* A node stands at the same path in and out: another needs hostPath, of version 0.5.0. */
 static json_t *make_nodes(const json_t *from)
 {
-	cleanup_json json_t *list = json_array();
+	cleanup_spec json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -93,9 +92,10 @@ static json_t *make_nodes(const json_t *from)
 	return steal_pointer(&list);
 }
 
-int cdi_spec_make(const char *name, const json_t *injection, json_t **ret, struct error *err)
+int cdi_spec_make(const char *kind, const char *name, const json_t *injection, json_t **ret,
+		  struct error *err)
 {
-	cleanup_json json_t *edits = json_object();
+	cleanup_spec json_t *edits = json_object();
 	json_t *parts[] = { make_env(json_object_get(injection, "env")),
 			    make_mounts(json_object_get(injection, "mounts")),
 			    make_nodes(json_object_get(injection, "device_nodes")) };
@@ -112,8 +112,8 @@ int cdi_spec_make(const char *name, const json_t *injection, json_t **ret, struc
 	if (!is_whole)
 		return error_set(err, EPROTO, "the daemon's reply lacks what to inject");
 	json_t *spec = json_pack("{s:s, s:s, s:[{s:s, s:O}]}", "cdiVersion",
-				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind",
-				 CDI_KIND, "devices", "name", name, "containerEdits", edits);
+				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind", kind,
+				 "devices", "name", name, "containerEdits", edits);
 	if (!spec)
 		return error_set(err, ENOMEM, "out of memory");
 	*ret = spec;

@@ -1,28 +1,37 @@
 /*
  * A CDI spec (the Container Device Interface, CNCF tag-runtime) of one device, from what a daemon says must be
- * injected. A file a device: DIR/allot-NAME.json has "allot.dev/gpu=NAME".
+ * injected. A file a device: of those that people make, DIR/allot-NAME.json has "allot.dev/gpu=NAME".
  *
  * Version 0.3.0 is the lowest that has all that is used, so that old engines take it (podman 4.3 knows 0.5.0
  * at most); a name that begins with a digit needs 0.5.0.
  */
-#ifndef ALLOT_CLI_COMMANDS_CDI_SPEC_H
-#define ALLOT_CLI_COMMANDS_CDI_SPEC_H
+#ifndef ALLOT_BASE_CDI_CDI_SPEC_H
+#define ALLOT_BASE_CDI_CDI_SPEC_H
 
 #include <jansson.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/paths.h"
 
-#define CDI_KIND "allot.dev/gpu"
-#define CDI_DIR "/etc/cdi" /* where every engine looks */
+#define CDI_KIND "allot.dev/gpu" /* of those that people make */
+#define CDI_DIR "/etc/cdi"       /* where every engine looks */
+
+static inline void cleanup_spec_decref(json_t **json)
+{
+	json_decref(*json);
+}
+#define cleanup_spec cleanup(cleanup_spec_decref)
 
 /* A tenant's name that is a device's too: it ends with a letter or digit. -EINVAL. Pure. */
 int cdi_check_name(const char *name, struct error *err);
 
 /*
- * `injection`: of the daemon's reply to `claim`. -EPROTO: it is none; -ENOMEM. The caller owns *ret. Pure.
+ * Of the device KIND=NAME. `injection`: as in the daemon's reply to `claim`. -EPROTO: it is none; -ENOMEM. The caller owns
+ * *ret. Pure.
  */
-int cdi_spec_make(const char *name, const json_t *injection, json_t **ret, struct error *err);
+int cdi_spec_make(const char *kind, const char *name, const json_t *injection, json_t **ret,
+		  struct error *err);
 
 /* DIR/allot-NAME.json. -ENAMETOOLONG. Pure. */
 int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], struct error *err);
