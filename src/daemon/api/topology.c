@@ -105,10 +105,15 @@ void topology_model(struct node *node, const char *key, struct place_node *ret)
 	}
 }
 
+struct gpu_seat topology_seat(const struct node *node, unsigned card)
+{
+	return node->topology ? node->topology->seat[card] : (struct gpu_seat){ 0 };
+}
+
 int topology_numa(const struct node *node, unsigned card)
 {
-	const struct topology *t = node->topology;
-	return t && t->seat[card].numa_known ? (int)t->seat[card].numa : -1;
+	struct gpu_seat seat = topology_seat(node, card);
+	return seat.numa_known ? (int)seat.numa : -1;
 }
 
 /* ---- the request "topology" ---- */

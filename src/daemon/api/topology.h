@@ -21,6 +21,8 @@ struct topology *topology_free(struct topology *topology);
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 
+/* Where a card sits; nothing is known before topology_read(). */
+struct gpu_seat topology_seat(const struct node *node, unsigned card);
 /* The NUMA node that a card hangs at; -1: not known. */
 int topology_numa(const struct node *node, unsigned card);
 

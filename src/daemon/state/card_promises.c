@@ -49,7 +49,8 @@ static void take_stages_off(struct node *node, const struct card *card, const st
 }
 
 static struct promise_card promised(struct node *node, const struct card *card,
-				    const struct tenant *except, const char *key)
+				    const struct tenant *except,
+				    bool (*counts)(const struct tenant *tenant), const char *key)
 {
 	struct promise_card p = { .index = card->index,
 				  .memory_bytes = card->info.memory_bytes,
@@ -59,7 +60,7 @@ static struct promise_card promised(struct node *node, const struct card *card,
 	bool has_init = beside.is_init;
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link) {
-		if (t == except)
+		if (t == except || (counts && !counts(t)))
 			continue;
 		has_init |= is_init(t);
 		bool is_off = tenant_is_off_card(t);
@@ -82,7 +83,7 @@ static struct promise_card promised(struct node *node, const struct card *card,
 				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
 		}
 	}
-	if (has_init && p.tenant_count)
+	if (has_init && p.tenant_count && !counts)
 		take_stages_off(node, card, except, beside.uid ? &beside : NULL, &p);
 	return p;
 }
@@ -90,12 +91,18 @@ static struct promise_card promised(struct node *node, const struct card *card,
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except)
 {
-	return promised(node, card, except, except ? except->terms.claim.key : "");
+	return promised(node, card, except, NULL, except ? except->terms.claim.key : "");
 }
 
 struct promise_card node_promised_beside(struct node *node, const struct card *card, const char *key)
 {
-	return promised(node, card, NULL, key);
+	return promised(node, card, NULL, NULL, key);
+}
+
+struct promise_card node_promised_to(struct node *node, const struct card *card,
+				     bool (*counts)(const struct tenant *tenant))
+{
+	return promised(node, card, NULL, counts, "");
 }
 
 void node_update_rest(struct node *node, const struct card *card)

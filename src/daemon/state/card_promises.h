@@ -20,6 +20,10 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 struct promise_card node_promised_beside(struct node *node, const struct card *card,
 					 const char *key);
 
+/* The same to those tenants that `counts` says, all at once. */
+struct promise_card node_promised_to(struct node *node, const struct card *card,
+				     bool (*counts)(const struct tenant *tenant));
+
 /* Gives every tenant that was promised no memory of its own what is left of this card as its quota. */
 void node_update_rest(struct node *node, const struct card *card);
 /* The same on all cards; looks at the tenants once. */

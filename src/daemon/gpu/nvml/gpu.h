@@ -52,6 +52,7 @@ struct gpu_info {
 	bool is_instance;     /* of MIG */
 	struct mig_caps caps; /* of an instance: what gives access to it */
 	unsigned sms;         /* of the card, or of the instance; 0: not known */
+	unsigned capability_major, capability_minor; /* of CUDA; 0.0: not known */
 };
 
 struct gpu_memory {
@@ -121,6 +122,8 @@ struct gpu_backend {
 	struct gpu *(*close)(struct gpu *gpu); /* NULL is fine; returns NULL */
 	unsigned (*count)(struct gpu *gpu);
 	const char *(*driver_version)(struct gpu *gpu); /* "" when unknown; lives as long as gpu */
+	unsigned (*cuda_version)(
+		struct gpu *gpu); /* the newest that the driver knows, 12080 for 12.8; 0: unknown */
 	/* One line: what of the machine is none of these cards, and why. "": nothing; lives as long as gpu */
 	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);

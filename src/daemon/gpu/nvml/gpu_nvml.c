@@ -117,6 +117,15 @@ static const char *nvml_driver_version(struct gpu *gpu)
 	return gpu->version;
 }
 
+static unsigned nvml_cuda_version(struct gpu *gpu)
+{
+	int version = 0;
+
+	return gpu->cuda_version && gpu->cuda_version(&version) == NVML_SUCCESS && version > 0
+		       ? (unsigned)version
+		       : 0;
+}
+
 static const char *nvml_left_out(struct gpu *gpu)
 {
 	return gpu->left_out;
@@ -142,19 +151,31 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
+/* Of an instance, its card's. */
+static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *device,
+			    struct gpu_info *info)
+{
+	int major, minor;
+
+	if (!gpu->capability || gpu->capability(device->card, &major, &minor) != NVML_SUCCESS ||
+	    major <= 0 || minor < 0)
+		return;
+	info->capability_major = (unsigned)major;
+	info->capability_minor = (unsigned)minor;
+}
+
 /* NVML counts the SMs of an instance, and of a card its cores, of which an SM has as many as its generation says. */
-static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device)
+static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
+			  const struct gpu_info *info)
 {
 	nvmlDeviceAttributes_t attributes;
-	unsigned cores = 0;
-	int major = 0, minor = 0;
+	unsigned cores = 0, major = info->capability_major, minor = info->capability_minor;
 
 	if (device->is_instance)
 		return gpu->attributes && gpu->attributes(device->handle, &attributes) == NVML_SUCCESS
 			       ? attributes.multiprocessorCount
 			       : 0;
-	if (!gpu->cores || gpu->cores(device->handle, &cores) != NVML_SUCCESS || !gpu->capability ||
-	    gpu->capability(device->handle, &major, &minor) != NVML_SUCCESS)
+	if (!major || !gpu->cores || gpu->cores(device->handle, &cores) != NVML_SUCCESS)
 		return 0;
 	/* The CUDA C++ Programming Guide's table of arithmetic instructions: FP32 cores of an SM. */
 	return cores /
@@ -186,7 +207,8 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	const struct gpu_nvml_device *device = &gpu->device[index];
 	info.minor_known = gpu->minor && gpu->minor(device->card, &info.minor) == NVML_SUCCESS;
 	info.is_instance = device->is_instance;
-	info.sms = count_sms(gpu, device);
+	read_capability(gpu, device, &info);
+	info.sms = count_sms(gpu, device, &info);
 	if (info.is_instance && info.minor_known)
 		info.caps = mig_caps_read(MIG_CAPS_DIR, info.minor, device->gpu_instance,
 					  device->compute_instance);
@@ -296,6 +318,7 @@ const struct gpu_backend gpu_nvml = {
 	.close = nvml_close,
 	.count = nvml_count,
 	.driver_version = nvml_driver_version,
+	.cuda_version = nvml_cuda_version,
 	.left_out = nvml_left_out,
 	.info = nvml_info,
 	.memory = nvml_memory,

@@ -42,6 +42,7 @@
 	  (nvmlDevice_t, unsigned long long, nvmlEventSet_t)) \
 	X(event_wait, "nvmlEventSetWait_v2", false, (nvmlEventSet_t, nvmlEventData_t *, unsigned)) \
 	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned)) \
+	X(cuda_version, "nvmlSystemGetCudaDriverVersion", false, (int *)) \
 	X(pci, "nvmlDeviceGetPciInfo_v3", false, (nvmlDevice_t, nvmlPciInfo_t *)) \
 	X(numa_nodes, "nvmlDeviceGetMemoryAffinity", false, \
 	  (nvmlDevice_t, unsigned, unsigned long *, unsigned)) \

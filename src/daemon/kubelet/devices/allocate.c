@@ -87,6 +87,30 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 	return true;
 }
 
+int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
+		     bool *ret_is_new, struct error *err)
+{
+	struct claim *claim = claims_find(node->claims, request->key);
+	int r = 0;
+	if (claim && allocate_is_same(claim, request)) {
+		*ret = claim;
+		*ret_is_new = false;
+		return 0;
+	}
+	/* Of a call whose answer was lost, and the scheduler has thought again since. */
+	if (claim && allocate_is_lived_in(claim))
+		return error_set(err, EBUSY,
+				 "processes still use tenant '%s', which is to be given other shares: "
+				 "end them, or wait until they have",
+				 claim_terms(claim)->name);
+	if (claim)
+		r = claims_release(node->claims, request->key, "it is given other shares", err);
+	if (r >= 0)
+		r = claims_allocate(node->claims, request, ret, err);
+	*ret_is_new = r >= 0;
+	return r;
+}
+
 /*
  * A pod's containers are given the slices of its init containers again, which nobody has begun to use then. They
  * share the claim: what the first was told to mount must stay. What a pod wished for beyond that (claims_wish()) ends, as

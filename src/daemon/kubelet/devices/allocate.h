@@ -20,6 +20,13 @@
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
 
+/*
+ * The claim of a request whose key is its own: the one that is there where it was made with the same, or a new one
+ * (*ret_is_new); one that was made with something else is released first, unless something still runs in it (-EBUSY).
+ */
+int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
+		     bool *ret_is_new, struct error *err);
+
 /* True when the claim was made so, and one of its slices is in the set. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);

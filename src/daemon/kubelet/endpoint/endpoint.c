@@ -3,18 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/paths.h"
 #include "daemon/state/node/node.h"
-#include "net/listen.h"
 
-#define BACKLOG 64
 /* A kubelet that starts removes our socket and makes its own a moment later: then it is made anew once. */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
@@ -39,40 +33,14 @@ int endpoint_check(const char *dir, const char *resource, struct error *err)
 
 /* ---- the socket ---- */
 
-static bool is_own(const struct endpoint *e)
-{
-	struct stat st;
-	return e->server && lstat(e->path, &st) == 0 && st.st_dev == e->device &&
-	       st.st_ino == e->inode;
-}
-
-static void close_socket(struct endpoint *e)
-{
-	if (is_own(e))
-		unlink(e->path);
-	e->server = grpc_server_free(e->server);
-}
-
 static int open_socket(struct endpoint *e, struct error *err)
 {
-	struct stat st;
 	struct grpc_service service = { .methods = e->methods,
 					.method_count = e->method_count,
 					.data = e,
 					.limits = grpc_limits_default() };
 	service.limits.message_bytes = e->request_most_bytes(e);
-	cleanup_fd int fd = listen_bind(e->path, SOCK_STREAM, err);
-	if (fd < 0)
-		return fd;
-	if (chmod(e->path, 0600) < 0 || lstat(e->path, &st) < 0 || listen(fd, BACKLOG) < 0)
-		return error_set_errno(err, errno, "%s", e->path);
-	int r = grpc_server_new(e->node->loop, fd, &service, &e->server, err);
-	if (r < 0)
-		return r;
-	steal_fd(&fd);
-	e->device = st.st_dev;
-	e->inode = st.st_ino;
-	return 0;
+	return plugin_socket_open(&e->socket, e->node->loop, &service, err);
 }
 
 /* A new socket, and then the kubelet is told of it. */
@@ -80,7 +48,7 @@ static void renew(struct endpoint *e)
 {
 	struct error err = { 0 };
 	loop_disarm(e->renew_timer);
-	close_socket(e);
+	plugin_socket_close(&e->socket);
 	if (open_socket(e, &err) < 0) {
 		log_warning("device plugin: %s", err.text);
 		loop_arm(e->renew_timer, AGAIN_NS, 0);
@@ -96,7 +64,7 @@ static void renew_due(void *data, uint32_t events)
 	struct endpoint *e = data;
 	if (!e->has_kubelet)
 		return;
-	if (!is_own(e))
+	if (!plugin_socket_is_there(&e->socket))
 		renew(e);
 	else if (!e->watcher_count)
 		registrar_want(e->registrar);
@@ -123,7 +91,7 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 		registrar_forget(e->registrar);
 		break;
 	case KUBELET_DIR_OWN_LEFT:
-		if (e->has_kubelet && !is_own(e))
+		if (e->has_kubelet && !plugin_socket_is_there(&e->socket))
 			loop_arm(e->renew_timer, RENEW_NS, 0);
 		break;
 	case KUBELET_DIR_REMOVED_OUTSIDE:
@@ -143,7 +111,7 @@ int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
 	char kubelet[ENDPOINT_PATH_MAX];
 	struct loop *loop = e->node->loop;
 	name_socket(e->resource, e->own);
-	int r = paths_join(dir, e->own, e->path, sizeof(e->path), err);
+	int r = paths_join(dir, e->own, e->socket.path, sizeof(e->socket.path), err);
 	if (r >= 0)
 		r = paths_join(dir, KUBELET_SOCKET, kubelet, sizeof(kubelet), err);
 	if (r >= 0)
@@ -162,7 +130,7 @@ void endpoint_stop(struct endpoint *e)
 	e->registrar = registrar_stop(e->registrar);
 	e->dir = kubelet_dir_free(e->dir);
 	e->has_kubelet = false;
-	close_socket(e);
+	plugin_socket_close(&e->socket);
 	e->renew_timer = loop_remove(e->renew_timer);
 	grpc_message_unref(e->list);
 	e->list = NULL;

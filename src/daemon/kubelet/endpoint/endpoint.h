@@ -8,13 +8,12 @@
 
 #include <stdbool.h>
 #include <sys/queue.h>
-#include <sys/types.h>
 
 #include "daemon/kubelet/endpoint/kubelet_dir.h"
+#include "daemon/kubelet/endpoint/plugin_socket.h"
 #include "daemon/kubelet/endpoint/registrar.h"
-#include "net/grpc_server.h"
 
-#define ENDPOINT_PATH_MAX 108 /* of a socket, its NUL included */
+#define ENDPOINT_PATH_MAX PLUGIN_SOCKET_MAX
 
 struct node;
 struct plugin;
@@ -36,10 +35,7 @@ struct endpoint {
 	enum endpoint_role role;
 	const char *resource;        /* the setting's */
 	char own[ENDPOINT_PATH_MAX]; /* the socket's name in its directory */
-	char path[ENDPOINT_PATH_MAX];
-	struct grpc_server *server; /* NULL: no socket */
-	dev_t device;               /* the socket's, to know it again by ... */
-	ino_t inode;                /* ... this */
+	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
 	bool has_kubelet;

@@ -271,6 +271,11 @@ void node_object_want(struct node_object *o, struct wanted *wanted)
 	update(o);
 }
 
+const char *node_object_uid(const struct node_object *o)
+{
+	return json_string_value(json_object_get(o->metadata, "uid"));
+}
+
 int node_object_lock(const struct node_object *o, struct node_lock *ret, struct error *err)
 {
 	const char *text = text_of(o, "annotations", KUBE_NODE_LOCK);

@@ -29,6 +29,9 @@ struct node_object *node_object_stop(struct node_object *object); /* NULL is fin
 /* What is to stand there from now on; its contents are taken over, and *wanted is empty then. */
 void node_object_want(struct node_object *object, struct wanted *wanted);
 
+/* Of the Node object as last seen; NULL: there is none, as far as is known. */
+const char *node_object_uid(const struct node_object *object);
+
 /* The node's lock as it was last seen. -ENOENT: there is none; -EINVAL: it is broken. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);
 

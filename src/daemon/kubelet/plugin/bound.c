@@ -223,21 +223,7 @@ static int make_claim(struct bound_call *c, const struct choice *choice, struct 
 	int r = bound_request_make(node, choice, c->key, name, &request, err);
 	if (r < 0)
 		return r;
-	claim = claims_find(node->claims, c->key);
-	if (claim && !allocate_is_same(claim, &request)) {
-		/* Of a call whose answer was lost, and the scheduler has thought again since. */
-		if (allocate_is_lived_in(claim))
-			return error_set(err, EBUSY,
-					 "processes still use tenant '%s', which is to be given other "
-					 "shares: end them, or wait until they have",
-					 claim_terms(claim)->name);
-		r = claims_release(node->claims, c->key, "it is given other shares", err);
-		claim = NULL;
-	}
-	if (r >= 0 && !claim) {
-		r = claims_allocate(node->claims, &request, &claim, err);
-		c->is_new = r >= 0;
-	}
+	r = allocate_request(node, &request, &claim, &c->is_new, err);
 	return r < 0 ? r : injection_make(node->claims, claim, ret, err);
 }
 
