@@ -13,6 +13,7 @@
 #include "daemon/export/metrics/metrics.h"
 #include "daemon/export/metrics/names.h"
 #include "daemon/export/page/page.h"
+#include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "http/address.h"
@@ -203,6 +204,12 @@ static const struct settings_row rows[] = {
 	  "on or off: parts of GPUs are given to containers; off: whole ones alone" },
 	{ "kube_slices", SETTINGS_COUNT, AT(kube_slices), "10", 1, 100,
 	  "each GPU is shown as so many of it, which share memory and time equally" },
+	{ "kube_dra", SETTINGS_SWITCH, AT(is_kube_dra), "off", 0, 0,
+	  "on or off: a system daemon is the DRA driver gpu.allot.dev (needs kube_api)" },
+	{ "kube_dra_dir", SETTINGS_TEXT, AT(kube_dra_dir), "/var/lib/kubelet/plugins_registry", 0,
+	  0, "where the kubelet looks for the sockets of DRA drivers" },
+	{ "kube_cdi_dir", SETTINGS_TEXT, AT(kube_cdi_dir), "/var/run/cdi", 0, 0,
+	  "where the container engine reads CDI specs: those of ResourceClaims are written there" },
 	{ "kube_slice_limit", SETTINGS_EITHER, AT(is_kube_slice_hard), "soft", 0, 0,
 	  "soft: a slice may use time that others leave; hard: never more than its own",
 	  .words = limit_words },
@@ -263,7 +270,7 @@ const struct settings_table config_settings = {
 	.row = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 	.check = (const settings_check[]){ metrics_check, page_check, plugin_check, node_kube_check,
-					   trust_check_settings, NULL },
+					   dra_check, trust_check_settings, NULL },
 	.alias = config_aliases,
 	.unknown = refuse_name,
 };

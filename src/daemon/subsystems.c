@@ -20,6 +20,7 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/gpu/watch/cards.h"
 #include "daemon/gpu/watch/census_compare.h"
+#include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/memory/admission.h"
@@ -247,6 +248,14 @@ START(start_control, control_open(node, &node->control, err))
 START(start_plugin, plugin_start(node, &node->plugin, err))
 STOP(stop_plugin, plugin, plugin_stop)
 
+START(start_dra, dra_start(node, &node->dra, err))
+STOP(stop_dra, dra, dra_stop)
+
+static void tell_dra(struct node *node)
+{
+	dra_promises_changed(node->dra);
+}
+
 static int load_use(struct node *node, struct error *err)
 {
 	use_state_load(node);
@@ -371,6 +380,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "Kubernetes", start_kube, stop_kube },
 	{ .name = "control socket", start_control, stop_control },
 	{ .name = "device plugin", start_plugin, stop_plugin },
+	{ .name = "DRA driver", start_dra, stop_dra, .tenants_changed = tell_dra },
 	{ 0 },
 };
 

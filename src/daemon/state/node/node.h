@@ -51,6 +51,7 @@ struct gpu_records;
 struct gpu_watch;
 struct space_groups;
 struct control;
+struct dra;
 struct drain;
 struct sensor;
 struct metrics;
@@ -150,6 +151,7 @@ struct node {
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
 	struct plugin *plugin;               /* NULL: the kubelet has none of ours */
+	struct dra *dra;                     /* NULL: there is no DRA driver */
 	struct claim_holders *claim_holders; /* the plugin's; NULL: nobody knows */
 	struct metrics *metrics;             /* NULL: nobody may ask */
 	struct page *page;                   /* NULL: there is none */

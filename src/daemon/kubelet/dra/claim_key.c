@@ -1,0 +1,29 @@
+#include "daemon/kubelet/dra/claim_key.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX])
+{
+	int n = snprintf(ret_key, TENANT_CLAIM_MAX, DRA_KEY "%s/%s/%s", name->uid,
+			 name->in_namespace, name->name);
+	if (n >= TENANT_CLAIM_MAX)
+		snprintf(ret_key, TENANT_CLAIM_MAX, DRA_KEY "%s", name->uid);
+}
+
+bool dra_key_parse(const char *key, struct dra_key *ret)
+{
+	if (strncmp(key, DRA_KEY, strlen(DRA_KEY)) != 0 || strlen(key) >= sizeof(ret->text))
+		return false;
+	strcpy(ret->text, key + strlen(DRA_KEY));
+	char *in_namespace = strchr(ret->text, '/');
+	char *name = in_namespace ? strchr(in_namespace + 1, '/') : NULL;
+	ret->name = (struct dra_name){ .uid = ret->text, .in_namespace = "", .name = "" };
+	if (!name)
+		return !in_namespace;
+	*in_namespace++ = '\0';
+	*name++ = '\0';
+	ret->name.in_namespace = in_namespace;
+	ret->name.name = name;
+	return true;
+}

@@ -1,0 +1,24 @@
+/*
+ * Keys of claims (daemon/containers/claims) that ResourceClaims made: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" where that
+ * is too long. Pure.
+ */
+#ifndef ALLOT_DAEMON_KUBELET_DRA_CLAIM_KEY_H
+#define ALLOT_DAEMON_KUBELET_DRA_CLAIM_KEY_H
+
+#include <stdbool.h>
+
+#include "daemon/kubelet/dra/messages.h"
+#include "daemon/state/tenant.h"
+
+#define DRA_KEY "dra/"
+
+struct dra_key {
+	char text[TENANT_CLAIM_MAX];
+	struct dra_name name; /* within `text`: it is not to be copied; namespace and name are "" in a short key */
+};
+
+void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX]);
+/* False: it is another's. */
+bool dra_key_parse(const char *key, struct dra_key *ret);
+
+#endif

@@ -1,0 +1,112 @@
+#include "daemon/kubelet/dra/devices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/paths.h"
+#include "daemon/api/topology.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/state/card_promises.h"
+#include "kube/dra/slice.h"
+
+#define SYSFS_DEVICES "/sys/bus/pci/devices"
+
+/* Texts that a device of the list refers to. */
+struct texts {
+	char pcie_root[64];
+};
+
+int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
+{
+	char path[PATHS_MAX], target[PATHS_MAX];
+	/* "../../../devices/pci0000:17/0000:17:01.0/0000:18:00.0" */
+	if (paths_join(sysfs, address, path, sizeof(path), NULL) < 0)
+		return -ENOENT;
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return -ENOENT;
+	target[n] = '\0';
+	const char *root = strstr(target, "/pci");
+	size_t length = root ? strcspn(root + 1, "/") : 0;
+	if (!root || length >= 64 || !root[1 + length])
+		return -ENOENT;
+	snprintf(ret, 64, "%.*s", (int)length, root + 1);
+	return 0;
+}
+
+/* The first of the GPUs that are linked with this one by NVLink, over others too; NULL: none is. */
+static const char *nvlink_domain(const struct place_node *model, unsigned card)
+{
+	uint64_t reached = UINT64_C(1) << card, before = 0;
+	while (reached != before) {
+		before = reached;
+		for (unsigned i = 0; i < model->card_count; i++)
+			for (unsigned j = 0; before >> i & 1 && j < model->card_count; j++)
+				if (i != j && model->link[i][j].nvlinks)
+					reached |= UINT64_C(1) << j;
+	}
+	if (reached == UINT64_C(1) << card)
+		return NULL;
+	return model->card[__builtin_ctzll(reached)].uuid;
+}
+
+static bool is_no_resource_claims(const struct tenant *t)
+{
+	struct dra_key key;
+	return !dra_key_parse(t->terms.claim.key, &key);
+}
+
+/* What is left when those tenants have theirs that the cluster does not count in claims. */
+static void read_left(struct node *node, const struct card *card, struct dra_device *d)
+{
+	struct promise_card p = node_promised_to(node, card, is_no_resource_claims);
+	uint64_t rest_bytes = promise_rest_bytes(&p);
+	d->memory_left_bytes = rest_bytes > p.rest_held_bytes ? rest_bytes - p.rest_held_bytes : 0;
+	d->cores_left_pct = p.promised_cores_pct < 100 ? (unsigned)(100 - p.promised_cores_pct) : 0;
+}
+
+static void describe(struct node *node, const struct place_node *model, struct card *card,
+		     struct texts *texts, struct dra_device *ret)
+{
+	const struct gpu_info *info = &card->info;
+	unsigned cuda = node->backend->cuda_version ? node->backend->cuda_version(node->gpu) : 0;
+	struct gpu_seat seat = topology_seat(node, card->index);
+	*ret = (struct dra_device){ .uuid = info->uuid_text,
+				    .product = info->name,
+				    .is_instance = info->is_instance,
+				    .memory_bytes = info->memory_bytes,
+				    .capability_major = info->capability_major,
+				    .capability_minor = info->capability_minor,
+				    .cuda_major = cuda / 1000,
+				    .cuda_minor = cuda % 1000 / 10,
+				    .driver_version = node->backend->driver_version(node->gpu),
+				    .numa_known = seat.numa_known,
+				    .numa = seat.numa,
+				    .nvlink_domain = nvlink_domain(model, card->index),
+				    .multiprocessors = info->sms };
+	read_left(node, card, ret);
+	if (*seat.pci && dra_pcie_root(SYSFS_DEVICES, seat.pci, texts->pcie_root) == 0)
+		ret->pcie_root = texts->pcie_root;
+}
+
+json_t *dra_node_devices(struct node *node)
+{
+	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
+	cleanup_free struct dra_device *device = calloc(node->card_count + 1, sizeof(*device));
+	cleanup_free struct texts *texts = calloc(node->card_count + 1, sizeof(*texts));
+	size_t count = 0;
+	if (!model || !device || !texts)
+		return NULL;
+	topology_model(node, "", model);
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (health_takes_tenants(&node->card[i])) {
+			describe(node, model, &node->card[i], &texts[count], &device[count]);
+			count++;
+		}
+	return dra_devices(device, count);
+}

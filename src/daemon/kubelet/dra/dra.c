@@ -1,0 +1,224 @@
+/* The driver's socket, its registration, its beginning and end. */
+#include "daemon/kubelet/dra/dra.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/gpu/health/health.h"
+#include "daemon/kubelet/dra/devices.h"
+#include "daemon/kubelet/dra/dra_inside.h"
+#include "daemon/kubelet/dra/need.h"
+#include "daemon/kubelet/dra/publisher.h"
+#include "daemon/kubelet/dra/spec_files.h"
+#include "daemon/kubelet/kube/kube.h"
+#include "kube/dra/names.h"
+
+#define LOOK_NS NSEC_PER_SEC
+#define PUBLISH_NS (30 * NSEC_PER_SEC) /* what nobody tells of is told within that */
+#define SOCKET DRA_DRIVER "-reg.sock"  /* as the kubelet's documentation names such sockets */
+
+/* ---- settings ---- */
+
+static int check_path(const char *setting, const char *path, struct error *err)
+{
+	return *path == '/'
+		       ? 0
+		       : error_set(err, EINVAL, "%s: '%.100s': must be a full path", setting, path);
+}
+
+static int make_path(const struct config *config, char ret[PLUGIN_SOCKET_MAX], struct error *err)
+{
+	if (paths_join(config->kube_dra_dir, SOCKET, ret, PLUGIN_SOCKET_MAX, NULL) < 0)
+		return error_set(err, EINVAL,
+				 "kube_dra_dir: '%.100s': must be at most %zu bytes, so that the path "
+				 "of the socket " SOCKET " fits",
+				 config->kube_dra_dir, PLUGIN_SOCKET_MAX - sizeof(SOCKET) - 1);
+	return 0;
+}
+
+int dra_check(const struct config *config, struct error *err)
+{
+	char path[PLUGIN_SOCKET_MAX];
+	if (config->is_kube_dra && !strcmp(config->kube_api, "off"))
+		return error_set(err, EINVAL,
+				 "kube_dra = on: kube_api must not be off: what a claim was allocated "
+				 "is known to the API server");
+	int r = check_path("kube_dra_dir", config->kube_dra_dir, err);
+	if (r >= 0)
+		r = check_path("kube_cdi_dir", config->kube_cdi_dir, err);
+	return r < 0 ? r : make_path(config, path, err);
+}
+
+/* ---- registration ---- */
+
+/* Each reason once; NULL: it is over. */
+static void say(struct dra *dra, const char *what, const char *why)
+{
+	if (why && (!dra->said || strcmp(dra->said, why) != 0))
+		log_warning("DRA: %s: %s", what, why);
+	free(dra->said);
+	dra->said = why ? strdup(why) : NULL;
+}
+
+static void get_info(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct grpc_message *info = dra_message_info();
+	if (info)
+		grpc_call_send(call, info);
+	grpc_call_end(call, info ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED, NULL);
+	grpc_message_unref(info);
+}
+
+/* The kubelet tries again by itself. */
+static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct dra *dra = data;
+	char *why = NULL;
+	int r = dra_status_read(message, size, &why);
+	if (r < 0) {
+		grpc_call_end(call, GRPC_INVALID_ARGUMENT, "not understood: no such message");
+		return;
+	}
+	if (!why)
+		log_info("DRA: the kubelet has registered " DRA_DRIVER);
+	say(dra, "the kubelet does not register " DRA_DRIVER, why);
+	free(why);
+	struct grpc_message *empty = grpc_message_new(0);
+	if (empty)
+		grpc_call_send(call, empty);
+	grpc_call_end(call, empty ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED, NULL);
+	grpc_message_unref(empty);
+}
+
+#define REGISTRATION "/pluginregistration.Registration/"
+#define SERVICE(version) "/k8s.io.kubelet.pkg.apis.dra." version ".DRAPlugin/"
+static const struct grpc_method methods[] = {
+	{ REGISTRATION "GetInfo", get_info },
+	{ REGISTRATION "NotifyRegistrationStatus", notify_status },
+	{ SERVICE("v1") "NodePrepareResources", dra_prepare },
+	{ SERVICE("v1") "NodeUnprepareResources", dra_unprepare },
+	{ SERVICE("v1beta1") "NodePrepareResources", dra_prepare },
+	{ SERVICE("v1beta1") "NodeUnprepareResources", dra_unprepare },
+};
+
+/* ---- what is looked at ---- */
+
+/* The kubelet sees a socket come, and asks it; one that was removed is made again. Its directory may come later. */
+static void keep_socket(struct dra *dra)
+{
+	const struct grpc_service service = { .methods = methods,
+					      .method_count = sizeof(methods) / sizeof(methods[0]),
+					      .data = dra,
+					      .limits = grpc_limits_default() };
+	struct error err = { 0 };
+	if (plugin_socket_is_there(&dra->socket))
+		return;
+	plugin_socket_close(&dra->socket);
+	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) < 0)
+		say(dra, "no socket for the kubelet", err.text);
+}
+
+static void publish(struct dra *dra)
+{
+	publisher_want(dra->publisher, dra_node_devices(dra->node));
+	dra->published_ns = clock_now_ns();
+}
+
+static void look(void *data, uint32_t events)
+{
+	struct dra *dra = data;
+	keep_socket(dra);
+	if (!dra->published_ns || clock_now_ns() - dra->published_ns >= PUBLISH_NS)
+		publish(dra);
+	else
+		publisher_look(dra->publisher);
+}
+
+static void health_changed(void *data, struct card *card)
+{
+	publish(data);
+}
+
+void dra_promises_changed(struct dra *dra)
+{
+	if (!dra)
+		return;
+	/* Many changes come at once: they are told of together. */
+	dra->published_ns = 0;
+	loop_arm(dra->timer, LOOK_NS / 10, LOOK_NS);
+}
+
+/* ---- life ---- */
+
+static int start(struct dra *dra, struct error *err)
+{
+	struct node *node = dra->node;
+	int r = dra_check(&node->config, err);
+	if (r >= 0)
+		r = make_path(&node->config, dra->socket.path, err);
+	if (r < 0)
+		return r;
+	dra->client = node_kube_client(node->kube);
+	dra->node_name = node_kube_name(node->kube);
+	dra->need = dra_need_new(dra->client);
+	dra->publisher = publisher_start(dra->client, dra->node_name, node_kube_object(node->kube));
+	if (!dra->need || !dra->publisher)
+		return error_set_errno(err, ENOMEM, "DRA driver");
+	if (claims_add_keep(node->claims, dra_need_of, dra->need) < 0)
+		return error_set(err, ENOSPC, "too many know which claims are needed");
+	r = health_subscribe(node, health_changed, dra);
+	if (r < 0)
+		return error_set(err, -r, "too many want to know of the cards' health");
+	r = loop_add_timer(node->loop, look, dra, &dra->timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "timer");
+	loop_arm(dra->timer, 0, LOOK_NS);
+	spec_files_restore(node->config.kube_cdi_dir, node->claims);
+	return 0;
+}
+
+int dra_start(struct node *node, struct dra **ret, struct error *err)
+{
+	if (!node->config.is_kube_dra)
+		return 0;
+	if (node->is_private)
+		return error_set(
+			err, EPERM,
+			"kube_dra = on: must be off in a daemon of one user: the DRA driver is "
+			"the system daemon's, started by root without --private");
+	struct dra *dra = calloc(1, sizeof(*dra));
+	if (!dra)
+		return error_set_errno(err, ENOMEM, "DRA driver");
+	dra->node = node;
+	TAILQ_INIT(&dra->preparing);
+	int r = start(dra, err);
+	if (r < 0) {
+		dra_stop(dra);
+		return error_add(err, r, "DRA driver");
+	}
+	*ret = dra;
+	return 0;
+}
+
+struct dra *dra_stop(struct dra *dra)
+{
+	if (!dra)
+		return NULL;
+	claims_remove_keep(dra->node->claims, dra_need_of, dra->need);
+	health_unsubscribe(dra->node, health_changed, dra);
+	dra->timer = loop_remove(dra->timer);
+	/* With the socket end the calls that wait. */
+	plugin_socket_close(&dra->socket);
+	dra_prepare_end(dra);
+	dra->publisher = publisher_stop(dra->publisher);
+	dra->need = dra_need_free(dra->need);
+	free(dra->said);
+	free(dra);
+	return NULL;
+}

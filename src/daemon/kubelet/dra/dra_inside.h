@@ -1,0 +1,39 @@
+/* Between the parts of the DRA driver: dra.c (socket, registration, life), prepare.c (claims), need.c (claims that are gone). */
+#ifndef ALLOT_DAEMON_KUBELET_DRA_DRA_INSIDE_H
+#define ALLOT_DAEMON_KUBELET_DRA_DRA_INSIDE_H
+
+#include <sys/queue.h>
+
+#include "daemon/kubelet/dra/messages.h"
+#include "daemon/kubelet/endpoint/plugin_socket.h"
+#include "kube/client/client.h"
+
+struct dra_need;
+struct publisher;
+
+TAILQ_HEAD(preparations, preparation);
+
+struct dra {
+	struct node *node;
+	struct kube_client *client;
+	const char *node_name;
+	struct plugin_socket socket;
+	char *said; /* the last error of the socket or of the kubelet that was logged; NULL: none */
+	struct loop_source *timer;     /* each second */
+	struct preparations preparing; /* calls that wait for the API server */
+	struct publisher *publisher;
+	uint64_t published_ns; /* when it was told of the GPUs last; 0: it is to be */
+	struct dra_need *need;
+};
+
+/* prepare.c: the methods of the service DRAPlugin, whose data is the struct dra. */
+void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
+void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
+/* Drops the calls that wait. */
+void dra_prepare_end(struct dra *dra);
+
+/* The path of a ResourceClaim at the API server. */
+#define DRA_CLAIM_PATH_MAX 400
+void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * NodePrepareResources and NodeUnprepareResources. A call is prepared as a whole: where one of its claims can't be, those that
+ * were new are taken back, and each says why. Claims that were prepared before stay as they are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/kubelet/devices/allocate.h"
+#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/dra/dra_inside.h"
+#include "daemon/kubelet/dra/request.h"
+#include "daemon/kubelet/dra/spec_files.h"
+#include "daemon/state/node/node.h"
+#include "kube/dra/claim.h"
+#include "kube/dra/names.h"
+
+#define PATIENCE_NS (20 * NSEC_PER_SEC) /* for the API server; the kubelet waits 45 s for us */
+
+/* One claim of a call. */
+struct item {
+	struct preparation *preparation;
+	struct dra_name name;
+	struct kube_call *get; /* NULL: answered, or given up */
+	struct dra_claim claim;
+	bool is_new; /* the tenant was made for this call */
+	struct error err;
+	char key[TENANT_CLAIM_MAX];
+	char cdi_id[DRA_CDI_ID_MAX];
+	struct dra_prepared_device *device; /* owned */
+};
+
+struct preparation {
+	TAILQ_ENTRY(preparation) link;
+	struct dra *dra;
+	struct grpc_call *call;
+	struct dra_request request; /* the names are its */
+	size_t count, waiting;      /* waiting: for the API server */
+	struct item item[];
+};
+
+void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX])
+{
+	snprintf(ret_path, DRA_CLAIM_PATH_MAX, DRA_API "/namespaces/%s/resourceclaims/%s",
+		 name->in_namespace, name->name);
+}
+
+static const char *spec_dir(const struct dra *dra)
+{
+	return dra->node->config.kube_cdi_dir;
+}
+
+static struct preparation *preparation_free(struct preparation *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		kube_call_drop(p->item[i].get);
+		dra_claim_free(&p->item[i].claim);
+		free(p->item[i].device);
+	}
+	dra_request_free(&p->request);
+	free(p);
+	return NULL;
+}
+
+static void forget(struct preparation *p)
+{
+	TAILQ_REMOVE(&p->dra->preparing, p, link);
+	preparation_free(p);
+}
+
+/* ---- one claim ---- */
+
+/* "gpu/small" is an alternative of the request "gpu", which containers name. */
+static int list_devices(struct item *item, struct error *err)
+{
+	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
+	if (!item->device)
+		return error_set_errno(err, ENOMEM, "claim");
+	for (size_t i = 0; i < item->claim.count; i++) {
+		const struct dra_result *result = &item->claim.result[i];
+		struct dra_prepared_device *d = &item->device[i];
+		*d = (struct dra_prepared_device){ .pool = result->pool, .device = result->device };
+		snprintf(d->request, sizeof(d->request), "%.*s", (int)strcspn(result->request, "/"),
+			 result->request);
+	}
+	return 0;
+}
+
+static int give(struct item *item, struct error *err)
+{
+	struct dra *dra = item->preparation->dra;
+	struct claim_request request;
+	struct claim *claim;
+	char name[REGION_NAME_MAX];
+	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
+	snprintf(name, sizeof(name), "%s.%s", item->name.in_namespace, item->name.name);
+	int r = dra_request_make(dra->node, dra->node_name, &item->claim, item->key, name,
+				 item->name.in_namespace, &request, err);
+	if (r >= 0)
+		r = list_devices(item, err);
+	if (r >= 0)
+		r = allocate_request(dra->node, &request, &claim, &item->is_new, err);
+	if (r >= 0)
+		r = spec_file_write(spec_dir(dra), dra->node->claims, claim, item->name.uid, err);
+	spec_file_id(item->name.uid, item->cdi_id);
+	return r;
+}
+
+static void take_back(struct item *item)
+{
+	const struct dra *dra = item->preparation->dra;
+	if (!item->is_new)
+		return;
+	claims_undo(dra->node->claims, item->key, "its pod can't be prepared");
+	spec_file_remove(spec_dir(dra), item->name.uid, NULL);
+	item->is_new = false;
+}
+
+/* ---- the call ---- */
+
+static const struct item *failed_item(const struct preparation *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->item[i].err.code)
+			return &p->item[i];
+	return NULL;
+}
+
+/* A claim that could be had is not given without the others: its pod can't start. */
+static void take_all_back(struct preparation *p, const struct item *why)
+{
+	log_warning("DRA: ResourceClaim %s/%s: %s", why->name.in_namespace, why->name.name,
+		    why->err.text);
+	for (size_t i = p->count; i-- > 0;) {
+		struct item *item = &p->item[i];
+		take_back(item);
+		if (!item->err.code)
+			error_set(&item->err, ECANCELED,
+				  "ResourceClaim %.80s of the same call: %.300s", why->name.name,
+				  why->err.text);
+	}
+}
+
+static void answer(struct preparation *p)
+{
+	cleanup_free struct dra_outcome *outcome = calloc(p->count + 1, sizeof(*outcome));
+	for (size_t i = 0; outcome && i < p->count; i++) {
+		const struct item *item = &p->item[i];
+		outcome[i] = (struct dra_outcome){ .uid = item->name.uid,
+						   .error = item->err.code ? item->err.text : NULL,
+						   .cdi_id = item->cdi_id,
+						   .device = item->device,
+						   .count = item->claim.count };
+	}
+	struct grpc_message *message = outcome ? dra_message_prepared(outcome, p->count) : NULL;
+	for (size_t i = 0; !message && i < p->count; i++)
+		take_back(&p->item[i]);
+	if (message)
+		grpc_call_send(p->call, message);
+	grpc_call_end(p->call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
+		      message ? NULL : "no memory");
+	grpc_message_unref(message);
+}
+
+/* All that the API server says of the claims is there. */
+static void finish(struct preparation *p)
+{
+	const struct item *failed = failed_item(p);
+	for (size_t i = 0; !failed && i < p->count; i++) {
+		struct item *item = &p->item[i];
+		if (give(item, &item->err) < 0)
+			failed = item;
+	}
+	if (failed)
+		take_all_back(p, failed);
+	answer(p);
+	forget(p);
+}
+
+static void take_claim(struct item *item, json_t *object)
+{
+	if (dra_claim_read(object, &item->claim, &item->err) < 0)
+		return;
+	if (strcmp(item->claim.uid, item->name.uid) != 0)
+		error_set(&item->err, ESTALE,
+			  "the claim was deleted, and another has its name: uid %.40s, not %.40s",
+			  item->claim.uid, item->name.uid);
+}
+
+static void claim_came(void *data, const struct kube_answer *reply)
+{
+	struct item *item = data;
+	struct preparation *p = item->preparation;
+	item->get = NULL;
+	if (reply->err.code)
+		item->err = reply->err;
+	else if (reply->object)
+		take_claim(item, reply->object);
+	else
+		error_set(&item->err, EPROTO, "the API server sent no claim");
+	if (--p->waiting == 0)
+		finish(p);
+}
+
+/* The kubelet has taken its call back, or has left. */
+static void call_gone(void *data, struct grpc_call *call)
+{
+	forget(data);
+}
+
+static void ask(struct item *item)
+{
+	char path[DRA_CLAIM_PATH_MAX];
+	dra_claim_path(&item->name, path);
+	item->get = kube_call_start(
+		item->preparation->dra->client,
+		&(struct kube_request){ .method = "GET", .path = path, .timeout_ns = PATIENCE_NS },
+		NULL, claim_came, item);
+	if (item->get)
+		item->preparation->waiting++;
+	else
+		error_set_errno(&item->err, ENOMEM, "claim");
+}
+
+static void refuse(struct grpc_call *call, int r)
+{
+	const char *why = r == -E2BIG    ? "more claims than a call may have"
+			  : r == -ENOMEM ? "no memory"
+			  : r == -EINVAL ? "a namespace, name or uid that can't be one"
+					 : "not understood: no such message";
+	log_warning("DRA: a call of the kubelet: %s", why);
+	grpc_call_end(call, r == -ENOMEM ? GRPC_RESOURCE_EXHAUSTED : GRPC_INVALID_ARGUMENT, why);
+}
+
+static int begin(struct dra *dra, struct grpc_call *call, const uint8_t *message, size_t size,
+		 struct preparation **ret)
+{
+	struct dra_request request;
+	int r = dra_request_read(message, size, &request);
+	struct preparation *p = NULL;
+	if (r >= 0) {
+		p = calloc(1, sizeof(*p) + request.count * sizeof(p->item[0]));
+		r = p ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		dra_request_free(&request);
+		return r;
+	}
+	p->dra = dra;
+	p->call = call;
+	p->request = request;
+	p->count = request.count;
+	for (size_t i = 0; i < p->count; i++) {
+		p->item[i].preparation = p;
+		p->item[i].name = request.name[i];
+		dra_key_make(&request.name[i], p->item[i].key);
+	}
+	*ret = p;
+	return 0;
+}
+
+void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct dra *dra = data;
+	struct preparation *p;
+	int r = begin(dra, call, message, size, &p);
+	if (r < 0) {
+		refuse(call, r);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&dra->preparing, p, link);
+	grpc_call_keep(call, call_gone, p);
+	for (size_t i = 0; i < p->count; i++)
+		ask(&p->item[i]);
+	if (!p->waiting)
+		finish(p);
+}
+
+void dra_prepare_end(struct dra *dra)
+{
+	struct preparation *p, *next;
+	for (p = TAILQ_FIRST(&dra->preparing); p; p = next) {
+		next = TAILQ_NEXT(p, link);
+		forget(p);
+	}
+}
+
+/* ---- unprepare ---- */
+
+/* A claim that is still being prepared is not to come after its end. */
+static void give_up(struct dra *dra, const char *uid)
+{
+	struct preparation *p;
+	TAILQ_FOREACH(p, &dra->preparing, link)
+		for (size_t i = 0; i < p->count; i++)
+			if (!strcmp(p->item[i].name.uid, uid) && !p->item[i].err.code)
+				error_set(&p->item[i].err, ECANCELED, "it was unprepared meanwhile");
+}
+
+/* The claim first: a spec without one would start containers that belong to nobody. */
+static int release(struct dra *dra, const struct dra_name *name, struct error *err)
+{
+	char key[TENANT_CLAIM_MAX];
+	dra_key_make(name, key);
+	give_up(dra, name->uid);
+	int r = claims_release(dra->node->claims, key, "the kubelet has unprepared it", err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	err->code = 0;
+	return spec_file_remove(spec_dir(dra), name->uid, err);
+}
+
+void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct dra *dra = data;
+	cleanup(dra_request_free) struct dra_request request;
+	int r = dra_request_read(message, size, &request);
+	cleanup_free struct dra_outcome *outcome = calloc(request.count + 1, sizeof(*outcome));
+	cleanup_free struct error *err = calloc(request.count + 1, sizeof(*err));
+	if (r >= 0 && (!outcome || !err))
+		r = -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < request.count; i++) {
+		outcome[i] = (struct dra_outcome){ .uid = request.name[i].uid };
+		if (release(dra, &request.name[i], &err[i]) < 0) {
+			log_warning("DRA: ResourceClaim %s/%s: %s", request.name[i].in_namespace,
+				    request.name[i].name, err[i].text);
+			outcome[i].error = err[i].text;
+		}
+	}
+	struct grpc_message *reply = r < 0 ? NULL : dra_message_unprepared(outcome, request.count);
+	if (!reply) {
+		refuse(call, r < 0 ? r : -ENOMEM);
+		return;
+	}
+	grpc_call_send(call, reply);
+	grpc_call_end(call, GRPC_OK, NULL);
+	grpc_message_unref(reply);
+}

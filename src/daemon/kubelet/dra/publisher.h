@@ -1,0 +1,27 @@
+/*
+ * Keeps this node's ResourceSlice at the API server as it is to be: made where there is none, written anew when a GPU's share,
+ * health or cordon changes, with the pool's next generation each time. What somebody else changes or removes is put back. It
+ * belongs to the Node, and goes with that. GPUs that take no new tenants are left out. Main thread only.
+ */
+#ifndef ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
+#define ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
+
+#include <jansson.h>
+
+#include "kube/client/client.h"
+
+struct node_object;
+struct publisher;
+
+/* `node` and `object` stay the caller's. NULL: no memory. */
+struct publisher *publisher_start(struct kube_client *client, const char *node,
+				  const struct node_object *object);
+/* The slice stays. NULL is fine; returns NULL. */
+struct publisher *publisher_stop(struct publisher *publisher);
+
+/* The devices that are to be told of (kube/dra/slice.h), whose reference is taken over; NULL: no memory, all stays. */
+void publisher_want(struct publisher *publisher, json_t *devices);
+/* Tries again what could not be done: the Node was not known yet. To be called each second. */
+void publisher_look(struct publisher *publisher);
+
+#endif

@@ -1,0 +1,139 @@
+#include "daemon/kubelet/dra/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "daemon/state/node/node.h"
+#include "kube/dra/slice.h"
+
+static struct card *find_card(const struct node *node, const char *device)
+{
+	for (unsigned i = 0; i < node->card_count; i++) {
+		char name[DRA_DEVICE_MAX];
+		dra_device_name(node->card[i].info.uuid_text, name);
+		if (!strcmp(name, device))
+			return (struct card *)&node->card[i];
+	}
+	return NULL;
+}
+
+/* The request's device of that card; a new one where it has none. NULL: there are too many. */
+static struct claim_device_request *device_of(struct claim_request *request, struct card *card)
+{
+	for (unsigned i = 0; i < request->device_count; i++)
+		if (request->device[i].card == card)
+			return &request->device[i];
+	if (request->device_count == REGION_MAX_DEVICES)
+		return NULL;
+	struct claim_device_request *d = &request->device[request->device_count++];
+	*d = (struct claim_device_request){ .card = card,
+					    .terms = { .has_memory = true, .has_limit = true } };
+	return d;
+}
+
+static int add_limit(const struct dra_result *result, struct promise_request *terms,
+		     struct error *err)
+{
+	if (!result->terms.has_cores_limit)
+		return 0;
+	if (result->terms.cores_limit_pct < result->cores_pct)
+		return error_set(
+			err, EINVAL,
+			"coresLimit %g is under the %g cores that are requested: must be at least "
+			"that",
+			result->terms.cores_limit_pct, result->cores_pct);
+	if (result->terms.cores_limit_pct > terms->limit_pct)
+		terms->limit_pct = result->terms.cores_limit_pct;
+	return 0;
+}
+
+static int add_device(const struct node *node, const char *pool, const struct dra_result *result,
+		      struct claim_request *request, struct error *err)
+{
+	if (strcmp(result->pool, pool) != 0)
+		return error_set(err, ENODEV,
+				 "GPU %.63s is of the pool '%.80s', and this node is %s",
+				 result->device, result->pool, pool);
+	struct card *card = find_card(node, result->device);
+	if (!card)
+		return error_set(err, ENODEV,
+				 "GPU %.63s is not on this node any more: delete the claim, so that "
+				 "another is chosen",
+				 result->device);
+	struct claim_device_request *d = device_of(request, card);
+	if (!d)
+		return error_set(err, EINVAL, "more than %d GPUs: a tenant can have no more",
+				 REGION_MAX_DEVICES);
+	d->terms.memory_bytes += result->is_whole ? card->info.memory_bytes : result->memory_bytes;
+	d->terms.cores_pct += result->cores_pct;
+	return add_limit(result, &d->terms, err);
+}
+
+/* What is said of no limit is as for other containers. */
+static void set_limits(const struct node *node, struct claim_request *request)
+{
+	for (unsigned i = 0; i < request->device_count; i++) {
+		struct promise_request *terms = &request->device[i].terms;
+		terms->has_cores = terms->cores_pct > 0;
+		if (!terms->limit_pct)
+			terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard
+						   ? terms->cores_pct
+						   : 100;
+	}
+}
+
+/* ---- the tenant's terms ---- */
+
+static int check_agree(const struct dra_result *a, const struct dra_result *b, struct error *err)
+{
+	const struct dra_terms *x = &a->terms, *y = &b->terms;
+	const char *what = x->has_priority != y->has_priority || x->priority != y->priority
+				   ? "priority"
+			   : strcmp(x->on_full, y->on_full) ? "onFull"
+			   : strcmp(x->sharing, y->sharing) ? "sharing"
+			   : strcmp(x->group, y->group)     ? "group"
+							    : NULL;
+	if (!what)
+		return 0;
+	return error_set(err, EINVAL,
+			 "%s is not the same for the requests %.63s and %.63s: a claim is one tenant, "
+			 "so its parameters must name both requests, or none",
+			 what, a->request, b->request);
+}
+
+static int set_terms(const struct dra_terms *terms, struct claim_request *request, struct error *err)
+{
+	bool is_space = false;
+	request->priority = terms->priority;
+	if (*terms->on_full && on_full_parse(terms->on_full, &request->on_full) < 0)
+		return error_set(err, EINVAL, "onFull: '%s': must be fail, wait or swap",
+				 terms->on_full);
+	request->sharing.has_way = *terms->sharing &&
+				   parse_sharing(terms->sharing, &is_space, err) >= 0;
+	request->sharing.way = is_space ? SHARING_SPACE : SHARING_TIME;
+	snprintf(request->sharing.group, sizeof(request->sharing.group), "%s", terms->group);
+	return 0;
+}
+
+int dra_request_make(const struct node *node, const char *pool, const struct dra_claim *claim,
+		     const char *key, const char *name, const char *in_namespace,
+		     struct claim_request *ret, struct error *err)
+{
+	*ret = (struct claim_request){
+		.key = key, .tenant = name, .namespace_name = in_namespace, .while_wanted = true
+	};
+	if (!claim->count)
+		return error_set(err, EINVAL, "nothing of " DRA_DRIVER " is allocated to it");
+	for (size_t i = 0; i < claim->count; i++) {
+		const struct dra_result *result = &claim->result[i];
+		int r = check_agree(&claim->result[0], result, err);
+		if (r >= 0)
+			r = add_device(node, pool, result, ret, err);
+		if (r < 0)
+			return error_add(err, r, "request %.63s", result->request);
+	}
+	set_limits(node, ret);
+	return set_terms(&claim->result[0].terms, ret, err);
+}

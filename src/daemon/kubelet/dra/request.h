@@ -1,0 +1,17 @@
+/* From an allocated ResourceClaim to what is asked of the claims store. Main thread only: it looks at the node's cards. */
+#ifndef ALLOT_DAEMON_KUBELET_DRA_REQUEST_H
+#define ALLOT_DAEMON_KUBELET_DRA_REQUEST_H
+
+#include "daemon/containers/claims/claim.h"
+#include "kube/dra/claim.h"
+
+/*
+ * All devices of the claim as one tenant; two requests that got one GPU have the sum of both there. *ret refers to `key`,
+ * `name`, and the namespace, which stay the caller's. `pool`: this node's. -ENODEV: a GPU that is not there, or another
+ * node's; -EINVAL: nothing of this driver's is allocated, terms of its requests contradict each other or their capacity.
+ */
+int dra_request_make(const struct node *node, const char *pool, const struct dra_claim *claim,
+		     const char *key, const char *name, const char *in_namespace,
+		     struct claim_request *ret, struct error *err);
+
+#endif

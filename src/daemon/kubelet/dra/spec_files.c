@@ -1,0 +1,98 @@
+#include "daemon/kubelet/dra/spec_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cdi/cdi_spec.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/containers/claims/claims.h"
+#include "daemon/containers/claims/injection.h"
+#include "daemon/kubelet/dra/claim_key.h"
+
+#define BEFORE "allot.dev-claim_"
+#define BEHIND ".json"
+#define LEAF_MAX 128
+
+void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX])
+{
+	snprintf(ret_id, DRA_CDI_ID_MAX, DRA_CDI_KIND "=%s", uid);
+}
+
+static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX], struct error *err)
+{
+	char leaf[LEAF_MAX];
+	snprintf(leaf, sizeof(leaf), BEFORE "%s" BEHIND, uid);
+	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
+}
+
+int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
+		    const char *uid, struct error *err)
+{
+	cleanup_injection struct injection injection = { 0 };
+	cleanup_spec json_t *spec = NULL, *inject = NULL;
+	char path[PATHS_MAX];
+	int r = make_path(dir, uid, path, err);
+	if (r >= 0)
+		r = injection_make(claims, claim, &injection, err);
+	if (r < 0)
+		return r;
+	inject = injection_to_json(&injection);
+	r = cdi_spec_make(DRA_CDI_KIND, uid, inject, &spec, err);
+	return r < 0 ? r : cdi_spec_write(dir, path, spec, err);
+}
+
+int spec_file_remove(const char *dir, const char *uid, struct error *err)
+{
+	char path[PATHS_MAX];
+	int r = make_path(dir, uid, path, err);
+	if (r < 0)
+		return r;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_set_errno(err, errno, "%s", path);
+	return 0;
+}
+
+/* Has a claim this uid? */
+static bool is_known(struct claims *claims, const char *uid)
+{
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		struct dra_key key;
+		if (dra_key_parse(claim_terms(c)->claim.key, &key) && !strcmp(key.name.uid, uid))
+			return true;
+	}
+	return false;
+}
+
+/* A file of ours whose claim is gone. Files that are being written end otherwise: mkstemp() has named them. */
+static void look_at(const char *dir, struct claims *claims, const char *leaf)
+{
+	char uid[LEAF_MAX];
+	struct error err = { 0 };
+	size_t length = strlen(leaf), end = strlen(BEHIND), begin = strlen(BEFORE);
+	if (length >= sizeof(uid) || length <= begin + end || strncmp(leaf, BEFORE, begin) != 0 ||
+	    strcmp(leaf + length - end, BEHIND) != 0)
+		return;
+	snprintf(uid, sizeof(uid), "%.*s", (int)(length - begin - end), leaf + begin);
+	if (!is_known(claims, uid) && spec_file_remove(dir, uid, &err) < 0)
+		log_warning("DRA: %s", err.text);
+}
+
+void spec_files_restore(const char *dir, struct claims *claims)
+{
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		struct dra_key key;
+		struct error err = { 0 };
+		if (c->tenant && dra_key_parse(claim_terms(c)->claim.key, &key) &&
+		    spec_file_write(dir, claims, c, key.name.uid, &err) < 0)
+			log_warning("DRA: %s: no CDI spec: %s", claim_terms(c)->name, err.text);
+	}
+	DIR *list = opendir(dir);
+	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
+		look_at(dir, claims, e->d_name);
+	if (list)
+		closedir(list);
+}

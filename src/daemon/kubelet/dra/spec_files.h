@@ -1,0 +1,31 @@
+/*
+ * The CDI specs of ResourceClaims, for container engines: DIR/allot.dev-claim_<uid>.json has the device
+ * allot.dev/claim=<uid>, which puts a container into the claim's tenant. Main thread only.
+ */
+#ifndef ALLOT_DAEMON_KUBELET_DRA_SPEC_FILES_H
+#define ALLOT_DAEMON_KUBELET_DRA_SPEC_FILES_H
+
+#include "base/error.h"
+
+#define DRA_CDI_KIND "allot.dev/claim"
+#define DRA_CDI_ID_MAX 96
+
+struct claim;
+struct claims;
+
+/* The device's full name. */
+void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX]);
+
+/* Writes the spec of a claim that is in force, in place of one that is there. -errno, and there is none, or the old one. */
+int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
+		    const char *uid, struct error *err);
+/* No file is no error. -errno. */
+int spec_file_remove(const char *dir, const char *uid, struct error *err);
+
+/*
+ * Makes the directory's specs those of the claims: what a daemon before this one, or a reboot that emptied the directory, left
+ * is removed or written again.
+ */
+void spec_files_restore(const char *dir, struct claims *claims);
+
+#endif
