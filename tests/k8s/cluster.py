@@ -21,6 +21,12 @@ ALLOTD_RULES = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
+# And where it is a DRA driver.
+ALLOTD_DRA_RULES = [
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
+     "verbs": ["list", "watch", "create", "update", "delete"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
+]
 
 # And allot-scheduler.
 SCHEDULER_RULES = [
@@ -54,7 +60,9 @@ def openssl(*arguments):
 
 
 class Cluster:
-    def __init__(self, programs, directory):
+    def __init__(self, programs, directory, gates=""):
+        """`gates`: feature gates of the API server and of what is launched beside it, as --feature-gates has them."""
+        self.gates = [f"--feature-gates={gates}"] if gates else []
         self.programs = programs
         self.directory = directory
         self.started = {}
@@ -140,7 +148,7 @@ users:
             f"--service-account-key-file={self.path('accounts.key')}",
             f"--service-account-signing-key-file={self.path('accounts.key')}",
             # There is no controller that makes accounts for pods.
-            "--disable-admission-plugins=ServiceAccount", "--profiling=false")
+            "--disable-admission-plugins=ServiceAccount", "--profiling=false", *self.gates)
 
     def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30, tls=None):
         """The real one as the chart configures it, for pods of that schedulerName; `tls`: the extender's tlsConfig."""
@@ -151,6 +159,18 @@ users:
              **({"enableHTTPS": True, "tlsConfig": tls} if tls else {})},
             profiles=[{"schedulerName": name}])
         self.launch("kube-scheduler", "--config", config, "--secure-port=0", "--authentication-skip-lookup=true")
+
+    def launch_controllers(self, controllers):
+        """Of the kube-controller-manager, by commas."""
+        config = self.kubeconfig("controllers.conf", user=f"token: {ADMIN_TOKEN}")
+        self.launch("kube-controller-manager", "--kubeconfig", config, f"--controllers={controllers}",
+                    "--leader-elect=false", "--secure-port=0", *self.gates)
+
+    def launch_plain_scheduler(self):
+        """The cluster's own, as nobody has configured it."""
+        config = self.kubeconfig("scheduler.conf", user=f"token: {ADMIN_TOKEN}")
+        self.launch("kube-scheduler", "--kubeconfig", config, "--leader-elect=false", "--secure-port=0",
+                    "--authentication-skip-lookup=true", *self.gates)
 
     def end(self, name, how=signal.SIGTERM):
         process = self.started.pop(name, None)
@@ -183,7 +203,7 @@ users:
         self.launch_etcd()
         self.launch_apiserver()
         self.wait_until_ready()
-        self.permit("allotd", ALLOTD_RULES)
+        self.permit("allotd", ALLOTD_RULES + ALLOTD_DRA_RULES)
         self.permit("allot-scheduler", SCHEDULER_RULES)
 
     def permit(self, name, rules):

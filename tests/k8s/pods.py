@@ -10,7 +10,7 @@ import subprocess
 
 from cluster import ADMIN_TOKEN, ApiError, free_ports
 from machines import wait_until
-from engines import HOST, Containerd
+from engines import HOST, Containerd, version_of
 from place import Place, pid_within
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -57,7 +57,15 @@ class PodEngine(Containerd):
 
     def __init__(self, directory, place):
         self.place = place
+        self.specs = directory / "cdi"
         super().__init__(directory)
+
+    @property
+    def has_cdi(self):
+        return (version_of("containerd") or (0, 0)) >= (1, 7)
+
+    def settings(self):
+        return f'enable_cdi = true\ncdi_spec_dirs = ["{self.specs}"]' if self.has_cdi else ""
 
     def cgroups(self):
         return ()
@@ -90,6 +98,11 @@ class RealKubelet:
     @property
     def plugins(self):
         return self.place.kubelet_dir / "device-plugins"
+
+    @property
+    def registry(self):
+        """Of plugins that the kubelet finds by their sockets."""
+        return self.place.kubelet_dir / "plugins_registry"
 
     @property
     def pod_resources(self):

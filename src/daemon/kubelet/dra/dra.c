@@ -133,11 +133,16 @@ static void publish(struct dra *dra)
 static void look(void *data, uint32_t events)
 {
 	struct dra *dra = data;
+	uint64_t now_ns = clock_now_ns();
 	keep_socket(dra);
-	if (!dra->published_ns || clock_now_ns() - dra->published_ns >= PUBLISH_NS)
+	if (!dra->published_ns || now_ns - dra->published_ns >= PUBLISH_NS)
 		publish(dra);
 	else
 		publisher_look(dra->publisher);
+	if (now_ns - dra->swept_ns >= PUBLISH_NS) {
+		spec_files_sweep(dra->node->config.kube_cdi_dir, dra->node->claims);
+		dra->swept_ns = now_ns;
+	}
 }
 
 static void health_changed(void *data, struct card *card)
@@ -180,6 +185,8 @@ static int start(struct dra *dra, struct error *err)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(dra->timer, 0, LOOK_NS);
 	spec_files_restore(node->config.kube_cdi_dir, node->claims);
+	spec_files_sweep(node->config.kube_cdi_dir, node->claims);
+	dra->swept_ns = clock_now_ns();
 	return 0;
 }
 

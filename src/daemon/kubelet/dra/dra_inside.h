@@ -23,6 +23,7 @@ struct dra {
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
 	uint64_t published_ns; /* when it was told of the GPUs last; 0: it is to be */
+	uint64_t swept_ns;     /* when CDI specs without a claim were last looked for */
 	struct dra_need *need;
 };
 

@@ -90,6 +90,10 @@ void spec_files_restore(const char *dir, struct claims *claims)
 		    spec_file_write(dir, claims, c, key.name.uid, &err) < 0)
 			log_warning("DRA: %s: no CDI spec: %s", claim_terms(c)->name, err.text);
 	}
+}
+
+void spec_files_sweep(const char *dir, struct claims *claims)
+{
 	DIR *list = opendir(dir);
 	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
 		look_at(dir, claims, e->d_name);

@@ -22,10 +22,9 @@ int spec_file_write(const char *dir, struct claims *claims, const struct claim *
 /* No file is no error. -errno. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
-/*
- * Makes the directory's specs those of the claims: what a daemon before this one, or a reboot that emptied the directory, left
- * is removed or written again.
- */
+/* Writes the specs of all claims in force again: a reboot may have emptied the directory. */
 void spec_files_restore(const char *dir, struct claims *claims);
+/* Removes those whose claims are gone. */
+void spec_files_sweep(const char *dir, struct claims *claims);
 
 #endif

@@ -1,0 +1,421 @@
+"""allotd as the DRA driver gpu.allot.dev: a real API server, claims that are allocated as a scheduler does it, and a kubelet of
+gRPC's own library."""
+
+import json
+import os
+import re
+import signal
+import socket
+import time
+
+import pytest
+
+import dra
+from cluster import ApiError, Cluster
+from daemon import Daemon
+from door import Door
+from machines import wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def sharing_cluster(programs, tmp_path_factory):
+    """One whose gate for shares of devices is on, as it is by default from Kubernetes 1.36."""
+    cluster = Cluster(programs, tmp_path_factory.mktemp("sharing"), dra.GATES)
+    try:
+        cluster.start()
+        dra.make_class(cluster)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+class Node:
+    def __init__(self, cluster, door, directory, name, settings="", **more):
+        self.cluster, self.directory, self.name = cluster, directory, name
+        self.uid = cluster.make_node(name)["metadata"]["uid"]
+        self.registry, self.cdi = directory / "registry", directory / "cdi"
+        self.registry.mkdir()
+        self.socket = self.registry / dra.SOCKET
+        self.daemon = Daemon(directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
+            f"kube_dra = on\nkube_dra_dir = {self.registry}\nkube_cdi_dir = {self.cdi}\nstate_dir = {directory}/state\n"
+            f"watch_tasks = off\n{settings}"), **more)
+        self.driver = None
+        self.number = 0
+
+    def start(self):
+        self.daemon.start()
+        self.connect()
+        return self
+
+    def connect(self):
+        wait_until(lambda: self.socket.exists(), what="the driver's socket")
+        if self.driver:
+            self.driver.close()
+        self.driver = dra.Driver(self.socket)
+        wait_until(self.is_there, what="the driver")
+
+    def is_there(self):
+        assert self.daemon.is_alive(), self.daemon.log
+        try:
+            return self.driver.info()
+        except dra.grpc.RpcError:
+            return None
+
+    def ask(self, op, **more):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(self.daemon.run_dir / "allotd.sock"))
+            s.sendall(json.dumps({"version": 1, "op": op, **more}).encode() + b"\n")
+            return json.loads(s.makefile().readline())
+
+    def cards(self):
+        return self.ask("list")["devices"]
+
+    def tenants(self):
+        return {tenant["name"]: tenant for tenant in self.ask("list")["tenants"]}
+
+    def specs(self):
+        return sorted(path.name for path in self.cdi.iterdir()) if self.cdi.exists() else []
+
+    # ---- what is published ----
+
+    def slice(self):
+        """Once there is one alone."""
+        return wait_until(lambda: len(found := dra.slices(self.cluster, self.name)) == 1 and found[0], what="the slice")
+
+    def devices(self):
+        return {device["name"]: device for device in self.slice()["spec"].get("devices") or []}
+
+    def wait_devices(self, condition, what):
+        return wait_until(lambda: condition(found := self.devices()) and found, what=what)
+
+    # ---- claims ----
+
+    def claim(self, *results, config=(), name=None):
+        """One that is allocated. `results`: (number of the card, {capacity}) or (.., .., request)."""
+        self.number += 1
+        name = name or f"{self.name}-{self.number}"
+        names = sorted(card["uuid"].lower() for card in self.cards())
+        found = [dra.result(names[card], self.name, *rest, **capacity) for card, capacity, *rest in results]
+        requests = sorted({one["request"].split("/")[0] for one in found})
+        claim = dra.make_claim(self.cluster, name, [dra.request(one) for one in requests], config)
+        return dra.allocate(self.cluster, claim, found, config)
+
+    def kill(self):
+        process = self.daemon.processes.pop()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def make_node(request, sharing_cluster, tmp_path):
+    made, doors = [], []
+
+    def make(settings="", cluster=sharing_cluster, **more):
+        """`more`: of the Daemon."""
+        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40]
+        doors.append(Door(cluster.port))
+        made.append(Node(cluster, doors[-1], tmp_path, name, settings, **more))
+        made[-1].door = doors[-1]
+        return made[-1].start()
+
+    yield make
+    for node in made:
+        alive = node.daemon.is_alive()
+        if node.driver:
+            node.driver.close()
+        node.daemon.stop()
+        assert alive, node.daemon.log
+    for door in doors:
+        door.close()
+
+
+def shares(tenant):
+    return [(device["memory_quota_bytes"], device["cores_pct"], device["cores_limit_pct"]) for device in tenant["devices"]]
+
+
+# ---- registration ----
+
+def test_registers(make_node):
+    node = make_node()
+    assert node.driver.info() == {"type": "DRAPlugin", "name": "gpu.allot.dev", "endpoint": "",
+                                  "versions": ["v1.DRAPlugin", "v1beta1.DRAPlugin"]}
+    assert node.driver.notify() == []
+    wait_until(lambda: "the kubelet has registered gpu.allot.dev" in node.daemon.log, what="the log")
+    node.driver.notify("no room at the inn")
+    wait_until(lambda: "no room at the inn" in node.daemon.log, what="the kubelet's reason")
+    assert os.stat(node.socket).st_mode & 0o777 == 0o600
+
+
+def test_a_removed_socket_comes_back(make_node):
+    node = make_node()
+    begun = time.monotonic()
+    node.socket.unlink()
+    node.connect()
+    assert time.monotonic() - begun < 5
+
+
+# ---- slices ----
+
+def test_the_slice_tells_of_the_cards(make_node):
+    node = make_node()
+    spec = node.slice()
+    owner, = spec["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Node", node.name, node.uid)
+    assert spec["spec"]["pool"] == {"name": node.name, "generation": 1, "resourceSliceCount": 1}
+    cards = {card["uuid"].lower(): card for card in node.cards()}
+    found = node.devices()
+    assert set(found) == set(cards)
+    for name, device in found.items():
+        attributes = {key: next(iter(value.values())) for key, value in device["attributes"].items()}
+        assert attributes["uuid"] == cards[name]["uuid"] and attributes["type"] == "gpu"
+        assert attributes["productName"] == "NVIDIA H200" and attributes["architecture"] == "Hopper"
+        assert attributes["cudaComputeCapability"] == "9.0.0"
+        assert {"driverVersion", "cudaDriverVersion"} <= set(attributes)
+        assert device["allowMultipleAllocations"] is True
+        memory, cores = device["capacity"]["memory"], device["capacity"]["cores"]
+        assert memory["value"] == memory["requestPolicy"]["default"] == f"{cards[name]['memory_bytes'] // MIB}Mi"
+        assert cores["value"] == "100" and cores["requestPolicy"]["default"] == "0"
+
+
+def test_the_slice_is_put_back(make_node):
+    """What somebody else changes, adds or removes; and a daemon that starts again writes nothing."""
+    node = make_node()
+    first = node.slice()
+    path = f"{dra.API}/resourceslices"
+    node.daemon.end()
+    node.start()
+    assert node.slice()["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    node.cluster.request("DELETE", f"{path}/{first['metadata']['name']}")
+    wait_until(lambda: len(node.devices()) == 2, what="a new slice")
+    changed = node.slice()
+    changed["spec"]["devices"].pop()
+    node.cluster.request("PUT", f"{path}/{changed['metadata']['name']}", changed)
+    node.wait_devices(lambda found: len(found) == 2, "the device that was taken away")
+    assert node.slice()["spec"]["pool"]["generation"] > changed["spec"]["pool"]["generation"]
+    extra = node.slice()
+    node.cluster.request("POST", path, {"metadata": {"generateName": "extra-"}, "spec": extra["spec"]})
+    wait_until(lambda: len(dra.slices(node.cluster, node.name)) == 1, what="the end of a second slice")
+
+
+def test_a_cordoned_card_is_not_told_of(make_node):
+    node = make_node()
+    before = node.slice()["spec"]["pool"]["generation"]
+    uuid = node.cards()[1]["uuid"]
+    node.ask("cordon", uuid=uuid, cordoned=True)
+    node.wait_devices(lambda found: len(found) == 1, "the end of a cordoned card's device")
+    assert uuid.lower() not in node.devices()
+    assert node.slice()["spec"]["pool"]["generation"] > before
+    node.ask("cordon", uuid=uuid, cordoned=False)
+    node.wait_devices(lambda found: len(found) == 2, "its return")
+
+
+def test_a_cluster_without_shares(make_node, shared_cluster):
+    """Its API server drops what it does not know: that is said, and a claim has a whole card."""
+    node = make_node(cluster=shared_cluster)
+    dra.make_class(shared_cluster)
+    wait_until(lambda: "parts need the feature gate DRAConsumableCapacity" in node.daemon.log, what="the warning")
+    generation = node.slice()["spec"]["pool"]["generation"]
+    claim = node.claim((0, {}))
+    (devices,) = node.driver.prepare(claim),
+    assert len(devices) == 1
+    tenant, = node.tenants().values()
+    assert tenant["devices"][0]["memory_quota_bytes"] == node.cards()[0]["memory_bytes"]
+    node.driver.unprepare(claim)
+    time.sleep(2)
+    assert node.slice()["spec"]["pool"]["generation"] == generation
+
+
+# ---- claims ----
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_share_is_the_quota(make_node, version):
+    node = make_node()
+    driver = dra.Driver(node.socket, version)
+    claim = node.claim((1, {"memory": "47Gi", "cores": "33"}))
+    uid = claim["metadata"]["uid"]
+    (requests, pool, device, ids), = driver.prepare(claim)
+    assert requests == ["gpu"] and pool == node.name and ids == [f"allot.dev/claim={uid}"]
+    (name, tenant), = node.tenants().items()
+    assert name == f"default.{claim['metadata']['name']}" and shares(tenant) == [(47 * GIB, 33, 100)]
+    assert tenant["devices"][0]["uuid"].lower() == device
+    assert node.specs() == [f"allot.dev-claim_{uid}.json"]
+    spec = json.loads((node.cdi / node.specs()[0]).read_text())
+    assert spec["kind"] == "allot.dev/claim" and spec["devices"][0]["name"] == uid
+    edits = spec["devices"][0]["containerEdits"]
+    assert any(mount["containerPath"] == "/run/allot/tenant" for mount in edits["mounts"])
+    assert "CUDA_DEVICE_MEMORY_LIMIT_0=48128m" in edits["env"]
+    # Again: as after a kubelet's restart, or for a second pod of the claim.
+    assert driver.prepare(claim)[0][2] == device and len(node.tenants()) == 1
+    driver.unprepare(claim)
+    assert not node.tenants() and not node.specs()
+    driver.unprepare(claim)
+    driver.close()
+
+
+def test_several_requests_are_one_tenant(make_node):
+    """Of two cards, and two requests that share one."""
+    node = make_node()
+    claim = node.claim((0, {"memory": "10Gi", "cores": "10"}, "a"), (1, {"memory": "20Gi", "cores": "20"}, "b"),
+                       (1, {"memory": "5Gi", "cores": "7"}, "c"))
+    devices = node.driver.prepare(claim)
+    assert [requests for requests, *_ in devices] == [["a"], ["b"], ["c"]]
+    tenant, = node.tenants().values()
+    assert shares(tenant) == [(10 * GIB, 10, 100), (25 * GIB, 27, 100)]
+
+
+def test_an_alternative_of_a_request(make_node):
+    """"gpu/small" is known to containers as "gpu"."""
+    node = make_node()
+    names = [{"name": "small", "deviceClassName": dra.DRIVER}, {"name": "large", "deviceClassName": dra.DRIVER}]
+    claim = dra.make_claim(node.cluster, "alternative", [{"name": "gpu", "firstAvailable": names}])
+    card = node.cards()[0]["uuid"].lower()
+    claim = dra.allocate(node.cluster, claim, [dra.result(card, node.name, "gpu/small", memory="1Gi", cores="0")])
+    (requests, *_), = node.driver.prepare(claim)
+    assert requests == ["gpu"]
+
+
+def test_terms_by_parameters(make_node):
+    node = make_node()
+    claim = node.claim((0, {"memory": "10Gi", "cores": "30"}),
+                       config=[dra.terms(coresLimit=60, priority=7), dra.terms("gpu", onFull="wait")])
+    node.driver.prepare(claim)
+    tenant, = node.tenants().values()
+    assert shares(tenant) == [(10 * GIB, 30, 60)] and tenant["priority"] == 7 and tenant["on_full"] == "wait"
+
+
+REFUSED = [
+    ("unknown", [(0, {"memory": "1Gi"})], [dra.terms(speed=9)], "speed: there is no such field: must be coresLimit"),
+    ("value", [(0, {"memory": "1Gi"})], [dra.terms(onFull="pray")], "onFull: 'pray': must be fail, wait or swap"),
+    ("limit", [(0, {"memory": "1Gi", "cores": "50"})], [dra.terms(coresLimit=40)],
+     "coresLimit 40 is under the 50 cores that are requested: must be at least that"),
+    ("differ", [(0, {"memory": "1Gi"}, "a"), (1, {"memory": "1Gi"}, "b")], [dra.terms("a", priority=1)],
+     "priority is not the same for the requests a and b"),
+    ("too-much", [(0, {"memory": "200Gi"})], [], "is more than the card has"),
+]
+
+
+@pytest.mark.parametrize(("name", "results", "config", "why"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(make_node, name, results, config, why):
+    """In one sentence, which the kubelet tells in the pod's events; nothing is left of it."""
+    node = make_node()
+    with pytest.raises(dra.Refused) as refused:
+        node.driver.prepare(node.claim(*results, config=config))
+    assert why in str(refused.value) and "\n" not in str(refused.value)
+    assert not node.tenants() and not node.specs()
+
+
+def test_refused_for_what_they_name(make_node):
+    node = make_node()
+    card = node.cards()[0]["uuid"].lower()
+
+    def why(name, *results):
+        claim = dra.make_claim(node.cluster, name, [dra.request()])
+        if results:
+            claim = dra.allocate(node.cluster, claim, results)
+        with pytest.raises(dra.Refused) as refused:
+            node.driver.prepare(claim)
+        return str(refused.value)
+
+    assert "is not on this node any more" in why("gone", dra.result("gpu-0", node.name, memory="1Gi"))
+    assert "is of the pool 'elsewhere'" in why("elsewhere", dra.result(card, "elsewhere", memory="1Gi"))
+    assert "nothing of gpu.allot.dev is allocated to it" in why("pending")
+    claim = node.claim((0, {"memory": "1Gi"}))
+    other = {"metadata": {**claim["metadata"], "uid": "0-0-0"}}
+    with pytest.raises(dra.Refused, match="was deleted, and another has its name"):
+        node.driver.prepare(other)
+    missing = {"metadata": {**claim["metadata"], "name": "missing"}}
+    with pytest.raises(dra.Refused, match="404"):
+        node.driver.prepare(missing)
+    with pytest.raises(dra.grpc.RpcError):
+        node.driver.prepare({"metadata": {**claim["metadata"], "name": "../../nodes"}})
+    assert not node.tenants() and not node.specs()
+
+
+def test_all_claims_of_a_call_or_none(make_node):
+    node = make_node()
+    before = node.claim((0, {"memory": "10Gi"}))
+    node.driver.prepare(before)
+    good, bad = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "1000Gi"}))
+    found = node.driver.try_prepare(before, good, bad)
+    assert all(error for _, error in found.values()) and "is more than the card has" in found[bad["metadata"]["uid"]][1]
+    assert f"ResourceClaim {bad['metadata']['name']} of the same call" in found[good["metadata"]["uid"]][1]
+    assert list(node.tenants()) == [f"default.{before['metadata']['name']}"] and len(node.specs()) == 1
+    found = node.driver.try_prepare(before, good)
+    assert not any(error for _, error in found.values()) and len(node.tenants()) == 2
+    node.driver.unprepare(before, good, bad)
+    assert not node.tenants() and not node.specs()
+
+
+def test_no_byte_is_promised_twice(make_node):
+    """Beside tenants of no claim: the slice tells of what they leave, and a claim that does not fit all the same is refused."""
+    node = make_node()
+    card = node.cards()[0]
+    taken = 50 * GIB
+    assert node.ask("claim", name="beside", devices=[{"index": card["index"], "memory_bytes": taken, "cores_pct": 25}])["ok"]
+    left = (card["memory_bytes"] - taken) // MIB
+    found = node.wait_devices(lambda found: found[card["uuid"].lower()]["capacity"]["cores"]["value"] == "75", "less of a card")
+    assert found[card["uuid"].lower()]["capacity"]["memory"]["value"] == f"{left}Mi"
+    which = sorted(one["uuid"] for one in node.cards()).index(card["uuid"])
+    with pytest.raises(dra.Refused, match="is not left"):
+        node.driver.prepare(node.claim((which, {"memory": f"{left + 1}Mi"})))
+    node.driver.prepare(node.claim((which, {"memory": f"{left}Mi", "cores": "75"})))
+    with pytest.raises(dra.Refused, match="is not left"):
+        node.driver.prepare(node.claim((which, {"memory": "1Mi"})))
+    # What a claim has is the scheduler's to count.
+    assert node.devices()[card["uuid"].lower()]["capacity"]["memory"]["value"] == f"{left}Mi"
+
+
+# ---- faults ----
+
+def test_claims_outlive_the_daemon(make_node):
+    """Killed: the tenant and its spec are as before; a spec whose claim is gone goes."""
+    node = make_node()
+    claim, other = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "20Gi"}))
+    device = node.driver.prepare(claim)
+    node.driver.prepare(other)
+    node.kill()
+    specs = node.specs()
+    text = (node.cdi / specs[0]).read_text()
+    for path in node.cdi.iterdir():
+        path.unlink()
+    (node.cdi / "allot.dev-claim_0-0.json").write_text("{}")
+    (node.cdi / "other.json").write_text("{}")
+    node.start()
+    assert node.specs() == sorted([*specs, "other.json"]) and (node.cdi / specs[0]).read_text() == text
+    assert len(node.tenants()) == 2 and node.driver.prepare(claim) == device and len(node.tenants()) == 2
+    node.driver.unprepare(claim, other)
+    assert not node.tenants() and node.specs() == ["other.json"]
+
+
+def test_the_api_server_is_away(make_node):
+    """Prepare fails, with nothing left of it; unprepare needs no server."""
+    node = make_node()
+    claim, late = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "10Gi"}))
+    node.driver.prepare(claim)
+    node.door.shut()
+    with pytest.raises(dra.Refused):
+        node.driver.prepare(late)
+    node.driver.unprepare(claim)
+    assert not node.tenants() and not node.specs()
+    node.door.unshut()
+    wait_until(lambda: not node.driver.try_prepare(late)[late["metadata"]["uid"]][1], what="the claim")
+    assert len(node.tenants()) == 1
+
+
+def test_a_claim_that_is_gone_ends(make_node):
+    """Also where the kubelet has lost its books: nobody unprepares it."""
+    node = make_node(settings="claim_grace = 1s\n")
+    claim, kept = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "10Gi"}))
+    node.driver.prepare(claim)
+    node.driver.prepare(kept)
+    node.cluster.request("DELETE", dra.path_of(claim["metadata"]["name"]))
+    with pytest.raises(ApiError):
+        node.cluster.request("GET", dra.path_of(claim["metadata"]["name"]))
+    wait_until(lambda: len(node.tenants()) == 1, 150, "the end of its tenant")
+    assert list(node.tenants()) == [f"default.{kept['metadata']['name']}"]
+    wait_until(lambda: node.specs() == [f"allot.dev-claim_{kept['metadata']['uid']}.json"], what="the end of its spec")

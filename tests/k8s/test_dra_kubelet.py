@@ -1,0 +1,245 @@
+"""The DRA driver in a whole cluster: pods with ResourceClaims, a real API server, scheduler, controller of claims and kubelet, and
+containerd and runc, which run the containers by their CDI devices."""
+
+import os
+import random
+import re
+import signal
+
+import pytest
+
+import dra
+import pods
+from cluster import ApiError, Cluster
+from daemon import Daemon
+from held import compile_c, link_with_driver
+from machines import wait_until
+from test_dra import Node, shares
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+MIB = 1 << 20
+GIB = 1 << 30
+# What the program in a pod takes of each of its cards, and then asks for in vain.
+FITS_MIB, TOO_MUCH_MIB = 1 << 10, 140 << 10
+CHURN = int(os.environ.get("ALLOT_CLAIMS", "12"))
+
+
+@pytest.fixture(scope="module")
+def cluster(build_programs, tmp_path_factory):
+    programs = build_programs("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), dra.GATES)
+    try:
+        cluster.start()
+        dra.make_class(cluster)
+        cluster.launch_plain_scheduler()
+        cluster.launch_controllers("resourceclaim-controller")
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def kubelet(cluster, build_programs, tmp_path_factory):
+    reason = pods.why_not()
+    if reason:
+        pytest.skip(reason)
+    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", "with-claims")
+    if not kubelet.engine.has_cdi:
+        kubelet.place.close()
+        pytest.skip("containerd is older than 1.7: it has no CDI")
+    try:
+        # So far nothing of allot's takes part.
+        try:
+            kubelet.start()
+        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
+            pytest.skip(f"no kubelet becomes ready here: {error}")
+        yield kubelet
+    finally:
+        kubelet.stop()
+
+
+class ClaimNode(Node):
+    """allotd beside a kubelet that calls it. Pods are placed by the scheduler."""
+
+    def __init__(self, kubelet, cluster, directory):  # noqa: PLW0231
+        self.kubelet, self.cluster, self.directory, self.name = kubelet, cluster, directory, kubelet.node
+        self.cdi, self.shared = kubelet.engine.specs, directory / "shared"
+        self.shared.mkdir()
+        self.program = compile_c(self.shared / "quota", *link_with_driver(), "quota.c")
+        self.registry, self.socket = kubelet.registry, kubelet.registry / dra.SOCKET
+        self.driver = None
+        self.daemon = Daemon(directory, cluster.kubeconfig("allotd.conf"), self.name, is_private=False, settings=(
+            f"kube_dra = on\nkube_dra_dir = {self.registry}\nkube_cdi_dir = {self.cdi}\nstate_dir = {directory}/state\n"
+            "watch_tasks = off\nclaim_grace = 1s\n"))
+
+    def start(self):
+        registrations = self.registrations()
+        super().start()
+        wait_until(lambda: self.registrations() > registrations, what="the registration")
+        return self
+
+    def registrations(self):
+        log = self.directory / "log"
+        return log.read_text().count("the kubelet has registered") if log.exists() else 0
+
+    # ---- pods ----
+
+    def make_template(self, name, requests, config=()):
+        self.cluster.request("POST", f"{dra.API}/namespaces/default/resourceclaimtemplates", {
+            "metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": requests, "config": list(config)}}}})
+
+    def make_pod(self, name, containers=("main",), **source):
+        """`source`: resourceClaimTemplateName or resourceClaimName."""
+        command = {container: ["/bin/sh", "-c", f"sleep 10000 | {self.program} {FITS_MIB} {TOO_MUCH_MIB} "
+                                                f">{self.shared}/{name}.{container}"] for container in containers}
+        spec = self.kubelet.pod_spec({container: ({}, command[container]) for container in containers}, self.shared)
+        for container in spec["containers"]:
+            container["resources"] = {"claims": [{"name": "gpu"}]}
+        # Who makes a node taints it; the controller that would take that away is not there.
+        self.cluster.request("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": name}, "spec": {
+            **spec, "restartPolicy": "Never", "resourceClaims": [{"name": "gpu", **source}],
+            "tolerations": [{"operator": "Exists"}]}})
+
+    def seen(self, name, container="main"):
+        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
+        path = self.shared / f"{name}.{container}"
+        lines = path.read_text().splitlines() if path.exists() else []
+        if not lines or lines[-1] != "end":
+            return None
+        found = [re.fullmatch(r"device \d total (\d+) first 0 second 2", line) for line in lines[:-1]]
+        assert found and all(found), lines
+        return [int(match[1]) for match in found]
+
+    def wait_for(self, name, container="main"):
+        def look():
+            status = self.kubelet.status(name)
+            assert status["phase"] in ("Pending", "Running"), status
+            return status["phase"] == "Running" and self.seen(name, container)
+        return wait_until(look, 60, f"pod {name}")
+
+    def identity(self, name):
+        """Of what runs in a pod: changes when something is started anew."""
+        return [(one["containerID"], one["restartCount"]) for one in self.kubelet.status(name)["containerStatuses"]]
+
+    def claim_of(self, name):
+        found = self.kubelet.status(name).get("resourceClaimStatuses", [{}])
+        return self.cluster.request("GET", dra.path_of(found[0]["resourceClaimName"]))
+
+    def events_of(self, name):
+        return [event["message"] for event in self.cluster.events() if event["involvedObject"]["name"] == name]
+
+    def close(self):
+        alive = self.daemon.is_alive()
+        left = self.kubelet.pods()
+        if left:
+            self.kubelet.remove_pods(*left)
+        for pod in self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]:
+            self.cluster.delete_pod(pod["metadata"]["name"])
+        if self.driver:
+            self.driver.close()
+        self.daemon.stop()
+        assert alive, self.daemon.log
+
+
+@pytest.fixture
+def node(kubelet, cluster, tmp_path_factory):
+    node = ClaimNode(kubelet, cluster, tmp_path_factory.mktemp("n"))
+    try:
+        yield node.start()
+    finally:
+        node.close()
+
+
+def test_a_third_of_a_card(node):
+    """Requested = quota in allot ps = what the container is told; other pods have the rest, and no more."""
+    node.make_template("third", [dra.request(capacity={"memory": "46Gi", "cores": "33"})])
+    for name in ("a", "b"):
+        node.make_pod(name, resourceClaimTemplateName="third")
+    assert node.wait_for("a") == node.wait_for("b") == [46 << 10]
+    tenants = node.tenants()
+    assert len(tenants) == 2 and all(shares(tenant) == [(46 * GIB, 33, 100)] for tenant in tenants.values())
+    assert all(tenant["devices"][0]["memory_used_bytes"] >= FITS_MIB * MIB for tenant in tenants.values())
+    assert set(tenants) == {f"default.{node.claim_of(name)['metadata']['name']}" for name in ("a", "b")}
+    node.kubelet.remove_pods("a", "b")
+    wait_until(lambda: not node.tenants(), what="the tenants' end")
+    wait_until(lambda: not node.specs(), what="the specs' end")
+
+
+def test_one_claim_of_several_pods(node):
+    """Containers of two pods are in one tenant."""
+    dra.make_claim(node.cluster, "shared", [dra.request(capacity={"memory": "20Gi"})])
+    node.make_pod("first", ("main", "other"), resourceClaimName="shared")
+    assert node.wait_for("first") == node.wait_for("first", "other") == [20 << 10]
+    node.make_pod("second", resourceClaimName="shared")
+    assert node.wait_for("second") == [20 << 10]
+    tenant, = node.tenants().values()
+    assert len(tenant["processes"]) == 3
+    assert tenant["devices"][0]["memory_used_bytes"] >= 3 * FITS_MIB * MIB
+    node.kubelet.remove_pods("first")
+    assert len(node.tenants()) == 1
+    node.kubelet.remove_pods("second")
+    wait_until(lambda: not node.tenants(), what="the tenant's end")
+
+
+def test_a_wrong_parameter_stands_in_the_pods_events(node):
+    node.make_template("wrong", [dra.request(capacity={"memory": "1Gi"})], [dra.terms(onFull="pray")])
+    node.make_pod("wrong", resourceClaimTemplateName="wrong")
+    wait_until(lambda: any("onFull: 'pray': must be fail, wait or swap" in text for text in node.events_of("wrong")),
+               what="the event")
+    assert not node.tenants() and not node.specs()
+
+
+def test_the_kubelet_is_killed(node, kubelet):
+    node.make_template("kept", [dra.request(capacity={"memory": "10Gi"})])
+    node.make_pod("before", resourceClaimTemplateName="kept")
+    node.wait_for("before")
+    was, registrations = node.identity("before"), node.registrations()
+    kubelet.kill()
+    kubelet.launch()
+    wait_until(lambda: node.registrations() > registrations, what="the registration")
+    node.make_pod("after", resourceClaimTemplateName="kept")
+    assert node.wait_for("after") == [10 << 10]
+    assert node.identity("before") == was and len(node.tenants()) == 2
+
+
+def test_the_daemon_is_killed(node):
+    """What runs goes on; what comes meanwhile waits."""
+    node.make_template("lasting", [dra.request(capacity={"memory": "10Gi"})])
+    node.make_pod("before", resourceClaimTemplateName="lasting")
+    node.wait_for("before")
+    was = node.identity("before")
+    node.kill()
+    node.make_pod("meanwhile", resourceClaimTemplateName="lasting")
+    node.start()
+    assert node.wait_for("meanwhile") == [10 << 10]
+    assert node.identity("before") == was and len(node.tenants()) == 2
+
+
+def test_churn(node):
+    """Claims of random memory and cores come and go, and the daemon is killed now and then: each pod is told of what it asked
+    for, and no card is promised over. ALLOT_CLAIMS says how many."""
+    chosen = random.Random(36)
+    running = {}
+    for number in range(CHURN):
+        name = f"churn-{number}"
+        mib, cores = chosen.randint(2 << 10, 60 << 10), chosen.randint(0, 50)
+        while len(running) >= 3:
+            gone = chosen.choice(sorted(running))
+            node.kubelet.remove_pods(gone)
+            del running[gone]
+        node.make_template(name, [dra.request(capacity={"memory": f"{mib}Mi", "cores": str(cores)})])
+        node.make_pod(name, resourceClaimTemplateName=name)
+        if number % 4 == 3:
+            node.kill()
+            node.start()
+        try:
+            assert node.wait_for(name) == [mib]
+            running[name] = (mib * MIB, cores, 100)
+        except pytest.fail.Exception:
+            # There is no room: the scheduler says so.
+            assert any("cannot allocate all claims" in text for text in node.events_of(name)), node.events_of(name)
+            node.cluster.delete_pod(name)
+        assert sorted(share for tenant in node.tenants().values() for share in shares(tenant)) == sorted(running.values())
+        for card in node.cards():
+            assert card["promised_bytes"] <= card["memory_bytes"] and card["promised_cores_pct"] <= 100
