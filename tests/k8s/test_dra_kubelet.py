@@ -116,7 +116,8 @@ class ClaimNode(Node):
             status = self.kubelet.status(name)
             assert status["phase"] in ("Pending", "Running"), status
             return status["phase"] == "Running" and self.seen(name, container)
-        return wait_until(look, 60, f"pod {name}")
+        # A kubelet whose call failed tries again when it looks at the pod next, which it does each minute and a half.
+        return wait_until(look, 120, f"pod {name}")
 
     def identity(self, name):
         """Of what runs in a pod: changes when something is started anew."""
@@ -128,6 +129,10 @@ class ClaimNode(Node):
 
     def events_of(self, name):
         return [event["message"] for event in self.cluster.events() if event["involvedObject"]["name"] == name]
+
+    def has_no_room(self, name):
+        """Says the scheduler."""
+        return any("cannot allocate all claims" in text for text in self.events_of(name))
 
     def close(self):
         alive = self.daemon.is_alive()
@@ -233,13 +238,11 @@ def test_churn(node):
         if number % 4 == 3:
             node.kill()
             node.start()
-        try:
+        if wait_until(lambda: node.seen(name) or node.has_no_room(name), 120, f"pod {name}") is True:
+            node.cluster.delete_pod(name)
+        else:
             assert node.wait_for(name) == [mib]
             running[name] = (mib * MIB, cores, 100)
-        except pytest.fail.Exception:
-            # There is no room: the scheduler says so.
-            assert any("cannot allocate all claims" in text for text in node.events_of(name)), node.events_of(name)
-            node.cluster.delete_pod(name)
         assert sorted(share for tenant in node.tenants().values() for share in shares(tenant)) == sorted(running.values())
         for card in node.cards():
             assert card["promised_bytes"] <= card["memory_bytes"] and card["promised_cores_pct"] <= 100
