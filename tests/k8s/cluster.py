@@ -21,10 +21,11 @@ ALLOTD_RULES = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
-# And where it is a DRA driver.
+# And where it is a DRA driver alone.
 ALLOTD_DRA_RULES = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
-     "verbs": ["list", "watch", "create", "update", "delete"]},
+     "verbs": ["list", "watch", "create", "update"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
 ]
 
@@ -60,8 +61,9 @@ def openssl(*arguments):
 
 
 class Cluster:
-    def __init__(self, programs, directory, gates=""):
+    def __init__(self, programs, directory, gates="", allotd_rules=(*ALLOTD_RULES, *ALLOTD_DRA_RULES)):
         """`gates`: feature gates of the API server and of what is launched beside it, as --feature-gates has them."""
+        self.allotd_rules = list(allotd_rules)
         self.gates = [f"--feature-gates={gates}"] if gates else []
         self.programs = programs
         self.directory = directory
@@ -203,7 +205,7 @@ users:
         self.launch_etcd()
         self.launch_apiserver()
         self.wait_until_ready()
-        self.permit("allotd", ALLOTD_RULES + ALLOTD_DRA_RULES)
+        self.permit("allotd", self.allotd_rules)
         self.permit("allot-scheduler", SCHEDULER_RULES)
 
     def permit(self, name, rules):

@@ -10,7 +10,7 @@ import pytest
 
 import dra
 import pods
-from cluster import ApiError, Cluster
+from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
 from daemon import Daemon
 from held import compile_c, link_with_driver
 from machines import wait_until
@@ -28,7 +28,7 @@ CHURN = int(os.environ.get("ALLOT_CLAIMS", "12"))
 @pytest.fixture(scope="module")
 def cluster(build_programs, tmp_path_factory):
     programs = build_programs("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
-    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), dra.GATES)
+    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), dra.GATES, ALLOTD_DRA_RULES)
     try:
         cluster.start()
         dra.make_class(cluster)

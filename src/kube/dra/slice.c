@@ -167,11 +167,11 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
 		  int64_t generation, json_t *devices)
 {
-	cleanup_object json_t *metadata = json_pack(
-		"{s:o*, s:s*, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}", "generateName",
-		name ? NULL : json_sprintf("%s-" DRA_DRIVER "-", node), "name", name,
-		"resourceVersion", version, "ownerReferences", "apiVersion", "v1", "kind", "Node",
-		"name", node, "uid", node_uid, "controller", true);
+	cleanup_object json_t *metadata = json_pack("{s:s, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}",
+						    "name", name, "resourceVersion", version,
+						    "ownerReferences", "apiVersion", "v1", "kind",
+						    "Node", "name", node, "uid", node_uid,
+						    "controller", true);
 	if (!metadata)
 		return NULL;
 	return json_pack("{s:s, s:s, s:O, s:{s:s, s:s, s:{s:s, s:I, s:i}, s:O}}", "apiVersion",

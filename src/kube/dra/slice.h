@@ -37,8 +37,8 @@ void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
 json_t *dra_devices(const struct dra_device *device, size_t count);
 
 /*
- * A slice for the API server. `devices` stays the caller's. `name` and `version` NULL: it is new, else it takes the place of
- * that one. A new reference; NULL: no memory.
+ * A slice for the API server. `devices` stays the caller's. `version` NULL: it is new, else it takes the place of that one. A new
+ * reference; NULL: no memory.
  */
 json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
 		  int64_t generation, json_t *devices);

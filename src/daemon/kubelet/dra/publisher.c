@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -18,12 +17,7 @@
 
 #define COLLECTION DRA_API "/resourceslices"
 #define PATH_MAX_BYTES 400
-
-/* A slice of ours that the server has. One is kept, others are of no use. */
-struct slice {
-	TAILQ_ENTRY(slice) link;
-	json_t *object;
-};
+#define NAME_MAX_BYTES 320
 
 struct publisher {
 	struct kube_client *client;
@@ -31,8 +25,9 @@ struct publisher {
 	const struct node_object *node_object;
 	struct kube_watch *watch;
 	bool is_known, is_listing, fails;
-	TAILQ_HEAD(, slice) slices;
-	json_t *wanted;         /* the devices; NULL: not known yet */
+	char name[NAME_MAX_BYTES]; /* of the slice */
+	json_t *slice;             /* as the server has it; NULL: it has none */
+	json_t *wanted;            /* the devices; NULL: not known yet */
 	json_t *sent, *taken;   /* those that were written last, and what the server made of them */
 	struct kube_call *call; /* a write under way */
 	json_t *sending;        /* its devices */
@@ -60,46 +55,22 @@ static int64_t generation_of(const json_t *object)
 	return json_integer_value(json_object_get(pool, "generation"));
 }
 
-static struct slice *find(struct publisher *p, const char *name)
+static void forget(struct publisher *p)
 {
-	struct slice *s;
-	TAILQ_FOREACH(s, &p->slices, link)
-		if (!strcmp(metadata(s->object, "name"), name))
-			return s;
-	return NULL;
-}
-
-static void forget(struct publisher *p, struct slice *s)
-{
-	TAILQ_REMOVE(&p->slices, s, link);
-	json_decref(s->object);
-	free(s);
-}
-
-static void forget_all(struct publisher *p)
-{
-	while (!TAILQ_EMPTY(&p->slices))
-		forget(p, TAILQ_FIRST(&p->slices));
+	json_decref(p->slice);
+	p->slice = NULL;
 }
 
 /* A watch and an answer come on two connections, in any order: the newer counts. */
 static void take(struct publisher *p, json_t *object)
 {
-	const char *name = metadata(object, "name"), *version = metadata(object, "resourceVersion");
-	struct slice *s = name ? find(p, name) : NULL;
-	if (!name || !version)
+	const char *version = metadata(object, "resourceVersion");
+	const char *have = metadata(p->slice, "resourceVersion");
+	if (!version || (have && strtoull(version, NULL, 10) < strtoull(have, NULL, 10)))
 		return;
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return;
-		TAILQ_INSERT_TAIL(&p->slices, s, link);
-	} else if (strtoull(version, NULL, 10) <
-		   strtoull(metadata(s->object, "resourceVersion"), NULL, 10)) {
-		return;
-	}
-	json_decref(s->object);
-	s->object = json_incref(object);
+	json_incref(object);
+	forget(p);
+	p->slice = object;
 }
 
 /* ---- writing ---- */
@@ -151,59 +122,33 @@ static void written(void *data, const struct kube_answer *reply)
 	update(p);
 }
 
-static void removed(void *data, const struct kube_answer *reply)
-{
-	struct publisher *p = data;
-	p->call = NULL;
-	if (reply->err.code && reply->status != 404)
-		retry_later(p, reply);
-	else
-		update(p);
-}
-
-static void send(struct publisher *p, const char *method, const char *name, const char *body,
-		 kube_done done)
+static void write_slice(struct publisher *p, const char *node_uid)
 {
 	char path[PATH_MAX_BYTES];
-	snprintf(path, sizeof(path), COLLECTION "%s%s", name ? "/" : "", name ? name : "");
-	p->call = kube_call_start(p->client,
-				  &(struct kube_request){ .method = method,
-							  .path = path,
-							  .type = body ? KUBE_JSON : NULL,
-							  .body = body },
-				  NULL, done, p);
-}
-
-static int64_t next_generation(const struct publisher *p)
-{
-	const struct slice *s;
-	int64_t most = 0;
-	TAILQ_FOREACH(s, &p->slices, link)
-		if (generation_of(s->object) > most)
-			most = generation_of(s->object);
-	return most + 1;
-}
-
-static void write_slice(struct publisher *p, const char *node_uid, const struct slice *old)
-{
-	const char *name = old ? metadata(old->object, "name") : NULL;
-	cleanup_object json_t *slice = dra_slice(
-		p->node, node_uid, name, old ? metadata(old->object, "resourceVersion") : NULL,
-		next_generation(p), p->wanted);
+	cleanup_object json_t *slice = dra_slice(p->node, node_uid, p->name,
+						 metadata(p->slice, "resourceVersion"),
+						 generation_of(p->slice) + 1, p->wanted);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body)
 		return;
-	send(p, old ? "PUT" : "POST", name, body, written);
+	snprintf(path, sizeof(path), COLLECTION "%s%s", p->slice ? "/" : "",
+		 p->slice ? p->name : "");
+	p->call = kube_call_start(p->client,
+				  &(struct kube_request){ .method = p->slice ? "PUT" : "POST",
+							  .path = path,
+							  .type = KUBE_JSON,
+							  .body = body },
+				  NULL, written, p);
 	if (p->call)
 		p->sending = json_incref(p->wanted);
 }
 
 /* Is it of this Node, and as wanted, or as the server makes of that? */
-static bool is_right(const struct publisher *p, const struct slice *s, const char *node_uid)
+static bool is_right(const struct publisher *p, const char *node_uid)
 {
-	const json_t *owners = json_object_get(json_object_get(s->object, "metadata"),
+	const json_t *owners = json_object_get(json_object_get(p->slice, "metadata"),
 					       "ownerReferences");
-	const json_t *owner = json_array_get(owners, 0), *has = devices_of(s->object);
+	const json_t *owner = json_array_get(owners, 0), *has = devices_of(p->slice);
 	const char *uid = json_string_value(json_object_get(owner, "uid"));
 	if (!uid || strcmp(uid, node_uid) != 0)
 		return false;
@@ -221,14 +166,8 @@ static void update(void *data)
 	const char *node_uid = node_object_uid(p->node_object);
 	if (p->call || p->is_waiting || !p->is_known || !p->wanted || !node_uid)
 		return;
-	struct slice *first = TAILQ_FIRST(&p->slices);
-	struct slice *second = first ? TAILQ_NEXT(first, link) : NULL;
-	if (second)
-		send(p, "DELETE", metadata(second->object, "name"), NULL, removed);
-	else if (!first || !is_right(p, first, node_uid))
-		write_slice(p, node_uid, first);
-	if (second && p->call)
-		forget(p, second);
+	if (!p->slice || !is_right(p, node_uid))
+		write_slice(p, node_uid);
 }
 
 static void rang(void *data)
@@ -244,7 +183,7 @@ static void list_begins(void *data)
 {
 	struct publisher *p = data;
 	p->is_listing = true;
-	forget_all(p);
+	forget(p);
 }
 
 static void seen(void *data, json_t *object)
@@ -257,12 +196,8 @@ static void seen(void *data, json_t *object)
 
 static void gone(void *data, json_t *object)
 {
-	struct publisher *p = data;
-	const char *name = metadata(object, "name");
-	struct slice *s = name ? find(p, name) : NULL;
-	if (s)
-		forget(p, s);
-	update(p);
+	forget(data);
+	update(data);
 }
 
 static void synced(void *data)
@@ -298,9 +233,8 @@ struct publisher *publisher_start(struct kube_client *client, const char *node,
 		return NULL;
 	*p = (struct publisher){ .client = client, .node = node, .node_object = object };
 	p->again = (struct alarm){ .ring = rang, .data = p };
-	TAILQ_INIT(&p->slices);
-	snprintf(selector, sizeof(selector),
-		 "fieldSelector=spec.driver%%3D" DRA_DRIVER "%%2Cspec.nodeName%%3D%s", node);
+	snprintf(p->name, sizeof(p->name), "%s-" DRA_DRIVER, node);
+	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", p->name);
 	p->watch = kube_watch_start(client, COLLECTION, selector, &handlers, p);
 	return p->watch ? p : publisher_stop(p);
 }
@@ -312,7 +246,7 @@ struct publisher *publisher_stop(struct publisher *p)
 	kube_watch_stop(p->watch);
 	kube_call_drop(p->call);
 	alarm_clear(kube_client_reactor(p->client), &p->again);
-	forget_all(p);
+	forget(p);
 	json_decref(p->wanted);
 	json_decref(p->sent);
 	json_decref(p->taken);
