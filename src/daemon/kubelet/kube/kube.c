@@ -101,7 +101,7 @@ struct node_kube {
 	struct kube_client *client;
 	struct loop_source *source, *timer;
 	struct node_object *object;
-	struct node_pods *pods;
+	struct node_pods *pods; /* NULL, as all below: no device plugin's protocol is spoken */
 	struct giving_up *giving_up;
 	struct live_terms *live;      /* NULL: the setting kube_live_terms is off */
 	struct use_publisher *uses;   /* NULL: the setting kube_use_window is 0 */
@@ -254,7 +254,7 @@ static void health_changed(void *data, struct card *card)
 
 /* ---- life ---- */
 
-static int start(struct node_kube *k, struct error *err)
+static int start_client(struct node_kube *k, struct error *err)
 {
 	int r = node_kube_check(&k->node->config, err);
 	if (r >= 0)
@@ -266,21 +266,30 @@ static int start(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return r;
 	k->object = node_object_start(k->client, k->name, object_trouble, k);
+	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
+}
+
+/* A node that has the DRA driver alone announces nothing on its Node, and has nothing to do with pods. */
+static bool has_protocol(const struct config *config)
+{
+	return config->is_kube_plugin || !config->is_kube_dra;
+}
+
+static int start_protocol(struct node_kube *k, struct error *err)
+{
 	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
 	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->object, k->pods) : NULL;
 	bool is_live = k->node->config.is_kube_live_terms;
 	if (is_live && k->pods)
 		k->live = live_terms_start(k->node, k->client, k->name, k->pods);
-	if (!k->object || !k->giving_up || (is_live && !k->live))
+	if (!k->giving_up || (is_live && !k->live))
 		return error_set_errno(err, ENOMEM, "kube_api");
-	r = k->node->config.kube_use_window_ns
-		    ? use_publisher_start(k->node, use_changed, k, &k->uses, err)
-		    : 0;
+	int r = k->node->config.kube_use_window_ns
+			? use_publisher_start(k->node, use_changed, k, &k->uses, err)
+			: 0;
 	if (r < 0)
 		return r;
-	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
-	if (r >= 0)
-		r = loop_add_timer(k->node->loop, look, k, &k->timer);
+	r = loop_add_timer(k->node->loop, look, k, &k->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "kube_api");
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
@@ -288,6 +297,21 @@ static int start(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return error_set(err, -r, "kube_api: too many want to know of the cards' health");
 	node_kube_refresh(k);
+	return 0;
+}
+
+static int start(struct node_kube *k, struct error *err)
+{
+	int r = start_client(k, err);
+	if (r < 0)
+		return r;
+	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
+	if (r < 0)
+		return error_set_errno(err, -r, "kube_api");
+	if (has_protocol(&k->node->config))
+		r = start_protocol(k, err);
+	if (r < 0)
+		return r;
 	log_info("Kubernetes: node %s, API at %s", k->name, k->access.server);
 	return 0;
 }
@@ -311,7 +335,7 @@ int node_kube_start(struct node *node, struct node_kube **ret, struct error *err
 
 bool node_kube_withdraw(struct node_kube *k)
 {
-	return k && node_object_withdraw(k->object);
+	return k && k->pods && node_object_withdraw(k->object);
 }
 
 /* The lock is taken before a pod is bound, and released when the kubelet was given all of its shares. */

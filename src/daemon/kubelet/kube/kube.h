@@ -1,6 +1,7 @@
 /*
  * The node half of HAMi's protocol, with the setting kube_api: what this node has stands on its Node object,
- * whoever changes it; its pods are known; a scheduler's handshake is answered. Belongs to the main thread;
+ * whoever changes it; its pods are known; a scheduler's handshake is answered. With the DRA driver alone (kube_dra on, kube_plugin
+ * off) the client and the Node's identity are all that there is. Belongs to the main thread;
  * nothing here waits for the API server, and without it everything else goes on.
  */
 #ifndef ALLOT_DAEMON_KUBELET_KUBE_KUBE_H
@@ -48,6 +49,7 @@ void node_kube_claims_changed(struct node_kube *kube);
 const char *node_kube_name(const struct node_kube *kube); /* of the node */
 struct kube_client *node_kube_client(struct node_kube *kube);
 struct node_object *node_kube_object(struct node_kube *kube); /* node_object.h */
-struct node_pods *node_kube_pods(struct node_kube *kube);     /* pods.h */
+struct node_pods *node_kube_pods(
+	struct node_kube *kube); /* pods.h; NULL where the DRA driver is there alone */
 
 #endif
