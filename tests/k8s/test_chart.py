@@ -70,6 +70,8 @@ def test_lint(helm, values):
     ("scheduler.kubeScheduler.renewSeconds=25", "renewSeconds: 25: must be less than leaseSeconds"),
     ("scheduler.kubeScheduler.retrySeconds=12", "retrySeconds: 12: must be less than renewSeconds"),
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
+    ("daemon.devicePlugin=false", "daemon.devicePlugin and dra.enabled: are both false"),
+    ("dra.classes.a.onFull=pray", "'/dra/classes/a/onFull'"),
     ("scheduler.page.nodeUrl=node-1", "'/scheduler/page/nodeUrl'"),
     ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
     ("certificate.from=secret", "certificate.from: secret needs certificate.secretName"),

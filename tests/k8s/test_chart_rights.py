@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from charts import VALUES, Helm, of_kind, path_of
-from cluster import ADMIN_TOKEN, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
+from cluster import ADMIN_TOKEN, ALLOTD_DRA_RULES, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
 from machines import wait_until
 from machines import ROOT
 from scheduler import Scheduler
@@ -80,6 +80,51 @@ def test_the_daemon_may_what_its_tests_need(accounts, cluster):
     # tests/k8s has allotd run with these.
     for where in ("rights-daemon", "default"):
         assert rights_in(cluster, "rights-daemon", account, where) == flat(ALLOTD_RULES)
+
+
+def test_a_driver_of_claims_may_less(accounts, cluster):
+    """Nothing of pods, and no change of Nodes; with the device plugin, both."""
+    for where, plugin, rules in (("rights-claims", "false", ALLOTD_DRA_RULES),
+                                 ("rights-both", "true", [*ALLOTD_RULES, *ALLOTD_DRA_RULES])):
+        made = accounts(["scheduler.enabled=false", "vocabulary=slices", "dra.enabled=true", f"daemon.devicePlugin={plugin}"],
+                        where)
+        account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+        assert rights_in(cluster, where, account, "default") == flat(rules)
+
+
+def test_a_driver_writes_slices_of_its_node(accounts, cluster):
+    """By the policy of the chart, and the token that a kubelet gives a pod."""
+    where = "slices-policy"
+    made = accounts(["scheduler.enabled=false", "dra.enabled=true"], where)
+    account = of_kind(made, "ServiceAccount", f"{where}-allotd")["metadata"]["name"]
+    for one in made:
+        if one["kind"].startswith("ValidatingAdmissionPolicy") and one["metadata"]["name"].endswith("-dra"):
+            cluster.request("POST", path_of(one), one)
+    cluster.make_node("slices-mine")
+    daemon = cluster.make_pod("daemon", "slices-mine", in_namespace=where, more={"serviceAccountName": account})
+    bound = cluster.request("POST", f"/api/v1/namespaces/{where}/serviceaccounts/{account}/token", {"spec": {
+        "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "daemon",
+                           "uid": daemon["metadata"]["uid"]}}})["status"]["token"]
+    path = "/apis/resource.k8s.io/v1/resourceslices"
+
+    def slice_of(node, driver="gpu.allot.dev"):
+        return {"metadata": {"generateName": "policy-"}, "spec": {
+            "driver": driver, "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}
+
+    def may(method, where, body=None):
+        try:
+            cluster.request(method, where, body, token=bound)
+        except ApiError as error:
+            assert error.status == 422 and "allotd may write ResourceSlices of its own node" in str(error), error
+            return False
+        return True
+
+    wait_until(lambda: not may("POST", path, slice_of("slices-other")), what="the policy")
+    assert may("POST", path, slice_of("slices-mine"))
+    assert not may("POST", path, slice_of("slices-mine", "gpu.example.com"))
+    for node in ("slices-mine", "slices-other"):
+        one = cluster.request("POST", path, slice_of(node))
+        assert may("PUT", f"{path}/{one['metadata']['name']}", one) == (node == "slices-mine")
 
 
 def test_the_scheduler_may_what_its_tests_need(accounts, cluster):

@@ -19,7 +19,15 @@
 
 {{- define "allot.daemonSettings" -}}
 {{- $daemon := .Values.daemon -}}
-{{- $own := dict "kube_api" "in-cluster" "kube_plugin" true "kube_vocabulary" .Values.vocabulary -}}
+{{- $own := dict "kube_api" "in-cluster" -}}
+{{- if $daemon.devicePlugin }}
+{{- $_ := set $own "kube_plugin" true }}
+{{- $_ := set $own "kube_vocabulary" .Values.vocabulary }}
+{{- end }}
+{{- if .Values.dra.enabled }}
+{{- $_ := set $own "kube_dra" true }}
+{{- $_ := set $own "kube_dra_dir" (printf "%s/plugins_registry" $daemon.kubeletDir) }}
+{{- end }}
 {{- if ne $daemon.kubeletDir "/var/lib/kubelet" }}
 {{- $_ := set $own "kube_plugin_dir" (printf "%s/device-plugins" $daemon.kubeletDir) }}
 {{- $_ := set $own "kube_pod_resources" (printf "%s/pod-resources/kubelet.sock" $daemon.kubeletDir) }}
@@ -125,6 +133,18 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- $certificate := .Values.certificate -}}
 {{- if and $scheduler.enabled (eq .Values.vocabulary "slices") }}
 {{- fail "vocabulary: slices needs no scheduler: set scheduler.enabled to false, or vocabulary to hami or gpu-manager" }}
+{{- end }}
+{{- if not (or .Values.daemon.devicePlugin .Values.dra.enabled) }}
+{{- fail "daemon.devicePlugin and dra.enabled: are both false: nodes would give nothing to pods" }}
+{{- end }}
+{{- if and .Values.dra.enabled (not .Values.daemon.enabled) }}
+{{- fail "dra.enabled: needs daemon.enabled: allotd is the driver" }}
+{{- end }}
+{{- if and .Values.dra.enabled (semverCompare "<1.34-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "dra.enabled: needs Kubernetes 1.34 or newer" }}
+{{- end }}
+{{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) }}
+{{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false; the cluster's own places claims" }}
 {{- end }}
 {{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
