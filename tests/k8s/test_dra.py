@@ -14,7 +14,9 @@ import dra
 from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
 from daemon import Daemon
 from door import Door
+from kubelet import Kubelet
 from machines import wait_until
+from test_node import REGISTER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
@@ -214,7 +216,6 @@ def test_a_cordoned_card_is_not_told_of(make_node):
 def test_a_cluster_without_shares(make_node, shared_cluster):
     """Its API server drops what it does not know: that is said, and a claim has a whole card."""
     node = make_node(cluster=shared_cluster)
-    dra.make_class(shared_cluster)
     wait_until(lambda: "parts need the feature gate DRAConsumableCapacity" in node.daemon.log, what="the warning")
     generation = node.slice()["spec"]["pool"]["generation"]
     claim = node.claim((0, {}))
@@ -365,6 +366,38 @@ def test_no_byte_is_promised_twice(make_node):
         node.driver.prepare(node.claim((which, {"memory": "1Mi"})))
     # What a claim has is the scheduler's to count.
     assert node.devices()[card["uuid"].lower()]["capacity"]["memory"]["value"] == f"{left}Mi"
+
+
+def test_beside_the_device_plugin(make_node, shared_cluster, tmp_path):
+    """What a claim has is neither announced to other schedulers nor given by the plugin, and the other way round."""
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    kubelet = Kubelet(plugins).start()
+    try:
+        node = make_node(f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_pod_resources = none\n", cluster=shared_cluster)
+        kubelet.wait_registered()
+        cards = sorted(node.cards(), key=lambda card: card["uuid"])
+
+        def announced():
+            text = shared_cluster.annotations(node.name).get(REGISTER)
+            return text and {card["id"]: (card.get("devmem", 0), card.get("devcore", 0)) for card in json.loads(text)}
+
+        whole = [card["memory_bytes"] // MIB for card in cards]
+        wait_until(lambda: announced() == {card["uuid"]: (mib, 100) for card, mib in zip(cards, whole)}, what="both cards")
+        claim = node.claim((0, {}))
+        node.driver.prepare(claim)
+        wait_until(lambda: announced()[cards[0]["uuid"]] == (0, 100), what="less of the first card")
+        assert announced()[cards[1]["uuid"]] == (whole[1], 100)
+        assert "is not left" in kubelet.plugin.refused([f"{cards[0]['uuid']}-0"]).details()
+        kubelet.plugin.allocate([f"{cards[1]['uuid']}-0"])
+        node.wait_devices(lambda found: found[cards[1]["uuid"].lower()]["capacity"]["memory"]["value"] !=
+                          f"{whole[1]}Mi", "less of the second card")
+        with pytest.raises(dra.Refused, match="is not left"):
+            node.driver.prepare(node.claim((1, {})))
+        node.driver.unprepare(claim)
+        wait_until(lambda: announced()[cards[0]["uuid"]] == (whole[0], 100), what="the first card")
+    finally:
+        kubelet.stop()
 
 
 # ---- faults ----

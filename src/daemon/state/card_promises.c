@@ -102,7 +102,9 @@ struct promise_card node_promised_beside(struct node *node, const struct card *c
 struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant))
 {
-	return promised(node, card, NULL, counts, "");
+	struct promise_card p = promised(node, card, NULL, counts, "");
+	p.kept_bytes = 0;
+	return p;
 }
 
 void node_update_rest(struct node *node, const struct card *card)

@@ -20,7 +20,7 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 struct promise_card node_promised_beside(struct node *node, const struct card *card,
 					 const char *key);
 
-/* The same to those tenants that `counts` says, all at once. */
+/* The same to those tenants that `counts` says, all at once, and nothing that is kept for tenants that wait. */
 struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 

@@ -10,7 +10,7 @@
 #include "base/paths.h"
 #include "daemon/api/topology.h"
 #include "daemon/gpu/health/health.h"
-#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/state/card_promises.h"
 #include "kube/dra/slice.h"
 
@@ -55,16 +55,10 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
-static bool is_no_resource_claims(const struct tenant *t)
-{
-	struct dra_key key;
-	return !dra_key_parse(t->terms.claim.key, &key);
-}
-
 /* What is left when those tenants have theirs that the cluster does not count in claims. */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
-	struct promise_card p = node_promised_to(node, card, is_no_resource_claims);
+	struct promise_card p = node_promised_to(node, card, dra_key_is_not_of);
 	uint64_t rest_bytes = promise_rest_bytes(&p);
 	d->memory_left_bytes = rest_bytes > p.rest_held_bytes ? rest_bytes - p.rest_held_bytes : 0;
 	d->cores_left_pct = p.promised_cores_pct < 100 ? (unsigned)(100 - p.promised_cores_pct) : 0;

@@ -127,6 +127,7 @@ static void keep_socket(struct dra *dra)
 static void publish(struct dra *dra)
 {
 	publisher_want(dra->publisher, dra_node_devices(dra->node));
+	node_kube_refresh(dra->node->kube);
 	dra->published_ns = clock_now_ns();
 }
 

@@ -8,14 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/kubelet/devices/dra_key.h"
 #include "net/grpc_server.h"
 
 #define DRA_MOST_CLAIMS 256 /* of one call: a pod has a few */
-
-/* A claim as the kubelet names it. */
-struct dra_name {
-	const char *in_namespace, *uid, *name;
-};
 
 /* Of a prepare or unprepare call; dra_request_free() afterwards, always. */
 struct dra_request {

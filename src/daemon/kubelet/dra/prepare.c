@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/allocate.h"
-#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/kubelet/dra/dra_inside.h"
 #include "daemon/kubelet/dra/request.h"
 #include "daemon/kubelet/dra/spec_files.h"

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/injection.h"
-#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/devices/dra_key.h"
 
 #define BEFORE "allot.dev-claim_"
 #define BEHIND ".json"

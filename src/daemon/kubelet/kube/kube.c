@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/api/topology.h"
 #include "daemon/gpu/health/health.h"
+#include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/kubelet/kube/giving_up.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/kube/live_terms.h"
@@ -19,6 +20,7 @@
 #include "daemon/kubelet/kube/pods.h"
 #include "daemon/kubelet/kube/use_publisher.h"
 #include "daemon/kubelet/kube/wanted.h"
+#include "daemon/state/card_promises.h"
 #include "daemon/state/node/node.h"
 #include "kube/client/access.h"
 #include "kube/hami/cards.h"
@@ -31,14 +33,18 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static struct kube_card describe(const struct config *config, const struct card *card,
+/* What ResourceClaims have is not there for pods that ask otherwise: their scheduler knows nothing of claims. */
+static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
+	const struct config *config = &node->config;
+	const struct promise_card claimed = node_promised_to(node, card, dra_key_is_of);
+	double cores_pct = claimed.promised_cores_pct < 100 ? 100 - claimed.promised_cores_pct : 0;
 	struct kube_card k = { .index = card->index,
 			       .count = config_split_count(config),
-			       .memory_mib = (uint64_t)((double)(card->info.memory_bytes / MIB) *
+			       .memory_mib = (uint64_t)((double)(promise_rest_bytes(&claimed) / MIB) *
 							config->kube_memory_scaling),
-			       .cores_pct = (unsigned)(100 * config->kube_core_scaling + 0.5),
+			       .cores_pct = (unsigned)(cores_pct * config->kube_core_scaling + 0.5),
 			       .numa = placed->numa_known ? placed->numa : 0,
 			       .mode = CARD_MODE_DEFAULT,
 			       .is_healthy = !placed->is_sick };
@@ -83,7 +89,7 @@ static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 	if (r >= 0)
 		topology_model(node, "", placed);
 	for (unsigned i = 0; r >= 0 && i < node->card_count; i++)
-		cards.card[i] = describe(&node->config, &node->card[i], &placed->card[i]);
+		cards.card[i] = describe(node, &node->card[i], &placed->card[i]);
 	if (r >= 0)
 		r = read_scores(node, placed, ret_scores);
 	if (r < 0) {
@@ -217,6 +223,8 @@ static void look(void *data, uint32_t events)
 
 void node_kube_refresh(struct node_kube *k)
 {
+	if (!k->pods)
+		return;
 	struct kube_cards cards = { 0 };
 	struct kube_scores scores = { 0 };
 	struct wanted wanted = { 0 };

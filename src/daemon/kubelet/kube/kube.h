@@ -40,7 +40,7 @@ enum kube_departure node_kube_departure(const struct node_kube *kube);
 /* What stands on the Node object stays there. NULL is fine; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
-/* What the cards are may have changed: looked at now, not within 30 s. */
+/* What the cards are, or what ResourceClaims have of them, may have changed: looked at now, not within 30 s. */
 void node_kube_refresh(struct node_kube *kube);
 
 /* Claims came, or it is known of more of them whose they are: pods' annotations may be meant for them. */

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/kubelet/dra/messages.h"
 #include "daemon/kubelet/proto/dra.pb-c.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/dra/claim_key.h"
+#include "daemon/kubelet/devices/dra_key.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,4 +26,14 @@ bool dra_key_parse(const char *key, struct dra_key *ret)
 	ret->name.in_namespace = in_namespace;
 	ret->name.name = name;
 	return true;
+}
+
+bool dra_key_is_of(const struct tenant *t)
+{
+	return !strncmp(t->terms.claim.key, DRA_KEY, strlen(DRA_KEY));
+}
+
+bool dra_key_is_not_of(const struct tenant *t)
+{
+	return !dra_key_is_of(t);
 }

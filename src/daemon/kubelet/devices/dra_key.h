@@ -2,15 +2,19 @@
  * Keys of claims (daemon/containers/claims) that ResourceClaims made: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" where that
  * is too long. Pure.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_CLAIM_KEY_H
-#define ALLOT_DAEMON_KUBELET_DRA_CLAIM_KEY_H
+#ifndef ALLOT_DAEMON_KUBELET_DEVICES_DRA_KEY_H
+#define ALLOT_DAEMON_KUBELET_DEVICES_DRA_KEY_H
 
 #include <stdbool.h>
 
-#include "daemon/kubelet/dra/messages.h"
 #include "daemon/state/tenant.h"
 
 #define DRA_KEY "dra/"
+
+/* A ResourceClaim, as the kubelet names it. */
+struct dra_name {
+	const char *in_namespace, *uid, *name;
+};
 
 struct dra_key {
 	char text[TENANT_CLAIM_MAX];
@@ -20,5 +24,9 @@ struct dra_key {
 void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX]);
 /* False: it is another's. */
 bool dra_key_parse(const char *key, struct dra_key *ret);
+
+/* Was the tenant made for a ResourceClaim? The cluster's scheduler counts what it has; of others others do. */
+bool dra_key_is_of(const struct tenant *tenant);
+bool dra_key_is_not_of(const struct tenant *tenant);
 
 #endif
