@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import foreign
-from charts import CHART, Helm
+from charts import CHART, Helm, path_of
 from machines import ROOT
 
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), CHART / "README.md"]
@@ -21,11 +21,11 @@ def helm(build_programs, tmp_path_factory):
 def test_objects(cluster):
     seen = 0
     for page in PAGES:
-        for text in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.M | re.S):
+        for text in re.findall(r"^ *```yaml\n(.*?)^ *```", page.read_text(), re.M | re.S):
             one = yaml.safe_load(text)
-            if one.get("kind") == "Pod":
-                answer = cluster.request("POST", "/api/v1/namespaces/default/pods", one,
-                                         query="?dryRun=All&fieldValidation=Strict")
+            if one.get("kind") in ("Pod", "ResourceClaim", "ResourceClaimTemplate"):
+                one["metadata"].setdefault("namespace", "default")
+                answer = cluster.request("POST", path_of(one), one, query="?dryRun=All&fieldValidation=Strict")
                 assert answer["metadata"]["name"] == one["metadata"]["name"]
                 seen += 1
     assert seen
