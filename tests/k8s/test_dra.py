@@ -3,9 +3,12 @@ gRPC's own library."""
 
 import json
 import os
+import random
 import re
 import signal
 import socket
+import statistics
+import threading
 import time
 
 import pytest
@@ -21,6 +24,7 @@ from test_node import REGISTER
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
 MIB = 1 << 20
+KILLS = int(os.environ.get("ALLOT_KILLS", "10"))
 GIB = 1 << 30
 
 
@@ -420,6 +424,68 @@ def test_claims_outlive_the_daemon(make_node):
     assert len(node.tenants()) == 2 and node.driver.prepare(claim) == device and len(node.tenants()) == 2
     node.driver.unprepare(claim, other)
     assert not node.tenants() and node.specs() == ["other.json"]
+
+
+def test_killed_amid_calls(make_node):
+    """At a random moment of a prepare or an unprepare: nothing is leaked, nothing given twice, who ran before has what it had.
+    ALLOT_KILLS says how often."""
+    node = make_node()
+    chosen = random.Random(36)
+    held, free = {}, [node.claim((i % 2, {"memory": f"{5 + i}Gi", "cores": str(i)})) for i in range(10)]
+    took = []
+
+    def call(method, claim):
+        begun = time.monotonic()
+        try:
+            method(claim)
+        except dra.grpc.RpcError:
+            return False
+        took.append(time.monotonic() - begun)
+        return True
+
+    def check():
+        has = {name: shares(tenant) for name, tenant in node.tenants().items()}
+        assert has == {f"default.{name}": share for name, (_, share) in held.items()}
+        assert node.specs() == sorted(f"allot.dev-claim_{claim['metadata']['uid']}.json" for claim, _ in held.values())
+
+    for _ in range(KILLS):
+        name = chosen.choice(sorted(held)) if held and (not free or chosen.random() < 0.5) else None
+        claim = held[name][0] if name else free.pop()
+        method = "unprepare" if name else "prepare"
+        thread = threading.Thread(target=call, args=(getattr(node.driver, method), claim))
+        thread.start()
+        time.sleep(1.5 * chosen.random() * (max(took[-9:]) if took else 0.02))
+        node.kill()
+        thread.join()
+        node.start()
+        # As a kubelet does it whose call was cut off.
+        assert call(getattr(node.driver, method), claim)
+        if name:
+            del held[name]
+            free.append(claim)
+        else:
+            number = claim["status"]["allocation"]["devices"]["results"][0]["consumedCapacity"]
+            held[claim["metadata"]["name"]] = (claim, [(int(number["memory"][:-2]) * GIB, float(number["cores"]), 100)])
+        check()
+    print(f"{KILLS} kills amid prepare and unprepare: {len(held)} claims are held")
+
+
+def test_how_long_a_prepare_takes(make_node):
+    """With 200 claims on a node of eight cards."""
+    node = make_node(cards="h200x8")
+    claims = [node.claim((i % 8, {"memory": "1Gi", "cores": "1"})) for i in range(200)]
+    took = []
+    for claim in claims:
+        begun = time.monotonic()
+        node.driver.prepare(claim)
+        took.append(1000 * (time.monotonic() - begun))
+    assert len(node.tenants()) == 200
+    print(f"prepare, 0 to 200 claims: p50 {statistics.median(took):.1f} ms, p99 {sorted(took)[197]:.1f} ms; "
+          f"of the last 50: p99 {sorted(took[150:])[-1]:.1f} ms")
+    begun = time.monotonic()
+    node.driver.unprepare(*claims)
+    print(f"unprepare of all 200 in one call: {time.monotonic() - begun:.2f} s")
+    assert not node.tenants() and not node.specs()
 
 
 def test_the_api_server_is_away(make_node):
