@@ -14,7 +14,6 @@
 #include "daemon/kubelet/devices/dra_key.h"
 
 #define BEFORE "allot.dev-claim_"
-#define BEHIND ".json"
 #define LEAF_MAX 128
 
 void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX])
@@ -22,10 +21,15 @@ void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX])
 	snprintf(ret_id, DRA_CDI_ID_MAX, DRA_CDI_KIND "=%s", uid);
 }
 
+static void make_leaf(const char *uid, char ret[LEAF_MAX])
+{
+	snprintf(ret, LEAF_MAX, BEFORE "%s.json", uid);
+}
+
 static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX], struct error *err)
 {
 	char leaf[LEAF_MAX];
-	snprintf(leaf, sizeof(leaf), BEFORE "%s" BEHIND, uid);
+	make_leaf(uid, leaf);
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
@@ -56,29 +60,19 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err)
 	return 0;
 }
 
-/* Has a claim this uid? */
-static bool is_known(struct claims *claims, const char *uid)
+/* Is it the spec of a claim? */
+static bool is_of_claim(struct claims *claims, const char *leaf)
 {
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
 		struct dra_key key;
-		if (dra_key_parse(claim_terms(c)->claim.key, &key) && !strcmp(key.name.uid, uid))
+		char own[LEAF_MAX];
+		if (!dra_key_parse(claim_terms(c)->claim.key, &key))
+			continue;
+		make_leaf(key.name.uid, own);
+		if (!strcmp(own, leaf))
 			return true;
 	}
 	return false;
-}
-
-/* A file of ours whose claim is gone. Files that are being written end otherwise: mkstemp() has named them. */
-static void look_at(const char *dir, struct claims *claims, const char *leaf)
-{
-	char uid[LEAF_MAX];
-	struct error err = { 0 };
-	size_t length = strlen(leaf), end = strlen(BEHIND), begin = strlen(BEFORE);
-	if (length >= sizeof(uid) || length <= begin + end || strncmp(leaf, BEFORE, begin) != 0 ||
-	    strcmp(leaf + length - end, BEHIND) != 0)
-		return;
-	snprintf(uid, sizeof(uid), "%.*s", (int)(length - begin - end), leaf + begin);
-	if (!is_known(claims, uid) && spec_file_remove(dir, uid, &err) < 0)
-		log_warning("DRA: %s", err.text);
 }
 
 void spec_files_restore(const char *dir, struct claims *claims)
@@ -96,7 +90,9 @@ void spec_files_sweep(const char *dir, struct claims *claims)
 {
 	DIR *list = opendir(dir);
 	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
-		look_at(dir, claims, e->d_name);
+		if (!strncmp(e->d_name, BEFORE, strlen(BEFORE)) && !is_of_claim(claims, e->d_name) &&
+		    unlinkat(dirfd(list), e->d_name, 0) < 0 && errno != ENOENT)
+			log_warning("DRA: %s/%s: %s", dir, e->d_name, strerror(errno));
 	if (list)
 		closedir(list);
 }

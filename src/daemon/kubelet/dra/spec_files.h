@@ -24,7 +24,7 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
 /* Writes the specs of all claims in force again: a reboot may have emptied the directory. */
 void spec_files_restore(const char *dir, struct claims *claims);
-/* Removes those whose claims are gone. */
+/* Removes those whose claims are gone, and what a daemon that was killed amid a write has left. */
 void spec_files_sweep(const char *dir, struct claims *claims);
 
 #endif
