@@ -10,6 +10,7 @@ import subprocess
 import pytest
 import yaml
 
+import dra
 from charts import VALUES, Helm, of_kind, path_of
 from cluster import ADMIN_TOKEN, ALLOTD_DRA_RULES, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
 from machines import wait_until
@@ -125,6 +126,55 @@ def test_a_driver_writes_slices_of_its_node(accounts, cluster):
     for node in ("slices-mine", "slices-other"):
         one = cluster.request("POST", path, slice_of(node))
         assert may("PUT", f"{path}/{one['metadata']['name']}", one) == (node == "slices-mine")
+
+
+def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
+    """By the chart's policy, when a claim, a template or a class is made: not on a node."""
+    made = [one for one in helm.render(["scheduler.enabled=false", "dra.enabled=true"], release="early-allot")
+            if one["metadata"]["name"].endswith("-dra-terms")]
+    assert len(made) == 2
+    for one in made:
+        cluster.request("POST", path_of(one), one)
+
+    def told(make, **fields):
+        """Why it is refused; None: it is not."""
+        try:
+            make([dra.terms(**fields)])
+        except ApiError as error:
+            assert error.status == 422, error
+            return str(error)
+        return None
+
+    def claim(config, where="resourceclaims", wrap=lambda spec: spec):
+        spec = wrap({"devices": {"requests": [dra.request()], "config": config}})
+        cluster.request("POST", f"{dra.API}/namespaces/default/{where}", {"metadata": {"name": "early"}, "spec": spec},
+                        query="?dryRun=All")
+
+    def template(config):
+        claim(config, "resourceclaimtemplates", lambda spec: {"spec": spec})
+
+    def device_class(config):
+        cluster.request("POST", f"{dra.API}/deviceclasses", {"metadata": {"name": "early"}, "spec": {"config": config}},
+                        query="?dryRun=All")
+
+    wait_until(lambda: told(claim, onFull="pray"), what="the policy")
+    for make in (claim, template, device_class):
+        assert not told(make, coresLimit=60, priority=-7, onFull="wait", sharing="space", group="a.b")
+        assert not told(make) and not told(make, coresLimit="50.5%") and not told(make, coresLimit=0.5)
+        for fields, why in (({"memory": "1Gi"}, "there is no such field: must be coresLimit"),
+                            ({"coresLimit": 0}, "coresLimit: must be a percentage"),
+                            ({"coresLimit": "101"}, "coresLimit: must be a percentage"),
+                            ({"priority": 101}, "priority: must be a whole number from -100 to 100"),
+                            ({"priority": "1"}, "priority: must be a whole number"),
+                            ({"onFull": "pray"}, "onFull: must be fail, wait or swap"),
+                            ({"sharing": "auto"}, "sharing: must be time or space"),
+                            ({"group": "a b"}, "group: must be a letter or digit"),
+                            ({"kind": "Other"}, "apiVersion gpu.allot.dev/v1 and the kind GpuTerms")):
+            assert why in (told(make, **fields) or ""), (make, fields)
+    # Of another driver it is not ours to say.
+    other = {"opaque": {"driver": "gpu.example.com", "parameters": {"memory": "1Gi"}}}
+    for make in (claim, template, device_class):
+        make([other])
 
 
 def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
