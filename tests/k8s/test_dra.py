@@ -14,11 +14,13 @@ import time
 import pytest
 
 import dra
+import scrape
 from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
 from daemon import Daemon
 from door import Door
 from kubelet import Kubelet
 from machines import wait_until
+from scrape import Page
 from test_node import REGISTER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
@@ -402,6 +404,28 @@ def test_beside_the_device_plugin(make_node, shared_cluster, tmp_path):
         wait_until(lambda: announced()[cards[0]["uuid"]] == (whole[0], 100), what="the first card")
     finally:
         kubelet.stop()
+
+
+def test_metrics(make_node, tmp_path):
+    address = f"unix:{tmp_path}/metrics.sock"
+    node = make_node(f"metrics_listen = {address}\n")
+
+    def value(name):
+        return Page(scrape.request(address)[2]).value(f"allot_dra_{name}")
+
+    node.devices()
+    assert value("registered") == 0
+    node.driver.notify()
+    # A page is good for a moment.
+    wait_until(lambda: value("registered") == 1, what="the registration")
+    wait_until(lambda: value("devices") == 2, what="the slice")
+    good, bad = node.claim((0, {"memory": "1Gi"})), node.claim((0, {"memory": "1000Gi"}))
+    node.driver.prepare(good)
+    node.driver.try_prepare(bad)
+    node.driver.unprepare(good, bad)
+    names = ("prepared_total", "prepare_failures_total", "unprepared_total")
+    wait_until(lambda: [value(name) for name in names] == [1, 1, 1], what="the counts")
+    assert 0 < value("prepare_seconds_total") < 5 and value("publish_failures_total") == 0
 
 
 # ---- faults ----

@@ -16,6 +16,7 @@
 #include "daemon/api/condition.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/export/metrics/exposition.h"
+#include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/state/tenant.h"
 #include "policy/lease/rules/elastic.h"
@@ -65,6 +66,8 @@ struct metrics_daemon {
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
 	bool has_plugin; /* its figures are: */
 	struct plugin_figures plugin;
+	bool has_dra; /* its figures are: */
+	struct dra_figures dra;
 	bool is_watching; /* what is below is known */
 	uint64_t tasks, tasks_begun;
 	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;

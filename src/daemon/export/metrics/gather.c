@@ -316,6 +316,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->arena_budget_bytes = swap_budget_bytes(node);
 	m->arena_reserved_bytes = swap_reserved_bytes(node);
 	m->has_plugin = plugin_figures(node->plugin, &m->plugin);
+	m->has_dra = dra_figures(node->dra, &m->dra);
 }
 
 /* How much of what is free lies on cards that are begun. */

@@ -352,5 +352,26 @@ const struct metric metrics_rows[] = {
 	{ "allot_plugin_allocate_seconds_total", COUNTER, OF_DAEMON,
 	  SECONDS(metrics_daemon, plugin.allocate_ns), "Time that those granted took.",
 	  IF(metrics_daemon, has_plugin) },
+
+	/* ---- the DRA driver ---- */
+	{ "allot_dra_registered", GAUGE, OF_DAEMON, FLAG(metrics_daemon, dra.is_registered),
+	  "Whether the kubelet has us as a DRA driver; here and below absent without the setting "
+	  "kube_dra.",
+	  IF(metrics_daemon, has_dra) },
+	{ "allot_dra_devices", GAUGE, OF_DAEMON, COUNT(metrics_daemon, dra.devices),
+	  "GPUs in this node's ResourceSlice at the API server.", IF(metrics_daemon, has_dra) },
+	{ "allot_dra_publish_failures_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, dra.publish_failures), "Writes of that slice that failed.",
+	  IF(metrics_daemon, has_dra) },
+	{ "allot_dra_prepared_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, dra.prepared),
+	  "ResourceClaims prepared, those prepared again included.", IF(metrics_daemon, has_dra) },
+	{ "allot_dra_prepare_failures_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, dra.refused),
+	  "ResourceClaims that could not be prepared, or were taken back for another of the call.",
+	  IF(metrics_daemon, has_dra) },
+	{ "allot_dra_prepare_seconds_total", COUNTER, OF_DAEMON,
+	  SECONDS(metrics_daemon, dra.prepare_ns), "Time of the calls that prepared all.",
+	  IF(metrics_daemon, has_dra) },
+	{ "allot_dra_unprepared_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, dra.unprepared),
+	  "ResourceClaims that were there and were unprepared.", IF(metrics_daemon, has_dra) },
 };
 const size_t metrics_row_count = sizeof(metrics_rows) / sizeof(metrics_rows[0]);

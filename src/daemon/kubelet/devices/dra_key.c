@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kube/dra/names.h"
+
 void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX])
 {
 	int n = snprintf(ret_key, TENANT_CLAIM_MAX, DRA_KEY "%s/%s/%s", name->uid,
@@ -26,6 +28,12 @@ bool dra_key_parse(const char *key, struct dra_key *ret)
 	ret->name.in_namespace = in_namespace;
 	ret->name.name = name;
 	return true;
+}
+
+void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX])
+{
+	snprintf(ret_path, DRA_CLAIM_PATH_MAX, DRA_API "/namespaces/%s/resourceclaims/%s",
+		 name->in_namespace, name->name);
 }
 
 bool dra_key_is_of(const struct tenant *t)

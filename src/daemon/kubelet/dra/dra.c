@@ -85,6 +85,7 @@ static void notify_status(void *data, struct grpc_call *call, const uint8_t *mes
 		grpc_call_end(call, GRPC_INVALID_ARGUMENT, "not understood: no such message");
 		return;
 	}
+	dra->is_registered = !why;
 	if (!why)
 		log_info("DRA: the kubelet has registered " DRA_DRIVER);
 	say(dra, "the kubelet does not register " DRA_DRIVER, why);
@@ -229,4 +230,18 @@ struct dra *dra_stop(struct dra *dra)
 	free(dra->said);
 	free(dra);
 	return NULL;
+}
+
+bool dra_figures(const struct dra *dra, struct dra_figures *ret)
+{
+	if (!dra)
+		return false;
+	bool is_connected = dra->socket.server && grpc_server_connections(dra->socket.server) > 0;
+	*ret = (struct dra_figures){ .is_registered = dra->is_registered && is_connected,
+				     .prepared = dra->prepared,
+				     .refused = dra->refused,
+				     .unprepared = dra->unprepared,
+				     .prepare_ns = dra->prepare_ns };
+	publisher_count(dra->publisher, &ret->devices, &ret->publish_failures);
+	return true;
 }

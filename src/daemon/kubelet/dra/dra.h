@@ -25,6 +25,18 @@ int dra_start(struct node *node, struct dra **ret, struct error *err);
  */
 struct dra *dra_stop(struct dra *dra);
 
+struct dra_figures {
+	bool is_registered; /* the kubelet said so, and is connected */
+	uint64_t devices;   /* in the slice that the API server has */
+	uint64_t prepared, refused,
+		unprepared;  /* claims, since the daemon started; again counts again */
+	uint64_t prepare_ns; /* the time of the calls that prepared, the sum */
+	uint64_t publish_failures;
+};
+
+/* False: there is no driver. */
+bool dra_figures(const struct dra *dra, struct dra_figures *ret);
+
 /* What tenants were promised may have changed. NULL is fine. */
 void dra_promises_changed(struct dra *dra);
 

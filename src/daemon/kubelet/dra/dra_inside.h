@@ -25,6 +25,8 @@ struct dra {
 	uint64_t published_ns; /* when it was told of the GPUs last; 0: it is to be */
 	uint64_t swept_ns;     /* when CDI specs without a claim were last looked for */
 	struct dra_need *need;
+	bool is_registered;                                 /* the kubelet said so */
+	uint64_t prepared, refused, unprepared, prepare_ns; /* as in struct dra_figures */
 };
 
 /* prepare.c: the methods of the service DRAPlugin, whose data is the struct dra. */
@@ -32,9 +34,5 @@ void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, siz
 void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
 /* Drops the calls that wait. */
 void dra_prepare_end(struct dra *dra);
-
-/* The path of a ResourceClaim at the API server. */
-#define DRA_CLAIM_PATH_MAX 400
-void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
-#include "daemon/kubelet/dra/dra_inside.h"
 
 #define KNOWN_NS (120 * NSEC_PER_SEC) /* an older answer counts no more, and is forgotten */
 

@@ -18,7 +18,6 @@
 #include "daemon/kubelet/dra/spec_files.h"
 #include "daemon/state/node/node.h"
 #include "kube/dra/claim.h"
-#include "kube/dra/names.h"
 
 #define PATIENCE_NS (20 * NSEC_PER_SEC) /* for the API server; the kubelet waits 45 s for us */
 
@@ -39,16 +38,11 @@ struct preparation {
 	TAILQ_ENTRY(preparation) link;
 	struct dra *dra;
 	struct grpc_call *call;
+	uint64_t begun_ns;
 	struct dra_request request; /* the names are its */
 	size_t count, waiting;      /* waiting: for the API server */
 	struct item item[];
 };
-
-void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX])
-{
-	snprintf(ret_path, DRA_CLAIM_PATH_MAX, DRA_API "/namespaces/%s/resourceclaims/%s",
-		 name->in_namespace, name->name);
-}
 
 static const char *spec_dir(const struct dra *dra)
 {
@@ -167,6 +161,17 @@ static void answer(struct preparation *p)
 	grpc_message_unref(message);
 }
 
+static void count(const struct preparation *p, bool has_failed)
+{
+	struct dra *dra = p->dra;
+	if (has_failed) {
+		dra->refused += p->count;
+		return;
+	}
+	dra->prepared += p->count;
+	dra->prepare_ns += clock_now_ns() - p->begun_ns;
+}
+
 /* All that the API server says of the claims is there. */
 static void finish(struct preparation *p)
 {
@@ -178,6 +183,7 @@ static void finish(struct preparation *p)
 	}
 	if (failed)
 		take_all_back(p, failed);
+	count(p, failed != NULL);
 	answer(p);
 	forget(p);
 }
@@ -253,6 +259,7 @@ static int begin(struct dra *dra, struct grpc_call *call, const uint8_t *message
 	}
 	p->dra = dra;
 	p->call = call;
+	p->begun_ns = clock_now_ns();
 	p->request = request;
 	p->count = request.count;
 	for (size_t i = 0; i < p->count; i++) {
@@ -311,6 +318,7 @@ static int release(struct dra *dra, const struct dra_name *name, struct error *e
 	int r = claims_release(dra->node->claims, key, "the kubelet has unprepared it", err);
 	if (r < 0 && r != -ENOENT)
 		return r;
+	dra->unprepared += r >= 0;
 	err->code = 0;
 	return spec_file_remove(spec_dir(dra), name->uid, err);
 }

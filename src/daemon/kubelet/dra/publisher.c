@@ -32,6 +32,7 @@ struct publisher {
 	struct kube_call *call; /* a write under way */
 	json_t *sending;        /* its devices */
 	struct backoff backoff;
+	uint64_t failures;
 	struct alarm again;
 	bool is_waiting;              /* `again` is set: nothing is written before it rings */
 	bool is_refused, is_unshared; /* said so */
@@ -92,6 +93,7 @@ static void retry_later(struct publisher *p, const struct kube_answer *reply)
 		  "DRA: this node's GPUs can't be published: %s; it is tried again",
 		  reply->err.text);
 	p->is_refused = true;
+	p->failures++;
 	p->is_waiting = true;
 	alarm_set(kube_client_reactor(p->client), &p->again,
 		  backoff_next_ns(&p->backoff, (uint32_t)clock_now_ns() * 2654435761U,
@@ -267,4 +269,10 @@ void publisher_want(struct publisher *p, json_t *devices)
 void publisher_look(struct publisher *p)
 {
 	update(p);
+}
+
+void publisher_count(const struct publisher *p, uint64_t *ret_devices, uint64_t *ret_failures)
+{
+	*ret_devices = json_array_size(devices_of(p->slice));
+	*ret_failures = p->failures;
 }

@@ -7,6 +7,7 @@
 #define ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "kube/client/client.h"
 
@@ -21,6 +22,9 @@ struct publisher *publisher_stop(struct publisher *publisher);
 
 /* The devices that are to be told of (kube/dra/slice.h), whose reference is taken over; NULL: no memory, all stays. */
 void publisher_want(struct publisher *publisher, json_t *devices);
+/* The devices that the server's slice has, and how often a write of it failed. */
+void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
+		     uint64_t *ret_failures);
 /* Tries again what could not be done: the Node was not known yet. To be called each second. */
 void publisher_look(struct publisher *publisher);
 
