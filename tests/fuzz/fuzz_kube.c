@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "json_arena.h"
+#include "kube/dra/claim.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/cards.h"
 #include "kube/hami/choice.h"
@@ -301,6 +302,28 @@ static void take_pod(const char *text)
 	json_decref(object);
 }
 
+static void take_claim(const char *text)
+{
+	struct dra_claim claim;
+	struct error err = { 0 };
+	json_t *object = json_loads(text, 0, NULL);
+	if (!object)
+		return;
+	if (dra_claim_read(object, &claim, &err) < 0) {
+		check_error(&err);
+		json_decref(object);
+		return;
+	}
+	for (size_t i = 0; i < claim.count; i++) {
+		const struct dra_result *r = &claim.result[i];
+		FUZZ_CHECK(r->is_whole || r->memory_bytes > 0);
+		FUZZ_CHECK(r->cores_pct >= 0 && r->cores_pct <= 100);
+		FUZZ_CHECK(!r->terms.has_cores_limit || r->terms.cores_limit_pct <= 100);
+	}
+	dra_claim_free(&claim);
+	json_decref(object);
+}
+
 static void take_yaml(const char *text)
 {
 	json_t *value;
@@ -326,6 +349,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_live_text(text);
 	take_vcuda_text(text);
 	take_pod(text);
+	take_claim(text);
 	take_yaml(text);
 	handshake_parse(text);
 	cordon_has(text, "GPU-a");

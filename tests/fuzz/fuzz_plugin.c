@@ -1,9 +1,10 @@
-/* What the kubelet asks of the device plugin: by the first byte which message. */
+/* What the kubelet asks of the device plugin, and of the DRA driver: by the first byte which message. */
 #include "fuzz.h"
 
 #include <errno.h>
 
 #include "daemon/kubelet/devices/pod_resources.h"
+#include "daemon/kubelet/dra/messages.h"
 #include "daemon/kubelet/endpoint/messages.h"
 
 #define MOST_IDS 12
@@ -38,6 +39,24 @@ static void check_prefer(const struct message_container *c)
 	grpc_message_unref(m);
 }
 
+/* Names that are taken can stand in a path and in a key, which says them again. */
+static void check_claims(const uint8_t *data, size_t size)
+{
+	struct dra_request request;
+	int r = dra_request_read(data, size, &request);
+	FUZZ_CHECK(r == 0 || r == -EPROTO || r == -E2BIG || r == -EINVAL);
+	for (size_t i = 0; r == 0 && i < request.count; i++) {
+		char text[TENANT_CLAIM_MAX], path[DRA_CLAIM_PATH_MAX];
+		struct dra_key key;
+		dra_key_make(&request.name[i], text);
+		FUZZ_CHECK(dra_key_parse(text, &key) && !strcmp(key.name.uid, request.name[i].uid));
+		FUZZ_CHECK(!*key.name.name || !strcmp(key.name.name, request.name[i].name));
+		dra_claim_path(&request.name[i], path);
+		FUZZ_CHECK(!strstr(path, "/../") && strlen(path) < DRA_CLAIM_PATH_MAX - 1);
+	}
+	dra_request_free(&request);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int (*const readers[])(const uint8_t *bytes, size_t n, size_t most_ids,
@@ -48,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slice_set set;
 	if (size < 1)
 		return 0;
+	if (data[0] == 4) {
+		check_claims(data + 1, size - 1);
+		return 0;
+	}
 	if (data[0] % 4 == 3) {
 		if (pod_resources_read(&slices, "a/b", data + 1, size - 1, &set) == 0)
 			count(&set);
