@@ -154,9 +154,9 @@ static void health_changed(void *data, struct card *card)
 
 void dra_promises_changed(struct dra *dra)
 {
-	if (!dra)
+	/* Many changes come at once: they are told of together, a moment after the first. */
+	if (!dra || !dra->published_ns)
 		return;
-	/* Many changes come at once: they are told of together. */
 	dra->published_ns = 0;
 	loop_arm(dra->timer, LOOK_NS / 10, LOOK_NS);
 }

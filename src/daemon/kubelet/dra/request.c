@@ -71,6 +71,19 @@ static int add_device(const struct node *node, const char *pool, const struct dr
 	return add_limit(result, &d->terms, err);
 }
 
+/* CUDA shows a program one instance of MIG, and nothing beside it. */
+static int check_instances(const struct claim_request *request, struct error *err)
+{
+	for (unsigned i = 0; i < request->device_count; i++)
+		if (request->device_count > 1 && request->device[i].card->info.is_instance)
+			return error_set(
+				err, EINVAL,
+				"GPU %u is an instance of MIG, beside which CUDA shows a program no "
+				"other: ask for one device in a claim",
+				request->device[i].card->index);
+	return 0;
+}
+
 /* What is said of no limit is as for other containers. */
 static void set_limits(const struct node *node, struct claim_request *request)
 {
@@ -134,6 +147,9 @@ int dra_request_make(const struct node *node, const char *pool, const struct dra
 		if (r < 0)
 			return error_add(err, r, "request %.63s", result->request);
 	}
+	int r = check_instances(ret, err);
+	if (r < 0)
+		return r;
 	set_limits(node, ret);
 	return set_terms(&claim->result[0].terms, ret, err);
 }

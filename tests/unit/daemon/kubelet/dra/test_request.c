@@ -152,6 +152,11 @@ static void test_refused(void **state)
 	two[1] = share("b");
 	strcpy(two[1].terms.on_full, "wait");
 	refused(two, 2, EINVAL, "onFull is not the same");
+	two[1] = share("b");
+	two[1].device = "gpu-a1";
+	node->card[1].info.is_instance = true;
+	refused(two, 2, EINVAL, "is an instance of MIG, beside which CUDA shows a program no other");
+	node->card[1].info.is_instance = false;
 	two[0].terms.has_cores_limit = true;
 	two[0].terms.cores_limit_pct = 29;
 	refused(two, 1, EINVAL, "coresLimit 29 is under the 30 cores that are requested");
