@@ -95,9 +95,10 @@ class ClaimNode(Node):
 
     # ---- pods ----
 
-    def make_template(self, name, requests, config=()):
+    def make_template(self, name, requests, config=(), **more):
         self.cluster.request("POST", f"{dra.API}/namespaces/default/resourceclaimtemplates", {
-            "metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": requests, "config": list(config)}}}})
+            "metadata": {"name": name},
+            "spec": {"spec": {"devices": {"requests": requests, "config": list(config), **more}}}})
 
     def make_pod(self, name, containers=("main",), **source):
         """`source`: resourceClaimTemplateName or resourceClaimName."""
@@ -195,6 +196,21 @@ def test_one_claim_of_several_pods(node):
     assert len(node.tenants()) == 1
     node.kubelet.remove_pods("second")
     wait_until(lambda: not node.tenants(), what="the tenant's end")
+
+
+def test_halves_of_two_cards(node):
+    """As the guide has it: chosen by attributes, of one NVLink domain, not the same card twice; one tenant on both."""
+    half = {"memory": "40Gi", "cores": "50"}
+    hopper = [{"cel": {"expression": 'device.attributes["gpu.allot.dev"].architecture == "Hopper"'}}]
+    domain = {device["attributes"].get("nvlinkDomain", {}).get("string") for device in node.devices().values()}
+    constraints = [{"requests": ["a", "b"], "distinctAttribute": "gpu.allot.dev/uuid"}]
+    if domain != {None}:
+        constraints.append({"requests": ["a", "b"], "matchAttribute": "gpu.allot.dev/nvlinkDomain"})
+    node.make_template("halves", [dra.request("a", half, selectors=hopper), dra.request("b", half)], constraints=constraints)
+    node.make_pod("halves", resourceClaimTemplateName="halves")
+    assert node.wait_for("halves") == [40 << 10, 40 << 10]
+    tenant, = node.tenants().values()
+    assert shares(tenant) == 2 * [(40 * GIB, 50, 100)] and len({device["uuid"] for device in tenant["devices"]}) == 2
 
 
 def test_a_wrong_parameter_stands_in_the_pods_events(node):
