@@ -90,9 +90,9 @@ def terms(*requests, **fields):
             "opaque": {"driver": DRIVER, "parameters": {"apiVersion": "gpu.allot.dev/v1", "kind": "GpuTerms", **fields}}}
 
 
-def make_class(cluster, name=DRIVER, config=()):
+def make_class(cluster, name=DRIVER, config=(), **more):
     cluster.request("POST", f"{API}/deviceclasses", {"metadata": {"name": name}, "spec": {
-        "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}], "config": list(config)}})
+        "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}], "config": list(config), **more}})
 
 
 def make_claim(cluster, name, requests, config=()):

@@ -85,8 +85,10 @@ class PodEngine(Containerd):
 
 
 class RealKubelet:
-    def __init__(self, directory, cluster, program, node):
+    def __init__(self, directory, cluster, program, node, gates=None):
+        """`gates`: feature gates, {name: whether}."""
         self.cluster = cluster
+        self.gates = gates or {}
         self.program = program
         self.node = node
         self.directory = directory
@@ -121,6 +123,7 @@ class RealKubelet:
             "address": "127.0.0.1", "port": port, "readOnlyPort": 0, "healthzPort": 0,
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
+            "featureGates": self.gates,
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.cgroup}", "failCgroupV1": False,
             "failSwapOn": False,
             # Nothing outside of its place is changed, and no pod ends for what other programs use.

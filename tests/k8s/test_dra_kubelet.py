@@ -23,16 +23,17 @@ MIB = 1 << 20
 GIB = 1 << 30
 # What the program in a pod takes of each of its cards, and then asks for in vain.
 FITS_MIB, TOO_MUCH_MIB = 1 << 10, 140 << 10
+WHOLE = "example.com/whole-gpu"
 CHURN = int(os.environ.get("ALLOT_CLAIMS", "12"))
 
 
 @pytest.fixture(scope="module")
 def cluster(build_programs, tmp_path_factory):
     programs = build_programs("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
-    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), dra.GATES, ALLOTD_DRA_RULES)
+    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), f"{dra.GATES},DRAExtendedResource=true", ALLOTD_DRA_RULES)
     try:
         cluster.start()
-        dra.make_class(cluster)
+        dra.make_class(cluster, extendedResourceName=WHOLE)
         cluster.launch_plain_scheduler()
         cluster.launch_controllers("resourceclaim-controller")
         yield cluster
@@ -57,7 +58,8 @@ def kubelet(cluster, cdi_engine, build_programs, tmp_path_factory):
     reason = pods.why_not()
     if reason:
         pytest.skip(reason)
-    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", "with-claims")
+    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", "with-claims",
+                               {"DRAExtendedResource": True})
     try:
         # So far nothing of allot's takes part.
         try:
@@ -211,6 +213,18 @@ def test_halves_of_two_cards(node):
     assert node.wait_for("halves") == [40 << 10, 40 << 10]
     tenant, = node.tenants().values()
     assert shares(tenant) == 2 * [(40 * GIB, 50, 100)] and len({device["uuid"] for device in tenant["devices"]}) == 2
+
+
+def test_a_limit_becomes_a_claim(node):
+    """A pod that knows nothing of claims gets a whole card by the class's extendedResourceName."""
+    spec = node.kubelet.pod_spec({"main": ({WHOLE: 1}, ["/bin/sh", "-c", f"sleep 10000 | {node.program} {FITS_MIB} "
+                                                        f"{2 * TOO_MUCH_MIB} >{node.shared}/whole.main"])}, node.shared)
+    node.cluster.request("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "whole"}, "spec": {
+        **spec, "restartPolicy": "Never", "tolerations": [{"operator": "Exists"}]}})
+    whole = node.cards()[0]["memory_bytes"] // MIB
+    assert node.wait_for("whole") == [whole]
+    tenant, = node.tenants().values()
+    assert shares(tenant) == [(whole * MIB, 0, 100)]
 
 
 def test_a_wrong_parameter_stands_in_the_pods_events(node):
