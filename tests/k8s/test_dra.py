@@ -450,6 +450,19 @@ def test_claims_outlive_the_daemon(make_node):
     assert not node.tenants() and node.specs() == ["other.json"]
 
 
+def test_a_spec_that_cant_be_written(make_node):
+    """Nothing is half-prepared; when the cause is gone the same call goes through."""
+    node = make_node()
+    claim = node.claim((0, {"memory": "10Gi"}))
+    node.cdi.write_text("in the way")
+    with pytest.raises(dra.Refused, match="Not a directory"):
+        node.driver.prepare(claim)
+    assert not node.tenants()
+    node.cdi.unlink()
+    node.driver.prepare(claim)
+    assert len(node.tenants()) == 1 and len(node.specs()) == 1
+
+
 def test_killed_amid_calls(make_node):
     """At a random moment of a prepare or an unprepare: nothing is leaked, nothing given twice, who ran before has what it had.
     ALLOT_KILLS says how often."""
