@@ -34,9 +34,10 @@
  *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
  *               comes when the holder's work is done, or at the drain deadline: then the overlap
  *               is charged to the overrunner as well.
- *   Slices      Several active, none capped, no gang, no space group, and the program of one at least has short steps
- *               (steps.h) between which its thread has something to do: all run at once, and the hardware gives each process
- *               its time slices. What each is due by weight and what it had are counted; whoever is ahead is held. See
+ *   Slices      Several active, no gang, no space group, and the program of one at least has short steps (steps.h) between
+ *               which its thread has something to do: all run at once, and the hardware gives each process its time
+ *               slices. What each is due by weight and what it had are counted; a tenant that is ahead, or above its
+ *               cap, is held. With caps, not beside others without short steps, unless these have a lower priority. See
  *               sliced.c.
  *   Quantum     As short as the cost of a hand-over allows: that cost, measured (the time from grant to
  *               grant that nobody is charged for), over the part of the device's time that may go into it.
@@ -114,7 +115,7 @@
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter_types.h"
 
-/* 5 to 50 ms quantum (measured: docs/internals/turns.md), 1 ms idle, 10 to 100 ms drain. */
+/* 5 to 50 ms quantum (measured: docs/decisions/turn-lengths.md), 1 ms idle, 10 to 100 ms drain. */
 struct arbiter_config arbiter_default_config(void);
 
 struct arbiter;

@@ -98,8 +98,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	/* Five tenants were measured to get 18.3 % each (91.6 % in sum): 2.09 / (2.09 + 0.19). Two
 	 * lost 0.31 ms in a round, which has two switches. */
 	card->gap_ns = 190000;
-	/* From the last kernel of one context to the first of another (docs/internals/turns.md,
-	 * "How long a turn is"). */
+	/* From the last kernel of one context to the first of another (docs/decisions/turn-lengths.md,
+	 * "What the GPU needs to change tenants is charged to nobody"). */
 	card->switch_ns = 155000;
 }
 

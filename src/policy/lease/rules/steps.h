@@ -1,7 +1,7 @@
 /*
  * Steps: many programs, trainings above all, wait now and then for all that they have launched. A turn
  * that ends at such a rest takes nothing away. One that ends anywhere else takes the lead over the GPU, which the
- * program would have lived on: a GRU of 24 ms steps lost 1 ms of each turn that way (docs/internals/turns.md).
+ * program would have lived on: a GRU of 24 ms steps lost 1 ms of each turn that way (docs/decisions/turn-lengths.md).
  * So a turn that would end within a step is let go on to that step's end, and ends a little earlier when a step ends
  * shortly before. What that is too much or too little is charged as ever, and so it evens out.
  *

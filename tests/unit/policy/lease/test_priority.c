@@ -1,6 +1,6 @@
 /*
  * Priority: who is in a hurry pushes ahead, within a budget; nobody else loses more than that. Times are
- * of the simulated GPU; the tables printed at the end are what docs/internals/turns.md quotes.
+ * of the simulated GPU; the tables printed at the end are what docs/decisions/turn-lengths.md quotes.
  */
 #include "rules.h"
 
