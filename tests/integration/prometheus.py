@@ -49,7 +49,8 @@ def dashboard_queries():
 def metric_names():
     """What allotd and allot-scheduler have."""
     done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True)
-    names = set(re.findall(r"^\| `(\w+)`", done.stdout, re.M))
+    types = dict(re.findall(r"^\| `(\w+)` \| (\w+) ", done.stdout, re.M))
+    names = set(types) | {f"{name}_{part}" for name, what in types.items() if what == "summary" for part in ("count", "sum")}
     for file in ("metrics.c", "metrics_cluster.c"):
         names |= set(re.findall(r'"((?:allot_scheduler|hami)_\w+)"', (ROOT / "src/scheduler/service" / file).read_text()))
     return names

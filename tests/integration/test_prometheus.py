@@ -118,7 +118,7 @@ def test_a_demo_has_data_for_every_panel(watched, python):
     machine, prometheus = watched
     for name, cores in (("train", 45), ("eval", 30)):
         machine.start("--name", name, "--memory", "1GiB", "--cores", cores, "--",
-                      *machine.load("--seconds", 120, "--kernel-us", 1000))
+                      *machine.load("--seconds", 120, "--kernel-us", 1000, "--sync-every", 10))
     swap = Tenant(machine, python, HOLD.format(mib=100), "1GiB", "batch",
                   ("--on-full", "swap", "--swap-arena", "256MiB"))
     first = Tenant(machine, python, HOLD.format(mib=1000), "3GiB", "first", ("--on-full", "wait"))
