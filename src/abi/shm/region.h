@@ -56,7 +56,7 @@ static inline enum lease_state lease_state_of(uint32_t word)
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
 
-/* What the daemon wants to hear of a tenant's steps. */
+/* The steps of which a tenant is to tell the daemon. */
 enum region_rest {
 	REST_UNTOLD,
 	REST_RUNG, /* the end of one is rung for */

@@ -41,7 +41,7 @@ struct settings_row {
 	uint64_t min, max;
 	const char *help;
 	const char *const *words; /* of a choice; NULL behind the last */
-	/* What else a text, a choice or a number has to be; NULL: nothing. -errno with what would be right. */
+	/* A further check of a text, a choice or a number; NULL: none. Returns -errno, with an error that says what would be right. */
 	int (*check)(const char *value, struct error *err);
 	int automatic; /* the field of a size or a number that is "auto" */
 };

@@ -185,7 +185,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* What the tenant is to tell of its steps. */
+/* Tells the tenant which of its steps to ring for. */
 static void publish_rest(const struct arbitration *a, struct lessee *l)
 {
 	enum region_rest wanted = arbiter_wants_rest(a->arbiter, l->index);

@@ -99,7 +99,7 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	 * lost 0.31 ms in a round, which has two switches. */
 	card->gap_ns = 190000;
 	/* From the last kernel of one context to the first of another (docs/decisions/turn-lengths.md,
-	 * "What the GPU needs to change tenants is charged to nobody"). */
+	 * "The GPU's own time to change tenants is charged to nobody"). */
 	card->switch_ns = 155000;
 }
 
