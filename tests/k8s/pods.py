@@ -133,7 +133,9 @@ class RealKubelet:
                              "imagefs.available": "0%"},
             "imageGCHighThresholdPercent": 100, "enableControllerAttachDetach": False, "resolvConf": "",
             # How long the API server may not know what the kubelet knows; ten by default.
-            "nodeStatusUpdateFrequency": "1s"}))
+            "nodeStatusUpdateFrequency": "1s",
+            # When a pod is looked at again whose claims could not be prepared; a minute by default.
+            "syncFrequency": "5s"}))
 
     def start(self):
         self.configure()

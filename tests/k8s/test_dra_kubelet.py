@@ -35,7 +35,8 @@ def cluster(build_programs, tmp_path_factory):
         cluster.start()
         dra.make_class(cluster, extendedResourceName=WHOLE)
         cluster.launch_plain_scheduler()
-        cluster.launch_controllers("resourceclaim-controller")
+        # The claim of a pod that knows nothing of claims ends with its owner, the pod.
+        cluster.launch_controllers("resourceclaim-controller,garbage-collector-controller")
         yield cluster
     finally:
         cluster.stop()
@@ -129,8 +130,8 @@ class ClaimNode(Node):
             status = self.kubelet.status(name)
             assert status["phase"] in ("Pending", "Running"), status
             return status["phase"] == "Running" and self.seen(name, container)
-        # A kubelet whose call failed tries again when it looks at the pod next, which it does each minute and a half.
-        return wait_until(look, 120, f"pod {name}")
+        # A kubelet whose call failed tries again after its syncFrequency.
+        return wait_until(look, 60, f"pod {name}")
 
     def identity(self, name):
         """Of what runs in a pod: changes when something is started anew."""
@@ -278,7 +279,7 @@ def test_churn(node):
             node.start()
         node.make_template(name, [dra.request(capacity={"memory": f"{mib}Mi", "cores": str(cores)})])
         node.make_pod(name, resourceClaimTemplateName=name)
-        if wait_until(lambda: node.seen(name) or node.has_no_room(name), 120, f"pod {name}") is True:
+        if wait_until(lambda: node.seen(name) or node.has_no_room(name), 60, f"pod {name}") is True:
             node.cluster.delete_pod(name)
         else:
             assert node.wait_for(name) == [mib]
