@@ -108,7 +108,7 @@ class Client:
         call("allot_client_resume", self._open(), tenant.encode())
 
     def request(self, op: str, members: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Any request of docs/protocol.md, and its whole reply."""
+        """Any request of docs/reference/protocol.md, and its whole reply."""
         reply = ctypes.c_void_p()
         call("allot_client_request", self._open(), op.encode(), json.dumps(dict(members or {})).encode(),
              ctypes.byref(reply))

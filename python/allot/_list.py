@@ -47,7 +47,7 @@ class Tenant:
 
     name: str
     id: str  # unlike a name never used again
-    state: str  # "running", "idle", "waiting", "paused", ...: docs/protocol.md
+    state: str  # "running", "idle", "waiting", "paused", ...: docs/reference/protocol.md
     uid: int
     priority: int
     shares: Tuple[Share, ...]  # one a device that it may use, in its order

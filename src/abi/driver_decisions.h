@@ -1,6 +1,6 @@
 /*
  * What is decided of every function of the driver API that has no hook, and why; and why those have one
- * that do. docs/driver-api.md is made from this and driver_table.h (scripts/driver-api), and CI fails
+ * that do. docs/reference/driver-api.md is made from this and driver_table.h (scripts/driver-api), and CI fails
  * when a function of NVIDIA's headers, or a symbol of a real libcuda, is in neither.
  *
  *   GOVERNED(group, why)      DRIVER_TABLE_<group> of driver_table.h: hooked

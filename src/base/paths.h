@@ -1,5 +1,5 @@
 /*
- * Where the daemon's files are (docs/protocol.md, "Files"), and whether a directory may be trusted.
+ * Where the daemon's files are (docs/reference/protocol.md, "Files"), and whether a directory may be trusted.
  *
  *     base                   run directory                 in it
  *     /run/allot             <base>/gpu                    allotd.sock, allotd.lock, tenants/

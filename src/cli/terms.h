@@ -1,6 +1,6 @@
 /*
  * A tenant's terms, as options of the commands that make one or change one: the row of each, what is wrong with them together,
- * and their members in the daemon's requests (docs/protocol.md). The options of a command have them as `terms`.
+ * and their members in the daemon's requests (docs/reference/protocol.md). The options of a command have them as `terms`.
  */
 #ifndef ALLOT_CLI_TERMS_H
 #define ALLOT_CLI_TERMS_H

@@ -23,7 +23,7 @@
  * Errors: what can fail returns 0 or a negative errno, and where `err` is not NULL describes a failure
  * there: the number, positive, and one line that names the value and what would be right. Results are
  * written on success alone. The daemon's own refusals, such as -ENOENT for a tenant that is not there, are
- * in docs/protocol.md; -ECONNRESET says that the daemon went away (open again), -ETIMEDOUT that it did
+ * in docs/reference/protocol.md; -ECONNRESET says that the daemon went away (open again), -ETIMEDOUT that it did
  * not answer for ten seconds (close and open again), -ENOMEM that memory ran out. A NULL where an object is
  * asked for is the caller's mistake, except where NULL is spoken of.
  *
@@ -99,7 +99,7 @@ int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_
 void allot_list_free(allot_list *list);
 
 /*
- * The same as JSON, as `allot ps --json` prints it and docs/protocol.md describes: also what has no function
+ * The same as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes: also what has no function
  * here. The list's.
  */
 const char *allot_list_json(const allot_list *list);
@@ -144,7 +144,7 @@ const char *allot_tenant_id(const allot_tenant *tenant);
 
 /*
  * "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending", as
- * docs/protocol.md has them; a later daemon may have more.
+ * docs/reference/protocol.md has them; a later daemon may have more.
  */
 const char *allot_tenant_state(const allot_tenant *tenant);
 
@@ -239,7 +239,7 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 /* ---- everything else ---- */
 
 /*
- * Any request of docs/protocol.md: `op` with `members`, a JSON object, "{}" or NULL. The whole reply as JSON
+ * Any request of docs/reference/protocol.md: `op` with `members`, a JSON object, "{}" or NULL. The whole reply as JSON
  * is the caller's, to be given back with allot_free(); ret_reply may be NULL. -EINVAL: members is no object.
  */
 int allot_client_request(allot_client *client, const char *op, const char *members,

@@ -1,5 +1,5 @@
 /*
- * A connection to a daemon (docs/protocol.md): JSON objects, one a line, one reply a request.
+ * A connection to a daemon (docs/reference/protocol.md): JSON objects, one a line, one reply a request.
  * Thread safety: one caller at a time.
  */
 #ifndef ALLOT_CLIENT_CLIENT_H

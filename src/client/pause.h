@@ -15,7 +15,7 @@ struct client_pause_options {
 };
 
 /*
- * op: "pause" or "resume", as in docs/protocol.md. Where memory leaves, or comes back by checkpoint, this waits
+ * op: "pause" or "resume", as in docs/reference/protocol.md. Where memory leaves, or comes back by checkpoint, this waits
  * until that is over, which takes as long as the bytes take; the move goes on in the daemon when the
  * caller ends meanwhile. 0, or the daemon's refusal; -ESRCH: it ended meanwhile; -EINTR: `watch` said false.
  */

@@ -58,7 +58,7 @@ def as_known(*forms):
 
 
 def is_run(*_):
-    """Lines of docs/how-to/install.md and embed.md, which tests/package runs as they are."""
+    """Lines of docs/guide/install.md and embed.md, which tests/package runs as they are."""
 
 # A program: what looks at its lines.
 PROGRAMS = {

@@ -181,7 +181,7 @@ def test_changed_while_it_lives(devices):
 # -- a daemon that is killed --
 
 def request(machine, **body):
-    """One request of docs/protocol.md, past `allot`. None: the daemon went away."""
+    """One request of docs/reference/protocol.md, past `allot`. None: the daemon went away."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(machine.run_dir / "allotd.sock"))

@@ -311,13 +311,13 @@ def test_promtool_has_nothing_to_say(machine, python, served):
 
 
 def test_every_metric_is_documented():
-    """docs/metrics.md ends with what `allotd --list-metrics` prints."""
+    """docs/reference/metrics.md ends with what `allotd --list-metrics` prints."""
     done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True,
                           check=True)
-    page = (ROOT / "docs" / "metrics.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     assert "`hami_vgpu_memory_used_bytes`" in page and "`container_gpu_utilization`" in page
     _, mark, table = page.partition("<!-- allotd --list-metrics -->\n")
-    assert mark and table == done.stdout, "docs/metrics.md: see CONTRIBUTING.md for how it is made"
+    assert mark and table == done.stdout, "docs/reference/metrics.md: see CONTRIBUTING.md for how it is made"
 
 
 def test_no_other_type_than_its_name_says(served):

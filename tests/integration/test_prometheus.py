@@ -76,7 +76,7 @@ def test_a_rule_that_never_fires_is_found(tmp_path):
 
 
 def test_each_alert_is_explained():
-    page = (ROOT / "docs" / "alerts.md").read_text()
+    page = (ROOT / "docs" / "reference" / "alerts.md").read_text()
     explained = re.findall(r"^## (Allot\w+)$", page, re.M)
     assert explained == list(alerts_of_rules())
 

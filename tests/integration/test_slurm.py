@@ -1,4 +1,4 @@
-"""docs/how-to/slurm.md, on a Slurm cluster of one node: its settings, scripts and command line as they stand there, but for the
+"""docs/guide/slurm.md, on a Slurm cluster of one node: its settings, scripts and command line as they stand there, but for the
 places that a test has not got."""
 
 import pytest
@@ -8,7 +8,7 @@ from machines import BUILD, ROOT, wait_until
 from test_docs import fences
 
 pytestmark = pytest.mark.skipif(bool(slurm.why_not()), reason=f"Slurm: {slurm.why_not()}")
-PAGE = ROOT / "docs/how-to/slurm.md"
+PAGE = ROOT / "docs/guide/slurm.md"
 
 # What a user would train: some seconds of work on the GPU, whose driver is installed.
 TRAIN = """import os

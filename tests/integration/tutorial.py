@@ -1,4 +1,4 @@
-"""docs/tutorial.md, line by line, as somebody who copies and pastes it into a shell. By itself, `python3 tutorial.py`, it is done
+"""docs/guide/tutorial.md, line by line, as somebody who copies and pastes it into a shell. By itself, `python3 tutorial.py`, it is done
 in the source's folder, the build too; test_docs.py does it with the build under test."""
 
 import json
@@ -8,7 +8,7 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+TUTORIAL = ROOT / "docs" / "guide" / "tutorial.md"
 BUILD_LINE = "scripts/build"
 
 

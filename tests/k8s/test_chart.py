@@ -101,8 +101,8 @@ def test_every_value_has_its_place():
     look(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
 
 
-@pytest.mark.parametrize("guide", [*sorted((ROOT / "docs").glob("migrate-from-*.md")),
-                                   ROOT / "docs/how-to/kubernetes.md", CHART / "README.md"],
+@pytest.mark.parametrize("guide", [*sorted((ROOT / "docs/guide").glob("migrate-from-*.md")),
+                                   ROOT / "docs/guide/kubernetes.md", CHART / "README.md"],
                          ids=lambda path: path.stem)
 def test_guides_name_values_that_there_are(guide):
     schema = json.loads((CHART / "values.schema.json").read_text())

@@ -16,7 +16,7 @@ SPACE = "explain-system"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
-# What docs/allot.1 says that a user needs.
+# What docs/reference/allot.1 says that a user needs.
 PROXY_RULES = [{"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["https:allot-scheduler:https"],
                 "verbs": ["get"]}]
 POD_RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},

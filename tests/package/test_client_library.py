@@ -51,8 +51,8 @@ def test_the_header_is_cplusplus_as_well(tmp_path):
 
 
 def test_the_guides_program(installed, tmp_path):
-    """docs/how-to/embed.md: what it shows is built by the line that it shows."""
-    blocks = tutorial.blocks(ROOT / "docs/how-to/embed.md")
+    """docs/guide/embed.md: what it shows is built by the line that it shows."""
+    blocks = tutorial.blocks(ROOT / "docs/guide/embed.md")
     program, = (text for language, text in blocks if language == "c")
     line, = (text for language, text in blocks if text.startswith("cc "))
     (tmp_path / "change.c").write_text(program)

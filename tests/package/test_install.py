@@ -42,9 +42,9 @@ def test_what_is_installed_finds_its_parts(installed, tmp_path):
 def test_manuals_are_of_the_tables():
     for program in ("allotd", "allot-scheduler"):
         assert run(ROOT / "scripts/settings-page", "--manual", program, BUILD) == \
-            (ROOT / f"docs/{program}.conf.5").read_text(), f"scripts/settings-page --manual {program}"
+            (ROOT / f"docs/reference/{program}.conf.5").read_text(), f"scripts/settings-page --manual {program}"
     if shutil.which("mandoc"):
-        for page in sorted((ROOT / "docs").glob("*.[1-8]")):
+        for page in sorted((ROOT / "docs/reference").glob("*.[1-8]")):
             said = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True,
                                   check=False).stdout.splitlines()
             assert not [line for line in said if "missing date" not in line]

@@ -38,8 +38,8 @@ def test_checksums_are_signed(released):
 
 
 def test_the_guides_lines(released):
-    """Those of docs/how-to/install.md by which whoever gets packages looks at them."""
-    text, = (text for language, text in tutorial.blocks(ROOT / "docs/how-to/install.md") if "ssh-keygen -Y verify" in text)
+    """Those of docs/guide/install.md by which whoever gets packages looks at them."""
+    text, = (text for language, text in tutorial.blocks(ROOT / "docs/guide/install.md") if "ssh-keygen -Y verify" in text)
     assert text.startswith("cd build/packages\n")
     said = run("sh", "-ec", text.split("\n", 1)[1], cwd=released)
     assert "Good" in said and "OK" in said and "FAILED" not in said

@@ -22,7 +22,7 @@ struct doctor_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct doctor_options, json,
-	       .help = "print JSON, as docs/allot.1 has it"),
+	       .help = "print JSON, as docs/reference/allot.1 has it"),
 	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct doctor_options, root,
 	       .help = "look at the machine whose root is mounted there, as far\nas its files tell"),
 	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct doctor_options,

@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 	OPTION("--node", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options, node,
 	       .help = "of this node alone, card by card, with who is on each"),
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct explain_options, json,
-	       .help = "print JSON, as docs/protocol.md has it"),
+	       .help = "print JSON, as docs/reference/protocol.md has it"),
 	OPTION("--service", OPTION_VALUE_REQUIRED, "NAMESPACE/NAME", option_text,
 	       struct explain_options, service,
 	       .help = "allot-scheduler's Service; default: " SERVICE),

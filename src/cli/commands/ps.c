@@ -26,7 +26,7 @@ struct ps_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct ps_options, json,
-	       .help = "print JSON, as docs/protocol.md has it; with --watch\none line each time"),
+	       .help = "print JSON, as docs/reference/protocol.md has it; with --watch\none line each time"),
 	OPTION("--watch", OPTION_VALUE_NUMBER_OR_NONE, "[S]", option_duration, struct ps_options,
 	       watch, .help = "again every S seconds (default: 1)"),
 	TARGET_ROWS(struct ps_options),
@@ -77,7 +77,7 @@ static void draw(struct screen *screen, const char *frame)
 	fflush(stdout);
 }
 
-/* {"version":1,"devices":[...],"tenants":[...]}: what docs/protocol.md says of list. */
+/* {"version":1,"devices":[...],"tenants":[...]}: what docs/reference/protocol.md says of list. */
 static json_t *make_list(const json_t *reply)
 {
 	json_t *devices = json_object_get(reply, "devices");

@@ -15,7 +15,7 @@ struct tasks_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct tasks_options, json,
-	       .help = "print JSON, as docs/protocol.md has it"),
+	       .help = "print JSON, as docs/reference/protocol.md has it"),
 	TARGET_ROWS(struct tasks_options),
 	OPTION_END,
 };

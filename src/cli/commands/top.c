@@ -43,7 +43,7 @@ static const struct option_row rows[] = {
 	OPTION("--once", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, once,
 	       .help = "look twice, an interval apart, print what there is and\nend"),
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, json,
-	       .help = "print JSON, as docs/protocol.md has it; without --once\none line each time"),
+	       .help = "print JSON, as docs/reference/protocol.md has it; without --once\none line each time"),
 	OPTION("--interval", OPTION_VALUE_REQUIRED, "S", option_duration, struct top_options,
 	       interval, .help = "look every S seconds, 0.1 or more (default: 1)"),
 	OPTION("--sort", OPTION_VALUE_REQUIRED, "COLUMN", option_choice, struct top_options, sort,

@@ -14,7 +14,7 @@ struct topo_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct topo_options, json,
-	       .help = "print JSON, as docs/protocol.md has it"),
+	       .help = "print JSON, as docs/reference/protocol.md has it"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct topo_options,
 	       target.sim_spec,
 	       .help = "of a simulated machine: h200, h200x8, dgx-1v, dgx-a100, pcie, mixed,\n"

@@ -1,5 +1,5 @@
 /*
- * What `allot topo` shows, from what the daemon tells (docs/protocol.md, topology). Pure: JSON in, text
+ * What `allot topo` shows, from what the daemon tells (docs/reference/protocol.md, topology). Pure: JSON in, text
  * out.
  *
  *     across NUMA nodes (SYS)

@@ -1,5 +1,5 @@
 /*
- * What allot-scheduler explains (docs/protocol.md, "explain"), for people: the verdict in a sentence, the reasons, nodes that
+ * What allot-scheduler explains (docs/reference/protocol.md, "explain"), for people: the verdict in a sentence, the reasons, nodes that
  * are alike in one line, what is nearest to serving, what would help. Pure: JSON in, text out; what is missing is left out.
  */
 #ifndef ALLOT_CLI_EXPLAIN_TEXT_H

@@ -1,4 +1,4 @@
-/* What `allot top --json` prints (docs/protocol.md). Pure. */
+/* What `allot top --json` prints (docs/reference/protocol.md). Pure. */
 #ifndef ALLOT_CLI_TOP_REPORT_H
 #define ALLOT_CLI_TOP_REPORT_H
 

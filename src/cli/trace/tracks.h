@@ -1,6 +1,6 @@
 /*
  * What the daemon tells of a traced tenant and its cards, as tracks: who had each card when, what state the tenant was in, and
- * what it had of memory and compute. From the replies to trace_poll (docs/protocol.md). One thread.
+ * what it had of memory and compute. From the replies to trace_poll (docs/reference/protocol.md). One thread.
  */
 #ifndef ALLOT_CLI_TRACE_TRACKS_H
 #define ALLOT_CLI_TRACE_TRACKS_H

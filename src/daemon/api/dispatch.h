@@ -1,5 +1,5 @@
 /*
- * The control protocol (docs/protocol.md): finds the handler of a request. Main thread only.
+ * The control protocol (docs/reference/protocol.md): finds the handler of a request. Main thread only.
  */
 #ifndef ALLOT_DAEMON_API_DISPATCH_H
 #define ALLOT_DAEMON_API_DISPATCH_H

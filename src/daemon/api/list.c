@@ -1,4 +1,4 @@
-/* Requests that only tell: hello, list, tasks. What `allot ps --json` prints (docs/protocol.md). */
+/* Requests that only tell: hello, list, tasks. What `allot ps --json` prints (docs/reference/protocol.md). */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

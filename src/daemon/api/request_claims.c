@@ -1,5 +1,5 @@
 /*
- * Requests of claims by people and engines: claim, injection, release, claims (docs/protocol.md). Their keys are
+ * Requests of claims by people and engines: claim, injection, release, claims (docs/reference/protocol.md). Their keys are
  * "cdi/<name>"; those of other kinds are a scheduler's, which are listed here and no more.
  */
 #include <errno.h>

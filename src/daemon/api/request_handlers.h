@@ -1,5 +1,5 @@
 /*
- * The handlers of the control protocol's requests (docs/protocol.md): one for each `op`. Main thread only.
+ * The handlers of the control protocol's requests (docs/reference/protocol.md): one for each `op`. Main thread only.
  */
 #ifndef ALLOT_DAEMON_API_REQUEST_HANDLERS_H
 #define ALLOT_DAEMON_API_REQUEST_HANDLERS_H

@@ -1,4 +1,4 @@
-/* Requests of `allot trace`: trace, trace_poll, trace_end. What the replies say is in docs/protocol.md. */
+/* Requests of `allot trace`: trace, trace_poll, trace_end. What the replies say is in docs/reference/protocol.md. */
 #include <errno.h>
 #include <string.h>
 

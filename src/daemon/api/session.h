@@ -1,5 +1,5 @@
 /*
- * The control protocol (docs/protocol.md) without its socket: one caller, its requests and replies,
+ * The control protocol (docs/reference/protocol.md) without its socket: one caller, its requests and replies,
  * the tenants it holds. Main thread only.
  */
 #ifndef ALLOT_DAEMON_API_SESSION_H

@@ -1,4 +1,4 @@
-/* What `allot tasks --json` prints, and of `allot ps --json` the containers (docs/protocol.md). */
+/* What `allot tasks --json` prints, and of `allot ps --json` the containers (docs/reference/protocol.md). */
 #include <string.h>
 
 #include "base/clock.h"

@@ -29,7 +29,7 @@ struct kube_request {
 	/* For who is asked through the server's proxy, which keeps Authorization to itself: a bearer token. NULL: none. */
 	const char *proxied_token;
 };
-#define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/protocol.md */
+#define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/reference/protocol.md */
 
 struct kube_answer {
 	int status;     /* of HTTP; 0: there was no answer */

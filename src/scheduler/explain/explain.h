@@ -1,7 +1,7 @@
 /*
  * Why a pod is where it is, or waits: what it asks for as it was understood, what it has, and of each node whether its cards
  * would serve it, and what they lack. From the model alone, as it is now: no I/O, no clock, and nothing is reserved.
- * docs/protocol.md has the members. The model's thread.
+ * docs/reference/protocol.md has the members. The model's thread.
  */
 #ifndef ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H
 #define ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H

@@ -1,5 +1,5 @@
 /*
- * What the page shows of a cluster, as JSON (docs/protocol.md, "The cluster's page"): all of what a view shows, or what is
+ * What the page shows of a cluster, as JSON (docs/reference/protocol.md, "The cluster's page"): all of what a view shows, or what is
  * otherwise of it than was told. The model's thread.
  */
 #ifndef ALLOT_SCHEDULER_PAGE_STATE_H

@@ -14,7 +14,7 @@
 
 /*
  * An object: {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": of other groups, "nearest":
- * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/protocol.md has the members.
+ * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/reference/protocol.md has the members.
  */
 void why_write(const json_t *explanation, struct json_text *t);
 

@@ -47,7 +47,7 @@ struct webhook_work {
 	struct error *err;
 };
 
-/* Takes off what only schedulers and daemons write (docs/protocol.md), with a warning each. */
+/* Takes off what only schedulers and daemons write (docs/reference/protocol.md), with a warning each. */
 void webhook_strip(struct webhook_work *w);
 
 /* These return 0; -EACCES: not allowed; -EINVAL: what stands in the pod is wrong; err names it and what would be right. */

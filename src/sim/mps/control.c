@@ -1,7 +1,7 @@
 /*
  * nvidia-cuda-mps-control, simulated: the control daemon (-d, -f), the tool that sends it commands, and, as a child for
  * each user, the server. The command line, the files of the pipe directory, the lines of the log and the ways of ending
- * are those of the real one, as far as allot relies on them. docs/how-to/time-or-space.md says what is not there.
+ * are those of the real one, as far as allot relies on them. docs/guide/time-or-space.md says what is not there.
  */
 #include <errno.h>
 #include <poll.h>

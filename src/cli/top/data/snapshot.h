@@ -1,6 +1,6 @@
 /*
  * What the daemon told at one moment, as plain data: cards, tenants, and each tenant's share of each of its cards.
- * Made of the replies to `list` and `tasks` (docs/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
+ * Made of the replies to `list` and `tasks` (docs/reference/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
  * or has of another type, is not there.
  */
 #ifndef ALLOT_CLI_TOP_DATA_SNAPSHOT_H

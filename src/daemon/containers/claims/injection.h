@@ -65,7 +65,7 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
  */
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
-/* As the reply to `claim` has it (docs/protocol.md), and as base/cdi/cdi_spec.h takes it. A new reference; NULL: no memory. */
+/* As the reply to `claim` has it (docs/reference/protocol.md), and as base/cdi/cdi_spec.h takes it. A new reference; NULL: no memory. */
 json_t *injection_to_json(const struct injection *injection);
 /* Frees what it holds and leaves it empty. */
 void injection_free(struct injection *injection);

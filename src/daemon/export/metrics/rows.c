@@ -1,4 +1,4 @@
-/* The metrics. docs/metrics.md has this table too: `allotd --list-metrics` prints it. */
+/* The metrics. docs/reference/metrics.md has this table too: `allotd --list-metrics` prints it. */
 #include "daemon/export/metrics/row.h"
 
 #define OF_DAEMON emit_daemon, ""

@@ -1,6 +1,6 @@
 /*
  * Changes that are asked for by HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue, whose body is the control
- * protocol's request (docs/protocol.md) without `version` and `op`. Main thread only.
+ * protocol's request (docs/reference/protocol.md) without `version` and `op`. Main thread only.
  */
 #ifndef ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H
 #define ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H

@@ -1,5 +1,5 @@
 /*
- * What the page shows, as JSON (docs/protocol.md, "The page's state"): the names of `allot ps --json`, less of them, and who
+ * What the page shows, as JSON (docs/reference/protocol.md, "The page's state"): the names of `allot ps --json`, less of them, and who
  * had which card when. Main thread only.
  */
 #ifndef ALLOT_DAEMON_EXPORT_PAGE_STATE_H

@@ -1,5 +1,5 @@
 /*
- * A tenant that is traced (docs/protocol.md, `trace`): who traces it, the rings of its processes (abi/shm/trace.h), and how
+ * A tenant that is traced (docs/reference/protocol.md, `trace`): who traces it, the rings of its processes (abi/shm/trace.h), and how
  * far its cards' leases have been told. The daemon makes the rings and hands them on; it reads nothing in them. One
  * trace a tenant at a time; it ends with its session, and outlives the tenant. Main thread only.
  */

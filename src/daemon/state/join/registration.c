@@ -56,7 +56,7 @@ static json_t *device_to_json(struct tenant *tenant, unsigned device)
 			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
 }
 
-/* The answer (docs/protocol.md), to be freed; NULL: no memory. */
+/* The answer (docs/reference/protocol.md), to be freed; NULL: no memory. */
 static char *about_tenant(struct tenant *tenant)
 {
 	const struct tenant_terms *t = &tenant->terms;

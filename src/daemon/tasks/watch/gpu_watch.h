@@ -80,7 +80,7 @@ void gpu_watch_records(struct gpu_watch *watch, json_t *json);
 /* The containers that the tenant of that name has tasks in, as `allot ps --json` tells them. NULL is fine. */
 json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *tenant);
 
-/* Adds "tasks", "containers", "watch" to the reply (docs/protocol.md). */
+/* Adds "tasks", "containers", "watch" to the reply (docs/reference/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);
 
 #endif
