@@ -1,12 +1,16 @@
 """A node whose pods run: a real kubelet, with containerd and runc, on a real API server. What the kubelet and
 containerd keep is in a directory of the test's, and everything that they start ends with it."""
 
+import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
+
+import pytest
 
 from cluster import ADMIN_TOKEN, ApiError, free_ports
 from machines import wait_until
@@ -215,3 +219,54 @@ class RealKubelet:
         for name in names:
             self.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{name}")
         wait_until(lambda: not set(names) & set(self.pods()), 60, f"the end of {', '.join(names)}")
+
+
+@contextlib.contextmanager
+def running_kubelet(cluster, build_programs, directory, node, gates=None):
+    """A kubelet that is ready; skips where none can be, so far nothing of allot's taking part."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    kubelet = RealKubelet(directory, cluster, build_programs("kubelet") / "kubelet", node, gates)
+    try:
+        try:
+            kubelet.start()
+        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
+            pytest.skip(f"no kubelet becomes ready here: {error}")
+        yield kubelet
+    finally:
+        kubelet.stop()
+
+
+class QuotaPods:
+    """Pods of a kubelet in each of whose containers a program (quota.c) notes its memory: what it is told of, what it gets and
+    what it is refused."""
+
+    def __init__(self, kubelet, shared, program, fits_mib, too_much_mib):
+        """`shared`: a directory of the containers too. The program takes `fits_mib` of each card, and then asks for `too_much_mib`
+        in vain."""
+        self.kubelet, self.shared, self.program = kubelet, shared, program
+        self.fits_mib, self.too_much_mib = fits_mib, too_much_mib
+
+    def command(self, out, too_much_mib=None):
+        """Notes it in the file `out`, and holds its memory until it is ended."""
+        return ["/bin/sh", "-c", f"sleep 10000 | {self.program} {self.fits_mib} {too_much_mib or self.too_much_mib} "
+                                 f">{self.shared}/{out}"]
+
+    def seen(self, name, container="main"):
+        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
+        path = self.shared / f"{name}.{container}"
+        lines = path.read_text().splitlines() if path.exists() else []
+        if not lines or lines[-1] != "end":
+            return None
+        found = [re.fullmatch(r"device \d total (\d+) first 0 second 2", line) for line in lines[:-1]]
+        assert found and all(found), lines
+        return [int(match[1]) for match in found]
+
+    def wait_for(self, name, container="main", seconds=60):
+        """A kubelet whose call failed tries again after its syncFrequency."""
+        def look():
+            status = self.kubelet.status(name)
+            assert status["phase"] in ("Pending", "Running"), status
+            return status["phase"] == "Running" and self.seen(name, container)
+        return wait_until(look, seconds, f"pod {name}")

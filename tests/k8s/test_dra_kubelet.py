@@ -3,15 +3,13 @@ containerd and runc, which run the containers by their CDI devices."""
 
 import os
 import random
-import re
-import signal
 
 import pytest
 
 import dra
 import engines
 import pods
-from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
+from cluster import ALLOTD_DRA_RULES, Cluster
 from daemon import Daemon
 from held import compile_c, link_with_driver
 from machines import wait_until
@@ -56,30 +54,21 @@ def cdi_engine(build_programs):
 
 @pytest.fixture(scope="module")
 def kubelet(cluster, cdi_engine, build_programs, tmp_path_factory):
-    reason = pods.why_not()
-    if reason:
-        pytest.skip(reason)
-    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", "with-claims",
-                               {"DRAExtendedResource": True})
-    try:
-        # So far nothing of allot's takes part.
-        try:
-            kubelet.start()
-        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
-            pytest.skip(f"no kubelet becomes ready here: {error}")
+    with pods.running_kubelet(cluster, build_programs, tmp_path_factory.mktemp("kubelet"), "with-claims",
+                              {"DRAExtendedResource": True}) as kubelet:
         yield kubelet
-    finally:
-        kubelet.stop()
 
 
-class ClaimNode(Node):
+class ClaimNode(pods.QuotaPods, Node):
     """allotd beside a kubelet that calls it. Pods are placed by the scheduler."""
 
     def __init__(self, kubelet, cluster, directory):  # noqa: PLW0231
-        self.kubelet, self.cluster, self.directory, self.name = kubelet, cluster, directory, kubelet.node
-        self.cdi, self.shared = kubelet.engine.specs, directory / "shared"
-        self.shared.mkdir()
-        self.program = compile_c(self.shared / "quota", *link_with_driver(), "quota.c")
+        shared = directory / "shared"
+        shared.mkdir()
+        program = compile_c(shared / "quota", *link_with_driver(), "quota.c")
+        pods.QuotaPods.__init__(self, kubelet, shared, program, FITS_MIB, TOO_MUCH_MIB)
+        self.cluster, self.directory, self.name = cluster, directory, kubelet.node
+        self.cdi = kubelet.engine.specs
         self.registry, self.socket = kubelet.registry, kubelet.registry / dra.SOCKET
         self.driver = None
         self.daemon = Daemon(directory, cluster.kubeconfig("allotd.conf"), self.name, is_private=False, settings=(
@@ -105,33 +94,14 @@ class ClaimNode(Node):
 
     def make_pod(self, name, containers=("main",), **source):
         """`source`: resourceClaimTemplateName or resourceClaimName."""
-        command = {container: ["/bin/sh", "-c", f"sleep 10000 | {self.program} {FITS_MIB} {TOO_MUCH_MIB} "
-                                                f">{self.shared}/{name}.{container}"] for container in containers}
-        spec = self.kubelet.pod_spec({container: ({}, command[container]) for container in containers}, self.shared)
+        spec = self.kubelet.pod_spec({container: ({}, self.command(f"{name}.{container}")) for container in containers},
+                                     self.shared)
         for container in spec["containers"]:
             container["resources"] = {"claims": [{"name": "gpu"}]}
         # Who makes a node taints it; the controller that would take that away is not there.
         self.cluster.request("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": name}, "spec": {
             **spec, "restartPolicy": "Never", "resourceClaims": [{"name": "gpu", **source}],
             "tolerations": [{"operator": "Exists"}]}})
-
-    def seen(self, name, container="main"):
-        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
-        path = self.shared / f"{name}.{container}"
-        lines = path.read_text().splitlines() if path.exists() else []
-        if not lines or lines[-1] != "end":
-            return None
-        found = [re.fullmatch(r"device \d total (\d+) first 0 second 2", line) for line in lines[:-1]]
-        assert found and all(found), lines
-        return [int(match[1]) for match in found]
-
-    def wait_for(self, name, container="main"):
-        def look():
-            status = self.kubelet.status(name)
-            assert status["phase"] in ("Pending", "Running"), status
-            return status["phase"] == "Running" and self.seen(name, container)
-        # A kubelet whose call failed tries again after its syncFrequency.
-        return wait_until(look, 60, f"pod {name}")
 
     def identity(self, name):
         """Of what runs in a pod: changes when something is started anew."""
@@ -218,8 +188,7 @@ def test_halves_of_two_cards(node):
 
 def test_a_limit_becomes_a_claim(node):
     """A pod that knows nothing of claims gets a whole card by the class's extendedResourceName."""
-    spec = node.kubelet.pod_spec({"main": ({WHOLE: 1}, ["/bin/sh", "-c", f"sleep 10000 | {node.program} {FITS_MIB} "
-                                                        f"{2 * TOO_MUCH_MIB} >{node.shared}/whole.main"])}, node.shared)
+    spec = node.kubelet.pod_spec({"main": ({WHOLE: 1}, node.command("whole.main", 2 * TOO_MUCH_MIB))}, node.shared)
     node.cluster.request("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "whole"}, "spec": {
         **spec, "restartPolicy": "Never", "tolerations": [{"operator": "Exists"}]}})
     whole = node.cards()[0]["memory_bytes"] // MIB

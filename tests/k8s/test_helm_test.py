@@ -38,23 +38,13 @@ def image(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kubelet(cluster, build_programs, image, tmp_path_factory):
-    reason = pods.why_not()
-    if reason:
-        pytest.skip(reason)
-    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", NODE)
-    try:
-        try:
-            kubelet.start()
-        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
-            pytest.skip(f"no kubelet becomes ready here: {error}")
+    with pods.running_kubelet(cluster, build_programs, tmp_path_factory.mktemp("kubelet"), NODE) as kubelet:
         plugin = kubelet.engine.directory / "cni/loopback"
         plugin.write_text(PLUGIN)
         plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
         kubelet.engine.check("ctr", "--address", kubelet.engine.socket, "--namespace", "k8s.io", "images", "import",
                              "--snapshotter", "native", image)
         yield kubelet
-    finally:
-        kubelet.stop()
 
 
 @pytest.fixture(scope="module")

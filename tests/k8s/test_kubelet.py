@@ -6,7 +6,6 @@ ALLOT_KILLS: how often allotd is killed while a container is allocated, in each 
 import json
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
@@ -30,20 +29,8 @@ FITS_MIB, TOO_MUCH_MIB = 4 << 10, 140 << 10
 
 @pytest.fixture(scope="module")
 def kubelet(cluster, build_programs, tmp_path_factory):
-    reason = pods.why_not()
-    if reason:
-        pytest.skip(reason)
-    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet",
-                               "with-kubelet")
-    try:
-        # So far nothing of allot's takes part.
-        try:
-            kubelet.start()
-        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
-            pytest.skip(f"no kubelet becomes ready here: {error}")
+    with pods.running_kubelet(cluster, build_programs, tmp_path_factory.mktemp("kubelet"), "with-kubelet") as kubelet:
         yield kubelet
-    finally:
-        kubelet.stop()
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +38,15 @@ def quota_program(tmp_path_factory):
     return compile_c(tmp_path_factory.mktemp("quota") / "quota", *link_with_driver(), "quota.c")
 
 
-class Node:
+class Node(pods.QuotaPods):
     """allotd on two cards, which the kubelet knows of."""
 
     def __init__(self, kubelet, cluster, directory, program, vocabulary="slices"):
-        self.kubelet, self.cluster, self.directory = kubelet, cluster, directory
+        shared = directory / "shared"
+        shared.mkdir()
+        super().__init__(kubelet, shared, shared / "quota", FITS_MIB, TOO_MUCH_MIB)
+        self.cluster, self.directory = cluster, directory
         self.vocabulary = vocabulary
-        self.shared = directory / "shared"
-        self.shared.mkdir()
-        self.program = self.shared / "quota"
         self.program.write_bytes(program.read_bytes())
         self.program.chmod(0o755)
         settings = (f"kube_plugin = on\nkube_plugin_dir = {kubelet.plugins}\nkube_vocabulary = {vocabulary}\n"
@@ -108,10 +95,6 @@ class Node:
 
     # ---- pods ----
 
-    def command(self, out):
-        """Says what it has and what is refused, and holds that until it is ended."""
-        return ["/bin/sh", "-c", f"sleep 10000 | {self.program} {FITS_MIB} {TOO_MUCH_MIB} >{self.shared}/{out}"]
-
     def make_pod(self, name, annotations=None, **containers):
         """`containers`: NAME=DEVICES."""
         self.kubelet.make_pod(name, {container: (self.limits(devices), self.command(f"{name}.{container}"))
@@ -119,23 +102,6 @@ class Node:
 
     def limits(self, devices):
         return {pods.RESOURCE: devices}
-
-    def seen(self, name, container="main"):
-        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
-        path = self.shared / f"{name}.{container}"
-        lines = path.read_text().splitlines() if path.exists() else []
-        if not lines or lines[-1] != "end":
-            return None
-        found = [re.fullmatch(r"device \d total (\d+) first 0 second 2", line) for line in lines[:-1]]
-        assert found and all(found), lines
-        return [int(match[1]) for match in found]
-
-    def wait_for(self, name, container="main"):
-        def look():
-            status = self.kubelet.status(name)
-            assert status["phase"] in ("Pending", "Running"), status
-            return status["phase"] == "Running" and self.seen(name, container)
-        return wait_until(look, 30, f"pod {name}")
 
     def identity(self, name):
         """Of what runs in a pod: changes when something is started anew."""

@@ -24,20 +24,9 @@ NAME = "rolls"
 
 @pytest.fixture(scope="module")
 def kubelet(cluster, build_programs, tmp_path_factory):
-    reason = pods.why_not()
-    if reason:
-        pytest.skip(reason)
     build_programs("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
-    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet",
-                               "updated")
-    try:
-        try:
-            kubelet.start()
-        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
-            pytest.skip(f"no kubelet becomes ready here: {error}")
+    with pods.running_kubelet(cluster, build_programs, tmp_path_factory.mktemp("kubelet"), "updated") as kubelet:
         yield kubelet
-    finally:
-        kubelet.stop()
 
 
 @pytest.fixture
