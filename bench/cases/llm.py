@@ -1,9 +1,11 @@
 """LLM servers, and a training, at once on one GPU: as the hardware slices it, under MPS without allot, and as tenants.
 
-A scene is what runs together; a way is how the GPU is shared. The processes of a way start once, and stay for all of its
-windows. Step: a decode step, from its launch until its tokens are on the host. First token: from the arrival of a request."""
+A scene is what runs together; a way is how the GPU is shared. The processes of a way start anew for each run: two starts of
+the same differ by up to a twentieth. Step: a decode step, from its launch until its tokens are on the host. First token: from
+the arrival of a request. Share: the work done, by how long its prefills and steps take alone, in a part of the time."""
 
 import argparse
+import bisect
 import contextlib
 import json
 import os
@@ -22,6 +24,8 @@ from harness.trainer import MODEL_S, Trainer, ready, series_of
 TAIL_S = 0.3            # of a closed loop: everyone still runs when the window ends
 OPEN_TAIL_S = 2.0       # of an open one: requests that arrived in the window may still be answered
 LEAD_S = 0.5            # until the common start
+# One of two goes idle: the other has its part after IDLE_S, and the first has its own again RETURN_S after it comes back.
+IDLE_S, RETURN_S = 0.05, 0.02
 START_S = 15            # a way: PyTorch, weights, graphs
 MS = 1e3
 
@@ -48,14 +52,18 @@ class LlmServer:
     def prepare(self, process):
         """It is warm as soon as it is ready."""
 
-    def say(self, process, seconds, at, path, arrivals):
+    def say(self, process, seconds, at, path, arrivals=()):
         process.say("serve", f"{seconds:.3f}", f"{at:.3f}", path, *arrivals)
 
-    def figures(self, answer, _, path, begin, end):
+    def lines(self, answer, path):
+        """Its events."""
         if answer["late_s"] > LATE_S:
             raise Failed(f"{self.name}: began {answer['late_s']:.2f} s late")
         with open(path, encoding="utf-8") as file:
-            return server_figures([json.loads(line) for line in file], begin, end)
+            return [json.loads(line) for line in file]
+
+    def figures(self, answer, _, path, begin, end):
+        return server_figures(self.lines(answer, path), begin, end)
 
 
 @dataclass(frozen=True)
@@ -98,15 +106,34 @@ def server_figures(lines, begin, end):
     if not took_ms or not first_ms:
         raise Failed(f"{len(took_ms)} steps and {len(first_ms)} requests in a window; take a longer one (--seconds)")
     tokens = sum(n for _, until, n in steps if begin <= until < end) + sum(begin <= first < end for first in firsts)
-    return {"tokens_s": tokens / (end - begin),
-            "step_p50": stats.percentile(took_ms, 50), "step_p99": stats.percentile(took_ms, 99), "step_max": max(took_ms),
+    prefill_ms = [MS * (until - since) for since, until in prefills(lines)]
+    usual = {"step_p50": stats.percentile(took_ms, 50), "prefill_p50": statistics.median(prefill_ms)}
+    return {"tokens_s": tokens / (end - begin), **usual, "busy": share_of(lines, begin, end, usual), "step_p99": stats.percentile(took_ms, 99), "step_max": max(took_ms),
             "first_p50": stats.percentile(first_ms, 50), "first_p99": stats.percentile(first_ms, 99),
             "unserved": sum(line["first"] is None for line in arrived)}
 
 
+def prefills(lines):
+    """[(begin, end)] of a server that does one thing at a time: a prefill begins when the one before has ended, or when its
+    request arrives."""
+    steps = [line["step"][1] for line in lines if "step" in line]
+    requests = sorted((line["first"], line["request"]) for line in lines if line.get("first") is not None)
+    ends = sorted([*steps, *(first for first, _ in requests)])
+    return [(max(ends[bisect.bisect_left(ends, first) - 1] if first > ends[0] else 0.0, arrived), first)
+            for first, arrived in requests]
+
+
+def share_of(lines, begin, end, alone):
+    """Of the time from `begin` to `end`, what its work takes alone: 1 is all of the GPU that it can use."""
+    def within(since, until):
+        return max(0.0, min(until, end) - max(since, begin)) / max(until - since, 1e-9)
+    work_ms = (sum(within(*line["step"]) for line in lines if "step" in line) * alone["step_p50"] +
+               sum(within(*one) for one in prefills(lines)) * alone["prefill_p50"])
+    return work_ms / MS / (end - begin)
+
+
 # ---- the scenes
 
-TWO_4B = tuple(LlmServer(f"llm{i}", 50, "4b", 8, 512) for i in (1, 2))
 BESIDE = (LlmServer("llm", 40, "4b", 2, 512, priority=10), Training("train", 60, "resnet18", 128, 10))
 TWO_EAGER = tuple(LlmServer(f"eager{i}", 50, "1b", 4, 128, is_eager=True, memory="12GiB") for i in (1, 2))
 
@@ -116,13 +143,29 @@ class Scene:
     about: str
     members: tuple
     load_pct: int = None    # None: closed loop; else requests arrive at random, so many of what one server does alone
+    has_pause: bool = False     # the second of two servers is idle for a third of the time, and comes back
 
+    @property
+    def needs_alone(self):
+        """Its load, or its figures, are parts of what one does alone."""
+        return self.load_pct is not None or self.has_pause
+
+
+def two_4b(slots):
+    return tuple(LlmServer(f"llm{i}", 50, "4b", slots, 512) for i in (1, 2))
+
+
+TWO_4B = two_4b(8)
 
 SCENES = {
     "servers": Scene("two LLM servers (4B, CUDA graph, 8 requests each), closed loop", TWO_4B),
     "open30": Scene("two LLM servers, Poisson arrivals, 30 % of capacity", TWO_4B, 30),
     "open60": Scene("two LLM servers, Poisson arrivals, 60 % of capacity", TWO_4B, 60),
     "open90": Scene("two LLM servers, Poisson arrivals, 90 % of capacity", TWO_4B, 90),
+    "pause": Scene("two LLM servers, one of which goes idle and comes back", TWO_4B, has_pause=True),
+    "slots1": Scene("two LLM servers, 1 request each, closed loop", two_4b(1)),
+    "slots2": Scene("two LLM servers, 2 requests each, closed loop", two_4b(2)),
+    "slots32": Scene("two LLM servers, 32 requests each, closed loop", two_4b(32)),
     "training": Scene("an LLM server (4B, 2 requests, 40 %) beside ResNet18 (batch 128, 60 %)", BESIDE),
     "eager": Scene("two eager decoders (1B, 4 requests each), closed loop", TWO_EAGER),
 }
@@ -197,12 +240,13 @@ def groups(scenes):
 
 
 def seconds_of(settings):
-    window_s = settings.seconds + settings.settle_s + LEAD_S + 1
+    more_s = settings.settle_s + LEAD_S + 1
     total = 0
     for members, names in groups(settings.scenes):
         ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
-        total += len(ways) * (START_S + len(names) * settings.runs * window_s)
-        total += (ALONE in settings.ways) * len(set_of(members)) * settings.runs * window_s
+        windows_s = sum(more_s + settings.seconds * (3 if SCENES[name].has_pause else 1) for name in names)
+        total += len(ways) * settings.runs * (START_S + windows_s)
+        total += (ALONE in settings.ways) * len(set_of(members)) * settings.runs * (more_s + settings.seconds)
     return total
 
 
@@ -222,18 +266,29 @@ BARS = [
     ("training", "lend", "step_p99", "mps-split", "most", 1.1),
     ("open60", "turns", "first_p99", "native", "most", 1.2),
     ("open60", "lend", "first_p99", "mps", "most", 1.2),
+    ("pause", "turns", "of_alone", None, "least", 0.98),
+    ("pause", "turns", "returned", None, "least", 0.98),
+    ("pause", "lend", "of_alone", None, "least", 0.98),
+    ("pause", "lend", "returned", None, "least", 0.98),
     ("eager", "turns", "sum", "native", "least", 0.98),
     ("eager", "lend", "sum", "native", "least", 0.98),
 ]
 IDEAL_P99 = 1.3         # of (step alone / share), of the server beside a training
 LABELS = {"sum": "sum", "of_alone": "work of all against alone", "tokens_s": "tokens/s", "steps_s": "training steps/s",
           "train_ms": "training step", "step_p50": "step p50", "step_p99": "step p99", "step_max": "step max",
-          "first_p50": "first token p50", "first_p99": "first token p99", "unserved": "without a first token"}
-UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s", "unserved": "count"}
+          "first_p50": "first token p50", "first_p99": "first token p99", "unserved": "without a first token",
+          "prefill_p50": "prefill p50", "busy": "share at its own pace", "share": "share", "share_apart": "share while the other is idle",
+          "share_back": "share once it is back", "returned": "share once it is back over that before"}
+UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s", "unserved": "count",
+         "busy": "x", "share": "x", "share_apart": "x", "share_back": "x", "returned": "x"}
 
 
 def together(figures, alone):
-    """One run's figures of all members as one: sums of tokens, and of latencies the worst."""
+    """One run's figures of all members as one: sums of tokens, and of latencies the worst. With a pause: the one that stays
+    against alone, and the one that comes back against before."""
+    if "share" in figures[0]:
+        stays, returns = figures
+        return {"of_alone": stays["share_apart"] / stays["busy"], "returned": returns["share_back"] / returns["share"]}
     servers = [f for f in figures if "tokens_s" in f]
     found = {"sum": sum(f["tokens_s"] for f in servers)}
     if alone:
@@ -290,6 +345,25 @@ def window(bench, members, processes, arrivals=None):
                 for member, answer, path in zip(members, answers, paths)]
 
 
+def window_with_pause(bench, members, processes, alone):
+    """As window(), three times as long: both, the first alone, both."""
+    settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
+    idle, back, end = (settle_s + n * seconds for n in (1, 2, 3))
+    with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:
+        paths = [os.path.join(folder, name) for name in ("stays", "before", "after")]
+        at = round(time.time() + LEAD_S, 3)
+        (stays, returns), (first, second) = members, processes
+        stays.say(first, end + TAIL_S, at, paths[0])
+        returns.say(second, idle, at, paths[1])
+        returns.say(second, seconds + TAIL_S, at + back, paths[2])
+        answers = [process.answer(end + MODEL_S) for process in (first, second, second)]
+        whole, before, after = (stays.lines(answer, path) for answer, path in zip(answers, paths))
+    usual = alone[kind(stays)][0]
+    return [{"share": share_of(whole, settle_s, idle, usual),
+             "share_apart": share_of(whole, idle + IDLE_S, back, usual), "busy": usual["busy"]},
+            {"share": share_of(before, settle_s, idle, usual), "share_back": share_of(after, RETURN_S, seconds, usual)}]
+
+
 def set_of(members):
     """Of those that are alike, one."""
     return list({kind(member): member for member in reversed(members)}.values())[::-1]
@@ -300,45 +374,56 @@ def kind(member):
     return tuple(value for key, value in vars(member).items() if key != "name")
 
 
-def measure_alone(bench, members, processes):
-    """{kind of a member: its figures of each run}, while the others are idle."""
-    found = {}
+def measure_alone(bench, members, processes, alone):
+    """Adds to alone[kind of a member] the figures of a run of it, while the others are idle."""
     for member, process in zip(members, processes):
-        if kind(member) not in found:
-            found[kind(member)] = [window(bench, [member], [process])[0] for _ in range(bench.settings.runs)]
-            print(f"{'  ' + member.name + ' alone':24} {text_of(found[kind(member)])}", flush=True)
-    return found
+        if kind(member) not in {kind(other) for other in members[:members.index(member)]}:
+            alone.setdefault(kind(member), []).append(window(bench, [member], [process])[0])
 
 
 def arrivals_of(scene, run, alone):
-    """(rate, seed) of each member, the same in every way."""
+    """(rate, seed) of each member, the same in every way: by the first run alone."""
     if scene.load_pct is None:
         return None
     found = []
     for i, member in enumerate(scene.members):
-        capacity = alone[i]["tokens_s"] / member.tokens / len(scene.members)
+        capacity = alone[kind(member)][0]["tokens_s"] / member.tokens / len(scene.members)
         found.append((f"{capacity * scene.load_pct / 100:.4f}", 100 * run + i + 1))
     return found
 
 
-def measure_way(bench, way, members, names, found, alone):
-    """Adds to found[scene][way] each run's figures, and to `alone` where it is asked for."""
+def measure_run(bench, way, members, names, run, found, alone):
+    """Adds a run's figures to found[scene][way], and to `alone` where that is asked for."""
     with started(bench, way, members) as processes:
         if way == "native" and ALONE in bench.settings.ways:
-            alone.update(measure_alone(bench, members, processes))
-            if "native" not in bench.settings.ways:
-                return
-        usual = [medians(alone[kind(member)]) for member in members] if alone else None
-        for name in names:
+            measure_alone(bench, members, processes, alone)
+        for name in names if way in bench.settings.ways else ():
             scene = SCENES[name]
-            if scene.load_pct is not None and not usual:
-                bench.result.skip(f"{name}, {way}", "its load is a part of what one does alone: --ways alone,..")
+            if scene.needs_alone and not alone:
                 continue
             runs = found[name].setdefault(way, [])
-            for run in range(bench.settings.runs):
-                runs.append(window(bench, members, processes, arrivals_of(scene, run, usual)))
+            if scene.has_pause:
+                runs.append(window_with_pause(bench, members, processes, alone))
+            else:
+                runs.append(window(bench, members, processes, arrivals_of(scene, run, alone)))
+
+
+def measure_way(bench, way, members, names, found, alone):
+    for run in range(bench.settings.runs):
+        measure_run(bench, way, members, names, run, found, alone)
+    if way == "native" and alone:
+        for member in set_of(members):
+            print(f"{'  ' + member.name + ' alone':24} {text_of(alone[kind(member)])}", flush=True)
+    usual = usual_of(members, alone)
+    for name in names:
+        if found[name].get(way):
+            runs = found[name][way]
             print(f"{'  ' + name + ', ' + way:24} {text_of([together(figures, usual) for figures in runs])}"
                   f"{each(runs)}", flush=True)
+
+
+def usual_of(members, alone):
+    return [medians(alone[kind(member)]) for member in members] if alone else None
 
 
 def text_of(runs):
@@ -346,7 +431,7 @@ def text_of(runs):
     parts = []
     for key, label in (("sum", "sum"), ("tokens_s", "tok/s"), ("of_alone", "of alone"), ("step_p50", "p50"),
                        ("step_p99", "p99"), ("step_max", "max"), ("first_p50", "first p50"), ("first_p99", "p99"),
-                       ("train_ms", "train ms"), ("unserved", "unserved")):
+                       ("train_ms", "train ms"), ("returned", "back"), ("unserved", "unserved")):
         values = [run[key] for run in runs if key in run]
         if not values or (key == "tokens_s" and "sum" in runs[0]) or (key == "unserved" and not any(values)):
             continue
@@ -364,7 +449,7 @@ def each(runs):
 
 def add_rows(bench, name, members, ways, alone):
     """Every figure of a scene, and its bars."""
-    usual = [medians(alone[kind(member)]) for member in members] if alone else None
+    usual = usual_of(members, alone)
     runs_of = {way: [together(figures, usual) for figures in runs] for way, runs in ways.items() if runs}
     labelled = [(f"{name}, {way}", runs) for way, runs in runs_of.items()]
     for way, runs in ways.items():
@@ -411,6 +496,8 @@ def llm(bench):
     for members, names in groups(settings.scenes):
         for name in names:
             print(f"-- {name}: {SCENES[name].about}", flush=True)
+            if SCENES[name].needs_alone and ALONE not in settings.ways:
+                bench.result.skip(name, f"it is measured against one server alone: --ways {ALONE},..")
         found, alone = {name: {} for name in names}, {}
         ways = list(dict.fromkeys("native" if way == ALONE else way for way in settings.ways))
         for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first

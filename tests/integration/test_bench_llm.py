@@ -90,6 +90,30 @@ def test_a_request_without_a_token_counts_as_waiting():
         llm.server_figures(lines, 5, 6)
 
 
+def test_shares_are_of_the_time_that_the_work_takes_alone(tmp_path):
+    batch = served(4)
+    batch.write(tmp_path / "events")
+    lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    alone = {"prefill_p50": 10, "step_p50": 5}
+    assert all(end - begin == pytest.approx(0.010) for begin, end in llm.prefills(lines))
+    assert llm.share_of(lines, 1.003, 3.001, alone) == pytest.approx(1, abs=1e-3)
+    assert llm.share_of(lines, 1, 3, {"prefill_p50": 4, "step_p50": 2}) == pytest.approx(0.4, abs=1e-3)
+    assert llm.share_of(lines, 3.9, 4.4, alone) == pytest.approx(0.2, abs=0.03)
+    assert llm.server_figures(lines, 1, 3)["busy"] == pytest.approx(1, abs=1e-3)
+    waits = served(2, [0.5, 1.5], slots=1, tokens=1)
+    waits.write(tmp_path / "events")
+    lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    assert llm.prefills(lines) == [pytest.approx((0.5, 0.51)), pytest.approx((1.5, 1.51))]
+
+
+def test_with_a_pause_each_is_measured_against_itself():
+    stays, returns = {"share": 0.5, "share_apart": 0.96, "busy": 0.98}, {"share": 0.5, "share_back": 0.49}
+    found = llm.together([stays, returns], None)
+    assert found == {"of_alone": pytest.approx(0.96 / 0.98), "returned": pytest.approx(0.98)}
+    rows = {row.name: row.passed for row in llm.judged("pause", llm.TWO_4B, {"lend": {"of_alone": 0.97, "returned": 0.99}}, None)}
+    assert list(rows.values()) == [False, True]
+
+
 def test_bars_are_of_what_was_measured():
     def of(total, p99):
         return {"sum": total, "step_p99": p99}
@@ -122,13 +146,15 @@ def bench(path, *options):
 
 @pytest.mark.alone    # a process that begins late fails its way
 def test_every_way_of_two_servers(tmp_path):
-    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--settle", "0.2", "--runs", "2", "--scenes", "servers,open60",
-                       "--ways", "alone,native,mps,turns,lend")
-    for way in ("native", "mps", "turns", "lend"):
+    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--settle", "0.2", "--runs", "2", "--scenes",
+                       "servers,open60,pause", "--ways", "alone,native,lend")
+    for way in ("native", "lend"):
         for scene in ("servers", "open60"):
             row = rows[f"{scene}, {way}: sum"]
             assert row["got"] > 100 and len(row["runs"]) == 2, said
             assert rows[f"{scene}, {way}: step p99"]["got"] >= 2, said
+        assert 0.5 < rows[f"pause, {way}: work of all against alone"]["got"] < 1.5, said
+        assert len(rows[f"pause, {way}: share once it is back over that before"]["runs"]) == 2, said
     assert "servers, turns-priority: sum" not in rows
 
 
