@@ -222,6 +222,8 @@ static void note_ledgers(struct node *node)
 				struct process_census *c = &t->process[i]->census[d];
 				c->used_before = process_used_bytes(t->process[i], d);
 				c->fresh_before = atomic_load(&s->fresh_bytes);
+				c->swapped_before = process_swapped_bytes(t->process[i], d);
+				c->was_moving = process_is_moving(t->process[i]);
 			}
 }
 

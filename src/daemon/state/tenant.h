@@ -99,7 +99,9 @@ struct process {
 	struct loop_source *source;
 	/* census.c: the ledger when the census was asked for, and what was found before. */
 	struct process_census {
-		uint64_t used_before, fresh_before;
+		/* When the census was asked for: what its slot said. */
+		uint64_t used_before, fresh_before, swapped_before;
+		bool was_moving;
 		uint64_t nvml_before;   /* of the last census; 0: not seen */
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
@@ -236,6 +238,8 @@ uint64_t process_used_bytes(struct process *process, unsigned device);
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /* Of what it holds, bytes that are not on the card (swap.h, daemon/memory/swap/tenant_checkpoint.h). */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
+/* Its memory is leaving the GPU or coming back: for a moment its slot says that bytes are out while the driver still has them. */
+bool process_is_moving(const struct process *process);
 /* What it holds by both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 

@@ -65,6 +65,14 @@ uint64_t process_swapped_bytes(struct process *process, unsigned device)
 	return out < used ? out : used;
 }
 
+bool process_is_moving(const struct process *process)
+{
+	const struct tenant *tenant = process->tenant;
+	uint32_t state = load(tenant->region.report->slot[process->slot].swap_state);
+	return tenant->terms.on_full == ON_FULL_SWAP &&
+	       (state == SWAP_LEAVING || state == SWAP_RETURNING);
+}
+
 uint64_t process_held_bytes(struct process *process, unsigned device)
 {
 	return process_used_bytes(process, device) + process_unnamed_bytes(process, device);

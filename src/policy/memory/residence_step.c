@@ -214,12 +214,15 @@ static void serve_queue(struct residence *r, uint64_t now_ns)
 		}
 		/*
 		 * It would wait for ever: it is let in, to be told that there is no room. But not by what is
-		 * seen for a moment, while somebody's figures change.
+		 * seen for a moment, while somebody's figures change: until then it keeps its place.
 		 */
 		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
 				t->never_since_ns = now_ns;
-			t->is_to_be_in |= now_ns - t->never_since_ns >= r->config.turn_min_ns;
+			if (now_ns - t->never_since_ns >= r->config.turn_min_ns)
+				t->is_to_be_in = true;
+			else
+				mark_cards(t, is_blocked);
 			continue;
 		}
 		t->never_since_ns = 0;

@@ -154,11 +154,24 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 	return bytes;
 }
 
+/* NVML's answer and the slot may be of different moments of a move: together they would count bytes twice. */
+static uint64_t has_moved(struct process *p, unsigned device)
+{
+	const struct process_census *c = &p->census[device];
+	return c->was_moving || process_is_moving(p) ||
+	       c->swapped_before != process_swapped_bytes(p, device);
+}
+
 static void compare_process(struct node *node, struct card *card, struct process *p,
 			    unsigned device, const struct census_card *seen)
 {
 	struct process_census *c = &p->census[device];
 	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
+	/* What is known of it stays until it stands still. */
+	if (sum_of_pid(p->tenant, p->pid, device, has_moved)) {
+		c->nvml_before = nvml_bytes;
+		return;
+	}
 	/* What is off the card counts in the ledger, which is what NVML is held against. */
 	uint64_t held_bytes = nvml_bytes ? nvml_bytes + process_swapped_bytes(p, device) : 0;
 	if (nvml_bytes) {
@@ -268,7 +281,7 @@ static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);
 	uint64_t held = (before > now ? before : now) + process_unnamed_bytes(p, device);
-	uint64_t away = process_swapped_bytes(p, device);
+	uint64_t away = has_moved(p, device) ? 0 : process_swapped_bytes(p, device);
 	return held > away ? held - away : 0;
 }
 

@@ -269,6 +269,39 @@ static void test_unnamed_is_charged(void **state)
 	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
 }
 
+/* Bytes that the slot says are out, and that NVML still shows, are counted once. */
+static void test_memory_that_moves_is_counted_once(void **state)
+{
+	struct one one = one_process(state, one_context);
+	one.t->terms.on_full = ON_FULL_SWAP;
+	struct region_slot *slot = &one.t->region.report->slot[0];
+	struct process_census *c = &one.t->process[0]->census[0];
+	look(&one, 658 * MIB);
+	look(&one, 658 * MIB);
+	assert_int_equal(one.slot->unnamed_bytes, 40 * MIB);
+	slot->swap_state = SWAP_LEAVING;
+	slot->swap[0].out_bytes = 100 * MIB;
+	for (int i = 0; i < 9; i++)
+		look(&one, 658 * MIB);
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 658 * MIB);
+	/* It has ended meanwhile, and the reading is from before. */
+	slot->swap_state = SWAP_OUT;
+	for (int i = 0; i < 9; i++)
+		look(&one, 658 * MIB);
+	c->swapped_before = 100 * MIB;
+	c->was_moving = true;
+	for (int i = 0; i < 9; i++)
+		look(&one, 658 * MIB);
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 658 * MIB);
+	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
+	/* Now both are of the same state. */
+	c->was_moving = false;
+	look(&one, 568 * MIB);
+	look(&one, 568 * MIB);
+	assert_int_equal(one.slot->unnamed_bytes, 50 * MIB);
+	client_kill(one.pid);
+}
+
 /* What the library measured counts at once, and becomes what the next look says: that comes soon. */
 static void test_fresh_is_looked_at_soon(void **state)
 {
@@ -485,6 +518,7 @@ int main(void)
 		test(test_no_context_is_learned_while_it_is_made),
 		test(test_no_context_is_learned_of_the_stopped),
 		test(test_no_context_is_learned_of_a_part),
+		test(test_memory_that_moves_is_counted_once),
 		test(test_fresh_is_looked_at_soon),
 		test(test_fresh_during_a_look_stays),
 		test(test_unnamed_is_charged),

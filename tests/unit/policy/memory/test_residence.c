@@ -341,6 +341,29 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 	assert_true(m.r.tenant[b].is_to_be_in);
 }
 
+/* For a moment one that has just left seems to hold its memory still: nobody behind the first in the queue is served by that. */
+static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
+{
+	model_start(100 * GIB, 40e9, 1);
+	int first = residence_add(&m.r, false, m.now), left = residence_add(&m.r, false, m.now);
+	struct residence_seen seen = { .place = RESIDENCE_OUT,
+				       .part_count = 1,
+				       .part[0].movable_bytes = 60 * GIB,
+				       .has_work = true };
+	struct residence_seen twice = seen;
+	twice.part[0].fixed_bytes = 60 * GIB;
+	twice.part[0].movable_bytes = 40 * GIB;
+	residence_see(&m.r, first, &seen, m.now);
+	residence_see(&m.r, left, &twice, m.now + TICK);
+	residence_step(&m.r, m.capacity, CARDS, m.now + TICK);
+	assert_false(m.r.tenant[first].is_to_be_in);
+	assert_false(m.r.tenant[left].is_to_be_in);
+	residence_see(&m.r, left, &seen, m.now + 2 * TICK);
+	residence_step(&m.r, m.capacity, CARDS, m.now + 2 * TICK);
+	assert_true(m.r.tenant[first].is_to_be_in);
+	assert_false(m.r.tenant[left].is_to_be_in);
+}
+
 /* A tenant of two cards is on both or on neither; who has nothing where room is short is left alone. */
 static void test_a_tenant_of_two_cards(void **state)
 {
@@ -418,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_reserved_is_nobody_elses),
 		cmocka_unit_test(test_who_is_put_out_by_hand_stays_out),
 		cmocka_unit_test(test_who_can_never_fit_is_let_in_to_be_told),
+		cmocka_unit_test(test_a_figure_of_a_moment_gives_nobodys_place_away),
 		cmocka_unit_test(test_a_tenant_of_two_cards),
 		cmocka_unit_test(test_nobody_passes_who_waits_for_two_cards),
 		cmocka_unit_test(test_bounds_are_a_card_each),
