@@ -130,7 +130,7 @@ struct trace_reply {
 };
 
 _Static_assert(sizeof(struct trace_event) == 56 && sizeof(struct trace_place) == 64, "a line");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as trace_ring_put() packs an event");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as trace_ring_write() packs an event");
 _Static_assert(sizeof(struct trace_name) == 256, "name layout");
 _Static_assert((TRACE_EVENTS & (TRACE_EVENTS - 1)) == 0, "a power of two");
 
@@ -180,13 +180,6 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 	for (size_t i = 0; i < TRACE_EVENT_WORDS; i++)
 		atomic_store_explicit(&p->word[i], words[i], memory_order_relaxed);
 	atomic_store_explicit(&p->number, number, memory_order_release);
-}
-
-/* Records an event. Thread safe; not beside others who take numbers in another way. */
-static inline void trace_ring_put(struct trace_ring *ring, const struct trace_event *e)
-{
-	trace_ring_write(ring, atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed) + 1,
-			 e);
 }
 
 /* Event `number` as it is at its place. False: it is not there, or not whole; *ret_there is the number that is. */

@@ -96,8 +96,3 @@ void sharing_drop(struct sharing *s, int pid, uint64_t key)
 			s->given[i] = s->given[--s->count];
 		}
 }
-
-unsigned sharing_count(const struct sharing *s)
-{
-	return s->count;
-}

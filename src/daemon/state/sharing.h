@@ -32,6 +32,4 @@ int sharing_find(const struct sharing *s, uint64_t key, uint64_t *ret_bytes);
 /* What this process gave by the key, or everything (0). */
 void sharing_drop(struct sharing *s, int pid, uint64_t key);
 
-unsigned sharing_count(const struct sharing *s);
-
 #endif

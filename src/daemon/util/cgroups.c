@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
-#define V1_LOOK_NS (500 * NSEC_PER_USEC) /* version 1 tells nobody when it is done */
-#define V1_TRIES 25                      /* at a time */
+#define V1_TRIES 25 /* at a time */
 
 /* ---- where ---- */
 
@@ -246,51 +243,17 @@ int cgroup_thaw(const struct cgroup *cgroup)
 	return write_text(file, text);
 }
 
-static int open_state(const struct cgroup *cgroup)
+int cgroup_is_frozen(const struct cgroup *cgroup)
 {
-	char file[CGROUP_DIR_MAX + 16];
+	char file[CGROUP_DIR_MAX + 16], text[256];
 	snprintf(file, sizeof(file), "%s/%s", cgroup->dir,
 		 cgroup->is_v2 ? "cgroup.events" : "freezer.state");
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int read_state(const struct cgroup *cgroup, int fd)
-{
-	char text[256];
-	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';
 	return cgroup->is_v2 ? strstr(text, "frozen 1") != NULL : !strncmp(text, "FROZEN", 6);
-}
-
-int cgroup_is_frozen(const struct cgroup *cgroup)
-{
-	cleanup_fd int fd = open_state(cgroup);
-	return fd < 0 ? fd : read_state(cgroup, fd);
-}
-
-int cgroup_wait_frozen(const struct cgroup *cgroup, int timeout_ms)
-{
-	uint64_t end_ns = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
-	cleanup_fd int fd = open_state(cgroup);
-	if (fd < 0)
-		return fd;
-	for (;;) {
-		int r = read_state(cgroup, fd);
-		uint64_t now_ns = clock_now_ns();
-		if (r != 0 || now_ns >= end_ns)
-			return r;
-		struct pollfd p = { .fd = fd, .events = POLLPRI };
-		struct timespec left = clock_to_timespec(end_ns - now_ns);
-		struct timespec soon = clock_to_timespec(V1_LOOK_NS);
-		/* Reading the state of version 1 also makes the kernel look whether it is done. */
-		if (cgroup->is_v2)
-			ppoll(&p, 1, &left, NULL);
-		else
-			nanosleep(&soon, NULL);
-	}
 }
 
 /* ---- the dying ---- */

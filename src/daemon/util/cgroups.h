@@ -66,8 +66,6 @@ int cgroup_thaw(const struct cgroup *cgroup);
 int cgroup_freeze_again(const struct cgroup *cgroup);
 /* 1 when every process in it stands still, 0 when not (yet), -ENOENT or -ENODEV as above. */
 int cgroup_is_frozen(const struct cgroup *cgroup);
-/* Waits for that, up to timeout_ms. The same results. */
-int cgroup_wait_frozen(const struct cgroup *cgroup, int timeout_ms);
 
 /* The file that thaws it, and what to write there: for whoever may not do more than write. */
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],

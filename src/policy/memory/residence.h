@@ -131,7 +131,4 @@ uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part
  */
 bool residence_has_hope(const struct residence *r, int tenant);
 
-/* What is on a card or reserved there. */
-uint64_t residence_taken_bytes(const struct residence *r, unsigned card);
-
 #endif

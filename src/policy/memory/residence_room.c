@@ -59,16 +59,6 @@ static uint64_t taken_by(const struct residence_tenant *t, unsigned part)
 	return p->fixed_bytes + (residence_is_on_card(t) || is_reserved ? p->movable_bytes : 0);
 }
 
-uint64_t residence_taken_bytes(const struct residence *r, unsigned card)
-{
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < r->end; i++)
-		for (unsigned k = 0; k < r->tenant[i].seen.part_count; k++)
-			if (r->tenant[i].seen.part[k].card == card)
-				sum += taken_by(&r->tenant[i], k);
-	return sum;
-}
-
 static void take(struct room *room, unsigned card, uint64_t bytes)
 {
 	room->bytes[card] -= bytes < room->bytes[card] ? bytes : room->bytes[card];

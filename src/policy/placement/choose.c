@@ -119,23 +119,3 @@ int place_choose(const struct place_node *node, const struct place_request *requ
 	*ret_choice = choice;
 	return c.found ? 0 : -ENOSPC;
 }
-
-void place_take(struct place_node *node, const struct place_choice *choice)
-{
-	for (unsigned i = 0; i < choice->count; i++) {
-		struct place_card *card = &node->card[choice->card[i]];
-		card->slots_used++;
-		card->memory_used_bytes += choice->need[i].memory_bytes;
-		card->cores_used_mpct += choice->need[i].cores_mpct;
-	}
-}
-
-void place_give_back(struct place_node *node, const struct place_choice *choice)
-{
-	for (unsigned i = 0; i < choice->count; i++) {
-		struct place_card *card = &node->card[choice->card[i]];
-		card->slots_used--;
-		card->memory_used_bytes -= choice->need[i].memory_bytes;
-		card->cores_used_mpct -= choice->need[i].cores_mpct;
-	}
-}

@@ -26,8 +26,4 @@ struct place_choice {
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);
 
-/* Marks the chosen cards as used, or as given back, in the model. */
-void place_take(struct place_node *node, const struct place_choice *choice);
-void place_give_back(struct place_node *node, const struct place_choice *choice);
-
 #endif

@@ -199,11 +199,6 @@ bool place_evaluator_exists(const char *name)
 	return find(name) != NULL;
 }
 
-const char *place_evaluator_name(unsigned index)
-{
-	return index < EVALUATOR_COUNT ? evaluators[index].name : NULL;
-}
-
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request)
 {

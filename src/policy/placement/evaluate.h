@@ -48,9 +48,7 @@ int place_cost_compare(const struct place_costs *costs, const struct place_cost 
 void place_cost_add(const struct place_costs *costs, const unsigned *chosen, unsigned chosen_count,
 		    unsigned card, struct place_cost *cost);
 
-/* Is there an evaluator of that name? The names in turn, NULL after the last. */
 bool place_evaluator_exists(const char *name);
-const char *place_evaluator_name(unsigned index);
 
 /* The costs by the request's own chain, or its policy's. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,

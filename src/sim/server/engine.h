@@ -183,10 +183,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 /* All submit at engine time `now_ns`: advance first. False when memory is out. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
-/* The same, taking `part` of the card's SMs, of ENGINE_ALL; nothing counts as the least there is. */
-bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
-		    uint32_t part);
-/* The same of a copy that goes that way: SIM_WAY_NONE is for what is none. */
+/* Work that takes `part` of the card's SMs, of ENGINE_ALL; 0 counts as 1. way: a copy's; SIM_WAY_NONE: a kernel's. */
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);

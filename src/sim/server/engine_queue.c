@@ -283,12 +283,6 @@ bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_
 	return true;
 }
 
-bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
-		    uint32_t part)
-{
-	return engine_copy(e, s, ns, launches, part, SIM_WAY_NONE);
-}
-
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way)
 {

@@ -21,6 +21,12 @@
 
 #define SEEN_MOST 4096
 
+static inline bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns,
+				  uint32_t launches, uint32_t part)
+{
+	return engine_copy(e, s, ns, launches, part, SIM_WAY_NONE);
+}
+
 struct seen {
 	int n;
 	uint64_t cookies[SEEN_MOST];

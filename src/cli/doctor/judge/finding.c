@@ -69,11 +69,6 @@ void finding_set_remedy(struct finding *finding, const char *format, ...)
 	text_clean(finding->remedy);
 }
 
-const char *finding_level_name(enum finding_level level)
-{
-	return level_names[level];
-}
-
 enum finding_level findings_worst(const struct findings *findings)
 {
 	enum finding_level worst = FINDING_OK;

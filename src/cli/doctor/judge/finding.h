@@ -44,9 +44,6 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
 void finding_set_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "ok", "note", "warning" or "problem". */
-const char *finding_level_name(enum finding_level level);
-
 enum finding_level findings_worst(const struct findings *findings);
 /* How many there are of a level. */
 size_t findings_count(const struct findings *findings, enum finding_level level);

@@ -43,11 +43,7 @@ struct metric_set {
 	size_t count;
 };
 
-/* The whole page of the rows, to be freed, and its length. -ENOMEM. */
-int metrics_write(const struct metric *rows, size_t count, const struct metrics_figures *f,
-		  char **ret_text, size_t *ret_length);
-
-/* The same of several sets, one after the other. */
+/* The page of the sets, one after the other: text to be freed, and its length. -ENOMEM. */
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 

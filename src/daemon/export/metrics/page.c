@@ -14,12 +14,6 @@ int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 	return exposition_end(&x, ret_text, ret_length);
 }
 
-int metrics_write(const struct metric *rows, size_t count, const struct metrics_figures *f,
-		  char **ret_text, size_t *ret_length)
-{
-	return metrics_write_sets(&(struct metric_set){ rows, count }, 1, f, ret_text, ret_length);
-}
-
 static void print_rows(const struct metric *rows, size_t count, FILE *out)
 {
 	for (size_t i = 0; i < count; i++)

@@ -136,11 +136,6 @@ int watchdog_pidfd(const struct watchdog *w)
 	return w->pidfd;
 }
 
-int watchdog_pid(const struct watchdog *w)
-{
-	return w->pid;
-}
-
 static int tell(struct watchdog *w, const struct cgroup *cgroup, bool add)
 {
 	struct note note = { .add = add };

@@ -29,7 +29,6 @@ struct watchdog *watchdog_stop(struct watchdog *watchdog);
 
 /* Readable when the child has died: nothing may stay frozen then. The watchdog's own. */
 int watchdog_pidfd(const struct watchdog *watchdog);
-int watchdog_pid(const struct watchdog *watchdog);
 
 /*
  * Tells it of one more, and waits until it knows. -ENOSPC: it knows WATCHDOG_MAX; -EPIPE: it

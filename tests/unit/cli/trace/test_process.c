@@ -46,7 +46,7 @@ static int teardown(void **state)
 static void put(struct trace_event e)
 {
 	e.thread = e.thread ? e.thread : 78;
-	trace_ring_put(ring, &e);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &e);
 }
 
 static void name(enum trace_name_kind kind, uint64_t key, const char *text)

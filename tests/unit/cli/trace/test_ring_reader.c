@@ -33,7 +33,8 @@ static void note(void *data, const struct trace_event *e)
 
 static void put(uint64_t amount)
 {
-	trace_ring_put(ring, &(struct trace_event){ .kind = TRACE_USED, .amount = amount });
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1,
+			 &(struct trace_event){ .kind = TRACE_USED, .amount = amount });
 }
 
 static size_t drain(uint64_t now_ns, bool is_last)
@@ -112,21 +113,21 @@ static void test_an_event_that_is_too_new(void **state)
 	struct trace_event e = {
 		.kind = TRACE_KERNEL, .begin = UNTIL - 10, .end = UNTIL, .amount = 1
 	};
-	trace_ring_put(ring, &e);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &e);
 	e.end = UNTIL + 1;
 	e.amount = 2;
-	trace_ring_put(ring, &e);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &e);
 	put(3);
 	assert_int_equal(drain(1, false), 1);
 	assert_int_equal(drain(2, false), 0);
 	assert_int_equal(ring_reader_drain(&reader, UNTIL + 1, 3, false, note, NULL), 2);
 
 	e.amount = 4;
-	trace_ring_put(ring, &e);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &e);
 	assert_int_equal(drain(10, false), 0);
 	assert_int_equal(drain(10 + LATER, false), 1);
 	e.amount = 5;
-	trace_ring_put(ring, &e);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &e);
 	assert_int_equal(drain(11 + LATER, true), 1);
 	assert_int_equal(last, 5);
 	assert_int_equal(reader.lost, 0);
@@ -163,7 +164,7 @@ static void test_what_cannot_be(void **state)
 		{ .kind = TRACE_KERNEL, .begin = 2, .end = 1 },
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		trace_ring_put(ring, &bad[i]);
+		trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &bad[i]);
 	assert_int_equal(drain(1, false), 0);
 	assert_int_equal(reader.lost, sizeof(bad) / sizeof(bad[0]));
 	/* Counts that go back, or far ahead. */

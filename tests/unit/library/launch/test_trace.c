@@ -211,7 +211,7 @@ static void test_all_bits_of_an_event(void **state)
 	struct trace_event e;
 
 	begin_trace();
-	trace_ring_put(ring, &all);
+	trace_ring_write(ring, atomic_fetch_add(&ring->next, 1) + 1, &all);
 	e = event(1);
 	assert_memory_equal(&e, &all, sizeof(e));
 	end_trace();

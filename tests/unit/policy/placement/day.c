@@ -130,6 +130,26 @@ static double links_of(const struct place_node *node, const struct place_choice 
 	return sum / pairs;
 }
 
+static void place_take(struct place_node *node, const struct place_choice *choice)
+{
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct place_card *card = &node->card[choice->card[i]];
+		card->slots_used++;
+		card->memory_used_bytes += choice->need[i].memory_bytes;
+		card->cores_used_mpct += choice->need[i].cores_mpct;
+	}
+}
+
+static void place_give_back(struct place_node *node, const struct place_choice *choice)
+{
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct place_card *card = &node->card[choice->card[i]];
+		card->slots_used--;
+		card->memory_used_bytes -= choice->need[i].memory_bytes;
+		card->cores_used_mpct -= choice->need[i].cores_mpct;
+	}
+}
+
 struct day_result day_run(const struct day_trace *trace, struct place_node node,
 			  day_chooser *chooser)
 {

@@ -20,7 +20,8 @@ static char *page_of(struct fixture *f)
 	char *text;
 	size_t length;
 	assert_int_equal(metrics_gather(f->node, &figures), 0);
-	assert_int_equal(metrics_write(metrics_rows, metrics_row_count, &figures, &text, &length),
+	assert_int_equal(metrics_write_sets(&(struct metric_set){ metrics_rows, metrics_row_count },
+					    1, &figures, &text, &length),
 			 0);
 	metrics_figures_free(&figures);
 	return text;

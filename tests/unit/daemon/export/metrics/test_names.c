@@ -70,7 +70,9 @@ static void test_pods(void **state)
 	device[1] = (struct metrics_tenant_device){ .index = "5",
 						    .used_bytes = 5 << 19,
 						    .cores_got_pct = 25 };
-	assert_int_equal(metrics_write(metrics_rows_gpu_manager, 2, &f, &text, &length), 0);
+	assert_int_equal(metrics_write_sets(&(struct metric_set){ metrics_rows_gpu_manager, 2 }, 1,
+					    &f, &text, &length),
+			 0);
 #define POD "{pod_name=\"p\\\"q\",namespace=\"n\",node=\"h\",container_name=\"c\",gpu"
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"gpu3\"} 12.5\n"));
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"total\"} 37.5\n"));

@@ -71,7 +71,9 @@ static char *write_page(const struct metrics_figures *f)
 {
 	char *text;
 	size_t length;
-	assert_int_equal(metrics_write(metrics_rows, metrics_row_count, f, &text, &length), 0);
+	assert_int_equal(metrics_write_sets(&(struct metric_set){ metrics_rows, metrics_row_count },
+					    1, f, &text, &length),
+			 0);
 	assert_int_equal(length, strlen(text));
 	return text;
 }
@@ -183,7 +185,8 @@ static void test_another_name_for_a_figure(void **state)
 		if (!strcmp(metrics_rows[i].name, "allot_tenant_gpu_seconds_total"))
 			alias = metrics_rows[i];
 	alias.name = "other_seconds_total";
-	assert_int_equal(metrics_write(&alias, 1, &f, &text, &length), 0);
+	assert_int_equal(
+		metrics_write_sets(&(struct metric_set){ &alias, 1 }, 1, &f, &text, &length), 0);
 	assert_non_null(strstr(text, "\nother_seconds_total{tenant=\"t\",device=\"0\"} 2.5\n"));
 	free(text);
 }

@@ -111,6 +111,16 @@ bool cgroup_scene_runs(struct cgroup_scene *s, unsigned ms)
 	return false;
 }
 
+int cgroup_wait_frozen(const struct cgroup *cgroup, unsigned timeout_ms)
+{
+	uint64_t end_ns = clock_now_ns() + timeout_ms * NSEC_PER_MSEC;
+	int r;
+	/* Reading the state of version 1 also makes the kernel look whether it is done. */
+	while ((r = cgroup_is_frozen(cgroup)) == 0 && clock_now_ns() < end_ns)
+		usleep(500);
+	return r;
+}
+
 void cgroup_scene_end(struct cgroup_scene *s)
 {
 	char top[CGROUP_DIR_MAX], middle[CGROUP_DIR_MAX];

@@ -27,6 +27,8 @@ void cgroup_scene_start(struct cgroup_scene *scene);
 void cgroup_scene_start_forking(struct cgroup_scene *scene);
 /* Does any of the processes run, within `ms`? */
 bool cgroup_scene_runs(struct cgroup_scene *scene, unsigned ms);
+/* Waits until all of it stands still, up to timeout_ms; as cgroup_is_frozen(). */
+int cgroup_wait_frozen(const struct cgroup *cgroup, unsigned timeout_ms);
 void cgroup_scene_end(struct cgroup_scene *scene);
 
 #endif

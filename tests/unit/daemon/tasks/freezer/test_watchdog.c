@@ -25,6 +25,19 @@ static bool make_either(struct cgroup_scene *s, unsigned version)
 	return false;
 }
 
+static int watchdog_pid(const struct watchdog *w)
+{
+	char path[64], line[128];
+	int pid = -1;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", watchdog_pidfd(w));
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "Pid: %d", &pid) != 1)
+		;
+	if (file)
+		fclose(file);
+	return pid;
+}
+
 /* A daemon of which only the freezing is there; says how far it is, then waits to be killed. */
 static _Noreturn void pretend_daemon(const struct cgroup *cgroup, int ready_fd)
 {
