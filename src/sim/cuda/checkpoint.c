@@ -7,8 +7,7 @@
 
 static CUresult ask(uint32_t type, int pid, uint64_t more, uint64_t *ret_val)
 {
-	if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH), CUDA_ERROR_INVALID_VALUE);
 	return sim_call((struct sim_request_msg){ .type = type, .arg = { (uint64_t)pid, more } },
 			ret_val);
 }
@@ -16,37 +15,30 @@ static CUresult ask(uint32_t type, int pid, uint64_t more, uint64_t *ret_val)
 CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 {
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_ENTER(cuCheckpointProcessGetState);
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = ask(SIM_PROCESS_STATE, pid, 0, val);
-	if (r == CUDA_SUCCESS)
-		*state = (CUprocessState)val[0];
-	return r;
+	SIM_FAIL_IF(!state, CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(ask(SIM_PROCESS_STATE, pid, 0, val));
+	*state = (CUprocessState)val[0];
+	return CUDA_SUCCESS;
 }
 
 /* No thread of the process is needed here: its first stands for it. */
 CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_ENTER(cuCheckpointProcessGetRestoreThreadId);
-	if (!tid)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = ask(SIM_PROCESS_STATE, pid, 0, val);
-	if (r == CUDA_SUCCESS)
-		*tid = pid;
-	return r;
+	SIM_FAIL_IF(!tid, CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(ask(SIM_PROCESS_STATE, pid, 0, val));
+	*tid = pid;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
 	SIM_ENTER(cuCheckpointProcessLock);
-	if (args && args->reserved0)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(args && args->reserved0, CUDA_ERROR_INVALID_VALUE);
 	return ask(SIM_PROCESS_LOCK, pid, args ? args->timeoutMs : 0, NULL);
 }
 

@@ -34,9 +34,8 @@ bool sim_context_is_valid(CUcontext ctx)
 {
 	bool listed;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	listed = is_listed(ctx);
-	pthread_mutex_unlock(&sim.lock);
 	return listed;
 }
 
@@ -49,11 +48,9 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 {
 	CUcontext ctx = sim_current();
 
-	if (!ctx)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_CONTEXT);
 	/* Contexts are never freed, only emptied: an old pointer can be asked. */
-	if (ctx->magic != MAGIC_CONTEXT)
-		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	SIM_FAIL_IF(ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	*ret_ctx = ctx;
 	return CUDA_SUCCESS;
 }
@@ -77,8 +74,7 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	CUcontext ctx = calloc(1, sizeof(*ctx));
 	CUresult r;
 
-	if (!ctx)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_OUT_OF_MEMORY);
 	take_time();
 	r = sim_block_new(dev, device->info.context_bytes, SIM_BLOCK_CONTEXT, &ctx->block);
 	if (r != CUDA_SUCCESS) {
@@ -145,18 +141,15 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDevicePrimaryCtxRetain);
-	if (!ctx)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	if (!device->primary)
 		r = context_new(dev, device->primary_flags, true, &device->primary);
 	if (r == CUDA_SUCCESS) {
 		device->primary_refs++;
 		*ctx = device->primary;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -165,16 +158,14 @@ static CUresult primary_release(CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 	CUresult r = CUDA_SUCCESS;
 
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	if (!device->primary_refs) {
 		r = CUDA_ERROR_INVALID_CONTEXT;
 	} else if (--device->primary_refs == 0) {
 		context_end(device->primary);
 		device->primary = NULL;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -186,15 +177,13 @@ static CUresult primary_reset(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
 
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	if (device->primary) {
 		context_end(device->primary);
 		device->primary = NULL;
 		device->primary_refs = 0;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -206,14 +195,11 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDevicePrimaryCtxGetState);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!flags || !active)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_FAIL_IF(!flags || !active, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	*flags = device->primary_flags;
 	*active = device->primary != NULL;
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -222,22 +208,18 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDevicePrimaryCtxSetFlags_v2);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	device->primary_flags = flags;
 	if (device->primary)
 		device->primary->flags = flags;
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
 static CUresult push(CUcontext ctx)
 {
-	if (!ctx || ctx->magic != MAGIC_CONTEXT)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (stack.n == STACK_MAX)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!ctx || ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
+	SIM_FAIL_IF(stack.n == STACK_MAX, CUDA_ERROR_OUT_OF_MEMORY);
 	stack.at[stack.n++] = ctx;
 	return CUDA_SUCCESS;
 }
@@ -246,10 +228,8 @@ static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
 	CUresult r;
 
-	if (!ctx)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	pthread_mutex_lock(&sim.lock);
 	r = context_new(dev, flags, false, ctx);
 	pthread_mutex_unlock(&sim.lock);
@@ -264,8 +244,7 @@ CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affin
 {
 	SIM_ENTER(cuCtxCreate_v3);
 	/* SM affinity needs MPS on the real card, and there is none here. */
-	if (affinities)
-		return CUDA_ERROR_NOT_SUPPORTED;
+	SIM_FAIL_IF(affinities, CUDA_ERROR_NOT_SUPPORTED);
 	return create(ctx, flags, dev);
 }
 
@@ -294,8 +273,7 @@ SIM_FUNCTION(cuCtxPushCurrent_v2, (CUcontext ctx), push(ctx))
 CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 {
 	SIM_ENTER(cuCtxPopCurrent_v2);
-	if (!stack.n)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	SIM_FAIL_IF(!stack.n, CUDA_ERROR_INVALID_CONTEXT);
 	stack.n--;
 	if (ctx)
 		*ctx = stack.at[stack.n];
@@ -305,8 +283,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 CUresult cuCtxGetCurrent(CUcontext *ctx)
 {
 	SIM_ENTER(cuCtxGetCurrent);
-	if (!ctx)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
 	*ctx = sim_current();
 	return CUDA_SUCCESS;
 }
@@ -318,8 +295,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 		stack.n -= stack.n > 0;
 		return CUDA_SUCCESS;
 	}
-	if (ctx->magic != MAGIC_CONTEXT)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	SIM_FAIL_IF(ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
 	if (!stack.n)
 		return push(ctx);
 	stack.at[stack.n - 1] = ctx;
@@ -329,26 +305,20 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 CUresult cuCtxGetDevice(CUdevice *dev)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxGetDevice);
-	r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS && !dev)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*dev = ctx->dev;
-	return r;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!dev, CUDA_ERROR_INVALID_VALUE);
+	*dev = ctx->dev;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSynchronize(void)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxSynchronize);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	SIM_UNSAFE();
 	return sim_context_wait(ctx);
 }
@@ -387,8 +357,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext ctx)
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
 	SIM_ENTER(cuCtxGetApiVersion);
-	if (!version)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!version, CUDA_ERROR_INVALID_VALUE);
 	*version = 3020;
 	return CUDA_SUCCESS;
 }
@@ -396,25 +365,21 @@ CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxGetFlags);
-	r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS)
-		*flags = ctx->flags;
-	return r;
+	SIM_TRY(sim_need_context(&ctx));
+	*flags = ctx->flags;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetFlags(unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxSetFlags);
-	r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS)
-		ctx->flags = flags;
-	return r;
+	SIM_TRY(sim_need_context(&ctx));
+	ctx->flags = flags;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
@@ -441,9 +406,8 @@ static CUresult set_stack(CUcontext ctx, size_t bytes)
 	uint32_t block = 0;
 	CUresult r = CUDA_SUCCESS;
 
-	if (bytes > STACK_MAX_BYTES)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(bytes > STACK_MAX_BYTES, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	if (bytes > STACK_BYTES)
 		r = sim_block_new(ctx->dev, sim_round(ctx->dev, (bytes - STACK_BYTES) * threads),
 				  SIM_BLOCK_DATA, &block);
@@ -452,7 +416,6 @@ static CUresult set_stack(CUcontext ctx, size_t bytes)
 		ctx->stack_block = block;
 		ctx->limits[LIMIT_STACK] = bytes;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -475,13 +438,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxGetLimit);
-	r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS && (!value || limit < 0 || limit > 8))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*value = ctx->limits[limit];
-	return r;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!value || limit < 0 || limit > 8, CUDA_ERROR_INVALID_VALUE);
+	*value = ctx->limits[limit];
+	return CUDA_SUCCESS;
 }

@@ -6,12 +6,8 @@
 
 CUresult cuDriverGetVersion(int *version)
 {
-	CUresult r = sim_enter_slow("cuDriverGetVersion", false);
-
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!version)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_enter_slow("cuDriverGetVersion", false));
+	SIM_FAIL_IF(!version, CUDA_ERROR_INVALID_VALUE);
 	*version = sim_driver_version();
 	return CUDA_SUCCESS;
 }
@@ -19,10 +15,8 @@ CUresult cuDriverGetVersion(int *version)
 CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 {
 	SIM_ENTER(cuDeviceGet);
-	if (!dev)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(ordinal))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!dev, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(ordinal), CUDA_ERROR_INVALID_DEVICE);
 	*dev = ordinal;
 	return CUDA_SUCCESS;
 }
@@ -30,8 +24,7 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 CUresult cuDeviceGetCount(int *count)
 {
 	SIM_ENTER(cuDeviceGetCount);
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!count, CUDA_ERROR_INVALID_VALUE);
 	*count = sim.devices_n;
 	return CUDA_SUCCESS;
 }
@@ -41,10 +34,8 @@ static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 {
 	struct sim_device *device = sim_device_of(dev);
 
-	if (!uuid)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!uuid, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	memcpy(uuid->bytes, is_old ? device->card_uuid : device->info.uuid_bytes, 16);
 	return CUDA_SUCCESS;
 }
@@ -54,8 +45,7 @@ SIM_FUNCTION(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice dev), get_uuid(uuid, d
 
 static CUresult put_text(char *to, int size, const char *text, CUdevice dev)
 {
-	if (!to || size <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!to || size <= 0, CUDA_ERROR_INVALID_VALUE);
 	snprintf(to, (size_t)size, "%s", text);
 	return CUDA_SUCCESS;
 }
@@ -82,10 +72,10 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *text)
 	unsigned int domain = 0, bus, device;
 
 	SIM_ENTER(cuDeviceGetByPCIBusId);
-	if (!dev || !text ||
-	    (sscanf(text, "%8x:%2x:%2x", &domain, &bus, &device) != 3 &&
-	     (domain = 0, sscanf(text, "%2x:%2x", &bus, &device) != 2)))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!dev || !text ||
+			    (sscanf(text, "%8x:%2x:%2x", &domain, &bus, &device) != 3 &&
+			     (domain = 0, sscanf(text, "%2x:%2x", &bus, &device) != 2)),
+		    CUDA_ERROR_INVALID_VALUE);
 	for (int i = 0; i < sim.devices_n; i++) {
 		const struct sim_card_info *info = &sim.devices[i].info;
 
@@ -103,10 +93,8 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceTotalMem_v2);
-	if (!bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!bytes, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	*bytes = device->info.memory_bytes;
 	return CUDA_SUCCESS;
 }
@@ -116,8 +104,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceComputeCapability);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	*major = device->info.cc_major;
 	*minor = device->info.cc_minor;
 	return CUDA_SUCCESS;
@@ -192,10 +179,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceGetAttribute);
-	if (!value || attr < 1 || attr > 160)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!value || attr < 1 || attr > 160, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	switch (attr) {
 	case 16: *value = (int)sim_space_sms(device); return CUDA_SUCCESS;
 	case 33: *value = (int)device->info.pci_bus; return CUDA_SUCCESS;
@@ -217,10 +202,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
 CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
 	SIM_ENTER(cuDeviceGetProperties);
-	if (!prop)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!prop, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	*prop = (CUdevprop){ 1024,
 			     { 1024, 1024, 64 },
 			     { 2147483647, 65535, 65535 },
@@ -237,10 +220,8 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 {
 	SIM_ENTER(cuDeviceCanAccessPeer);
-	if (!can)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev) || !sim_device_of(peer))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!can, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev) || !sim_device_of(peer), CUDA_ERROR_INVALID_DEVICE);
 	*can = sim.devices[dev].info.peers >> sim.devices[peer].card & 1;
 	return CUDA_SUCCESS;
 }
@@ -248,10 +229,9 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr, CUdevice src, CUdevice dst)
 {
 	SIM_ENTER(cuDeviceGetP2PAttribute);
-	if (!value || attr < 1 || attr > 5)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(src) || !sim_device_of(dst) || src == dst)
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!value || attr < 1 || attr > 5, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(src) || !sim_device_of(dst) || src == dst,
+		    CUDA_ERROR_INVALID_DEVICE);
 	/* 1: rank (0 is best), 2: access, 3: atomics, 4: array access */
 	*value = attr == 1 ? 0 : sim.devices[src].info.peers >> sim.devices[dst].card & 1;
 	return CUDA_SUCCESS;
@@ -260,8 +240,7 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr, CUdevic
 CUresult cuDeviceGetExecAffinitySupport(int *value, CUexecAffinityType type, CUdevice dev)
 {
 	SIM_ENTER(cuDeviceGetExecAffinitySupport);
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!value, CUDA_ERROR_INVALID_VALUE);
 	*value = 0;
 	return CUDA_SUCCESS;
 }
@@ -269,22 +248,20 @@ CUresult cuDeviceGetExecAffinitySupport(int *value, CUexecAffinityType type, CUd
 static CUresult peer_access(CUcontext peer, bool on)
 {
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
+	CUresult r = CUDA_SUCCESS;
 	uint32_t bit;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!peer || peer->magic != MAGIC_CONTEXT || peer->dev == ctx->dev)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!(sim_context_device(ctx)->info.peers >> sim_context_device(peer)->card & 1))
-		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!peer || peer->magic != MAGIC_CONTEXT || peer->dev == ctx->dev,
+		    CUDA_ERROR_INVALID_CONTEXT);
+	SIM_FAIL_IF(!(sim_context_device(ctx)->info.peers >> sim_context_device(peer)->card & 1),
+		    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 	bit = 1u << peer->dev;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (on == !!(ctx->peers & bit))
 		r = on ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	else
 		ctx->peers ^= bit;
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 

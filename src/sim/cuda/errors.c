@@ -69,8 +69,7 @@ static const struct {
 
 static CUresult find(CUresult error, const char **ret, bool text)
 {
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ret, CUDA_ERROR_INVALID_VALUE);
 	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
 		if (errors[i].code == (int)error) {
 			*ret = text ? errors[i].text : errors[i].name;

@@ -33,16 +33,12 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *ptr, unsigned int bytes)
 	CUdeviceptr wide = 0;
 
 	SIM_ENTER(cuMemAlloc);
-	if (!ptr)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ptr, CUDA_ERROR_INVALID_VALUE);
 	return narrow(cuMemAlloc_v2(&wide, bytes), wide, ptr);
 }
 
-CUresult cuMemGetAddressRange(CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
-{
-	SIM_ENTER(cuMemGetAddressRange);
-	return CUDA_ERROR_NOT_FOUND; /* nothing is there */
-}
+SIM_FUNCTION(cuMemGetAddressRange, (CUdeviceptr_v1 * base, unsigned int *bytes, CUdeviceptr_v1 ptr),
+	     CUDA_ERROR_NOT_FOUND)
 
 #define OLD_VALUE(symbol, type) \
 	OLD_TWINS(symbol, _ptsz, \
@@ -65,8 +61,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	CUresult r;
 
 	SIM_ENTER(cuMemAllocPitch);
-	if (!ptr || !pitch)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ptr || !pitch, CUDA_ERROR_INVALID_VALUE);
 	r = narrow(cuMemAllocPitch_v2(&wide, &wide_pitch, width_bytes, height, element_bytes), wide,
 		   ptr);
 	*pitch = r == CUDA_SUCCESS ? (unsigned int)wide_pitch : 0;
@@ -79,14 +74,10 @@ CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule mo
 {
 	CUdeviceptr wide = 0;
 	size_t wide_bytes = 0;
-	CUresult r;
 
 	SIM_ENTER(cuModuleGetGlobal);
-	r = cuModuleGetGlobal_v2(&wide, &wide_bytes, module, name);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (wide > UINT32_MAX)
-		return CUDA_ERROR_NOT_FOUND;
+	SIM_TRY(cuModuleGetGlobal_v2(&wide, &wide_bytes, module, name));
+	SIM_FAIL_IF(wide > UINT32_MAX, CUDA_ERROR_NOT_FOUND);
 	if (ptr)
 		*ptr = (CUdeviceptr_v1)wide;
 	if (bytes)
@@ -123,20 +114,17 @@ CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
 CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
 	size_t wide = 0;
-	CUresult r;
 
 	SIM_ENTER(cuDeviceTotalMem);
-	r = bytes ? cuDeviceTotalMem_v2(&wide, dev) : CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*bytes = saturated(wide);
-	return r;
+	SIM_TRY(bytes ? cuDeviceTotalMem_v2(&wide, dev) : CUDA_ERROR_INVALID_VALUE);
+	*bytes = saturated(wide);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 {
 	SIM_ENTER(cuArrayCreate);
-	if (!d)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!d, CUDA_ERROR_INVALID_VALUE);
 	return cuArrayCreate_v2(array, &(CUDA_ARRAY_DESCRIPTOR){ d->Width, d->Height, d->Format,
 								 d->NumChannels });
 }
@@ -144,8 +132,7 @@ CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 {
 	SIM_ENTER(cuArray3DCreate);
-	if (!d)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!d, CUDA_ERROR_INVALID_VALUE);
 	return cuArray3DCreate_v2(array, &(CUDA_ARRAY3D_DESCRIPTOR){ d->Width, d->Height, d->Depth,
 								     d->Format, d->NumChannels,
 								     d->Flags });
@@ -205,8 +192,7 @@ OLD(cuLogicalEndpointImport,
 
 static CUresult launch_grid(CUfunction f, int width, int height, CUstream stream)
 {
-	if (width <= 0 || height <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(width <= 0 || height <= 0, CUDA_ERROR_INVALID_VALUE);
 	return cuLaunchKernel(f, (unsigned int)width, (unsigned int)height, 1, 1, 1, 1, 0, stream,
 			      NULL, NULL);
 }

@@ -138,9 +138,9 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {
-	if (!symbol || !*symbol || !pfn || flags > 2 ||
-	    (version > SIM_DRIVER_VERSION && version > sim_driver_version()))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!symbol || !*symbol || !pfn || flags > 2 ||
+			    (version > SIM_DRIVER_VERSION && version > sim_driver_version()),
+		    CUDA_ERROR_INVALID_VALUE);
 	pthread_once(&bases_once, bases_make);
 	*ret_status = look_up(symbol, version, flags == 2, pfn);
 	return CUDA_SUCCESS;

@@ -23,15 +23,14 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 	uint64_t base, n, bytes, span;
 	CUstream stream;
 	bool inside, capturing;
-	CUresult r = sim_stream(handle, ptds, &stream);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (__builtin_mul_overflow(width, size, &span) || dst % size ||
-	    (height > 1 && pitch < span) || __builtin_mul_overflow(span, height, &bytes) ||
-	    (bytes && (__builtin_mul_overflow(pitch, height - 1, &n) ||
-		       __builtin_add_overflow(span, n, &span))))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(__builtin_mul_overflow(width, size, &span) || dst % size ||
+			    (height > 1 && pitch < span) ||
+			    __builtin_mul_overflow(span, height, &bytes) ||
+			    (bytes && (__builtin_mul_overflow(pitch, height - 1, &n) ||
+				       __builtin_add_overflow(span, n, &span))),
+		    CUDA_ERROR_INVALID_VALUE);
 	if (!bytes)
 		return CUDA_SUCCESS;
 	capturing = sim_is_capturing(stream);
@@ -43,8 +42,7 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 		for (uint64_t y = 0; y < height; y++)
 			fill(dst + y * pitch, value, width, size);
 	pthread_mutex_unlock(&sim.lock);
-	if (!inside)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!inside, CUDA_ERROR_INVALID_VALUE);
 	step.ns = (uint64_t)((double)bytes * 1e9 /
 			     (double)sim_context_device(stream->ctx)->info.set_bytes_per_s);
 	return sim_submit(stream, &step);

@@ -176,6 +176,33 @@ enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
 extern struct sim sim;
 extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 
+/* Returns the result of a call that fails. */
+#define SIM_TRY(call) \
+	do { \
+		CUresult try_result_ = (call); \
+		if (try_result_ != CUDA_SUCCESS) \
+			return try_result_; \
+	} while (0)
+/* Returns an error where a condition holds. */
+#define SIM_FAIL_IF(condition, error) \
+	do { \
+		if (condition) \
+			return error; \
+	} while (0)
+
+/* Holds sim.lock until the end of the block. */
+static inline pthread_mutex_t *sim_lock(void)
+{
+	pthread_mutex_lock(&sim.lock);
+	return &sim.lock;
+}
+static inline void sim_unlock(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+#define SIM_WITH_LOCK() \
+	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
+
 /* lib.c. Every entry begins with SIM_ENTER: is the library up, and is a fault asked for here? */
 CUresult sim_enter_slow(const char *name, bool needs_init);
 static inline CUresult sim_enter(const char *name)
@@ -184,12 +211,7 @@ static inline CUresult sim_enter(const char *name)
 		return CUDA_SUCCESS;
 	return sim_enter_slow(name, true);
 }
-#define SIM_ENTER(symbol) \
-	do { \
-		CUresult enter_result_ = sim_enter(#symbol); \
-		if (enter_result_ != CUDA_SUCCESS) \
-			return enter_result_; \
-	} while (0)
+#define SIM_ENTER(symbol) SIM_TRY(sim_enter(#symbol))
 /* An entry that only answers, or hands on. */
 #define SIM_FUNCTION(symbol, params, result) \
 	CUresult symbol params \
@@ -264,12 +286,7 @@ static inline CUresult sim_unsafe(void)
 	return atomic_load_explicit(&sim.captures, memory_order_relaxed) ? sim_unsafe_slow()
 									 : CUDA_SUCCESS;
 }
-#define SIM_UNSAFE() \
-	do { \
-		CUresult unsafe_result_ = sim_unsafe(); \
-		if (unsafe_result_ != CUDA_SUCCESS) \
-			return unsafe_result_; \
-	} while (0)
+#define SIM_UNSAFE() SIM_TRY(sim_unsafe())
 /* True when the stream captures and step went to its graph, or that failed: see ret_result. */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);

@@ -140,8 +140,7 @@ static CUresult choose(const char *visible, const struct listed *l)
 
 		if (at < 0)
 			break;
-		if (taken[at])
-			return CUDA_ERROR_INVALID_DEVICE;
+		SIM_FAIL_IF(taken[at], CUDA_ERROR_INVALID_DEVICE);
 		taken[at] = true;
 		if (what_runs(l, at))
 			add(l, what_runs(l, at));

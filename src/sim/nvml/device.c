@@ -77,8 +77,7 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int coun
 					 unsigned long long *count)
 {
 	GETTER(count && type >= 0 && type < 2 && counter >= 0 && counter < 2);
-	if (d->info.defects & SIM_DEFECT_NO_ECC)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(d->info.defects & SIM_DEFECT_NO_ECC, NVML_ERROR_NOT_SUPPORTED);
 	*count = 0;
 	return NVML_SUCCESS;
 }
@@ -96,8 +95,7 @@ nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int threshol
 					       unsigned int *degrees)
 {
 	GETTER(degrees && threshold >= 0);
-	if (threshold > 3)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(threshold > 3, NVML_ERROR_NOT_SUPPORTED);
 	*degrees = 90;
 	return NVML_SUCCESS;
 }
@@ -113,8 +111,9 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len
 {
 	nvmlReturn_t result;
 
-	if (device && uuid && !nvml_device(device, &result) && result == NVML_ERROR_INVALID_ARGUMENT)
-		return NVML_ERROR_INSUFFICIENT_SIZE;
+	NVML_FAIL_IF(device && uuid && !nvml_device(device, &result) &&
+			     result == NVML_ERROR_INVALID_ARGUMENT,
+		     NVML_ERROR_INSUFFICIENT_SIZE);
 	GETTER_OF_ANY(uuid);
 	return nvml_put_text(uuid, length, d->info.uuid);
 }
@@ -159,8 +158,7 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 nvmlReturn_t nvmlDeviceGetNumaNodeId(nvmlDevice_t device, unsigned int *node)
 {
 	GETTER(node);
-	if (d->info.numa < 0)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(d->info.numa < 0, NVML_ERROR_NOT_SUPPORTED);
 	*node = (unsigned int)d->info.numa;
 	return NVML_SUCCESS;
 }
@@ -169,8 +167,7 @@ nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 					 unsigned long *nodes, unsigned int scope)
 {
 	GETTER(size && nodes);
-	if (d->info.numa < 0)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(d->info.numa < 0, NVML_ERROR_NOT_SUPPORTED);
 	memset(nodes, 0, size * sizeof(*nodes));
 	if ((unsigned int)d->info.numa / 64 < size)
 		nodes[d->info.numa / 64] |= 1ul << d->info.numa % 64;
@@ -246,8 +243,7 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 /* A card without NVLink has none of its functions; a link that leads nowhere has no state but off. */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {
-	if (!links_of(d))
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	return link < SIM_LINKS ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
@@ -282,8 +278,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned i
 	GETTER(type);
 	if (link_known(d, link) != NVML_SUCCESS)
 		return link_known(d, link);
-	if (link >= links_of(d))
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	*type = d->info.switched ? 2 : 0; /* a switch, a GPU */
 	return NVML_SUCCESS;
 }
@@ -297,8 +292,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
 	if (link_known(d, link) != NVML_SUCCESS)
 		return link_known(d, link);
 	peer = d->info.switched ? d : link_peer(d, link);
-	if (!peer || link >= links_of(d))
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(!peer || link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	put_pci(pci, &peer->info);
 	if (d->info.switched) {
 		/* One of four switches, whose addresses no GPU has. */
@@ -315,8 +309,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pending)
 {
 	GETTER(current && pending);
-	if (d->info.defects & SIM_DEFECT_NO_ECC)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(d->info.defects & SIM_DEFECT_NO_ECC, NVML_ERROR_NOT_SUPPORTED);
 	*current = *pending = 1;
 	return NVML_SUCCESS;
 }

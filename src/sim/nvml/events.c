@@ -11,18 +11,15 @@ struct nvmlEventSet_st {
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!set)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!set, NVML_ERROR_INVALID_ARGUMENT);
 	*set = calloc(1, sizeof(**set));
 	return *set ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
 	free(set);
 	return NVML_SUCCESS;
 }
@@ -33,8 +30,7 @@ nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long
 
 	if (!nvml_whole_card(handle, &r))
 		return r;
-	if (!types)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!types, NVML_ERROR_INVALID_ARGUMENT);
 	*types = EVENTS;
 	return NVML_SUCCESS;
 }
@@ -48,10 +44,8 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 	device = nvml_whole_card(handle, &r);
 	if (!device)
 		return r;
-	if (!set)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (types & ~EVENTS)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(!set, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(types & ~EVENTS, NVML_ERROR_NOT_SUPPORTED);
 	set->cards |= 1u << device->card;
 	return link_call(&nvml_link, (struct sim_request_msg){ .type = SIM_LISTEN, .arg = { 1 } },
 			 NULL, NULL, NULL)
@@ -81,18 +75,14 @@ static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;
 	struct sim_reply_msg note;
 
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!set || !data)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!set || !data, NVML_ERROR_INVALID_ARGUMENT);
 	for (;;) {
 		uint64_t now = sim_clock_ns();
 		int r = link_wait_note(&nvml_link, &note, until > now ? until - now : 0);
 
-		if (r < 0)
-			return NVML_ERROR_UNKNOWN;
-		if (r == 0)
-			return NVML_ERROR_TIMEOUT;
+		NVML_FAIL_IF(r < 0, NVML_ERROR_UNKNOWN);
+		NVML_FAIL_IF(r == 0, NVML_ERROR_TIMEOUT);
 		if ((note.type != SIM_NOTE_XID && note.type != SIM_NOTE_ECC) ||
 		    note.val[0] >= nvml_devices())
 			continue;
@@ -102,12 +92,8 @@ static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 	}
 }
 
-nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
-{
-	return set_wait(set, data, timeout_ms);
-}
-
-nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
-{
-	return set_wait(set, data, timeout_ms);
-}
+NVML_FUNCTION(nvmlEventSetWait, (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms),
+	      set_wait(set, data, timeout_ms))
+NVML_FUNCTION(nvmlEventSetWait_v2,
+	      (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms),
+	      set_wait(set, data, timeout_ms))

@@ -13,10 +13,8 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, un
 
 	if (!d)
 		return r;
-	if (!current || !pending)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (d->info.cc_major < ARCHITECTURE_WITH_MIG)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(!current || !pending, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(d->info.cc_major < ARCHITECTURE_WITH_MIG, NVML_ERROR_NOT_SUPPORTED);
 	*current = *pending = d->info.mig == SIM_MIG_ON;
 	return NVML_SUCCESS;
 }
@@ -28,8 +26,7 @@ nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *c
 
 	if (!d)
 		return r;
-	if (!count)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
 	*count = d->info.mig == SIM_MIG_ON ? SIM_MIG_INSTANCES : 0;
 	return NVML_SUCCESS;
 }
@@ -42,10 +39,8 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 
 	if (!d)
 		return r;
-	if (!instance || index >= SIM_MIG_INSTANCES)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (d->info.mig != SIM_MIG_ON)
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(!instance || index >= SIM_MIG_INSTANCES, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(d->info.mig != SIM_MIG_ON, NVML_ERROR_NOT_SUPPORTED);
 	for (uint32_t i = 0; i < nvml_devices(); i++) {
 		struct nvmlDevice_st *found = nvml_device_at(i);
 
@@ -108,8 +103,7 @@ nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is)
 
 	if (!d)
 		return r;
-	if (!is)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!is, NVML_ERROR_INVALID_ARGUMENT);
 	*is = d->info.mig == SIM_MIG_INSTANCE;
 	return NVML_SUCCESS;
 }

@@ -16,6 +16,19 @@ struct nvmlDevice_st {
 
 extern struct link nvml_link;
 
+/* Returns an error where a condition holds. */
+#define NVML_FAIL_IF(condition, error) \
+	do { \
+		if (condition) \
+			return error; \
+	} while (0)
+/* An entry that only answers, or hands on. */
+#define NVML_FUNCTION(symbol, params, result) \
+	nvmlReturn_t symbol params \
+	{ \
+		return result; \
+	}
+
 /* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device: a card or a MIG instance. */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
 /* The same of what is asked of cards alone: of an instance it is NOT_SUPPORTED. */

@@ -40,23 +40,15 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, 
 	return r;
 }
 
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
-						  nvmlProcessInfo_v1_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
-						     nvmlProcessInfo_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-						     nvmlProcessInfo_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
+NVML_FUNCTION(nvmlDeviceGetComputeRunningProcesses,
+	      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos),
+	      list(device, count, infos, sizeof(*infos)))
+NVML_FUNCTION(nvmlDeviceGetComputeRunningProcesses_v2,
+	      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos),
+	      list(device, count, infos, sizeof(*infos)))
+NVML_FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3,
+	      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos),
+	      list(device, count, infos, sizeof(*infos)))
 
 static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 {
@@ -64,8 +56,7 @@ static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!count)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
 	*count = 0;
 	return NVML_SUCCESS;
 }
@@ -93,23 +84,20 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!details)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (details->version != nvmlProcessDetailList_v1)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	if (details->numProcArrayEntries && !details->procArray)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!details, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(details->version != nvmlProcessDetailList_v1,
+		     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	NVML_FAIL_IF(details->numProcArrayEntries && !details->procArray,
+		     NVML_ERROR_INVALID_ARGUMENT);
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return none(device, &details->numProcArrayEntries);
-	if (details->mode != NVML_PROCESS_MODE_COMPUTE)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(details->mode != NVML_PROCESS_MODE_COMPUTE, NVML_ERROR_INVALID_ARGUMENT);
 	r = list(device, &n, infos, sizeof(*infos));
 	if (r != NVML_SUCCESS)
 		return r;
 	room = details->procArray ? details->numProcArrayEntries : 0;
 	details->numProcArrayEntries = n;
-	if (n > room)
-		return NVML_ERROR_INSUFFICIENT_SIZE;
+	NVML_FAIL_IF(n > room, NVML_ERROR_INSUFFICIENT_SIZE);
 	for (unsigned int i = 0; i < n; i++)
 		details->procArray[i] = (nvmlProcessDetail_v1_t){ infos[i].pid,
 								  infos[i].usedGpuMemory,
@@ -182,10 +170,9 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!info)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (info->version != nvmlProcessesUtilizationInfo_v1)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	NVML_FAIL_IF(!info, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(info->version != nvmlProcessesUtilizationInfo_v1,
+		     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 	if (!info->procUtilArray)
 		return nvmlDeviceGetProcessUtilization(device, NULL, &info->processSamplesCount,
 						       info->lastSeenTimeStamp);

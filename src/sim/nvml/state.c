@@ -43,8 +43,7 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!memory)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!memory, NVML_ERROR_INVALID_ARGUMENT);
 	*memory = (nvmlBAR1Memory_t){ 262144 * MIB, 262143 * MIB, MIB };
 	return NVML_SUCCESS;
 }
@@ -77,12 +76,11 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!value_type || !count)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!value_type || !count, NVML_ERROR_INVALID_ARGUMENT);
 	/* 1: utilization of the GPU, 2: of its memory */
-	if (type < 1 || type > 2 || device->info.mig ||
-	    (device->info.defects & SIM_DEFECT_NO_SAMPLES))
-		return NVML_ERROR_NOT_SUPPORTED;
+	NVML_FAIL_IF(type < 1 || type > 2 || device->info.mig ||
+			     (device->info.defects & SIM_DEFECT_NO_SAMPLES),
+		     NVML_ERROR_NOT_SUPPORTED);
 	m.card = device->card;
 	if (link_call(&nvml_link, m, NULL, &payload, &bytes)) {
 		free(payload);
@@ -123,15 +121,10 @@ static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int
 	return r;
 }
 
-nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *degrees)
-{
-	return sensor ? NVML_ERROR_INVALID_ARGUMENT : by_load(device, degrees, 29, 64);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
-{
-	return by_load(device, mw, 76000, 610000);
-}
+NVML_FUNCTION(nvmlDeviceGetTemperature, (nvmlDevice_t device, int sensor, unsigned int *degrees),
+	      sensor ? NVML_ERROR_INVALID_ARGUMENT : by_load(device, degrees, 29, 64))
+NVML_FUNCTION(nvmlDeviceGetPowerUsage, (nvmlDevice_t device, unsigned int *mw),
+	      by_load(device, mw, 76000, 610000))
 
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state)
 {
@@ -139,56 +132,41 @@ nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state)
 
 	if (!nvml_device(device, &r))
 		return r;
-	if (!state)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!state, NVML_ERROR_INVALID_ARGUMENT);
 	*state = 0;
 	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz)
 {
-	if (type < 0 || type > 3)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(type < 0 || type > 3, NVML_ERROR_INVALID_ARGUMENT);
 	return type == 2 ? by_load(device, mhz, 3201, 3201) : by_load(device, mhz, 345, 1980);
 }
 
-nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int *kib_per_s)
-{
-	return counter < 0 || counter > 1 ? NVML_ERROR_INVALID_ARGUMENT
-					  : by_load(device, kib_per_s, 0, 512000);
-}
+NVML_FUNCTION(nvmlDeviceGetPcieThroughput,
+	      (nvmlDevice_t device, int counter, unsigned int *kib_per_s),
+	      counter<0 || counter> 1 ? NVML_ERROR_INVALID_ARGUMENT
+				      : by_load(device, kib_per_s, 0, 512000))
 
 static nvmlReturn_t engine(nvmlDevice_t device, unsigned int *pct, unsigned int *period_us)
 {
 	nvmlReturn_t r = by_load(device, pct, 0, 0);
 
-	if (r == NVML_SUCCESS && !period_us)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(r == NVML_SUCCESS && !period_us, NVML_ERROR_INVALID_ARGUMENT);
 	if (r == NVML_SUCCESS)
 		*period_us = 200000;
 	return r;
 }
 
-nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *pct,
-					     unsigned int *period_us)
-{
-	return engine(device, pct, period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *pct,
-					     unsigned int *period_us)
-{
-	return engine(device, pct, period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t device, unsigned int *pct,
-					 unsigned int *period_us)
-{
-	return engine(device, pct, period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t device, unsigned int *pct,
-					 unsigned int *period_us)
-{
-	return engine(device, pct, period_us);
-}
+NVML_FUNCTION(nvmlDeviceGetEncoderUtilization,
+	      (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us),
+	      engine(device, pct, period_us))
+NVML_FUNCTION(nvmlDeviceGetDecoderUtilization,
+	      (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us),
+	      engine(device, pct, period_us))
+NVML_FUNCTION(nvmlDeviceGetJpgUtilization,
+	      (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us),
+	      engine(device, pct, period_us))
+NVML_FUNCTION(nvmlDeviceGetOfaUtilization,
+	      (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us),
+	      engine(device, pct, period_us))

@@ -52,8 +52,8 @@ static nvmlReturn_t start(unsigned int flags)
 {
 	const char *path = getenv("ALLOT_SIM_SOCKET");
 
-	if (!path || !*path || link_open(&nvml_link, path, SIM_KIND_NVML) < 0)
-		return NVML_ERROR_DRIVER_NOT_LOADED;
+	NVML_FAIL_IF(!path || !*path || link_open(&nvml_link, path, SIM_KIND_NVML) < 0,
+		     NVML_ERROR_DRIVER_NOT_LOADED);
 	for (uint32_t i = 0; i < nvml_link.cards; i++) {
 		struct sim_request_msg m = { .type = SIM_CARD_INFO, .card = i };
 		void *payload = NULL;
@@ -98,20 +98,9 @@ static nvmlReturn_t init(unsigned int flags)
 	return r;
 }
 
-nvmlReturn_t nvmlInit(void)
-{
-	return init(0);
-}
-
-nvmlReturn_t nvmlInit_v2(void)
-{
-	return init(0);
-}
-
-nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
-{
-	return init(flags);
-}
+NVML_FUNCTION(nvmlInit, (void), init(0))
+NVML_FUNCTION(nvmlInit_v2, (void), init(0))
+NVML_FUNCTION(nvmlInitWithFlags, (unsigned int flags), init(flags))
 
 nvmlReturn_t nvmlShutdown(void)
 {
@@ -209,43 +198,27 @@ struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
 
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text)
 {
-	if (!to)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (length <= strlen(text))
-		return NVML_ERROR_INSUFFICIENT_SIZE;
+	NVML_FAIL_IF(!to, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(length <= strlen(text), NVML_ERROR_INSUFFICIENT_SIZE);
 	strcpy(to, text);
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
-{
-	return nvml_is_up() ? nvml_put_text(version, length, "580.159.04")
-			    : NVML_ERROR_UNINITIALIZED;
-}
-
-nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
-{
-	return nvml_is_up() ? nvml_put_text(version, length, "13.580.159.04")
-			    : NVML_ERROR_UNINITIALIZED;
-}
+NVML_FUNCTION(nvmlSystemGetDriverVersion, (char *version, unsigned int length),
+	      nvml_is_up() ? nvml_put_text(version, length, "580.159.04") : NVML_ERROR_UNINITIALIZED)
+NVML_FUNCTION(nvmlSystemGetNVMLVersion, (char *version, unsigned int length),
+	      nvml_is_up() ? nvml_put_text(version, length, "13.580.159.04")
+			   : NVML_ERROR_UNINITIALIZED)
 
 static nvmlReturn_t cuda_version(int *version)
 {
-	if (!version)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!version, NVML_ERROR_INVALID_ARGUMENT);
 	*version = 13000;
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
-{
-	return cuda_version(version);
-}
-
-nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
-{
-	return cuda_version(version);
-}
+NVML_FUNCTION(nvmlSystemGetCudaDriverVersion, (int *version), cuda_version(version))
+NVML_FUNCTION(nvmlSystemGetCudaDriverVersion_v2, (int *version), cuda_version(version))
 
 nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {
@@ -253,14 +226,11 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	FILE *file;
 	size_t n;
 
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!name || !length)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!name || !length, NVML_ERROR_INVALID_ARGUMENT);
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
 	file = fopen(path, "re");
-	if (!file)
-		return NVML_ERROR_NOT_FOUND;
+	NVML_FAIL_IF(!file, NVML_ERROR_NOT_FOUND);
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	if (!n)
@@ -272,28 +242,18 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 
 static nvmlReturn_t get_count(unsigned int *count)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!count)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
 	*count = cards_n;
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
-{
-	return get_count(count);
-}
-
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
-{
-	return get_count(count);
-}
+NVML_FUNCTION(nvmlDeviceGetCount, (unsigned int *count), get_count(count))
+NVML_FUNCTION(nvmlDeviceGetCount_v2, (unsigned int *count), get_count(count))
 
 static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
 	if (!device || index >= cards_n) /* instances are reached by their card */
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];
@@ -308,10 +268,8 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device
 	return by_index(index, device);
 }
 
-nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
-{
-	return by_index(index, device);
-}
+NVML_FUNCTION(nvmlDeviceGetHandleByIndex_v2, (unsigned int index, nvmlDevice_t *device),
+	      by_index(index, device))
 
 static nvmlReturn_t give(uint32_t place, nvmlDevice_t *device)
 {
@@ -321,10 +279,8 @@ static nvmlReturn_t give(uint32_t place, nvmlDevice_t *device)
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!uuid || !device)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!uuid || !device, NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < devices_n; i++)
 		if (!strcmp(devices[i].info.uuid, uuid))
 			return give(i, device);
@@ -333,14 +289,10 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 
 nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 {
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!uuid || !device)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (uuid->version != nvmlUUID_v1)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	if (uuid->type != 1 && uuid->type != 2)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!uuid || !device, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(uuid->version != nvmlUUID_v1, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	NVML_FAIL_IF(uuid->type != 1 && uuid->type != 2, NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < devices_n; i++)
 		if (uuid->type == 1 ? !strncmp(devices[i].info.uuid, uuid->value.str,
 					       sizeof(uuid->value.str))
@@ -353,10 +305,8 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 {
 	char text[32];
 
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!serial || !device)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!serial || !device, NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < cards_n; i++)
 		if (nvmlDeviceGetSerial(&devices[i], text, sizeof(text)) == NVML_SUCCESS &&
 		    !strcmp(text, serial))
@@ -374,10 +324,8 @@ static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *co
 	unsigned int n = 0;
 	int distance = 0;
 
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!count || (*count == 0) != (out == NULL))
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!count || (*count == 0) != (out == NULL), NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < cards_n; i++) {
 		if (other && (&devices[i] == other ||
 			      nvmlDeviceGetTopologyCommonAncestor(other, &devices[i], &distance) !=
@@ -395,10 +343,9 @@ static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *co
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count, nvmlDevice_t *out)
-{
-	return give_devices(NULL, 0, count, out);
-}
+NVML_FUNCTION(nvmlSystemGetTopologyGpuSet,
+	      (unsigned int cpu, unsigned int *count, nvmlDevice_t *out),
+	      give_devices(NULL, 0, count, out))
 
 nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
 					      unsigned int *count, nvmlDevice_t *out)
@@ -409,19 +356,16 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopolo
 }
 
 /* Units are S-class chassis: none. */
-nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out)
-{
-	return nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
-}
+NVML_FUNCTION(nvmlUnitGetDevices, (nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out),
+	      nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED)
 
 static nvmlReturn_t by_pci(const char *id, nvmlDevice_t *device)
 {
 	unsigned int domain = 0, bus = 0, slot = 0;
 
-	if (!nvml_is_up())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!id || !device || sscanf(id, "%8x:%2x:%2x", &domain, &bus, &slot) != 3)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
+	NVML_FAIL_IF(!id || !device || sscanf(id, "%8x:%2x:%2x", &domain, &bus, &slot) != 3,
+		     NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < cards_n; i++)
 		if (devices[i].info.pci_domain == domain && devices[i].info.pci_bus == bus &&
 		    devices[i].info.pci_device == slot)
@@ -429,15 +373,10 @@ static nvmlReturn_t by_pci(const char *id, nvmlDevice_t *device)
 	return NVML_ERROR_NOT_FOUND;
 }
 
-nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
-{
-	return by_pci(id, device);
-}
-
-nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
-{
-	return by_pci(id, device);
-}
+NVML_FUNCTION(nvmlDeviceGetHandleByPciBusId, (const char *id, nvmlDevice_t *device),
+	      by_pci(id, device))
+NVML_FUNCTION(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, nvmlDevice_t *device),
+	      by_pci(id, device))
 
 const char *nvmlErrorString(nvmlReturn_t result)
 {

@@ -70,8 +70,7 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 	*ret_block = 0;
 	if (flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
 		return CUDA_SUCCESS;
-	if (sim_fault_oom())
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(sim_fault_oom(), CUDA_ERROR_OUT_OF_MEMORY);
 	if (bytes > 1 << 20)
 		bytes = (bytes + SIM_UNIT - 1) / SIM_UNIT * SIM_UNIT;
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
@@ -81,16 +80,13 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 {
 	CUcontext ctx;
 	CUarray array;
-	CUresult r = sim_need_context(&ctx);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ret_array || !is_valid(desc))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ret_array || !is_valid(desc), CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	array = calloc(1, sizeof(*array));
-	if (!array)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!array, CUDA_ERROR_OUT_OF_MEMORY);
 	array->magic = MAGIC_ARRAY;
 	array->ctx = ctx;
 	/* Field by field: what a caller is told later has nothing of another's in its padding. */
@@ -117,8 +113,7 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	SIM_ENTER(cuArrayCreate_v2);
-	if (!desc)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!desc, CUDA_ERROR_INVALID_VALUE);
 	return array_create(array, &(CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0,
 							       desc->Format, desc->NumChannels, 0 });
 }
@@ -146,22 +141,20 @@ CUresult cuArrayDestroy(CUarray array)
 	CUarray *at = &arrays;
 
 	SIM_ENTER(cuArrayDestroy);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	while (*at && *at != array)
 		at = &(*at)->next;
 	if (*at)
 		array_end(at);
 	else
 		array = NULL;
-	pthread_mutex_unlock(&sim.lock);
 	return array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)
 {
 	SIM_ENTER(cuArrayGetDescriptor_v2);
-	if (!desc || !is_array(array))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!desc || !is_array(array), CUDA_ERROR_INVALID_HANDLE);
 	*desc = (CUDA_ARRAY_DESCRIPTOR){ array->desc.Width, array->desc.Height, array->desc.Format,
 					 array->desc.NumChannels };
 	return CUDA_SUCCESS;
@@ -170,8 +163,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 {
 	SIM_ENTER(cuArray3DGetDescriptor_v2);
-	if (!desc || !is_array(array))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!desc || !is_array(array), CUDA_ERROR_INVALID_HANDLE);
 	*desc = array->desc;
 	return CUDA_SUCCESS;
 }
@@ -181,10 +173,9 @@ CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUarr
 				      CUdevice dev)
 {
 	SIM_ENTER(cuArrayGetMemoryRequirements);
-	if (!req || !is_array(array) || !(array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!req || !is_array(array) || !(array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING),
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ array->bytes, ARRAY_ALIGN, { 0 } };
 	return CUDA_SUCCESS;
 }
@@ -198,15 +189,11 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	CUresult r;
 
 	SIM_ENTER(cuMipmappedArrayCreate);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ret_mipmap || !desc || !levels || !is_valid(desc))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ret_mipmap || !desc || !levels || !is_valid(desc), CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	mipmap = calloc(1, sizeof(*mipmap));
-	if (!mipmap)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!mipmap, CUDA_ERROR_OUT_OF_MEMORY);
 	mipmap->magic = MAGIC_MIPMAP;
 	mipmap->ctx = ctx;
 	mipmap->desc = d = *desc;
@@ -250,10 +237,8 @@ static bool is_mipmap(CUmipmappedArray mipmap)
 CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsigned int level)
 {
 	SIM_ENTER(cuMipmappedArrayGetLevel);
-	if (!is_mipmap(mipmap))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!array || level >= mipmap->levels_n)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!is_mipmap(mipmap), CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!array || level >= mipmap->levels_n, CUDA_ERROR_INVALID_VALUE);
 	*array = &mipmap->levels[level];
 	return CUDA_SUCCESS;
 }
@@ -273,14 +258,13 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 	CUmipmappedArray *at = &mipmaps;
 
 	SIM_ENTER(cuMipmappedArrayDestroy);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	while (*at && *at != mipmap)
 		at = &(*at)->next;
 	if (*at)
 		mipmap_end(at);
 	else
 		mipmap = NULL;
-	pthread_mutex_unlock(&sim.lock);
 	return mipmap ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -302,10 +286,10 @@ CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *r
 					       CUmipmappedArray mipmap, CUdevice dev)
 {
 	SIM_ENTER(cuMipmappedArrayGetMemoryRequirements);
-	if (!req || !is_mipmap(mipmap) || !(mipmap->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
+	SIM_FAIL_IF(!req || !is_mipmap(mipmap) ||
+			    !(mipmap->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING),
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ mipmap->bytes, ARRAY_ALIGN, { 0 } };
 	return CUDA_SUCCESS;
 }

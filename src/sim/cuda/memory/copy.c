@@ -32,7 +32,7 @@ static const struct sim_device *home_of(uint64_t addr)
 	const struct sim_region *region;
 	const struct sim_device *home = NULL;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	region = on_card(addr) ? sim_va_find(addr) : NULL;
 	if (region && region->kind == REGION_RESERVED) {
 		const struct vmm *memory = sim_vmm_at(addr);
@@ -40,7 +40,6 @@ static const struct sim_device *home_of(uint64_t addr)
 	} else if (region && !region->managed) {
 		home = sim_device_of(region->dev);
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return home;
 }
 
@@ -93,9 +92,8 @@ static bool is_inside(uint64_t addr, uint64_t bytes)
 
 	if (!on_card(addr))
 		return true;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	inside = sim_allocation_at(addr, &base, &n, &region) && bytes <= base + n - addr;
-	pthread_mutex_unlock(&sim.lock);
 	return inside;
 }
 
@@ -104,26 +102,25 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 {
 	struct sim_step step;
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	if (wait)
 		SIM_UNSAFE();
 	if (!bytes)
 		return CUDA_SUCCESS;
-	if (!dst || !src || bytes > COPY_MAX || !is_inside(dst, bytes) || !is_inside(src, bytes))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!dst || !src || bytes > COPY_MAX || !is_inside(dst, bytes) ||
+			    !is_inside(src, bytes),
+		    CUDA_ERROR_INVALID_VALUE);
 	step = linear_step(stream, dst, src, bytes);
 	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
 	r = sim_submit(stream, &step);
 	if (r != CUDA_SUCCESS || !wait)
 		return r;
-	r = sim_stream_wait(stream);
-	if (r == CUDA_SUCCESS)
-		move(dst, src, bytes);
-	return r;
+	SIM_TRY(sim_stream_wait(stream));
+	move(dst, src, bytes);
+	return CUDA_SUCCESS;
 }
 
 /* To or from an array: arrays hold no bytes here. */
@@ -131,12 +128,10 @@ static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, boo
 {
 	struct sim_step step;
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (bytes > COPY_MAX)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(bytes > COPY_MAX, CUDA_ERROR_INVALID_VALUE);
 	if (wait)
 		SIM_UNSAFE();
 	step = copy_step(stream, bytes, way);
@@ -227,9 +222,9 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 	uint64_t bytes;
 	CUresult r;
 
-	if (__builtin_mul_overflow(width, height, &bytes) ||
-	    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(__builtin_mul_overflow(width, height, &bytes) ||
+			    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX,
+		    CUDA_ERROR_INVALID_VALUE);
 	if (!wait)
 		move_rows(dst, src, width, height, depth);
 	r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);

@@ -30,14 +30,11 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory,
 	CUresult r;
 
 	SIM_ENTER(cuImportExternalMemory);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!memory || !desc || desc->type != OPAQUE_FD || !desc->size)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!memory || !desc || desc->type != OPAQUE_FD || !desc->size,
+		    CUDA_ERROR_INVALID_VALUE);
 	made = calloc(1, sizeof(*made));
-	if (!made)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!made, CUDA_ERROR_OUT_OF_MEMORY);
 	r = (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
 				   desc->handle.fd, val);
 	if (r != CUDA_SUCCESS) {
@@ -58,8 +55,9 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 	struct sim_region *region;
 
 	SIM_ENTER(cuExternalMemoryGetMappedBuffer);
-	if (!ptr || !memory || !desc || !desc->size || desc->offset + desc->size > memory->bytes)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ptr || !memory || !desc || !desc->size ||
+			    desc->offset + desc->size > memory->bytes,
+		    CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim.lock);
 	region = sim_va_new(REGION_LINEAR, desc->size, 0);
 	if (region) {
@@ -67,8 +65,7 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 		region->dev = memory->dev;
 	}
 	pthread_mutex_unlock(&sim.lock);
-	if (!region)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!region, CUDA_ERROR_OUT_OF_MEMORY);
 	*ptr = region->base;
 	return CUDA_SUCCESS;
 }
@@ -76,8 +73,7 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
 	SIM_ENTER(cuDestroyExternalMemory);
-	if (!memory)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!memory, CUDA_ERROR_INVALID_VALUE);
 	sim_block_free(memory->block);
 	free(memory);
 	return CUDA_SUCCESS;

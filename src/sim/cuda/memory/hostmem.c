@@ -38,30 +38,24 @@ static CUresult host_add(uint64_t base, uint64_t bytes, unsigned int flags, bool
 {
 	struct host *h = calloc(1, sizeof(*h));
 
-	if (!h)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!h, CUDA_ERROR_OUT_OF_MEMORY);
 	*h = (struct host){ NULL, base, bytes, flags, registered };
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	h->next = hosts;
 	hosts = h;
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
 static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
 	void *at;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ptr || !bytes)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ptr || !bytes, CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(at == MAP_FAILED, CUDA_ERROR_OUT_OF_MEMORY);
 	*ptr = at;
 	return host_add((uintptr_t)at, bytes, flags, false);
 }
@@ -75,13 +69,12 @@ static struct host *host_take(void *ptr, bool registered)
 {
 	struct host **at = &hosts, *h;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	while (*at && ((*at)->base != (uintptr_t)ptr || (*at)->registered != registered))
 		at = &(*at)->next;
 	h = *at;
 	if (h)
 		*at = h->next;
-	pthread_mutex_unlock(&sim.lock);
 	return h;
 }
 
@@ -94,8 +87,7 @@ CUresult cuMemFreeHost(void *ptr)
 		return CUDA_SUCCESS;
 	SIM_UNSAFE();
 	h = host_take(ptr, false);
-	if (!h)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!h, CUDA_ERROR_INVALID_VALUE);
 	munmap(ptr, h->bytes);
 	free(h);
 	return CUDA_SUCCESS;
@@ -107,14 +99,12 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
 	bool known;
-	CUresult r;
 
 	SIM_ENTER(cuMemHostRegister_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ptr || !bytes || bytes > ADDRESSES_END || (uintptr_t)ptr > ADDRESSES_END - bytes)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ptr || !bytes || bytes > ADDRESSES_END ||
+			    (uintptr_t)ptr > ADDRESSES_END - bytes,
+		    CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);
 	known = host_at((uintptr_t)ptr);
@@ -130,8 +120,7 @@ CUresult cuMemHostUnregister(void *ptr)
 	SIM_ENTER(cuMemHostUnregister);
 	SIM_UNSAFE();
 	h = host_take(ptr, true);
-	if (!h)
-		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	SIM_FAIL_IF(!h, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	free(h);
 	return CUDA_SUCCESS;
 }
@@ -144,8 +133,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int
 	pthread_mutex_lock(&sim.lock);
 	known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
-	if (!dptr || !known || flags)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!dptr || !known || flags, CUDA_ERROR_INVALID_VALUE);
 	*dptr = (uintptr_t)ptr; /* one address space, as on the real card */
 	return CUDA_SUCCESS;
 }
@@ -155,11 +143,10 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 	const struct host *h;
 
 	SIM_ENTER(cuMemHostGetFlags);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	h = host_at((uintptr_t)ptr);
 	if (h && flags)
 		*flags = h->flags | 2; /* DEVICEMAP: all of it is */
-	pthread_mutex_unlock(&sim.lock);
 	return h && flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -242,14 +229,13 @@ static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 	struct sim_region *region;
 	struct ipc ipc;
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
+	CUresult r = CUDA_SUCCESS;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	memcpy(&ipc, handle.reserved, sizeof(ipc));
-	if (!ptr || !ipc.bytes || ipc.bytes > 1ull << 44 || ipc.offset >= ipc.bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!ptr || !ipc.bytes || ipc.bytes > 1ull << 44 || ipc.offset >= ipc.bytes,
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	region = opened_before(ipc.name, ctx);
 	if (!region)
 		r = open_block(&ipc, ctx, &region);
@@ -257,7 +243,6 @@ static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 		((struct opened *)region->detail)->times++;
 		*ptr = region->base + ipc.offset;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -271,13 +256,12 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	struct sim_region *region;
 
 	SIM_ENTER(cuIpcCloseMemHandle);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	region = sim_va_find(ptr);
 	if (region && region->kind != REGION_IPC)
 		region = NULL;
 	if (region && --((struct opened *)region->detail)->times == 0)
 		sim_region_drop(region);
-	pthread_mutex_unlock(&sim.lock);
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -303,8 +287,7 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 	case 3: /* DEVICE_POINTER */ *(CUdeviceptr *)value = known ? ptr : 0; break;
 	case 4: /* HOST_POINTER */
 		*(uint64_t *)value = h || (device && region->managed) ? ptr : 0;
-		if (device && !region->managed)
-			return CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(device && !region->managed, CUDA_ERROR_INVALID_VALUE);
 		break;
 	case 6: /* SYNC_MEMOPS */
 	case 15: /* IS_GPU_DIRECT_RDMA_CAPABLE */ *(int *)value = 0; break;
@@ -337,11 +320,9 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attr, CUdevicept
 	CUresult r;
 
 	SIM_ENTER(cuPointerGetAttribute);
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!value, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	r = attribute(value, attr, ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -350,13 +331,11 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs, void
 				CUdeviceptr ptr)
 {
 	SIM_ENTER(cuPointerGetAttributes);
-	if (!n || !attrs || !values)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!n || !attrs || !values, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	for (unsigned int i = 0; i < n; i++)
 		if (values[i])
 			attribute(values[i], attrs[i], ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 

@@ -75,10 +75,8 @@ static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdevic
 
 static CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
 {
-	if (!bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (sim_fault_oom() || bytes > 1ull << 44)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!bytes, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	return bytes < HEAP_BELOW ? sim_heap_alloc(ctx, bytes, ret_ptr)
 				  : alloc_large(ctx, bytes, false, ret_ptr);
 }
@@ -89,15 +87,11 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 	CUresult r;
 
 	SIM_ENTER(cuMemAlloc_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ptr)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ptr, CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = sim_alloc(ctx, bytes, ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -109,13 +103,11 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 	size_t row = (width_bytes + 511) / 512 * 512;
 
 	SIM_ENTER(cuMemAllocPitch_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ptr || !pitch || !width_bytes || !height ||
-	    (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) ||
-	    row < width_bytes || height > (1ull << 44) / row)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ptr || !pitch || !width_bytes || !height ||
+			    (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) ||
+			    row < width_bytes || height > (1ull << 44) / row,
+		    CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);
 	r = sim_alloc(ctx, row * height, ptr);
@@ -131,17 +123,12 @@ CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 	CUresult r;
 
 	SIM_ENTER(cuMemAllocManaged);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ptr || !bytes || flags < 1 || flags > 2)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (sim_fault_oom() || bytes > 1ull << 44)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!ptr || !bytes || flags < 1 || flags > 2, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	SIM_UNSAFE();
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = alloc_large(ctx, bytes, true, ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -149,16 +136,14 @@ CUresult sim_free(uint64_t addr)
 {
 	struct sim_region *region = sim_va_find(addr);
 
-	if (!region)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!region, CUDA_ERROR_INVALID_VALUE);
 	switch (region->kind) {
 	case REGION_HEAP:
 		return sim_heap_free(region, addr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case REGION_POOL: return sim_pool_free(region, addr);
 	case REGION_POOL_IPC:
 	case REGION_LINEAR:
-		if (addr != region->base)
-			return CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(addr != region->base, CUDA_ERROR_INVALID_VALUE);
 		sim_region_drop(region);
 		return CUDA_SUCCESS;
 	default: return CUDA_ERROR_INVALID_VALUE;
@@ -173,13 +158,10 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 	SIM_ENTER(cuMemFree_v2);
 	if (!ptr)
 		return CUDA_SUCCESS;
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	SIM_UNSAFE();
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = sim_free(ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -187,17 +169,12 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	CUcontext ctx;
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_ENTER(cuMemGetInfo_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_INFO,
-					       .card = sim_context_device(ctx)->card },
-		     val);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_MEM_INFO,
+						   .card = sim_context_device(ctx)->card },
+			 val));
 	if (free_bytes)
 		*free_bytes = val[0] - val[1];
 	if (total_bytes)
@@ -235,8 +212,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p
 	pthread_mutex_lock(&sim.lock);
 	found = sim_allocation_at(ptr, &at, &n, &region) || sim_host_find(ptr, &at, &n);
 	pthread_mutex_unlock(&sim.lock);
-	if (!found)
-		return CUDA_ERROR_NOT_FOUND;
+	SIM_FAIL_IF(!found, CUDA_ERROR_NOT_FOUND);
 	if (base)
 		*base = at;
 	if (bytes)

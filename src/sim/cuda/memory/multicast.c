@@ -20,8 +20,7 @@ CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *p
 				   CUmulticastGranularity_flags option)
 {
 	SIM_ENTER(cuMulticastGetGranularity);
-	if (!bytes || !is_valid(prop))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!bytes || !is_valid(prop), CUDA_ERROR_INVALID_VALUE);
 	*bytes = SIM_UNIT;
 	return CUDA_SUCCESS;
 }
@@ -32,8 +31,7 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmultica
 	struct vmm *vmm;
 
 	SIM_ENTER(cuMulticastCreate);
-	if (!object || !is_valid(prop))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!object || !is_valid(prop), CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim.lock);
 	vmm = sim_vmm_new(&none, prop->size, 0);
 	if (vmm)
@@ -49,15 +47,13 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMulticastAddDevice);
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	vmm = sim_vmm_of(object);
 	if (is_object(vmm) && !(vmm->devices >> dev & 1)) {
 		vmm->devices |= 1u << dev;
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -68,17 +64,18 @@ static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, 
 	struct vmm *vmm = sim_vmm_of(object);
 	struct binding *binding;
 
-	if (!is_object(vmm) || !memory || !memory->block || !bytes || offset % SIM_UNIT ||
-	    bytes % SIM_UNIT || offset + bytes > vmm->bytes ||
-	    memory_offset + bytes > memory->bytes || !(vmm->devices >> memory->prop.location.id & 1))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!is_object(vmm) || !memory || !memory->block || !bytes || offset % SIM_UNIT ||
+			    bytes % SIM_UNIT || offset + bytes > vmm->bytes ||
+			    memory_offset + bytes > memory->bytes ||
+			    !(vmm->devices >> memory->prop.location.id & 1),
+		    CUDA_ERROR_INVALID_VALUE);
 	for (binding = vmm->bindings; binding; binding = binding->next)
-		if (binding->dev == memory->prop.location.id &&
-		    offset < binding->offset + binding->bytes && binding->offset < offset + bytes)
-			return CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(binding->dev == memory->prop.location.id &&
+				    offset < binding->offset + binding->bytes &&
+				    binding->offset < offset + bytes,
+			    CUDA_ERROR_INVALID_VALUE);
 	binding = calloc(1, sizeof(*binding));
-	if (!binding)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!binding, CUDA_ERROR_OUT_OF_MEMORY);
 	*binding = (struct binding){ vmm->bindings, memory, memory->prop.location.id, offset,
 				     bytes };
 	vmm->bindings = binding;
@@ -91,9 +88,8 @@ static CUresult bind_handle(CUmemGenericAllocationHandle object, size_t offset,
 {
 	CUresult r;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -102,9 +98,8 @@ static CUresult bind_addr(CUmemGenericAllocationHandle object, size_t offset, CU
 {
 	CUresult r;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 

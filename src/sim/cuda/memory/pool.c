@@ -58,11 +58,10 @@ void sim_pools_waited(CUdevice dev)
 {
 	if (!atomic_load_explicit(&empty_chunks, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	for (CUmemoryPool pool = pools; pool; pool = pool->next)
 		if (pool->dev == dev)
 			sim_pool_trim(pool, SIM_MAX(pool->threshold, pool->used));
-	pthread_mutex_unlock(&sim.lock);
 }
 
 /* The index of the first piece behind offset. */
@@ -203,8 +202,7 @@ CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
 	const struct piece *piece = piece_at(region, addr);
 	uint32_t i;
 
-	if (!piece || region->base + piece->offset != addr)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!piece || region->base + piece->offset != addr, CUDA_ERROR_INVALID_VALUE);
 	i = (uint32_t)(piece - chunk->pieces);
 	chunk->pool->used -= piece->span;
 	memmove(chunk->pieces + i, chunk->pieces + i + 1,
@@ -246,8 +244,8 @@ CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool)
 {
 	struct sim_device *device = &sim.devices[dev];
 
-	if (!device->default_pool && !(device->default_pool = sim_pool_new(dev, true)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!device->default_pool && !(device->default_pool = sim_pool_new(dev, true)),
+		    CUDA_ERROR_OUT_OF_MEMORY);
 	*ret_pool = device->default_pool;
 	return CUDA_SUCCESS;
 }
@@ -281,10 +279,8 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!ptr || !bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (sim_fault_oom() || bytes > 1ull << 44)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!ptr || !bytes, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	if (sim_is_capturing(stream)) {
 		struct sim_step step = { .kind = STEP_ALLOC,
 					 .value = bytes,
@@ -294,7 +290,7 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 		sim_capture_step(stream, &step, &r);
 		return *ptr ? r : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (pool)
 		r = sim_pool_is(pool) && !pool->is_imported ? CUDA_SUCCESS
 							    : CUDA_ERROR_INVALID_VALUE;
@@ -302,7 +298,6 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 		r = sim_pool_default(stream->ctx->dev, &pool);
 	if (r == CUDA_SUCCESS)
 		r = pool_alloc(pool, bytes, ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -323,9 +318,8 @@ static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)
 		sim_capture_step(stream, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr }, &r);
 		return r;
 	}
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	r = sim_free(ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 

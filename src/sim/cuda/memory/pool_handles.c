@@ -6,13 +6,10 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 	CUresult r;
 
 	SIM_ENTER(cuDeviceGetDefaultMemPool);
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!pool, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	r = sim_pool_default(dev, pool);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -22,16 +19,13 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDeviceGetMemPool);
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!pool, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	if (device->pool)
 		*pool = device->pool;
 	else
 		r = sim_pool_default(dev, pool);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -41,14 +35,12 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDeviceSetMemPool);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	if (!sim_pool_is(pool) || pool->dev != dev)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
 		device->pool = pool;
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -57,21 +49,19 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 	bool on_host;
 
 	SIM_ENTER(cuMemPoolCreate);
-	if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    props->location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
-	    props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+			    props->location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
+			    props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
+		    CUDA_ERROR_INVALID_VALUE);
 	on_host = props->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
-	if (!on_host && !sim_device_of(props->location.id))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!on_host && !sim_device_of(props->location.id), CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	*pool = sim_pool_new(on_host ? 0 : props->location.id, false);
 	if (*pool) {
 		(*pool)->on_host = on_host;
 		(*pool)->max_bytes = props->maxSize;
 		(*pool)->handle_types = props->handleTypes;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -98,12 +88,11 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolTrimTo);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (sim_pool_is(pool)) {
 		sim_pool_trim(pool, keep_bytes);
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -124,7 +113,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolGetAttribute);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (value && sim_pool_is(pool) && !pool->is_imported) {
 		const uint64_t *size = size_attribute(pool, attr);
 
@@ -136,7 +125,6 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 		else
 			r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -145,7 +133,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolSetAttribute);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (value && sim_pool_is(pool)) {
 		r = CUDA_SUCCESS;
 		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
@@ -159,7 +147,6 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 		else
 			r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -168,7 +155,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size
 	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuMemPoolSetAccess);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (!sim_pool_is(pool) || (count && !desc))
 		r = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
@@ -179,7 +166,6 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size
 		else
 			pool->access &= ~(1u << desc[i].location.id);
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -188,11 +174,10 @@ CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *locati
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolGetAccess);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (flags && location && sim_pool_is(pool) && sim_device_of(location->id)) {
 		*flags = pool->access >> location->id & 1 ? 3 : 0;
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }

@@ -35,14 +35,13 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *os_handle,
 					    CUmemAllocationHandleType type, unsigned long long flags)
 {
 	SIM_ENTER(cuMemPoolImportFromShareableHandle);
-	if (!pool || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-	    fcntl((int)(intptr_t)os_handle, F_GETFD) < 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!pool || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+			    fcntl((int)(intptr_t)os_handle, F_GETFD) < 0,
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	*pool = sim_pool_new(0, false);
 	if (*pool)
 		(*pool)->is_imported = true;
-	pthread_mutex_unlock(&sim.lock);
 	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -83,8 +82,7 @@ static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 	if (kept)
 		return CUDA_SUCCESS;
 	kept = calloc(1, sizeof(*kept));
-	if (!kept)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!kept, CUDA_ERROR_OUT_OF_MEMORY);
 	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { name, 1 } }, val);
 	if (r != CUDA_SUCCESS) {
 		free(kept);
@@ -104,10 +102,8 @@ static CUresult open_pointer(CUmemoryPool pool, const struct pointer *pointer, C
 	CUmemoryPool *detail;
 	struct sim_region *region;
 	struct kept *kept;
-	CUresult r = keep(pool, pointer->name, &kept);
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(keep(pool, pointer->name, &kept));
 	detail = malloc(sizeof(CUmemoryPool));
 	region = detail ? sim_va_new(REGION_POOL_IPC, pointer->bytes, 0) : NULL;
 	if (!region) {
@@ -132,9 +128,8 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPt
 	if (!ptr || !data)
 		return r;
 	memcpy(&pointer, data, sizeof(pointer));
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (sim_pool_is(pool) && pool->is_imported && pointer.bytes)
 		r = open_pointer(pool, &pointer, ptr);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }

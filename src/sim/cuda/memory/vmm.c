@@ -125,10 +125,10 @@ static uint64_t granularity(const CUmemAllocationProp *prop)
 
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
-	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    (prop->requestedHandleTypes &
-	     ~(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC)))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+			    (prop->requestedHandleTypes & ~(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR |
+							    CU_MEM_HANDLE_TYPE_FABRIC)),
+		    CUDA_ERROR_INVALID_VALUE);
 	if (on_device(prop))
 		return sim_device_of(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 	return prop->location.type >= CU_MEM_LOCATION_TYPE_HOST &&
@@ -140,15 +140,11 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
 				       CUmemAllocationGranularity_flags option)
 {
-	CUresult r;
-
 	SIM_ENTER(cuMemGetAllocationGranularity);
-	r = check_prop(prop);
-	if (r == CUDA_SUCCESS && !bytes)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*bytes = granularity(prop);
-	return r;
+	SIM_TRY(check_prop(prop));
+	SIM_FAIL_IF(!bytes, CUDA_ERROR_INVALID_VALUE);
+	*bytes = granularity(prop);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
@@ -162,10 +158,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 	r = check_prop(prop);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!handle || !bytes || bytes % granularity(prop) || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (sim_fault_oom())
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!handle || !bytes || bytes % granularity(prop) || flags,
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(sim_fault_oom(), CUDA_ERROR_OUT_OF_MEMORY);
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);
 	if (on_device(prop))
@@ -186,14 +181,13 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	struct vmm *vmm;
 
 	SIM_ENTER(cuMemRelease);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	vmm = sim_vmm_of(handle);
 	if (vmm && vmm->refs) {
 		vmm->refs--;
 		sim_vmm_check(vmm);
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -203,11 +197,10 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 	struct vmm *vmm;
 
 	SIM_ENTER(cuMemGetAllocationPropertiesFromHandle);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	vmm = sim_vmm_of(handle);
 	if (vmm && prop)
 		*prop = vmm->prop;
-	pthread_mutex_unlock(&sim.lock);
 	return vmm && prop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -218,8 +211,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alignment, C
 	struct reserved *reserved;
 
 	SIM_ENTER(cuMemAddressReserve);
-	if (!ptr || !bytes || bytes % SIM_UNIT || (alignment & (alignment - 1)) || flags)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ptr || !bytes || bytes % SIM_UNIT || (alignment & (alignment - 1)) || flags,
+		    CUDA_ERROR_INVALID_VALUE);
 	reserved = calloc(1, sizeof(*reserved));
 	pthread_mutex_lock(&sim.lock);
 	if (reserved)
@@ -255,13 +248,12 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 	struct reserved *reserved;
 
 	SIM_ENTER(cuMemAddressFree);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	reserved = reserved_at(ptr, bytes, &region);
 	if (reserved && !reserved->mappings && region->base == ptr && region->bytes == bytes) {
 		sim_region_drop(region);
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -291,8 +283,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 
 	SIM_ENTER(cuMemMap);
 	mapping = calloc(1, sizeof(*mapping));
-	if (!mapping)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!mapping, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&sim.lock);
 	vmm = sim_vmm_of(handle);
 	reserved = reserved_at(ptr, bytes, &region);
@@ -326,7 +317,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemUnmap);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	reserved = reserved_at(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next)
 		if (m->base >= ptr && m->base + m->bytes <= ptr + bytes)
@@ -347,7 +338,6 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 		}
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -392,15 +382,13 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 	struct mapping *m;
 
 	SIM_ENTER(cuMemRetainAllocationHandle);
-	if (!handle)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!handle, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	m = mapping_at((uintptr_t)addr);
 	if (m) {
 		m->vmm->refs++;
 		*handle = (uintptr_t)m->vmm;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -414,7 +402,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 	SIM_ENTER(cuMemSetAccess);
 	if (!desc || !count || !bytes)
 		return r;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	reserved = reserved_at(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next) {
 		if (m->base < ptr || m->base + m->bytes > ptr + bytes)
@@ -431,7 +419,6 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 	}
 	if (covered == bytes)
 		r = CUDA_SUCCESS;
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -440,19 +427,15 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 	struct mapping *m;
 
 	SIM_ENTER(cuMemGetAccess);
-	if (!flags || !location || !sim_device_of(location->id))
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!flags || !location || !sim_device_of(location->id), CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	m = mapping_at(ptr);
 	if (m)
 		*flags = m->access >> location->id & 1 ? 3 : 0;
-	pthread_mutex_unlock(&sim.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t bytes,
-				       CUmemRangeHandleType type, unsigned long long flags)
-{
-	SIM_ENTER(cuMemGetHandleForAddressRange);
-	return CUDA_ERROR_NOT_SUPPORTED; /* a dma-buf needs a kernel driver */
-}
+SIM_FUNCTION(cuMemGetHandleForAddressRange,
+	     (void *handle, CUdeviceptr ptr, size_t bytes, CUmemRangeHandleType type,
+	      unsigned long long flags),
+	     CUDA_ERROR_NOT_SUPPORTED)

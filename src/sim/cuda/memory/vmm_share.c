@@ -18,8 +18,7 @@ static CUresult export_fd(void *out, const struct vmm *vmm)
 	int fds[2];
 	CUresult r;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return CUDA_ERROR_OPERATING_SYSTEM;
+	SIM_FAIL_IF(pipe2(fds, O_CLOEXEC) < 0, CUDA_ERROR_OPERATING_SYSTEM);
 	r = (CUresult)link_call_fd(
 		&sim.link, (struct sim_request_msg){ .type = SIM_MEM_EXPORT, .id = vmm->block },
 		fds[0], NULL);
@@ -53,12 +52,11 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
 	SIM_ENTER(cuMemExportToShareableHandle);
 	if (!out || flags)
 		return r;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	vmm = sim_vmm_of(handle);
 	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
 		r = type == CU_MEM_HANDLE_TYPE_FABRIC ? export_fabric(out, vmm)
 						      : export_fd(out, vmm);
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -73,8 +71,8 @@ static CUresult find_block(void *os_handle, CUmemAllocationHandleType type, uint
 							  .arg = { fabric.name } },
 				val);
 	}
-	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fcntl(fd, F_GETFD) < 0)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fcntl(fd, F_GETFD) < 0,
+		    CUDA_ERROR_INVALID_VALUE);
 	return (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
 				      fd, val);
 }
@@ -87,14 +85,10 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, -1 } };
 	struct vmm *vmm = NULL;
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_ENTER(cuMemImportFromShareableHandle);
-	if (!handle)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = find_block(os_handle, type, val);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_FAIL_IF(!handle, CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(find_block(os_handle, type, val));
 	for (int i = 0; i < sim.devices_n; i++)
 		if (sim.devices[i].card == val[2])
 			prop.location.id = i;

@@ -82,11 +82,9 @@ SIM_TWINS(cuMemBatchDecompressAsync, _ptsz,
 static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count, CUstream stream,
 		      bool ptds)
 {
-	if (!ptrs || !sizes || !count)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ptrs || !sizes || !count, CUDA_ERROR_INVALID_VALUE);
 	for (size_t i = 0; i < count; i++)
-		if (!sizes[i] || !ptrs[i])
-			return CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(!sizes[i] || !ptrs[i], CUDA_ERROR_INVALID_VALUE);
 	return sim_stream(stream, ptds, &stream);
 }
 

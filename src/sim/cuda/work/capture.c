@@ -28,8 +28,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 	CUstreamCaptureMode before = thread_mode;
 
 	SIM_ENTER(cuThreadExchangeStreamCaptureMode);
-	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED,
+		    CUDA_ERROR_INVALID_VALUE);
 	thread_mode = *mode;
 	*mode = before;
 	return CUDA_SUCCESS;
@@ -119,8 +119,7 @@ bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_event, CUstream stream,
 		      CUevent event)
 {
-	if (of_stream && of_stream->invalid)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	SIM_FAIL_IF(of_stream && of_stream->invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 	if (!of_event) {
 		/* An event from before the capture, or from outside it. */
 		of_stream->invalid = true;
@@ -135,8 +134,7 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 			event->captured_in->joined = true;
 		return CUDA_SUCCESS;
 	}
-	if (of_event->invalid)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	SIM_FAIL_IF(of_event->invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 	if (stream->legacy || of_event->members_n == 32) {
 		of_event->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
@@ -235,17 +233,13 @@ static CUresult begin(CUstream handle, bool ptds, CUgraph graph, CUstreamCapture
 {
 	struct sim_capture *c;
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r = CUDA_SUCCESS;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stream->legacy)
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(stream->legacy, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	c = calloc(1, sizeof(*c));
-	if (!c)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!c, CUDA_ERROR_OUT_OF_MEMORY);
 	c->foreign = graph != NULL;
 	c->graph = graph ? graph : sim_graph_new();
 	c->origin = stream;
@@ -284,12 +278,10 @@ static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
 	CUgraph graph;
 	CUstream stream;
 	bool foreign;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r = CUDA_SUCCESS;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!ret_graph)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(!ret_graph, CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim_capture_lock);
 	c = stream->capture;
 	if (!c)
@@ -326,12 +318,10 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 {
 	const struct sim_capture *c;
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!status)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(!status, CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim_capture_lock);
 	c = stream->capture;
 	*status = !c           ? CU_STREAM_CAPTURE_STATUS_NONE

@@ -25,26 +25,21 @@ static CUevent event_new(CUcontext ctx, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuEventCreate);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	/* An event for other processes can't be timed. */
-	if (!event || flags > 7 || (flags & 6) == CU_EVENT_INTERPROCESS)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!event || flags > 7 || (flags & 6) == CU_EVENT_INTERPROCESS,
+		    CUDA_ERROR_INVALID_VALUE);
 	*event = event_new(ctx, flags);
-	if (!*event)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!*event, CUDA_ERROR_OUT_OF_MEMORY);
 	return sim_post((struct sim_request_msg){ .type = SIM_EVENT_NEW, .id = (*event)->id });
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
 {
 	SIM_ENTER(cuEventDestroy_v2);
-	if (!is_event(event))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	sim_post((struct sim_request_msg){ .type = SIM_EVENT_FREE, .id = event->id });
 	sim_id_put(SIM_ID_EVENT, event->id);
 	sim_free_handle(event);
@@ -58,10 +53,8 @@ static CUresult record(CUevent event, CUstream handle, bool ptds)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!is_event(event))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!event->imported && event->ctx != stream->ctx)
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!event->imported && event->ctx != stream->ctx, CUDA_ERROR_INVALID_HANDLE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
 	    sim_capture_record(stream, event, &r))
 		return r;
@@ -104,9 +97,7 @@ static CUresult ask(CUevent event, bool wait)
 	pthread_mutex_unlock(&sim_event_lock);
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;
-	r = sim_call(m, val);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_call(m, val));
 	pthread_mutex_lock(&sim_event_lock);
 	/* One that other processes may record as well has no answer that lasts. */
 	if (records == event->records) {
@@ -123,35 +114,29 @@ static CUresult ask(CUevent event, bool wait)
 CUresult cuEventQuery(CUevent event)
 {
 	SIM_ENTER(cuEventQuery);
-	if (!is_event(event))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
 	return ask(event, false);
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	CUresult r;
-
 	SIM_ENTER(cuEventSynchronize);
-	if (!is_event(event))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
-	r = ask(event, true);
-	if (r == CUDA_SUCCESS)
-		sim_pools_waited(event->ctx->dev);
-	return r;
+	SIM_TRY(ask(event, true));
+	sim_pools_waited(event->ctx->dev);
+	return CUDA_SUCCESS;
 }
 
 static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
 	CUresult r;
 
-	if (!ms)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_event(start) || !is_event(end) || !start->records || !end->records ||
-	    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!ms, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!is_event(start) || !is_event(end) || !start->records || !end->records ||
+			    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING),
+		    CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
 	r = ask(start, false);
 	if (r == CUDA_SUCCESS)
@@ -171,8 +156,7 @@ static CUresult wait_event(CUstream handle, bool ptds, CUevent event)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!is_event(event))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
 	    sim_capture_await(stream, event, &r))
 		return r;
@@ -190,14 +174,11 @@ SIM_TWINS(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned in
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_ENTER(cuIpcGetEventHandle);
-	if (!handle || !is_event(event) || !(event->flags & CU_EVENT_INTERPROCESS))
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = sim_call((struct sim_request_msg){ .type = SIM_EVENT_NAME, .id = event->id }, val);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_FAIL_IF(!handle || !is_event(event) || !(event->flags & CU_EVENT_INTERPROCESS),
+		    CUDA_ERROR_INVALID_HANDLE);
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_EVENT_NAME, .id = event->id }, val));
 	memset(handle, 0, sizeof(*handle));
 	memcpy(handle->reserved, &val[0], sizeof(val[0]));
 	return CUDA_SUCCESS;
@@ -210,14 +191,10 @@ CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 	CUresult r;
 
 	SIM_ENTER(cuIpcOpenEventHandle);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!event)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!event, CUDA_ERROR_INVALID_VALUE);
 	*event = event_new(ctx, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
-	if (!*event)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!*event, CUDA_ERROR_OUT_OF_MEMORY);
 	(*event)->imported = true;
 	m.id = (*event)->id;
 	memcpy(&m.arg[0], handle.reserved, sizeof(m.arg[0]));

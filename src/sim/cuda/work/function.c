@@ -10,20 +10,16 @@ static CUresult get_attribute(int *value, CUfunction_attribute attr, CUfunction 
 {
 	static const int values[] = { 1024, 0, 0, 0, 32, 90, 90, 0, 49152, -1, 0, 0, 0, 0, 0, 0 };
 
-	if (!value || attr < 0 || attr > 15)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!value || attr < 0 || attr > 15, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*value = attr == 8 && f->max_dynamic_shared ? f->max_dynamic_shared : values[attr];
 	return CUDA_SUCCESS;
 }
 
 static CUresult set_attribute(CUfunction f, CUfunction_attribute attr, int value)
 {
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (attr == 8 && (value < 0 || value > 232448))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(attr == 8 && (value < 0 || value > 232448), CUDA_ERROR_INVALID_VALUE);
 	if (attr == 8)
 		f->max_dynamic_shared = value;
 	return CUDA_SUCCESS;
@@ -42,10 +38,8 @@ SIM_FUNCTION(cuKernelSetAttribute,
 
 static CUresult get_name(const char **name, CUfunction f)
 {
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!name, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*name = f->name;
 	return CUDA_SUCCESS;
 }
@@ -57,8 +51,7 @@ SIM_FUNCTION(cuFuncGetName, (const char **name, CUfunction f), get_name(name, f)
 CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 {
 	SIM_ENTER(cuKernelGetFunction);
-	if (!is_function(kernel))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_function(kernel), CUDA_ERROR_INVALID_HANDLE);
 	*f = (CUfunction)kernel;
 	return CUDA_SUCCESS;
 }
@@ -66,8 +59,7 @@ CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
 	SIM_ENTER(cuKernelGetLibrary);
-	if (!is_function(kernel))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_function(kernel), CUDA_ERROR_INVALID_HANDLE);
 	*library = (CUlibrary)((CUfunction)kernel)->module;
 	return CUDA_SUCCESS;
 }
@@ -75,8 +67,7 @@ CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 {
 	SIM_ENTER(cuFuncGetModule);
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*module = f->module;
 	return CUDA_SUCCESS;
 }
@@ -90,8 +81,7 @@ SIM_FUNCTION(cuFuncLoad, (CUfunction f), is_function(f) ? CUDA_SUCCESS : CUDA_ER
 CUresult cuFuncIsLoaded(int *state, CUfunction f)
 {
 	SIM_ENTER(cuFuncIsLoaded);
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*state = 1;
 	return CUDA_SUCCESS;
 }
@@ -99,10 +89,8 @@ CUresult cuFuncIsLoaded(int *state, CUfunction f)
 /* One that spins takes an address; the others look at no parameter. */
 static CUresult param_info(CUfunction f, size_t index, size_t *offset, size_t *bytes)
 {
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!offset || !f->spins || index)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!offset || !f->spins || index, CUDA_ERROR_INVALID_VALUE);
 	*offset = 0;
 	if (bytes)
 		*bytes = sizeof(uint64_t);
@@ -117,10 +105,8 @@ SIM_FUNCTION(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offse
 /* By threads alone: 2048 of an SM, at most 32 blocks. */
 static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
 {
-	if (!blocks || block_size < 1 || block_size > 1024)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!blocks || block_size < 1 || block_size > 1024, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*blocks = SIM_MIN(2048 / ((block_size + 31) / 32 * 32), 32);
 	return CUDA_SUCCESS;
 }
@@ -135,14 +121,10 @@ SIM_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
 static CUresult potential(int *min_grid, int *block_size, CUfunction f)
 {
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!min_grid || !block_size)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_function(f))
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!min_grid || !block_size, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
 	*block_size = 1024;
 	*min_grid = 2 * sim_context_device(ctx)->info.sms;
 	return CUDA_SUCCESS;
@@ -161,8 +143,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, in
 						 int block_size)
 {
 	SIM_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
-	if (!bytes || blocks < 1)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!bytes || blocks < 1, CUDA_ERROR_INVALID_VALUE);
 	*bytes = SIM_MIN(233472 / (size_t)blocks - 1024, 232448);
 	return CUDA_SUCCESS;
 }

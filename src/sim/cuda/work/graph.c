@@ -70,8 +70,7 @@ bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_
 CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 {
 	SIM_ENTER(cuGraphCreate);
-	if (!graph || flags)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!graph || flags, CUDA_ERROR_INVALID_VALUE);
 	*graph = sim_graph_new();
 	return *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -79,8 +78,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 CUresult cuGraphDestroy(CUgraph graph)
 {
 	SIM_ENTER(cuGraphDestroy);
-	if (!sim_is_graph(graph))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!sim_is_graph(graph), CUDA_ERROR_INVALID_VALUE);
 	while (graph->first) {
 		CUgraphNode node = graph->first;
 
@@ -94,13 +92,12 @@ CUresult cuGraphDestroy(CUgraph graph)
 CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 {
 	SIM_ENTER(cuGraphClone);
-	if (!clone || !sim_is_graph(graph) || !(*clone = sim_graph_new()))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!clone || !sim_is_graph(graph) || !(*clone = sim_graph_new()),
+		    CUDA_ERROR_INVALID_VALUE);
 	for (CUgraphNode node = graph->first; node; node = node->next) {
 		CUgraphNode copy;
 
-		if (!sim_graph_add(*clone, &node->step, &copy))
-			return CUDA_ERROR_OUT_OF_MEMORY;
+		SIM_FAIL_IF(!sim_graph_add(*clone, &node->step, &copy), CUDA_ERROR_OUT_OF_MEMORY);
 		copy->kernel = node->kernel;
 	}
 	return CUDA_SUCCESS;
@@ -151,11 +148,9 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t fla
 {
 	CUgraphExec exec;
 
-	if (!ret_exec || !sim_is_graph(graph))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ret_exec || !sim_is_graph(graph), CUDA_ERROR_INVALID_VALUE);
 	exec = calloc(1, sizeof(*exec));
-	if (!exec)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!exec, CUDA_ERROR_OUT_OF_MEMORY);
 	exec->magic = MAGIC_EXEC;
 	exec->flags = flags;
 	exec->memory_bytes = memory_of(graph);
@@ -196,8 +191,7 @@ static CUresult with_params(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANT
 	CUstream stream;
 	CUresult r = CUDA_SUCCESS;
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!params, CUDA_ERROR_INVALID_VALUE);
 	if (params->hUploadStream)
 		r = sim_stream(params->hUploadStream, ptds, &stream);
 	if (r == CUDA_SUCCESS)
@@ -214,8 +208,7 @@ SIM_TWINS(cuGraphInstantiateWithParams, _ptsz,
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	SIM_ENTER(cuGraphExecDestroy);
-	if (!exec || exec->magic != MAGIC_EXEC)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC, CUDA_ERROR_INVALID_VALUE);
 	free(exec->steps);
 	sim_free_handle(exec);
 	return CUDA_SUCCESS;
@@ -224,8 +217,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags)
 {
 	SIM_ENTER(cuGraphExecGetFlags);
-	if (!exec || exec->magic != MAGIC_EXEC || !flags)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC || !flags, CUDA_ERROR_INVALID_VALUE);
 	*flags = exec->flags;
 	return CUDA_SUCCESS;
 }
@@ -236,11 +228,10 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	size_t count;
 
 	SIM_ENTER(cuGraphExecUpdate_v2);
-	if (!exec || exec->magic != MAGIC_EXEC || !sim_is_graph(graph))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC || !sim_is_graph(graph),
+		    CUDA_ERROR_INVALID_VALUE);
 	steps = flatten(graph, &count);
-	if (!steps)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!steps, CUDA_ERROR_OUT_OF_MEMORY);
 	free(exec->steps);
 	exec->steps = steps;
 	exec->count = count;
@@ -258,8 +249,7 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!exec || exec->magic != MAGIC_EXEC)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC, CUDA_ERROR_INVALID_VALUE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed)) {
 		struct sim_step none = { .kind = STEP_EMPTY };
 
@@ -291,8 +281,7 @@ static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size
 {
 	size_t n = 0;
 
-	if (!sim_is_graph(graph) || !count)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!sim_is_graph(graph) || !count, CUDA_ERROR_INVALID_VALUE);
 	for (CUgraphNode node = graph->first; nodes && node && n < have && n < *count;
 	     node = node->next)
 		nodes[n++] = node;
@@ -308,8 +297,7 @@ SIM_FUNCTION(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode *nodes, size_t *co
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
 	SIM_ENTER(cuGraphNodeGetType);
-	if (!node || node->magic != MAGIC_NODE || !type)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!node || node->magic != MAGIC_NODE || !type, CUDA_ERROR_INVALID_VALUE);
 	switch (node->step.kind) {
 	case STEP_KERNEL:
 	case STEP_SPIN: *type = 0; break;
@@ -327,8 +315,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 
 static CUresult add(CUgraphNode *ret_node, CUgraph graph, const struct sim_step *step)
 {
-	if (!ret_node || !sim_is_graph(graph))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ret_node || !sim_is_graph(graph), CUDA_ERROR_INVALID_VALUE);
 	return sim_graph_add(graph, step, ret_node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -337,21 +324,17 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 {
 	struct sim_step step = { .kind = STEP_ALLOC };
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuGraphAddMemAllocNode);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!params || !params->bytesize || params->bytesize > 1ull << 44)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!params || !params->bytesize || params->bytesize > 1ull << 44,
+		    CUDA_ERROR_INVALID_VALUE);
 	step.value = params->bytesize;
 	step.flags = (unsigned int)ctx->dev;
 	step.addr = sim_graph_addresses(ctx, params->bytesize);
-	r = step.addr ? add(node, graph, &step) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (r == CUDA_SUCCESS)
-		params->dptr = step.addr;
-	return r;
+	SIM_TRY(step.addr ? add(node, graph, &step) : CUDA_ERROR_OUT_OF_MEMORY);
+	params->dptr = step.addr;
+	return CUDA_SUCCESS;
 }
 
 SIM_FUNCTION(cuGraphAddMemFreeNode,
@@ -362,8 +345,8 @@ SIM_FUNCTION(cuGraphAddMemFreeNode,
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
 	SIM_ENTER(cuGraphMemAllocNodeGetParams);
-	if (!node || node->magic != MAGIC_NODE || node->step.kind != STEP_ALLOC || !params)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!node || node->magic != MAGIC_NODE || node->step.kind != STEP_ALLOC || !params,
+		    CUDA_ERROR_INVALID_VALUE);
 	memset(params, 0, sizeof(*params));
 	params->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
 	params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -383,31 +366,25 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 	struct sim_step step = { .kind = STEP_KERNEL };
 	CUcontext ctx;
 	CUfunction f;
-	CUresult r;
 
 	SIM_ENTER(cuGraphAddKernelNode_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	f = params ? params->func ? params->func : (CUfunction)params->kern : NULL;
-	if (!f || f->magic != MAGIC_FUNCTION)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!f || f->magic != MAGIC_FUNCTION, CUDA_ERROR_INVALID_VALUE);
 	step.blocks = (uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ;
 	step.threads = (uint64_t)params->blockDimX * params->blockDimY * params->blockDimZ;
-	if (!step.blocks || !step.threads)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!step.blocks || !step.threads, CUDA_ERROR_INVALID_VALUE);
 	step.ns = sim_kernel_ns(f, ctx->dev, step.blocks);
-	r = add(node, graph, &step);
-	if (r == CUDA_SUCCESS)
-		(*node)->kernel = *params;
-	return r;
+	SIM_TRY(add(node, graph, &step));
+	(*node)->kernel = *params;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)
 {
 	SIM_ENTER(cuGraphKernelNodeGetParams_v2);
-	if (!node || node->magic != MAGIC_NODE || node->step.kind != STEP_KERNEL || !params)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!node || node->magic != MAGIC_NODE || node->step.kind != STEP_KERNEL || !params,
+		    CUDA_ERROR_INVALID_VALUE);
 	*params = node->kernel;
 	return CUDA_SUCCESS;
 }
@@ -422,9 +399,8 @@ static bool is_allocated(CUdeviceptr ptr)
 	struct sim_region *region;
 	uint64_t base, bytes;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	bool found = !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
-	pthread_mutex_unlock(&sim.lock);
 	return found;
 }
 
@@ -447,8 +423,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	struct sim_step step = { .kind = STEP_COPY, .way = SIM_WAY_IN };
 
 	SIM_ENTER(cuGraphAddMemcpyNode);
-	if (!copy || !sim_context_is_valid(ctx))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!copy || !sim_context_is_valid(ctx), CUDA_ERROR_INVALID_VALUE);
 	step.ns = ns_of(copy->WidthInBytes * copy->Height * copy->Depth,
 			sim_context_device(ctx)->info.copy_bytes_per_s);
 	if (copy->dstMemoryType == CU_MEMORYTYPE_HOST)
@@ -462,8 +437,8 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	struct sim_step step = { .kind = STEP_SET, .way = SIM_WAY_WITHIN };
 
 	SIM_ENTER(cuGraphAddMemsetNode);
-	if (!params || !sim_context_is_valid(ctx) || !is_allocated(params->dst))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!params || !sim_context_is_valid(ctx) || !is_allocated(params->dst),
+		    CUDA_ERROR_INVALID_VALUE);
 	step.ns = ns_of(params->width * params->height * params->elementSize,
 			sim_context_device(ctx)->info.set_bytes_per_s);
 	return add(node, graph, &step);
@@ -473,8 +448,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 			    size_t count, const CUDA_HOST_NODE_PARAMS *params)
 {
 	SIM_ENTER(cuGraphAddHostNode);
-	if (!params || !params->fn)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!params || !params->fn, CUDA_ERROR_INVALID_VALUE);
 	return add(node, graph,
 		   &(struct sim_step){ .kind = STEP_HOST_FUNC,
 				       .fn = (void *)params->fn,

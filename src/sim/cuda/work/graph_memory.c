@@ -10,14 +10,13 @@ uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes)
 {
 	struct sim_region *region;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	region = sim_va_new(REGION_GRAPH, bytes, 0);
 	if (region) {
 		region->bytes = bytes;
 		region->ctx = ctx;
 		region->dev = ctx->dev;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return region ? region->base : 0;
 }
 
@@ -26,7 +25,7 @@ CUresult sim_graph_map(CUdevice dev, uint64_t bytes)
 	struct sim_device *device = &sim.devices[dev];
 	CUresult r = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (bytes > device->graph_reserved) {
 		uint64_t more = (bytes - device->graph_reserved + STEP_BYTES - 1) / STEP_BYTES *
 				STEP_BYTES;
@@ -42,7 +41,6 @@ CUresult sim_graph_map(CUdevice dev, uint64_t bytes)
 							      device->graph_reserved);
 		}
 	}
-	pthread_mutex_unlock(&sim.lock);
 	return r;
 }
 
@@ -58,13 +56,10 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute attr, v
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceGetGraphMemAttribute);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_FAIL_IF(!value, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	*(cuuint64_t *)value = attr & 1 ? device->graph_reserved_high : device->graph_reserved;
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -73,10 +68,8 @@ CUresult cuDeviceGraphMemTrim(CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceGraphMemTrim);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
+	SIM_WITH_LOCK();
 	sim_graph_memory_gone(device);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }

@@ -11,8 +11,7 @@
 static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
 		    CUgraphNodeParams *params)
 {
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!params, CUDA_ERROR_INVALID_VALUE);
 	switch (params->type) {
 	case 0: return cuGraphAddKernelNode_v2(node, graph, dependencies, count, &params->kernel);
 	case TYPE_COPY:
@@ -49,11 +48,9 @@ CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flag
 
 	SIM_ENTER(cuGraphDebugDotPrint);
 	r = cuGraphGetNodes(graph, NULL, &count);
-	if (r != CUDA_SUCCESS || !path)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(r != CUDA_SUCCESS || !path, CUDA_ERROR_INVALID_VALUE);
 	file = fopen(path, "we");
-	if (!file)
-		return CUDA_ERROR_OPERATING_SYSTEM;
+	SIM_FAIL_IF(!file, CUDA_ERROR_OPERATING_SYSTEM);
 	fprintf(file, "digraph dot {\n");
 	for (size_t i = 0; i < count; i++)
 		fprintf(file, "\tnode%zu;\n", i);

@@ -26,11 +26,9 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 	CUresult r;
 
 	SIM_ENTER(cuGreenCtxCreate);
-	if (!ret_green || flags != DEFAULT_STREAM)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ret_green || flags != DEFAULT_STREAM, CUDA_ERROR_INVALID_VALUE);
 	green = calloc(1, sizeof(*green));
-	if (!green)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!green, CUDA_ERROR_OUT_OF_MEMORY);
 	green->magic = MAGIC_GREEN;
 	green->dev = dev;
 	r = cuDevicePrimaryCtxRetain(&green->primary, dev);
@@ -44,15 +42,11 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 
 CUresult cuGreenCtxDestroy(CUgreenCtx green)
 {
-	CUresult r;
-
 	SIM_ENTER(cuGreenCtxDestroy);
-	if (!is_green(green))
-		return CUDA_ERROR_INVALID_CONTEXT;
-	r = cuDevicePrimaryCtxRelease_v2(green->dev);
-	if (r == CUDA_SUCCESS)
-		sim_free_handle(green);
-	return r;
+	SIM_FAIL_IF(!is_green(green), CUDA_ERROR_INVALID_CONTEXT);
+	SIM_TRY(cuDevicePrimaryCtxRelease_v2(green->dev));
+	sim_free_handle(green);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags, int priority)
@@ -61,8 +55,8 @@ CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int
 	CUresult r;
 
 	SIM_ENTER(cuGreenCtxStreamCreate);
-	if (!stream || !is_green(green) || flags != CU_STREAM_NON_BLOCKING)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!stream || !is_green(green) || flags != CU_STREAM_NON_BLOCKING,
+		    CUDA_ERROR_INVALID_VALUE);
 	r = cuCtxSetCurrent(green->primary);
 	if (r == CUDA_SUCCESS)
 		r = cuStreamCreateWithPriority(stream, flags, priority);
@@ -73,8 +67,7 @@ CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int
 CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUgreenCtx green)
 {
 	SIM_ENTER(cuCtxFromGreenCtx);
-	if (!ctx || !is_green(green))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!ctx || !is_green(green), CUDA_ERROR_INVALID_VALUE);
 	*ctx = green->primary;
 	return CUDA_SUCCESS;
 }

@@ -157,8 +157,7 @@ CUresult sim_host_post(CUstream stream, const struct sim_step *step)
 	struct host_op *op;
 
 	pthread_once(&once, start);
-	if (!started || !(op = malloc(sizeof(*op))))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!started || !(op = malloc(sizeof(*op))), CUDA_ERROR_OUT_OF_MEMORY);
 	op->step = *step;
 	m.arg[0] = (uintptr_t)op;
 	if (step->kind != STEP_SPIN)

@@ -6,14 +6,10 @@ static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream
 {
 	struct sim_step step = { .kind = STEP_KERNEL, .blocks = blocks, .threads = threads };
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!f || f->magic != MAGIC_FUNCTION)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!blocks || !threads || threads > 1024)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(!f || f->magic != MAGIC_FUNCTION, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!blocks || !threads || threads > 1024, CUDA_ERROR_INVALID_VALUE);
 	step.ns = sim_kernel_ns(f, stream->ctx->dev, blocks);
 	if (f->spins) {
 		step.kind = STEP_SPIN;
@@ -48,10 +44,8 @@ static CUresult host_step(CUstream handle, bool ptds, enum sim_step_kind kind, v
 {
 	struct sim_step step = { .kind = kind, .fn = fn, .data = data, .stream = handle };
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	return fn ? sim_submit(stream, &step) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -67,12 +61,10 @@ static CUresult value_step(CUstream handle, bool ptds, enum sim_step_kind kind, 
 {
 	struct sim_step step = { .kind = kind, .addr = addr, .value = value, .flags = flags };
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!addr || addr % (kind == STEP_WAIT64 || kind == STEP_WRITE64 ? 8 : 4))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_FAIL_IF(!addr || addr % (kind == STEP_WAIT64 || kind == STEP_WRITE64 ? 8 : 4),
+		    CUDA_ERROR_INVALID_VALUE);
 	return sim_submit(stream, &step);
 }
 
@@ -100,8 +92,7 @@ static CUresult batch(CUstream stream, bool ptds, unsigned int n, CUstreamBatchM
 
 		if (op == 3 || op == 6) /* flush and barrier: nothing is ever out of order here */
 			continue;
-		if (op < 1 || op > 5)
-			return CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(op < 1 || op > 5, CUDA_ERROR_INVALID_VALUE);
 		r = value_step(stream, ptds, kinds[op], ops[i].value.address,
 			       op < 3 ? (uint32_t)ops[i].value.value : ops[i].value.value,
 			       ops[i].value.flags);

@@ -102,8 +102,8 @@ CUresult sim_enter_slow(const char *name, bool needs_init)
 	int mode = atomic_load(&sim.mode);
 
 	pthread_once(&faults_once, faults_read);
-	if (needs_init && mode != SIM_READY && mode != SIM_FAULTY)
-		return CUDA_ERROR_NOT_INITIALIZED;
+	SIM_FAIL_IF(needs_init && mode != SIM_READY && mode != SIM_FAULTY,
+		    CUDA_ERROR_NOT_INITIALIZED);
 	return faults_n ? fault_at(name) : CUDA_SUCCESS;
 }
 
@@ -145,12 +145,10 @@ static CUresult attach_to_mps(void)
 CUresult cuInit(unsigned int flags)
 {
 	const char *path;
-	CUresult r = sim_enter_slow("cuInit", false);
+	CUresult r = CUDA_SUCCESS;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (flags)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_enter_slow("cuInit", false));
+	SIM_FAIL_IF(flags, CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&init_lock);
 	switch (atomic_load(&sim.mode)) {
 	case SIM_READY:

@@ -10,14 +10,10 @@ struct CUlinkState_st {
 CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values, CUlinkState *state)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuLinkCreate_v2);
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!state || !(*state = calloc(1, sizeof(**state))))
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!state || !(*state = calloc(1, sizeof(**state))), CUDA_ERROR_INVALID_VALUE);
 	return CUDA_SUCCESS;
 }
 
@@ -33,8 +29,7 @@ SIM_FUNCTION(cuLinkAddFile_v2,
 CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {
 	SIM_ENTER(cuLinkComplete);
-	if (!state || !image)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!state || !image, CUDA_ERROR_INVALID_VALUE);
 	*image = state->image;
 	if (size)
 		*size = sizeof(state->image);

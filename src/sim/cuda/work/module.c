@@ -69,14 +69,12 @@ static uint64_t image_bytes(const void *image)
 static CUresult load(CUmodule *module, uint64_t bytes)
 {
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
+	CUresult r = CUDA_SUCCESS;
 	CUmodule m;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	m = calloc(1, sizeof(*m));
-	if (!m)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!m, CUDA_ERROR_OUT_OF_MEMORY);
 	m->magic = MAGIC_MODULE;
 	m->ctx = ctx;
 	pthread_mutex_lock(&sim.lock);
@@ -128,10 +126,8 @@ static CUresult load_file(CUmodule *module, const char *path)
 {
 	struct stat st;
 
-	if (!module || !path)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stat(path, &st) < 0)
-		return CUDA_ERROR_FILE_NOT_FOUND;
+	SIM_FAIL_IF(!module || !path, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(stat(path, &st) < 0, CUDA_ERROR_FILE_NOT_FOUND);
 	return load(module, (uint64_t)st.st_size);
 }
 
@@ -147,11 +143,9 @@ SIM_FUNCTION(cuModuleLoadFatBinary, (CUmodule * module, const void *image),
 CUresult cuModuleUnload(CUmodule module)
 {
 	SIM_ENTER(cuModuleUnload);
-	if (!module || module->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_WITH_LOCK();
 	unload(module);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -173,10 +167,8 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 {
 	CUfunction f;
 
-	if (!ret_f || !name || !*name)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!module || module->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!ret_f || !name || !*name, CUDA_ERROR_INVALID_VALUE);
+	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
 	pthread_mutex_lock(&sim.lock);
 	for (f = module->functions; f; f = f->next)
 		if (!strcmp(f->name, name))
@@ -213,10 +205,8 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 	CUdeviceptr at = 0;
 	CUresult r;
 
-	if (!module || module->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!name || !*name)
-		return CUDA_ERROR_INVALID_VALUE;
+	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
 	/* A place of its own each time: nobody's data depends on it. */
 	pthread_mutex_lock(&sim.lock);
 	r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
@@ -256,11 +246,9 @@ CUresult cuLibraryUnload(CUlibrary library)
 	CUmodule module = (CUmodule)library;
 
 	SIM_ENTER(cuLibraryUnload);
-	if (!module || module->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_WITH_LOCK();
 	unload(module);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -270,8 +258,8 @@ SIM_FUNCTION(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const ch
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	SIM_ENTER(cuLibraryGetModule);
-	if (!library || ((CUmodule)library)->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_FAIL_IF(!library || ((CUmodule)library)->magic != MAGIC_MODULE,
+		    CUDA_ERROR_INVALID_HANDLE);
 	*module = (CUmodule)library;
 	return CUDA_SUCCESS;
 }
@@ -281,16 +269,11 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 {
 	CUmodule module = (CUmodule)library;
 	CUdeviceptr at;
-	CUresult r;
 
 	SIM_ENTER(cuLibraryGetManaged);
-	if (!module || module->magic != MAGIC_MODULE)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!name || !*name)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = cuMemAllocManaged(&at, GLOBAL_BYTES, CU_MEM_ATTACH_GLOBAL);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(cuMemAllocManaged(&at, GLOBAL_BYTES, CU_MEM_ATTACH_GLOBAL));
 	if (ptr)
 		*ptr = at;
 	if (bytes)

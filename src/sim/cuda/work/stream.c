@@ -64,8 +64,7 @@ static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 		s->thread = pthread_self();
 	}
 	pthread_mutex_unlock(&sim.lock);
-	if (!s)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_FAIL_IF(!s, CUDA_ERROR_OUT_OF_MEMORY);
 	last.ctx = ctx;
 	last.id = ctx->id;
 	last.stream = s;
@@ -76,17 +75,13 @@ static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	if ((uintptr_t)handle > 2) {
-		if (handle->magic != MAGIC_STREAM)
-			return CUDA_ERROR_INVALID_HANDLE;
+		SIM_FAIL_IF(handle->magic != MAGIC_STREAM, CUDA_ERROR_INVALID_HANDLE);
 		*ret_stream = handle;
 		return CUDA_SUCCESS;
 	}
-	r = sim_need_context(&ctx);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_need_context(&ctx));
 	if (handle == CU_STREAM_PER_THREAD || (!handle && ptds))
 		return per_thread(ctx, ret_stream);
 	*ret_stream = ctx->legacy;
@@ -123,15 +118,13 @@ CUresult sim_submit(CUstream stream, const struct sim_step *step)
 CUresult sim_stream_wait(CUstream stream)
 {
 	CUdevice dev = stream->ctx->dev;
-	CUresult r;
 
-	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_SYNC,
-					       .card = sim_context_device(stream->ctx)->card,
-					       .id = stream->id },
-		     NULL);
-	if (r == CUDA_SUCCESS)
-		sim_pools_waited(dev);
-	return r;
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_STREAM_SYNC,
+						   .card = sim_context_device(stream->ctx)->card,
+						   .id = stream->id },
+			 NULL));
+	sim_pools_waited(dev);
+	return CUDA_SUCCESS;
 }
 
 CUresult sim_context_wait(CUcontext ctx)
@@ -150,15 +143,11 @@ CUresult sim_context_wait(CUcontext ctx)
 static CUresult create(CUstream *stream, unsigned int flags, int priority)
 {
 	CUcontext ctx;
-	CUresult r = sim_need_context(&ctx);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (!stream || flags > CU_STREAM_NON_BLOCKING)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!stream || flags > CU_STREAM_NON_BLOCKING, CUDA_ERROR_INVALID_VALUE);
+	SIM_WITH_LOCK();
 	*stream = sim_stream_new(ctx, flags, SIM_MAX(-5, SIM_MIN(0, priority)), 0);
-	pthread_mutex_unlock(&sim.lock);
 	return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -169,21 +158,19 @@ SIM_FUNCTION(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags,
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	SIM_ENTER(cuStreamDestroy_v2);
-	if ((uintptr_t)stream <= 2 || stream->magic != MAGIC_STREAM || stream->legacy)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&sim.lock);
+	SIM_FAIL_IF((uintptr_t)stream <= 2 || stream->magic != MAGIC_STREAM || stream->legacy,
+		    CUDA_ERROR_INVALID_HANDLE);
+	SIM_WITH_LOCK();
 	sim_stream_free(stream);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
 static CUresult synchronize(CUstream handle, bool ptds)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	r = sim_capture_forbids_wait(stream);
 	return r == CUDA_SUCCESS ? sim_stream_wait(stream) : r;
 }
@@ -195,13 +182,10 @@ static CUresult query(CUstream handle, bool ptds)
 {
 	CUstream stream;
 	uint64_t val[5];
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	r = sim_capture_forbids_wait(stream);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	SIM_TRY(sim_capture_forbids_wait(stream));
 	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_QUERY,
 					       .card = sim_context_device(stream->ctx)->card,
 					       .id = stream->id },
