@@ -1,7 +1,6 @@
 #include "daemon/subsystems.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

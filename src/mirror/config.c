@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

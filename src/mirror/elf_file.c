@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Where fields are; sizes of addresses and of a dynamic entry's halves are `word`. */

@@ -1,8 +1,6 @@
 /* allot-scheduler: start and end, in order. What it does between is the loop's. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>

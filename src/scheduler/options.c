@@ -1,6 +1,5 @@
 #include "scheduler/options.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

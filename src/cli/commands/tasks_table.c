@@ -1,7 +1,6 @@
 #include "cli/commands/tasks_table.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "cli/container.h"
 #include "cli/format.h"

@@ -1,7 +1,6 @@
 /* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

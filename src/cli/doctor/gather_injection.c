@@ -1,12 +1,10 @@
 /* CDI specs, and the ways in which the driver comes into containers. */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/install.h"
-#include "base/text.h"
 #include "client/client.h"
 #include "cli/doctor/gather.h"
 

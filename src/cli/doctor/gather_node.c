@@ -1,8 +1,6 @@
 /* Of a node: cgroups, the kubelet and its plugins, engines. */
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>

@@ -1,6 +1,5 @@
 /* Certificates of the settings, the clock, versions. */
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -9,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/timex.h>

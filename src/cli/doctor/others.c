@@ -1,7 +1,6 @@
 /* Who else shares or hands out these GPUs: MPS, another device plugin; the kubelet. */
 #include <ctype.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/doctor/checks.h"

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "client/client.h"
 #include "cli/doctor/checks.h"
 

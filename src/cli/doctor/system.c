@@ -1,11 +1,8 @@
 /* Linux, its namespaces and limits; cgroups. */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cli/doctor/checks.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/parse.h"
 #include "daemon/api/request_devices.h"
 #include "daemon/api/request_handlers.h"

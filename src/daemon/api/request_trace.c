@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "daemon/api/condition.h"
 #include "daemon/api/request_handlers.h"
 #include "daemon/api/session.h"

@@ -1,7 +1,6 @@
 #include "daemon/state/use.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

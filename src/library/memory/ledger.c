@@ -2,7 +2,6 @@
 
 #include "library/state/bell.h"
 #include "library/state/guest.h"
-#include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
 /* How long a reservation waits for another process's to be decided: a few driver calls' worth. */

@@ -1,7 +1,5 @@
 #include "policy/placement/node.h"
 
-#include <stdio.h>
-
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link)
 {
 	node->link[a][b] = link;

@@ -1,7 +1,6 @@
 #include "scheduler/bind/bind.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

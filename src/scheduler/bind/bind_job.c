@@ -12,7 +12,6 @@
 #include "kube/client/event.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
 #include "scheduler/bind/bind_words.h"
 
 #define PATH_MAX_BYTES 640

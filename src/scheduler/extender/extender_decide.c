@@ -1,6 +1,5 @@
 /* The verb bind, as far as it is a decision: which cards. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -1,6 +1,5 @@
 /* The verb filter: which nodes a pod fits, and why not the others. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -4,7 +4,6 @@
  * that is was found out by a filter's call, which alone knows where the pod may go; who goes is decided some seconds later, if
  * the pod still waits then. Until it sits there, or WANT_MOST_NS later, nobody who does not outrank it takes what was freed.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

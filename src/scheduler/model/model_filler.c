@@ -1,5 +1,4 @@
 /* The model's fillers (filler.h): on which cards they have had too little for too long, and who goes. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"

@@ -7,7 +7,6 @@
  *
  * Counting requests costs next to nothing; the rest is done when a pod is placed by that policy, and else not at all.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

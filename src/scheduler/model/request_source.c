@@ -1,5 +1,4 @@
 /* What a pod's request is read from, as one number: all that request_read() looks at, and perhaps more. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

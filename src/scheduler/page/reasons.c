@@ -7,7 +7,6 @@
 #include "kube/util/object.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/why.h"
-#include "scheduler/util/digest.h"
 
 #define ASKED_NS \
 	(8 * NSEC_PER_SEC) /* so long ago: nobody sees it any more. More than between two states */

@@ -1,8 +1,6 @@
 #include "scheduler/page/state.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/extender/extender_gang.h"

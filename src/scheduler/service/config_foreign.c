@@ -1,7 +1,6 @@
 #include "scheduler/service/config_foreign.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

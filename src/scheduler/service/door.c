@@ -4,7 +4,6 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /* Processes that are taken off their cards: the server does it (server/checkpoint.c). */
 #include <errno.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "sim/cuda/sim.h"
 

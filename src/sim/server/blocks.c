@@ -1,5 +1,4 @@
 /* Device memory: who holds how much of which card, and for how long it lives. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

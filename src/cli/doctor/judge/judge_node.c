@@ -1,6 +1,5 @@
 /* Of a node: rights to cgroups, the kubelet, engines and their CDI, the ways in which a container gets the library. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/doctor/judge/judge.h"

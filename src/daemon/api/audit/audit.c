@@ -1,7 +1,6 @@
 #include "daemon/api/audit/audit.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* A claim that turns out to be another's. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"

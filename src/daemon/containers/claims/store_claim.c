@@ -1,7 +1,5 @@
 /* Claims as rows: what is bound, and what is believed of what is read. */
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"

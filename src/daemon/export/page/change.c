@@ -1,7 +1,6 @@
 #include "daemon/export/page/change.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"

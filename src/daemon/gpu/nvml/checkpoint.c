@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "abi/driver_table.h"
 

@@ -1,7 +1,6 @@
 #include "daemon/gpu/watch/census_compare.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include "library/launch/flight/flight_sample.h"
 #include "library/loader/door.h"
 #include "library/loader/real.h"
-#include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
 #define PLACES 16                      /* where a stream may stand, from its hash on */

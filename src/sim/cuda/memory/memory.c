@@ -1,5 +1,4 @@
 /* Linear device memory, managed memory, and what of the card is free. */
-#include <stdlib.h>
 
 #include "sim/cuda/memory/pool.h"
 
