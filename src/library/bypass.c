@@ -1,6 +1,6 @@
 #include "library/bypass.h"
 
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 #include "library/state/guest.h"
 
 __attribute__((visibility("default"))) void allot_bypass(bool is_on)
@@ -14,5 +14,5 @@ __attribute__((visibility("default"))) void allot_bypass(bool is_on)
 		return;
 	atomic_compare_exchange_strong(&guest.mode, &from, to);
 	/* What passed it would be counted still. */
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 }

@@ -10,7 +10,7 @@
 #include "library/launch/captures.h"
 #include "library/launch/flight/flight.h"
 #include "library/launch/report.h"
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 #include "library/loader/elf_lookup.h"
 #include "library/loader/real.h"
 #include "library/memory/admission.h"
@@ -186,7 +186,7 @@ static void publish(void *context)
 	atomic_store(&guest.report, r->report);
 	atomic_store(&guest.slot, &r->report->slot[r->slot]);
 	atomic_store(&guest.turn, r->slot + 1);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < r->control->device_count; i++)
 		bell_ring((int)i);
 }
@@ -398,7 +398,7 @@ static void leave(void)
 		return; /* a forked child inherits the handler, but not the thread */
 	helper_stop();
 	atomic_store(&guest.mode, GUEST_LEAVING);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	swap_leave_driver();
 	helper_wait_until_out();
 }
@@ -444,7 +444,7 @@ enum guest_mode process_join(void)
 		return mode;
 	if (mode == GUEST_ACTIVE)
 		forget_parent();
-	door_prepare();
+	fast_path_prepare();
 	helper_assign(&duties);
 	charge_set_trim(hook_pool_trim);
 	mode = ask_until_answered(path);

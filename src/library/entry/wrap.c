@@ -3,7 +3,7 @@
  * say. A function that is called before the driver is loaded, or that this driver lacks, answers so.
  */
 #include "library/entry/hooks.h"
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 #include "library/launch/gate.h"
 #include "library/launch/rest.h"
 #include "library/loader/real.h"
@@ -56,7 +56,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
 
 /*
- * A launch: through the door where it is open. The gate apart, so that the way through the door is short,
+ * A launch: through the fast path where it is open. The gate apart, so that the way through the fast path is short,
  * straight and in adjacent lines. It is no tail call, as the compiler then moves all arguments at once.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
@@ -65,20 +65,20 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params; \
 	ALLOT_EXPORT __attribute__((hot, aligned(64))) CUresult symbol params \
 	{ \
-		bool (*const work_reads)(void) = door_is_open; \
+		bool (*const work_reads)(void) = fast_path_is_open; \
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
 		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
-		struct flight_stream *s = door_pass(is_own_threads ? CU_STREAM_PER_THREAD \
-								   : work.stream); \
+		struct flight_stream *s = fast_path_pass(is_own_threads ? CU_STREAM_PER_THREAD \
+									: work.stream); \
 		CUresult result; \
-		if (unlikely(!s) || unlikely(!door.real.symbol)) { \
+		if (unlikely(!s) || unlikely(!fast_path.real.symbol)) { \
 			result = gated_##symbol args; \
 			__asm__ volatile(""); \
 			return result; \
 		} \
-		result = door.real.symbol args; \
-		return door_leave(s, result); \
+		result = fast_path.real.symbol args; \
+		return fast_path_leave(s, result); \
 	}
 
 #define WRAP_WAIT(symbol, meaning, params, args, after) \

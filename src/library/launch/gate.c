@@ -1,6 +1,6 @@
 #include "library/launch/gate.h"
 
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 #include "library/launch/flight/flight_overflow.h"
 #include "library/launch/pace.h"
 #include "library/launch/report.h"
@@ -358,7 +358,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 	if (pass->is_raised)
 		atomic_fetch_sub(&pass->device->launching, 1);
 	else if (pass->stream)
-		door_offer(pass->index);
+		fast_path_offer(pass->index);
 }
 
 /* A context that was made past our hooks: its launches are counted as its own from the next on. */
@@ -370,7 +370,7 @@ static void look_for_other_context(const struct flight_stream *only)
 		flight_context_seen(context);
 }
 
-CUresult door_leave_slowly(struct flight_stream *s)
+CUresult fast_path_leave_slowly(struct flight_stream *s)
 {
 	if (s == &flight_streams[FLIGHT_ONLY_PLACE])
 		look_for_other_context(s);
@@ -378,6 +378,6 @@ CUresult door_leave_slowly(struct flight_stream *s)
 	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
 		flight_mark_now(s);
 	show_busy(guest_slot_device(s->device), s->device);
-	door_offer(s->device);
+	fast_path_offer(s->device);
 	return CUDA_SUCCESS;
 }

@@ -2,7 +2,7 @@
 
 #include "library/launch/flight/flight_record.h"
 #include "library/launch/trace_work.h"
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 
 /*
  * To read the counter takes 14 ns, and more behind the driver's last store, to the card. So how long a launch takes is looked at
@@ -10,11 +10,11 @@
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* The record is the one by which the launch passed the door: that of its stream's hash. */
+/* The record is the one by which the launch passed the fast path: that of its stream's hash. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \
-		bool (*const work_reads)(void) = door_is_open; \
+		bool (*const work_reads)(void) = fast_path_is_open; \
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
 		int device = flight_place(flight_hash(work.stream, 0))->device; \

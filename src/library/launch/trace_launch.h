@@ -1,5 +1,5 @@
 /*
- * What the open door (door.h) leads to while the process is traced, in place of the driver's own functions: each calls
+ * What the fast path (fast_path.h) leads to while the process is traced, in place of the driver's own functions: each calls
  * the real one and records that. So a launch that nobody records has no part of it in its way. Recorded in free run,
  * by the processor's counter, and into streams that have a handle: others take the gate (trace_work.h).
  */

@@ -14,7 +14,7 @@
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
-/* The same of a kernel that passed by the door and ended so far at `end`; any, where trace_kernel_quickly() will not do. */
+/* The same of a kernel that passed by the fast path and ended so far at `end`; any, where trace_kernel_quickly() will not do. */
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
@@ -28,7 +28,7 @@ static inline uint64_t trace_seen_at(uint64_t key)
 
 /*
  * A kernel that is named, at the first of its places, of the thread that nearly all are of: as nearly all are. False:
- * nothing was done. Every line of code counts here, as every one of data does (door.h).
+ * nothing was done. Every line of code counts here, as every one of data does (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,

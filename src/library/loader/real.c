@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 #include "library/loader/elf_lookup.h"
 #include "library/loader/known.h"
 #include "library/loader/name.h"
@@ -106,7 +106,7 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 	}
 	if (rows == driver_rows) {
 		known_fill(object, hook_of_row);
-		door_shut(DOOR_ALL);
+		fast_path_shut(FAST_PATH_ALL);
 	}
 }
 

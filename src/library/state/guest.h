@@ -39,7 +39,7 @@ struct guest_own {
 _Static_assert(offsetof(struct guest_own, desk.stock[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
-/* Bits. Their sum is one test for the gate; where the open door leads meanwhile: door.h. */
+/* Bits. Their sum is one test for the gate; where the fast path leads meanwhile: fast_path.h. */
 enum guest_detour {
 	DETOUR_HOLD = 1,  /* swappable: calls pass the hold, swap_hold.h */
 	DETOUR_TRACE = 2, /* traced: what they do is recorded, trace.h */

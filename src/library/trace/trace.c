@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 #include "library/sys/config.h"
 #include "library/sys/exchange.h"
 #include "library/sys/log.h"
@@ -91,7 +91,7 @@ static void begin(uint32_t word)
 	trace_sink_begin(place, trace_clock_of(word));
 	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
 	guest_settle_quick_way();
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < atomic_load(&guest.control)->device_count; i++)
 		record_use((int)i);
 	log_debug("traced from here on");
@@ -103,7 +103,7 @@ static void end(void)
 		return;
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
 	guest_settle_quick_way();
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	put_zeros();
 	log_debug("traced no longer");
 }

@@ -4,7 +4,7 @@
 
 #include "library/launch/flight/flight_overflow.h"
 #include "library/launch/flight/flight_sample.h"
-#include "library/loader/door.h"
+#include "library/loader/fast_path.h"
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
 
@@ -92,9 +92,9 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
 	/* A default stream's handle says nothing without its owner. */
-	atomic_store(&s->door_device,
+	atomic_store(&s->fast_path_device,
 		     owner && s != &flight_streams[FLIGHT_ONLY_PLACE] ? 0 : 1U << device);
-	atomic_store(&s->door_key, owner ? 0 : (uintptr_t)handle);
+	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
 	atomic_store(&s->in_use, true);
 	sys_unlock(&s->lock);
 }
@@ -120,7 +120,7 @@ static void see_context(CUcontext context)
 		return;
 	has_several_contexts = true;
 	/* From here on its record is as any other default stream's. */
-	atomic_store(&flight_streams[FLIGHT_ONLY_PLACE].door_device, 0);
+	atomic_store(&flight_streams[FLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
 void flight_context_seen(CUcontext context)
@@ -234,7 +234,7 @@ static void count_into_device(struct flight_stream *s, int32_t launches, int64_t
 	/* Where this is less than before it would be shut already. */
 	if (ns >= (int64_t)atomic_load_explicit(&guest_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
-		door_shut(1U << s->device);
+		fast_path_shut(1U << s->device);
 }
 
 void flight_forgive(struct flight_device *d)
@@ -255,7 +255,7 @@ void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, 
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
-	door_shut(1U << (d - flight_devices));
+	fast_path_shut(1U << (d - flight_devices));
 }
 
 /* Records the mark of all unmarked launches; of a timed pair, its end. Holds s->lock. */
@@ -663,8 +663,8 @@ static void drop(uint32_t at, bool context_lives)
 	struct flight_stream *s = &flight_streams[at];
 
 	WITH_LOCK(&s->lock);
-	atomic_store(&s->door_key, 0);
-	atomic_store(&s->door_device, 0);
+	atomic_store(&s->fast_path_key, 0);
+	atomic_store(&s->fast_path_device, 0);
 	atomic_store(&keys[at].handle, 0);
 	atomic_store(&s->in_use, false);
 	for (; s->tail != s->head; s->tail++) {
@@ -725,7 +725,7 @@ void flight_capture_begins(void)
 {
 	WITH_LOCK(&capture_lock);
 	atomic_fetch_add(&guest.captures, 1);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 }
 
 void flight_capture_ended(void)

@@ -15,7 +15,7 @@
 #define FLIGHT_RING 32
 #define FLIGHT_SAMPLES 16 /* of a stream, at once */
 #define FLIGHT_NO_SAMPLE (-1)
-/* A power of two, so that a record is found in few bytes of code: door.h. */
+/* A power of two, so that a record is found in few bytes of code: fast_path.h. */
 #define FLIGHT_STREAM_SIZE 1024
 
 struct flight_mark {
@@ -26,10 +26,10 @@ struct flight_mark {
 };
 
 struct flight_stream {
-	/* The fields that a launch reads share a cache line; see door.h. */
+	/* The fields that a launch reads share a cache line; see fast_path.h. */
 	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
-		door_key;                  /* the handle; 0: a default stream, or not in use */
-	_Atomic uint32_t door_device;      /* its bit; 0: what has such a key takes the gate */
+		fast_path_key;             /* the handle; 0: a default stream, or not in use */
+	_Atomic uint32_t fast_path_device; /* its bit; 0: what has such a key takes the gate */
 	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
 	_Atomic uint32_t launched;         /* ever */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */

@@ -1,6 +1,6 @@
 #include "launching.h"
 
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 
 const void *launched_function = (const void *)0xf00;
 
@@ -63,8 +63,8 @@ int launching_start(void **state)
 	fake_driver_start();
 	real.cuLaunchKernel = launch_kernel;
 	fake_guest_start(1);
-	door_prepare();
-	door_shut(DOOR_ALL);
+	fast_path_prepare();
+	fast_path_shut(FAST_PATH_ALL);
 	fake_elapsed_us = KERNEL_NS / NS_PER_US;
 	return 0;
 }
@@ -101,15 +101,15 @@ int launching_end(void **state)
 CUresult launch_with(CUstream stream, CUresult result)
 {
 	struct work w = fake_kernel(stream, launched_function);
-	struct flight_stream *s = door_pass(stream);
+	struct flight_stream *s = fast_path_pass(stream);
 	struct gate_pass pass;
 
 	ends_with = result;
 	if (s)
-		return door_leave(s, door.real.cuLaunchKernel((CUfunction)(uintptr_t)w.subject,
-							      (unsigned)w.blocks, 1, 1,
-							      (unsigned)w.threads, 1, 1, 0, stream,
-							      NULL, NULL));
+		return fast_path_leave(s, fast_path.real.cuLaunchKernel(
+						  (CUfunction)(uintptr_t)w.subject,
+						  (unsigned)w.blocks, 1, 1, (unsigned)w.threads, 1,
+						  1, 0, stream, NULL, NULL));
 	gate_enter(&pass, &w);
 	if (result == CUDA_SUCCESS)
 		fake_launch(stream);

@@ -2,7 +2,7 @@
 #include "launching.h"
 
 #include "../fake_clock.h"
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 
 /* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
 #define NOT_FOR_EVER_NS (3 * NS_PER_S)
@@ -182,7 +182,7 @@ static void pretend_in_flight(int64_t ns, int32_t launches)
 {
 	atomic_fetch_add(&device()->inflight_ns, ns);
 	atomic_fetch_add(&device()->inflight, launches);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 }
 
 /*

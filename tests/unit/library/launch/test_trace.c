@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 #include "library/launch/trace_launch.h"
 #include "library/trace/trace_record.h"
 
@@ -20,7 +20,7 @@ static void begin_trace_by(enum trace_clock clock)
 	assert_ptr_not_equal(ring, MAP_FAILED);
 	trace_sink_begin(ring, clock);
 	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 }
 
 static void begin_trace(void)
@@ -31,7 +31,7 @@ static void begin_trace(void)
 static void end_trace(void)
 {
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	atomic_store(&trace_sink.ring, NULL);
 	munmap(ring, sizeof(*ring));
 }
@@ -102,17 +102,17 @@ static void test_nobody_traces(void **state)
 {
 	begin_trace();
 	launch(fake_stream(2));
-	assert_non_null(door_pass(fake_stream(2)));
-	assert_ptr_equal(door.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
-	assert_null(door.real.cuLaunchKernelEx); /* this driver has none */
+	assert_non_null(fast_path_pass(fake_stream(2)));
+	assert_ptr_equal(fast_path.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
+	assert_null(fast_path.real.cuLaunchKernelEx); /* this driver has none */
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
-	door_shut(DOOR_ALL);
+	fast_path_shut(FAST_PATH_ALL);
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
 	assert_int_equal(trace_sink.next, 1);
-	/* The door is open as if nothing had been. */
-	assert_non_null(door_pass(fake_stream(2)));
-	assert_ptr_equal(door.real.cuLaunchKernel, real.cuLaunchKernel);
+	/* The fast path is open as if nothing had been. */
+	assert_non_null(fast_path_pass(fake_stream(2)));
+	assert_ptr_equal(fast_path.real.cuLaunchKernel, real.cuLaunchKernel);
 	trace_memory(TRACE_ALLOC, 0, 1, 2);
 	trace_wait(TRACE_MEMORY_WAIT, 0, trace_begin(), 1, 0);
 	assert_int_equal(trace_sink.next, 1);
@@ -126,13 +126,13 @@ static bool same(const struct trace_event *a, const struct trace_event *b)
 	       a->amount == b->amount && a->extra == b->extra && a->flags == b->flags;
 }
 
-/* The first launch is the gate's; the next passes by the door, and is recorded the same. */
-static void test_by_the_door(void **state)
+/* The first launch is the gate's; the next passes by the fast path, and is recorded the same. */
+static void test_by_the_fast_path(void **state)
 {
 	begin_trace();
-	assert_null(door_pass(fake_stream(2)));
+	assert_null(fast_path_pass(fake_stream(2)));
 	launch(fake_stream(2));
-	assert_non_null(door_pass(fake_stream(2)));
+	assert_non_null(fast_path_pass(fake_stream(2)));
 	launch(fake_stream(2));
 	launch_with(fake_stream(2), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(trace_sink.next, 3);
@@ -179,14 +179,14 @@ static void test_threads_after_each_other(void **state)
 	end_trace();
 }
 
-/* As both at once: what a swappable process launches passes the hold, which the door does not. */
-static void test_a_swappable_process_has_no_door(void **state)
+/* As both at once: what a swappable process launches passes the hold, which the fast path does not. */
+static void test_a_swappable_process_has_no_fast_path(void **state)
 {
 	begin_trace();
 	atomic_fetch_or(&guest.detours, DETOUR_HOLD);
 	for (int i = 0; i < 3; i++)
 		launch(fake_stream(2));
-	assert_null(door_pass(fake_stream(2)));
+	assert_null(fast_path_pass(fake_stream(2)));
 	assert_int_equal(trace_sink.next, 3);
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
 	end_trace();
@@ -319,9 +319,9 @@ int main(void)
 		launching_test(test_a_launch),
 		launching_test(test_a_refused_launch),
 		launching_test(test_nobody_traces),
-		launching_test(test_by_the_door),
+		launching_test(test_by_the_fast_path),
 		launching_test(test_threads_after_each_other),
-		launching_test(test_a_swappable_process_has_no_door),
+		launching_test(test_a_swappable_process_has_no_fast_path),
 		launching_test(test_all_bits_of_an_event),
 		launching_test(test_a_wait_at_the_gate),
 		launching_test(test_memory),

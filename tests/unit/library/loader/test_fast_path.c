@@ -1,19 +1,19 @@
-/* The open door: who passes it, and that whatever speaks against a launch shuts it. */
+/* The fast path: who passes it, and that whatever speaks against a launch shuts it. */
 #include "../launch/launching.h"
 
 #include <sys/wait.h>
 
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 
 #define OTHER_CONTEXT ((CUcontext)0xc1)
 
 static bool passes(CUstream stream)
 {
-	return door_pass(stream) != NULL;
+	return fast_path_pass(stream) != NULL;
 }
 
 /* The first launch is the gate's, and each that is due for a mark; the rest pass. */
-static void open_door(CUstream stream)
+static void open_fast_path(CUstream stream)
 {
 	assert_false(passes(stream));
 	launch(stream);
@@ -22,7 +22,7 @@ static void open_door(CUstream stream)
 
 static void test_opens_with_the_first_launch(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	for (int i = 0; i < 1000; i++)
 		launch(fake_stream(2));
 	assert_true(passes(fake_stream(2)));
@@ -56,7 +56,7 @@ static void test_marks_are_rare_where_the_gpu_keeps_up(void **state)
 
 static void test_the_only_contexts_default_stream_passes(void **state)
 {
-	open_door(NULL);
+	open_fast_path(NULL);
 	assert_true(passes(CU_STREAM_LEGACY));
 	for (int i = 0; i < 10; i++)
 		launch(i % 2 ? NULL : CU_STREAM_LEGACY);
@@ -72,7 +72,7 @@ static void test_the_only_contexts_default_stream_passes(void **state)
 
 static void test_no_threads_own_default_stream_passes(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	launch(CU_STREAM_PER_THREAD);
 	assert_false(passes(CU_STREAM_PER_THREAD));
 	assert_true(passes(fake_stream(2)));
@@ -81,7 +81,7 @@ static void test_no_threads_own_default_stream_passes(void **state)
 /* Whether anything was launched there or not. */
 static void test_of_several_contexts_no_default_stream_passes(void **state)
 {
-	open_door(NULL);
+	open_fast_path(NULL);
 	flight_context_seen(FAKE_CONTEXT);
 	assert_true(passes(NULL));
 	flight_context_seen(OTHER_CONTEXT);
@@ -93,7 +93,7 @@ static void test_of_several_contexts_no_default_stream_passes(void **state)
 	launch(NULL);
 	assert_false(passes(NULL));
 	assert_int_equal(flight_launches(0), 3);
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	/* The other one's, and of what was the only one. */
 	flight_drop_context(OTHER_CONTEXT);
 	flight_drop_context(FAKE_CONTEXT);
@@ -102,20 +102,20 @@ static void test_of_several_contexts_no_default_stream_passes(void **state)
 	assert_false(passes(NULL));
 }
 
-static void test_the_next_only_context_has_the_door(void **state)
+static void test_the_next_only_context_has_the_fast_path(void **state)
 {
-	open_door(NULL);
+	open_fast_path(NULL);
 	flight_drop_context(FAKE_CONTEXT);
 	assert_false(passes(NULL));
 	fake_set_current(OTHER_CONTEXT);
-	open_door(NULL);
+	open_fast_path(NULL);
 	assert_int_equal(flight_launches(0), 2);
 }
 
 /* Made past our hooks: a launch into its default stream passes as the only one's, until the next mark. */
 static void test_a_context_that_nobody_told_of(void **state)
 {
-	open_door(NULL);
+	open_fast_path(NULL);
 	fake_set_current(OTHER_CONTEXT);
 	for (int i = 0; i < 256 && passes(NULL); i++)
 		launch(NULL);
@@ -128,7 +128,7 @@ static void test_a_context_that_nobody_told_of(void **state)
 
 static void test_a_launch_without_a_context_is_not_counted(void **state)
 {
-	open_door(NULL);
+	open_fast_path(NULL);
 	fake_set_current(NULL);
 	assert_int_equal(launch_with(NULL, CUDA_ERROR_INVALID_CONTEXT), CUDA_ERROR_INVALID_CONTEXT);
 	assert_int_equal(flight_launches(0), 1);
@@ -136,7 +136,7 @@ static void test_a_launch_without_a_context_is_not_counted(void **state)
 
 static void test_an_unknown_stream_takes_the_gate(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	assert_false(passes(fake_stream(3)));
 	launch(fake_stream(3));
 	assert_true(passes(fake_stream(3)));
@@ -146,7 +146,7 @@ static void test_only_free_run_passes(void **state)
 {
 	const enum lease_state others[] = { LEASE_STOP, LEASE_CLOSING, LEASE_GO, LEASE_PACED };
 
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		fake_guest_set_lease(others[i]);
 		assert_false(passes(fake_stream(2)));
@@ -158,40 +158,40 @@ static void test_only_free_run_passes(void **state)
 /* Another stream's, too: a launch into it may be one that the capture forbids. */
 static void test_a_capture_shuts_it(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	flight_capture_begins();
 	assert_false(passes(fake_stream(2)));
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
 	assert_false(passes(fake_stream(2)));
 	flight_capture_ended();
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 }
 
 static void test_what_falls_idle_is_shown_busy_again(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	flight_show_busy(own(), device(), false);
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	assert_int_equal(own()->busy, 1);
 }
 
 /* The helper looks between a launch's pass and its count. */
 static void test_idle_found_during_a_launch(void **state)
 {
-	open_door(fake_stream(2));
-	struct flight_stream *s = door_pass(fake_stream(2));
+	open_fast_path(fake_stream(2));
+	struct flight_stream *s = fast_path_pass(fake_stream(2));
 	assert_non_null(s);
 	flight_show_busy(own(), device(), false);
 	fake_launch(fake_stream(2));
-	door_leave(s, CUDA_SUCCESS);
+	fast_path_leave(s, CUDA_SUCCESS);
 	assert_int_equal(own()->busy, 1);
 	assert_true(passes(fake_stream(2)));
 }
 
 static void test_a_failed_launch_is_not_counted(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	assert_int_equal(launch_with(fake_stream(2), CUDA_ERROR_LAUNCH_FAILED),
 			 CUDA_ERROR_LAUNCH_FAILED);
 	assert_int_equal(flight_launches(0), 1);
@@ -199,7 +199,7 @@ static void test_a_failed_launch_is_not_counted(void **state)
 
 static void test_a_full_depth_shuts_it(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	/* What is launched under a lease is predicted, and counts. */
 	teach(fake_stream(3));
 	fake_control->device[0].depth_ns = 1ULL << 60;
@@ -209,33 +209,33 @@ static void test_a_full_depth_shuts_it(void **state)
 	assert_false(passes(fake_stream(2)));
 	fake_complete_all();
 	flight_poll(sys_now_ns(), 1, 0);
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 }
 
 static void test_a_gone_stream_does_not_pass(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	flight_drop_stream(fake_stream(2));
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	flight_drop_context(FAKE_CONTEXT);
 	assert_false(passes(fake_stream(2)));
 }
 
 static void test_a_process_that_leaves_shuts_it_for_good(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	atomic_store(&guest.mode, GUEST_LEAVING);
-	door_shut(DOOR_ALL);
-	door_offer(0);
+	fast_path_shut(FAST_PATH_ALL);
+	fast_path_offer(0);
 	assert_false(passes(fake_stream(2)));
 }
 
 static void test_a_forked_child_finds_it_shut(void **state)
 {
-	open_door(fake_stream(2));
+	open_fast_path(fake_stream(2));
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(passes(fake_stream(2)) || atomic_load(&door.open));
+		_exit(passes(fake_stream(2)) || atomic_load(&fast_path.open));
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -284,7 +284,7 @@ int main(void)
 		launching_test(test_the_only_contexts_default_stream_passes),
 		launching_test(test_no_threads_own_default_stream_passes),
 		launching_test(test_of_several_contexts_no_default_stream_passes),
-		launching_test(test_the_next_only_context_has_the_door),
+		launching_test(test_the_next_only_context_has_the_fast_path),
 		launching_test(test_a_context_that_nobody_told_of),
 		launching_test(test_a_launch_without_a_context_is_not_counted),
 		launching_test(test_an_unknown_stream_takes_the_gate),
@@ -300,5 +300,5 @@ int main(void)
 		launching_test(test_busy_is_shown_after_each_storm),
 	};
 
-	return cmocka_run_group_tests_name("door", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fast_path", tests, NULL, NULL);
 }

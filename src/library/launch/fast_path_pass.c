@@ -1,4 +1,4 @@
-#include "library/launch/door_pass.h"
+#include "library/launch/fast_path_pass.h"
 
 #include "library/launch/trace_launch.h"
 #include "library/loader/real.h"
@@ -25,24 +25,24 @@ static bool is_well(int device)
 }
 
 #define COPY_SLOT(symbol, streams, params, args, ...) \
-	__atomic_store_n(&door.real.symbol, \
+	__atomic_store_n(&fast_path.real.symbol, \
 			 !is_traced || !real.symbol ? real.symbol : trace_launch.symbol, \
 			 __ATOMIC_RELAXED);
 
-void door_offer(int device)
+void fast_path_offer(int device)
 {
 	uint32_t bit = 1U << device;
 
-	if ((atomic_load_explicit(&door.open, memory_order_relaxed) & bit) ||
-	    !atomic_load_explicit(&door.is_prepared, memory_order_relaxed) || !is_well(device))
+	if ((atomic_load_explicit(&fast_path.open, memory_order_relaxed) & bit) ||
+	    !atomic_load_explicit(&fast_path.is_prepared, memory_order_relaxed) || !is_well(device))
 		return;
-	WITH_LOCK(&door.lock);
+	WITH_LOCK(&fast_path.lock);
 	if (!is_well(device))
 		return;
 	bool is_traced = trace_is_on();
-	atomic_store_explicit(&door.control,
+	atomic_store_explicit(&fast_path.control,
 			      atomic_load_explicit(&guest.control, memory_order_acquire),
 			      memory_order_relaxed);
 	DRIVER_TABLE_LAUNCH(COPY_SLOT)
-	atomic_fetch_or_explicit(&door.open, bit, memory_order_release);
+	atomic_fetch_or_explicit(&fast_path.open, bit, memory_order_release);
 }

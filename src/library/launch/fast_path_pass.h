@@ -1,0 +1,47 @@
+/* A launch through the fast path (fast_path.h), and what opens it. */
+#ifndef ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
+#define ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
+
+#include "library/launch/flight/flight.h"
+#include "library/loader/fast_path.h"
+#include "library/state/guest.h"
+
+/* After a launch that was let pass by the gate: opens the device's fast path if all is well. */
+void fast_path_offer(int device);
+
+/* The stream's record if a launch may pass now, without gate_enter(); then fast_path_leave(). NULL: the gate. */
+static inline struct flight_stream *fast_path_pass(CUstream stream)
+{
+	/* CU_STREAM_LEGACY is what NULL is; no other handle is odd. */
+	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
+	struct flight_stream *s = flight_place(flight_hash((CUstream)key, 0));
+
+	__asm__("" : "+r"(s)); /* or the compiler reckons each field's address anew from the hash */
+	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
+		return NULL;
+	/* A record that is not in use has no device, so that no NULL passes. */
+	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
+		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
+		return NULL;
+	const struct region_control *control = atomic_load_explicit(&fast_path.control,
+								    memory_order_relaxed);
+	const _Atomic uint32_t *lease = (const void *)((const char *)control + s->lease_at);
+	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
+}
+
+CUresult fast_path_leave_slowly(struct flight_stream *s); /* CUDA_SUCCESS */
+
+/* After the real call. Returns its result, which is the wrapper's as well. */
+static inline CUresult fast_path_leave(struct flight_stream *s, CUresult result)
+{
+	if (unlikely(result != CUDA_SUCCESS))
+		return result; /* nothing is left in flight */
+	/* Check again: the helper may have found meanwhile that nothing is in flight, and closed the fast path. */
+	if (unlikely(flight_count(s) ||
+		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
+		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
+		return fast_path_leave_slowly(s);
+	return CUDA_SUCCESS;
+}
+
+#endif
