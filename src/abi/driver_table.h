@@ -12,7 +12,7 @@
  *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
  *       `streams` says what a NULL stream means: LEGACY or PER_THREAD (the _ptsz and _ptds twins).
- *       `work` describes the work, one of the WORK_ macros below, as src/library/launch/flight/work.h has it:
+ *       `work` describes the work, one of the WORK_ macros below, as src/library/launch/inflight/work.h has it:
  *       WORK_KERNEL(stream, function, blocks, threads), WORK_GRAPH(stream, exec),
  *       WORK_COPY(stream, bytes) for asynchronous, WORK_SYNC(bytes) for calls that return when done.
  *       It expands to an initializer with commas in it: take it as `...`.

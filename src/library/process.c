@@ -8,7 +8,7 @@
 #include "library/entry/hook_pool.h"
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/report.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/elf_lookup.h"
@@ -92,7 +92,7 @@ static const struct part {
 	{ swap_reset, swap_watch },
 	{ piece_reset, piece_rest },
 	{ captures_reset },
-	{ flight_reset },
+	{ inflight_reset },
 	{ helper_reset },
 	{ report_reset },
 	{ trace_reset },
@@ -357,7 +357,7 @@ static bool is_parked(uint32_t count)
 		return false;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		launches += flight_launches((int)i);
+		launches += inflight_launches((int)i);
 	if (parked_word != word) {
 		parked_word = word;
 		parked_launches = launches;

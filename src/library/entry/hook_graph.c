@@ -10,7 +10,7 @@
 
 #include "library/entry/hook_pool.h"
 #include "library/entry/hooks.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
 #include "library/memory/admission.h"
@@ -204,7 +204,7 @@ static bool begin_launch(CUgraphExec exec, const struct work *work, struct holdi
 	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !guest_is_active() ||
 	    !ptrmap_find(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, ret_need))
 		return true;
-	if (atomic_load(&guest.captures) && flight_is_capturing(work)) {
+	if (atomic_load(&guest.captures) && inflight_is_capturing(work)) {
 		ret_need->device = -1;
 		return true;
 	}

@@ -4,7 +4,7 @@
  */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
 #include "library/memory/charge.h"

@@ -1,7 +1,7 @@
 #include "library/entry/hook_pool.h"
 
 #include "library/entry/hooks.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 #include "library/memory/admission.h"
 #include "library/memory/charge.h"
@@ -267,7 +267,7 @@ static bool is_captured(CUstream stream)
 	CUstreamCaptureStatus status;
 
 	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing ||
-	    !flight_is_handle(stream))
+	    !inflight_is_handle(stream))
 		return false;
 	if (!stream && real.cuStreamIsCapturing(CU_STREAM_PER_THREAD, &status) == CUDA_SUCCESS &&
 	    status == CU_STREAM_CAPTURE_STATUS_ACTIVE)

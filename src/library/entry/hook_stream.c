@@ -1,7 +1,7 @@
 /* Streams, captures and waits for events, as far as the gate, and the count of steps, must know of them. */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/step.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/guest.h"
@@ -37,7 +37,7 @@ CUresult hook_end_capture(CUresult (*end)(CUstream, CUgraph *), CUstream stream,
 CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
 {
 	if (guest_is_active())
-		flight_drop_stream(stream);
+		inflight_drop_stream(stream);
 	CUresult result = destroy(stream);
 	if (result == CUDA_SUCCESS && atomic_load(&guest.captures))
 		captures_stream_gone(stream);

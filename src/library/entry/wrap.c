@@ -69,8 +69,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
 		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
-		struct flight_stream *s = fast_path_pass(is_own_threads ? CU_STREAM_PER_THREAD \
-									: work.stream); \
+		struct inflight_stream *s = fast_path_pass(is_own_threads ? CU_STREAM_PER_THREAD \
+									  : work.stream); \
 		CUresult result; \
 		if (unlikely(!s) || unlikely(!fast_path.real.symbol)) { \
 			result = gated_##symbol args; \

@@ -1,6 +1,6 @@
 #include "library/launch/captures.h"
 
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 
 #define ORIGINS 64 /* a capture beyond these is missed only where its stream ends before it */
@@ -24,7 +24,7 @@ static CUstream stream_of(CUstream stream)
 
 void captures_begin(void)
 {
-	flight_capture_begins();
+	inflight_capture_begins();
 }
 
 CUresult captures_began(CUstream stream, CUresult result)
@@ -32,7 +32,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 	struct origin origin = { .stream = stream_of(stream) };
 
 	if (result != CUDA_SUCCESS) {
-		flight_capture_ended();
+		inflight_capture_ended();
 		return result;
 	}
 	if (real.cuStreamGetCtx && real.cuStreamGetCtx(origin.stream, &origin.context))
@@ -73,19 +73,19 @@ void captures_end_called(CUstream stream, CUresult result)
 	if (!has_ended(stream_of(stream), result))
 		return;
 	forget(stream_of(stream), NULL);
-	flight_capture_ended();
+	inflight_capture_ended();
 }
 
 void captures_stream_gone(CUstream stream)
 {
 	if (stream && forget(stream, NULL))
-		flight_capture_ended();
+		inflight_capture_ended();
 }
 
 void captures_context_gone(CUcontext context)
 {
 	while (context && forget(NULL, context))
-		flight_capture_ended();
+		inflight_capture_ended();
 }
 
 void captures_reset(void)

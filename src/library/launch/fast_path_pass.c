@@ -16,7 +16,7 @@ static bool has_detours(void)
 /* All but the lease, which whoever launches reads. */
 static bool is_well(int device)
 {
-	const struct flight_device *f = &flight_devices[device];
+	const struct inflight_device *f = &inflight_devices[device];
 
 	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
 	       atomic_load(&f->shows_busy) &&

@@ -2,7 +2,7 @@
 #ifndef ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
 #define ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
 
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/loader/fast_path.h"
 #include "library/state/guest.h"
 
@@ -10,11 +10,11 @@
 void fast_path_offer(int device);
 
 /* The stream's record if a launch may pass now, without gate_enter(); then fast_path_leave(). NULL: the gate. */
-static inline struct flight_stream *fast_path_pass(CUstream stream)
+static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
 	/* CU_STREAM_LEGACY is what NULL is; no other handle is odd. */
 	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
-	struct flight_stream *s = flight_place(flight_hash((CUstream)key, 0));
+	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
 
 	__asm__("" : "+r"(s)); /* or the compiler reckons each field's address anew from the hash */
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
@@ -29,15 +29,15 @@ static inline struct flight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-CUresult fast_path_leave_slowly(struct flight_stream *s); /* CUDA_SUCCESS */
+CUresult fast_path_leave_slowly(struct inflight_stream *s); /* CUDA_SUCCESS */
 
 /* After the real call. Returns its result, which is the wrapper's as well. */
-static inline CUresult fast_path_leave(struct flight_stream *s, CUresult result)
+static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
 		return result; /* nothing is left in flight */
 	/* Check again: the helper may have found meanwhile that nothing is in flight, and closed the fast path. */
-	if (unlikely(flight_count(s) ||
+	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return fast_path_leave_slowly(s);

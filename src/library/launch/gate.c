@@ -1,7 +1,7 @@
 #include "library/launch/gate.h"
 
 #include "library/launch/fast_path_pass.h"
-#include "library/launch/flight/flight_overflow.h"
+#include "library/launch/inflight/inflight_overflow.h"
 #include "library/launch/pace.h"
 #include "library/launch/report.h"
 #include "library/launch/step.h"
@@ -29,7 +29,7 @@
  */
 #define ITEMS_MIN 2
 
-static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t long_ns)
+static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_t long_ns)
 {
 	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) -
 		     atomic_load_explicit(&f->stalled_ns, memory_order_relaxed);
@@ -40,7 +40,7 @@ static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t 
 }
 
 /* Has a wait for own progress given up, and nothing ended since? Then waiting is of no use. */
-static bool is_stalled(const struct flight_device *f)
+static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
 
@@ -49,11 +49,11 @@ static bool is_stalled(const struct flight_device *f)
 }
 
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
-		     const struct flight_device *f)
+		     const struct inflight_device *f)
 {
 	/* Paced, tokens bound it; but a member of a group drains at the end of the group's lease. */
 	if (likely(state == LEASE_FREE ||
-		   (state == LEASE_PACED && !pace_most_x100((int)(f - flight_devices)))))
+		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
 				INT64_MAX) ||
 		       is_stalled(f);
@@ -97,16 +97,16 @@ struct depth_wait {
  * In free run marks are rare, and so are looks: what is in flight may have ended long ago. To be told of the end of all of it
  * within microseconds costs a look by the helper.
  */
-static void ask_for_look(struct flight_stream *own)
+static void ask_for_look(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
-		flight_mark_now(own);
+		inflight_mark_now(own);
 	helper_wake();
 }
 
 /* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. `own`: in free run, its stream. */
-static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
-			   struct depth_wait *wait, struct flight_stream *own)
+static bool wait_for_depth(struct inflight_device *f, struct region_slot_device *d,
+			   struct depth_wait *wait, struct inflight_stream *own)
 {
 	bool is_first = !wait->has_begun;
 	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
@@ -129,7 +129,7 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
 	atomic_store(&f->stalled_at, completed + 1);
-	flight_forgive(f);
+	inflight_forgive(f);
 	atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
 	return true;
 }
@@ -147,7 +147,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 /* A launch is held up since then. If it ends a pause, a step begins with it (step.h). */
 static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
 {
-	struct flight_device *f = &flight_devices[pass->index];
+	struct inflight_device *f = &inflight_devices[pass->index];
 	uint64_t none = 0;
 
 	if (pass->stream && work->kind != WORK_IS_SYNC &&
@@ -158,7 +158,7 @@ static void note_held(const struct gate_pass *pass, const struct work *work, uin
 /* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
-	struct flight_device *f = &flight_devices[pass->index];
+	struct inflight_device *f = &inflight_devices[pass->index];
 	struct depth_wait depth = { 0 };
 	uint64_t start = sys_now_ns(), begin = trace_is_on() ? trace_now() : 0;
 	bool gave_up = false, is_known = false;
@@ -218,7 +218,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 
 	atomic_fetch_add(&d->launching, 1);
 	enum lease_state state = own_state(atomic_load(&c->lease), c);
-	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
+	if (likely(may_pass(state, c, &inflight_devices[pass->index]) &&
 		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
 		set_passed(pass, d, state);
 	} else {
@@ -228,7 +228,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 }
 
 /* The usual case of may_pass(), by what lies nearest. */
-static inline bool is_free(const struct region_control_device *c, const struct flight_device *f)
+static inline bool is_free(const struct region_control_device *c, const struct inflight_device *f)
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
 	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
@@ -277,7 +277,7 @@ static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 {
 	const struct region_control_device *c = guest_control_device(pass->index);
 
-	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
+	if (likely(is_free(c, &inflight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
 		pass->device = guest_slot_device(pass->index);
 		pass->is_leased = pass->is_raised = pass->pays = false;
 	} else {
@@ -288,16 +288,16 @@ static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
-	    flight_is_capturing(work))
+	    inflight_is_capturing(work))
 		return; /* nothing runs now; the graph is gated when it is launched */
-	pass->stream = flight_stream_of(work);
+	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : guest_current_index();
 	if (unlikely(pass->index < 0))
 		return; /* no context: the driver will say so */
 
 	pass->detours = 0;
-	if (pass->stream && unlikely(flight_is_overflow(pass->stream)))
-		flight_overflow_wait(pass->stream);
+	if (pass->stream && unlikely(inflight_is_overflow(pass->stream)))
+		inflight_overflow_wait(pass->stream);
 	do
 		pass_gate(pass, work);
 	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
@@ -305,17 +305,17 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream) {
-		pass->flight.is_beside_others = pass->is_paced;
-		pass->flight.pays = pass->pays;
+		pass->inflight.is_beside_others = pass->is_paced;
+		pass->inflight.pays = pass->pays;
 		/* What it is alone is to be known soon. */
-		pass->flight.samples_most = pass->pays && !pass->is_paced ? FLIGHT_SAMPLES : 1;
-		flight_begin(pass->stream, work, &pass->flight);
+		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
+		inflight_begin(pass->stream, work, &pass->inflight);
 	}
 }
 
 static void show_busy(struct region_slot_device *slot, int index)
 {
-	struct flight_device *f = &flight_devices[index];
+	struct inflight_device *f = &inflight_devices[index];
 
 	if (likely(atomic_load_explicit(&f->shows_busy, memory_order_relaxed)))
 		return;
@@ -325,7 +325,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	atomic_store_explicit(&f->busy_since_ns, now_ns, memory_order_relaxed);
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
-	flight_show_busy(slot, f, true);
+	inflight_show_busy(slot, f, true);
 	/* A step begins. */
 	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed) ==
 	    REST_ENDS_USE)
@@ -335,13 +335,13 @@ static void show_busy(struct region_slot_device *slot, int index)
 
 static void end_leased(struct gate_pass *pass, const struct work *work, bool is_launched)
 {
-	flight_end(pass->stream, work, &pass->flight, is_launched);
+	inflight_end(pass->stream, work, &pass->inflight, is_launched);
 	if (!is_launched)
 		return;
 	if (pass->pays) {
-		uint64_t paid_ns = estimate_paid_ns(pass->flight.estimate);
-		pace_book(pass->index, paid_ns ? paid_ns : pass->flight.ns,
-			  estimate_is_untried(pass->flight.estimate));
+		uint64_t paid_ns = estimate_paid_ns(pass->inflight.estimate);
+		pace_book(pass->index, paid_ns ? paid_ns : pass->inflight.ns,
+			  estimate_is_untried(pass->inflight.estimate));
 	}
 }
 
@@ -351,8 +351,8 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		leave_detours(pass, work, result);
 	if (pass->stream && unlikely(pass->is_leased))
 		end_leased(pass, work, result == CUDA_SUCCESS);
-	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
-		flight_mark_work(pass->stream, work);
+	else if (pass->stream && result == CUDA_SUCCESS && inflight_count(pass->stream))
+		inflight_mark_work(pass->stream, work);
 	if (pass->stream)
 		show_busy(pass->device, pass->index);
 	if (pass->is_raised)
@@ -362,21 +362,21 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 }
 
 /* A context that was made past our hooks: its launches are counted as its own from the next on. */
-static void look_for_other_context(const struct flight_stream *only)
+static void look_for_other_context(const struct inflight_stream *only)
 {
 	CUcontext context = NULL;
 
 	if (real.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && context != only->context)
-		flight_context_seen(context);
+		inflight_context_seen(context);
 }
 
-CUresult fast_path_leave_slowly(struct flight_stream *s)
+CUresult fast_path_leave_slowly(struct inflight_stream *s)
 {
-	if (s == &flight_streams[FLIGHT_ONLY_PLACE])
+	if (s == &inflight_streams[INFLIGHT_ONLY_PLACE])
 		look_for_other_context(s);
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
 	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
-		flight_mark_now(s);
+		inflight_mark_now(s);
 	show_busy(guest_slot_device(s->device), s->device);
 	fast_path_offer(s->device);
 	return CUDA_SUCCESS;

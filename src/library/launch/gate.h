@@ -26,14 +26,14 @@
 #ifndef ALLOT_LIBRARY_LAUNCH_GATE_H
 #define ALLOT_LIBRARY_LAUNCH_GATE_H
 
-#include "library/launch/flight/flight.h"
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/inflight.h"
+#include "library/launch/inflight/work.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/guest.h"
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL: not gated */
-	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
+	struct inflight_stream *stream;    /* NULL: nothing is left in flight, or no record */
 	int index;
 	bool is_leased; /* predicted and sampled, and ... */
 	bool pays;      /* in tokens, when its length is known: pace.h ... */
@@ -42,7 +42,7 @@ struct gate_pass {
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
 	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
 	uint64_t trace_begin; /* of a call that is recorded: ticks */
-	struct flight_pass flight;
+	struct inflight_pass inflight;
 };
 
 void gate_enter_active(struct gate_pass *pass, const struct work *work);

@@ -18,7 +18,7 @@
 #ifndef ALLOT_LIBRARY_LAUNCH_PACE_H
 #define ALLOT_LIBRARY_LAUNCH_PACE_H
 
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/work.h"
 #include "library/state/guest.h"
 
 #define PACE_BYTES_OF_TOKEN 16

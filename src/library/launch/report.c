@@ -1,6 +1,6 @@
 #include "library/launch/report.h"
 
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/pace.h"
 #include "library/state/bell.h"
 #include "library/state/guest.h"
@@ -134,14 +134,14 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = guest_slot_device(index);
-	struct flight_device *f = &flight_devices[index];
+	struct inflight_device *f = &inflight_devices[index];
 	/* A thread may have waited for all of it since the marks were looked at. */
-	is_busy = is_busy && !flight_has_ended(index);
+	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
 		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
 	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
-	uint64_t launches = flight_launches(index);
+	uint64_t launches = inflight_launches(index);
 
 	if (since_ns < account[index].seen_ns)
 		since_ns = account[index].seen_ns;
@@ -161,13 +161,13 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		has_worked = true;
 		/* Cleared first, looked at again after: a launch in between must not be lost. */
-		flight_show_busy(d, f, false);
-		if (flight_poll(now_ns, 0, 0) & (1U << index)) {
-			flight_show_busy(d, f, true);
+		inflight_show_busy(d, f, false);
+		if (inflight_poll(now_ns, 0, 0) & (1U << index)) {
+			inflight_show_busy(d, f, true);
 			is_busy = true;
 		}
 	} else if (is_busy) {
-		flight_show_busy(d, f, true);
+		inflight_show_busy(d, f, true);
 	}
 	account[index].is_busy = is_busy;
 	ring_if_due(index, has_worked, now_ns);
@@ -185,7 +185,7 @@ static struct report_leases read_leases(uint32_t count)
 			l.closing |= 1U << i;
 		if (s != LEASE_FREE)
 			l.is_any = true;
-		else if (!atomic_load(&flight_devices[i].waiters))
+		else if (!atomic_load(&inflight_devices[i].waiters))
 			l.in_free_run |= 1U << i;
 	}
 	return l;
@@ -199,7 +199,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
 			      POLLS_OF_DEPTH;
-		if (!atomic_load(&flight_devices[i].waiters))
+		if (!atomic_load(&inflight_devices[i].waiters))
 			continue;
 		any_waits = true;
 		ns = rarer * (ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : ns);
@@ -215,7 +215,7 @@ static uint64_t poll_free_ns(uint32_t count)
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		struct flight_device *f = &flight_devices[i];
+		struct inflight_device *f = &inflight_devices[i];
 		if (atomic_load(&f->waiters))
 			return false;
 		if ((busy & (1U << i)) &&
@@ -232,13 +232,13 @@ struct report report_devices(uint64_t now_ns)
 			    .idle_ns = REPORT_IDLE_NS };
 
 	r.leases = read_leases(r.count);
-	r.busy = flight_poll(now_ns, r.leases.closing, r.leases.in_free_run);
+	r.busy = inflight_poll(now_ns, r.leases.closing, r.leases.in_free_run);
 	for (uint32_t i = 0; i < r.count; i++) {
 		report_device((int)i, r.busy & (1U << i), now_ns);
 		if (has_idle_to_tell((int)i) && idle_to_tell_ns((int)i) < r.idle_ns)
 			r.idle_ns = idle_to_tell_ns((int)i);
 		r.any_busy = r.any_busy || account[i].is_busy ||
-			     atomic_load(&flight_devices[i].waiters);
+			     atomic_load(&inflight_devices[i].waiters);
 		r.any_waits = r.any_waits || atomic_load(&guest_slot_device((int)i)->waiting);
 	}
 	return r;

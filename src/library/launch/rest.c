@@ -1,6 +1,6 @@
 #include "library/launch/rest.h"
 
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/launch/step.h"
 #include "library/state/bell.h"
 #include "library/state/guest.h"
@@ -37,18 +37,18 @@ void rest_before(void)
 		return;
 	uint64_t at_ns = atomic_load(&last[index].at_ns);
 	before.index = index;
-	before.launches = flight_launches(index);
+	before.launches = inflight_launches(index);
 	if (!at_ns)
 		return;
 	uint64_t gate_ns = passed(atomic_load(&last[index].waited_ns), waited_ns(index));
 	atomic_store(&last[index].thread_ns, passed(gate_ns, passed(at_ns, sys_now_ns())));
 }
 
-static void rest(int index, struct flight_stream *only)
+static void rest(int index, struct inflight_stream *only)
 {
 	uint32_t wanted;
 
-	if (!flight_rests(index, only))
+	if (!inflight_rests(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
 	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
@@ -63,9 +63,10 @@ static void rest(int index, struct flight_stream *only)
 	if (wanted == REST_ENDS_USE) {
 		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
 		if (index == before.index)
-			flight_note_end(index, only, before.launches);
-		if (flight_has_ended(index))
-			flight_show_busy(guest_slot_device(index), &flight_devices[index], false);
+			inflight_note_end(index, only, before.launches);
+		if (inflight_has_ended(index))
+			inflight_show_busy(guest_slot_device(index), &inflight_devices[index],
+					   false);
 	}
 	if (wanted)
 		bell_ring(index);
@@ -82,7 +83,7 @@ void rest_after_all(void)
 void rest_after_stream(CUstream stream, enum stream_meaning streams)
 {
 	const struct work work = { .kind = WORK_IS_SYNC, .streams = streams, .stream = stream };
-	struct flight_stream *s = guest_is_active() ? flight_stream_of(&work) : NULL;
+	struct inflight_stream *s = guest_is_active() ? inflight_stream_of(&work) : NULL;
 
 	if (s && s->device >= 0)
 		rest(s->device, s);

@@ -11,7 +11,7 @@
 #ifndef ALLOT_LIBRARY_LAUNCH_REST_H
 #define ALLOT_LIBRARY_LAUNCH_REST_H
 
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/work.h"
 
 /* Before a wait. */
 void rest_before(void);

@@ -1,6 +1,6 @@
 #include "library/launch/step.h"
 
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/state/guest.h"
 
 /* By device: of the last step's end. */
@@ -19,12 +19,12 @@ static void count(struct step_counts *c, uint64_t ns)
 void step_end(int index, uint64_t now_ns)
 {
 	struct region_report *report = atomic_load(&guest.report);
-	uint64_t launches = flight_launches(index);
+	uint64_t launches = inflight_launches(index);
 
 	if (atomic_exchange(&last[index].launches, launches) == launches)
 		return;
 	uint64_t since_ns = atomic_exchange(&last[index].at_ns, now_ns);
-	uint64_t pause_end_ns = atomic_load_explicit(&flight_devices[index].pause_end_ns,
+	uint64_t pause_end_ns = atomic_load_explicit(&inflight_devices[index].pause_end_ns,
 						     memory_order_relaxed);
 
 	if (!since_ns || !report->has_steps)

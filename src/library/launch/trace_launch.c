@@ -1,6 +1,6 @@
 #include "library/launch/trace_launch.h"
 
-#include "library/launch/flight/flight_record.h"
+#include "library/launch/inflight/inflight_record.h"
 #include "library/launch/trace_work.h"
 #include "library/loader/fast_path.h"
 
@@ -17,7 +17,7 @@
 		bool (*const work_reads)(void) = fast_path_is_open; \
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
-		int device = flight_place(flight_hash(work.stream, 0))->device; \
+		int device = inflight_place(inflight_hash(work.stream, 0))->device; \
 		uint64_t begin = trace_ticks(TRACE_COUNTER); \
 		CUresult result = real.symbol args; \
 		uint64_t end = unlikely(IS_TIMED(begin)) ? trace_ticks(TRACE_COUNTER) : begin; \

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/work.h"
 #include "library/trace/trace_record.h"
 
 /* Records work that was begun at `begin` (ticks) and has just been handed over, or refused. Of a traced process. */

@@ -16,7 +16,7 @@
  * ends with the fast path shut.
  *
  * Explicit streams pass, and the legacy default stream while there is but one context: else the driver must be asked whose it is,
- * (FLIGHT_ONLY_PLACE). A thread's own default stream is the gate's.
+ * (INFLIGHT_ONLY_PLACE). A thread's own default stream is the gate's.
  *
  * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
  */

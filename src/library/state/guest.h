@@ -55,7 +55,7 @@ struct guest {
 	struct region_slot *_Atomic slot; /* ours in report */
 	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
-	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
+	_Atomic uint32_t streams_gone;    /* counts drops of streams: inflight.h */
 	_Atomic uint32_t detours; /* why calls go round by more than the usual: enum guest_detour */
 	_Atomic uint32_t turn;    /* what a device's turn says when it is ours: slot + 1 */
 	_Atomic uint32_t code_gone; /* counts unloads of functions, and ends of contexts */

@@ -5,7 +5,7 @@
 #ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
 #define ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
 
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/work.h"
 #include "library/loader/real.h"
 
 #define FAKE_CONTEXT ((CUcontext)0xc0)

@@ -9,7 +9,7 @@
 #include "library/entry/hook_ipc.h"
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 #include "library/memory/admission.h"
 #include "library/memory/charge.h"
@@ -82,7 +82,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	};
 
 	helper_start();
-	flight_context_seen(context);
+	inflight_context_seen(context);
 	swap_context_made(context);
 	swap_start();
 	return ptrmap_insert(&h);
@@ -221,7 +221,7 @@ static void begin_end(CUdevice device, bool is_last)
 {
 	if (!is_last)
 		return;
-	flight_drop_context(primary[device].context);
+	inflight_drop_context(primary[device].context);
 	swap_context_ends(primary[device].context);
 }
 
@@ -235,7 +235,7 @@ static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 	if (result == CUDA_SUCCESS && primary[device].retained)
 		primary[device].retained--;
 	if (!is_left) {
-		flight_drop_context(context);
+		inflight_drop_context(context);
 		context_gone(context);
 		primary[device].context = NULL;
 		primary[device].retained = 0;
@@ -416,7 +416,7 @@ CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 	WITH_MEMORY_STILL();
 	if (!guest_is_active())
 		return destroy(context);
-	flight_drop_context(context);
+	inflight_drop_context(context);
 	swap_context_ends(context);
 	CUresult result = destroy(context);
 	if (result == CUDA_SUCCESS)

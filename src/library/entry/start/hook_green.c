@@ -4,7 +4,7 @@
  */
 #include "library/entry/hooks.h"
 #include "library/entry/start/hook_context.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 #include "library/memory/ptrmap.h"
 #include "library/state/guest.h"
@@ -38,7 +38,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* Its default stream is another one, whoever makes it current. */
-	flight_context_seen((CUcontext)*green);
+	inflight_context_seen((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;
 	context_end_green(real.cuGreenCtxDestroy, *green, device);
@@ -54,7 +54,7 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 		return destroy(green);
 	/* Marks die with its streams: nobody may query them afterwards. */
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
-		flight_drop_context(context);
+		inflight_drop_context(context);
 	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);
 	if (result != CUDA_SUCCESS)
 		ptrmap_insert(&h);

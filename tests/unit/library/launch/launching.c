@@ -9,9 +9,9 @@ struct region_slot_device *own(void)
 	return &fake_report->slot[0].device[0];
 }
 
-struct flight_device *device(void)
+struct inflight_device *device(void)
 {
-	return &flight_devices[0];
+	return &inflight_devices[0];
 }
 
 /* ---- the helper ---- */
@@ -22,7 +22,7 @@ static pthread_t helper;
 static void *play_helper(void *unused)
 {
 	while (helper_runs) {
-		flight_poll(sys_now_ns(), 0, 0);
+		inflight_poll(sys_now_ns(), 0, 0);
 		usleep(100);
 	}
 	return NULL;
@@ -59,7 +59,7 @@ static CUresult launch_kernel(CUfunction f, unsigned int gx, unsigned int gy, un
 int launching_start(void **state)
 {
 	launched_function = (const char *)launched_function + 64;
-	flight_reset();
+	inflight_reset();
 	fake_driver_start();
 	real.cuLaunchKernel = launch_kernel;
 	fake_guest_start(1);
@@ -80,7 +80,7 @@ static void end_launcher(struct launcher *l)
 	while (!l->has_ended) {
 		fake_guest_set_lease(LEASE_FREE);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 		usleep(100);
 	}
 	join_launcher(l);
@@ -101,7 +101,7 @@ int launching_end(void **state)
 CUresult launch_with(CUstream stream, CUresult result)
 {
 	struct work w = fake_kernel(stream, launched_function);
-	struct flight_stream *s = fast_path_pass(stream);
+	struct inflight_stream *s = fast_path_pass(stream);
 	struct gate_pass pass;
 
 	ends_with = result;
@@ -128,9 +128,9 @@ void teach(CUstream stream)
 	for (int i = 0; i < 4; i++) {
 		launch(stream);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 }

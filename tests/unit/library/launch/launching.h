@@ -1,5 +1,5 @@
 /*
- * What the tests of gate and flight share: a guest that launches through the gate, in the test's
+ * What the tests of gate and inflight share: a process that launches through the gate, in the test's
  * thread or in threads of their own, on a driver that ends work when told to; and the helper thread.
  */
 #ifndef ALLOT_TESTS_UNIT_LIBRARY_LAUNCH_LAUNCHING_H
@@ -25,9 +25,9 @@ extern const void *launched_function;
 
 /* This process's figures on device 0: in the report, and its own. */
 struct region_slot_device *own(void);
-struct flight_device *device(void);
+struct inflight_device *device(void);
 
-/* From here to the end of the test, flight_poll() every 100 us. */
+/* From here to the end of the test, inflight_poll() every 100 us. */
 void start_helper(void);
 
 /* One launch, which succeeds or ends with `result`, which it returns. */

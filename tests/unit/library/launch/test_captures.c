@@ -2,7 +2,7 @@
 #include "../test.h"
 
 #include "library/launch/captures.h"
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 
 #define STREAM ((CUstream)0x100)
 #define OTHER ((CUstream)0x200)
@@ -13,12 +13,12 @@ static int under_way;
 static CUstreamCaptureStatus status;
 static CUstream asked;
 
-void flight_capture_begins(void)
+void inflight_capture_begins(void)
 {
 	under_way++;
 }
 
-void flight_capture_ended(void)
+void inflight_capture_ended(void)
 {
 	under_way--;
 }

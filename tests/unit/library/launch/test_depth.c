@@ -192,10 +192,10 @@ static void pretend_in_flight(int64_t ns, int32_t launches)
 static void test_in_free_run_a_wait_begins_with_a_look(void **state)
 {
 	uint32_t woken = 0, wakes = 0, unmarked = 1, stuck = 1;
-	struct flight_stream *s;
+	struct inflight_stream *s;
 
 	launch(fake_stream(2));
-	s = flight_cache.stream;
+	s = inflight_cache.stream;
 	for (int tries = 0; tries < 10 && stuck; tries++) {
 		uint32_t before = own()->stuck;
 		struct launcher *l;

@@ -110,7 +110,7 @@ static void test_closing_misses_nobody(void **state)
 	assert_int_equal(own()->waiting, 0);
 	fake_complete_all();
 	for (int i = 0; i < 3; i++)
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 }
@@ -118,7 +118,7 @@ static void test_closing_misses_nobody(void **state)
 static void test_a_capture_is_not_gated(void **state)
 {
 	fake_guest_set_lease(LEASE_STOP);
-	flight_capture_begins();
+	inflight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
 	uint64_t begin = sys_now_ns();
 	for (int i = 0; i < 100; i++)
@@ -126,11 +126,11 @@ static void test_a_capture_is_not_gated(void **state)
 	assert_true(sys_now_ns() - begin < 50 * NS_PER_MS);
 	assert_int_equal(fake_counts().records_in_capture, 0);
 	assert_int_equal(own()->launching, 0);
-	assert_int_equal(flight_launches(0), 0);
+	assert_int_equal(inflight_launches(0), 0);
 	fake_set_capturing(fake_stream(3), false);
-	flight_capture_ended();
+	inflight_capture_ended();
 	assert_int_equal(guest.captures, 0);
-	flight_capture_ended(); /* one end too many */
+	inflight_capture_ended(); /* one end too many */
 	assert_int_equal(guest.captures, 0);
 }
 
@@ -139,7 +139,7 @@ static void test_beside_a_capture_others_are_gated(void **state)
 	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_STOP);
-	flight_capture_begins();
+	inflight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
@@ -147,7 +147,7 @@ static void test_beside_a_capture_others_are_gated(void **state)
 	assert_int_equal(l->launches, 0);
 	fake_guest_set_lease(LEASE_GO);
 	join_launcher(l);
-	flight_capture_ended();
+	inflight_capture_ended();
 }
 
 static void test_a_lost_daemon_lets_pass(void **state)
@@ -158,7 +158,7 @@ static void test_a_lost_daemon_lets_pass(void **state)
 	for (int i = 0; i < 100; i++) {
 		launch(fake_stream(2));
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_true(sys_now_ns() - begin < 100 * NS_PER_MS);
 }

@@ -84,10 +84,10 @@ static void test_each_launch_pays(void **state)
 	assert_int_equal(own()->launching, 0);
 	/* Counted as in free run. */
 	assert_int_equal(own()->busy, 1);
-	assert_int_equal(flight_launches(0), 10);
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
+	assert_int_equal(inflight_launches(0), 10);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 1);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 }
 
@@ -136,7 +136,7 @@ static void test_a_grant_wakes(void **state)
 		join_launcher(l);
 		mean += (sys_now_ns() - begin) / 20;
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_true(mean < 20 * NS_PER_MS);
 }

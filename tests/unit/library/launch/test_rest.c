@@ -43,12 +43,12 @@ static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
 	uint32_t before = rests();
 
 	launch(fake_stream(3));
-	flight_mark_now(flight_look_up(fake_stream(3), 0, NULL));
+	inflight_mark_now(inflight_look_up(fake_stream(3), 0, NULL));
 	launch(fake_stream(2));
 	rest_after_stream(fake_stream(2), LEGACY);
 	assert_int_equal(rests(), before);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	rest_after_stream(fake_stream(2), LEGACY);
 	assert_int_equal(rests(), before + 1);
 }

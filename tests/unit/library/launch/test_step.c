@@ -29,8 +29,8 @@ static int step_start(void **state)
 static void be_idle(void)
 {
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
-	flight_show_busy(own(), device(), false);
+	inflight_poll(sys_now_ns(), 1, 0);
+	inflight_show_busy(own(), device(), false);
 }
 
 static void test_a_rest_ends_one(void **state)

@@ -136,7 +136,7 @@ static void test_by_the_fast_path(void **state)
 	launch(fake_stream(2));
 	launch_with(fake_stream(2), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(trace_sink.next, 3);
-	assert_int_equal(flight_launches(0), 2);
+	assert_int_equal(inflight_launches(0), 2);
 	struct trace_event gated = event(1), passed = event(2), refused = event(3);
 	assert_true(same(&gated, &passed));
 	assert_true(gated.amount && gated.extra);

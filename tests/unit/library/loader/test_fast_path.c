@@ -26,11 +26,11 @@ static void test_opens_with_the_first_launch(void **state)
 	for (int i = 0; i < 1000; i++)
 		launch(fake_stream(2));
 	assert_true(passes(fake_stream(2)));
-	assert_int_equal(flight_launches(0), 1001);
+	assert_int_equal(inflight_launches(0), 1001);
 	assert_int_equal(fake_launched(fake_stream(2)), 1001);
 	for (int i = 0; i < 3; i++) { /* the ring is full at first */
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_int_equal(device()->completed, 1001);
 	assert_int_equal(device()->inflight, 0);
@@ -41,14 +41,14 @@ static void test_marks_are_rare_where_the_gpu_keeps_up(void **state)
 	for (int i = 0; i < 20; i++) {
 		launch(fake_stream(2));
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 	uint64_t records = fake_counts().records;
 	for (int i = 0; i < 5120; i++) {
 		launch(fake_stream(2));
 		if (i % 64 == 0) {
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 0, 0);
+			inflight_poll(sys_now_ns(), 0, 0);
 		}
 	}
 	assert_int_equal(fake_counts().records - records, 5120 / 256);
@@ -60,11 +60,11 @@ static void test_the_only_contexts_default_stream_passes(void **state)
 	assert_true(passes(CU_STREAM_LEGACY));
 	for (int i = 0; i < 10; i++)
 		launch(i % 2 ? NULL : CU_STREAM_LEGACY);
-	assert_int_equal(flight_launches(0), 11);
+	assert_int_equal(inflight_launches(0), 11);
 	assert_int_equal(fake_launched(NULL), 11);
 	for (int i = 0; i < 3; i++) {
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_int_equal(device()->completed, 11);
 	assert_int_equal(device()->inflight, 0);
@@ -82,9 +82,9 @@ static void test_no_threads_own_default_stream_passes(void **state)
 static void test_of_several_contexts_no_default_stream_passes(void **state)
 {
 	open_fast_path(NULL);
-	flight_context_seen(FAKE_CONTEXT);
+	inflight_context_seen(FAKE_CONTEXT);
 	assert_true(passes(NULL));
-	flight_context_seen(OTHER_CONTEXT);
+	inflight_context_seen(OTHER_CONTEXT);
 	assert_false(passes(NULL));
 	assert_false(passes(CU_STREAM_LEGACY));
 	launch(NULL);
@@ -92,11 +92,11 @@ static void test_of_several_contexts_no_default_stream_passes(void **state)
 	fake_set_current(OTHER_CONTEXT);
 	launch(NULL);
 	assert_false(passes(NULL));
-	assert_int_equal(flight_launches(0), 3);
+	assert_int_equal(inflight_launches(0), 3);
 	open_fast_path(fake_stream(2));
 	/* The other one's, and of what was the only one. */
-	flight_drop_context(OTHER_CONTEXT);
-	flight_drop_context(FAKE_CONTEXT);
+	inflight_drop_context(OTHER_CONTEXT);
+	inflight_drop_context(FAKE_CONTEXT);
 	fake_set_current(FAKE_CONTEXT);
 	launch(NULL);
 	assert_false(passes(NULL));
@@ -105,11 +105,11 @@ static void test_of_several_contexts_no_default_stream_passes(void **state)
 static void test_the_next_only_context_has_the_fast_path(void **state)
 {
 	open_fast_path(NULL);
-	flight_drop_context(FAKE_CONTEXT);
+	inflight_drop_context(FAKE_CONTEXT);
 	assert_false(passes(NULL));
 	fake_set_current(OTHER_CONTEXT);
 	open_fast_path(NULL);
-	assert_int_equal(flight_launches(0), 2);
+	assert_int_equal(inflight_launches(0), 2);
 }
 
 /* Made past our hooks: a launch into its default stream passes as the only one's, until the next mark. */
@@ -131,7 +131,7 @@ static void test_a_launch_without_a_context_is_not_counted(void **state)
 	open_fast_path(NULL);
 	fake_set_current(NULL);
 	assert_int_equal(launch_with(NULL, CUDA_ERROR_INVALID_CONTEXT), CUDA_ERROR_INVALID_CONTEXT);
-	assert_int_equal(flight_launches(0), 1);
+	assert_int_equal(inflight_launches(0), 1);
 }
 
 static void test_an_unknown_stream_takes_the_gate(void **state)
@@ -159,19 +159,19 @@ static void test_only_free_run_passes(void **state)
 static void test_a_capture_shuts_it(void **state)
 {
 	open_fast_path(fake_stream(2));
-	flight_capture_begins();
+	inflight_capture_begins();
 	assert_false(passes(fake_stream(2)));
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
 	assert_false(passes(fake_stream(2)));
-	flight_capture_ended();
+	inflight_capture_ended();
 	open_fast_path(fake_stream(2));
 }
 
 static void test_what_falls_idle_is_shown_busy_again(void **state)
 {
 	open_fast_path(fake_stream(2));
-	flight_show_busy(own(), device(), false);
+	inflight_show_busy(own(), device(), false);
 	open_fast_path(fake_stream(2));
 	assert_int_equal(own()->busy, 1);
 }
@@ -180,9 +180,9 @@ static void test_what_falls_idle_is_shown_busy_again(void **state)
 static void test_idle_found_during_a_launch(void **state)
 {
 	open_fast_path(fake_stream(2));
-	struct flight_stream *s = fast_path_pass(fake_stream(2));
+	struct inflight_stream *s = fast_path_pass(fake_stream(2));
 	assert_non_null(s);
-	flight_show_busy(own(), device(), false);
+	inflight_show_busy(own(), device(), false);
 	fake_launch(fake_stream(2));
 	fast_path_leave(s, CUDA_SUCCESS);
 	assert_int_equal(own()->busy, 1);
@@ -194,7 +194,7 @@ static void test_a_failed_launch_is_not_counted(void **state)
 	open_fast_path(fake_stream(2));
 	assert_int_equal(launch_with(fake_stream(2), CUDA_ERROR_LAUNCH_FAILED),
 			 CUDA_ERROR_LAUNCH_FAILED);
-	assert_int_equal(flight_launches(0), 1);
+	assert_int_equal(inflight_launches(0), 1);
 }
 
 static void test_a_full_depth_shuts_it(void **state)
@@ -208,16 +208,16 @@ static void test_a_full_depth_shuts_it(void **state)
 	fake_guest_set_lease(LEASE_FREE);
 	assert_false(passes(fake_stream(2)));
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	open_fast_path(fake_stream(2));
 }
 
 static void test_a_gone_stream_does_not_pass(void **state)
 {
 	open_fast_path(fake_stream(2));
-	flight_drop_stream(fake_stream(2));
+	inflight_drop_stream(fake_stream(2));
 	open_fast_path(fake_stream(2));
-	flight_drop_context(FAKE_CONTEXT);
+	inflight_drop_context(FAKE_CONTEXT);
 	assert_false(passes(fake_stream(2)));
 }
 
@@ -262,7 +262,7 @@ static void test_busy_is_shown_after_each_storm(void **state)
 			assert_int_equal(
 				pthread_create(&thread[i], NULL, launch_beside, (void *)&stop), 0);
 		for (int i = 0; i < 20; i++) {
-			flight_show_busy(own(), device(), false);
+			inflight_show_busy(own(), device(), false);
 			usleep(50);
 		}
 		stop = true;
@@ -272,7 +272,7 @@ static void test_busy_is_shown_after_each_storm(void **state)
 		assert_int_equal(own()->busy, 1);
 		assert_true(device()->shows_busy);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
 }
 

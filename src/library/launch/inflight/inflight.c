@@ -1,9 +1,9 @@
-#include "library/launch/flight/flight.h"
+#include "library/launch/inflight/inflight.h"
 
 #include <string.h>
 
-#include "library/launch/flight/flight_overflow.h"
-#include "library/launch/flight/flight_sample.h"
+#include "library/launch/inflight/inflight_overflow.h"
+#include "library/launch/inflight/inflight_sample.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
@@ -26,13 +26,13 @@
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
-struct flight_device flight_devices[REGION_MAX_DEVICES];
+struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 
-struct flight_stream flight_streams[FLIGHT_RECORDS];
+struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 static struct {
 	_Atomic uintptr_t handle; /* 0: free */
 	_Atomic uint64_t owner;
-} keys[FLIGHT_STREAMS];
+} keys[INFLIGHT_STREAMS];
 static struct sys_lock table_lock;
 /* The first context that was seen, and whether there was another one. Hold table_lock. */
 static CUcontext only_context;
@@ -40,10 +40,10 @@ static bool has_several_contexts;
 static struct sys_lock capture_lock;
 static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
 /* The records that were ever used, for those who look at all: the table itself is far longer. */
-static uint16_t used[FLIGHT_RECORDS];
+static uint16_t used[INFLIGHT_RECORDS];
 static _Atomic uint32_t used_count;
 
-__thread struct flight_cache flight_cache;
+__thread struct inflight_cache inflight_cache;
 
 /* ---- which stream ---- */
 
@@ -53,29 +53,29 @@ static bool is_at(uint32_t place, CUstream handle, uint64_t owner)
 	       atomic_load_explicit(&keys[place].owner, memory_order_relaxed) == owner;
 }
 
-static struct flight_stream *find(CUstream handle, uint64_t owner)
+static struct inflight_stream *find(CUstream handle, uint64_t owner)
 {
-	uint32_t start = flight_hash(handle, owner);
+	uint32_t start = inflight_hash(handle, owner);
 
-	if (is_at(FLIGHT_ONLY_PLACE, handle, owner))
-		return &flight_streams[FLIGHT_ONLY_PLACE];
+	if (is_at(INFLIGHT_ONLY_PLACE, handle, owner))
+		return &inflight_streams[INFLIGHT_ONLY_PLACE];
 	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t at = (start + i) % FLIGHT_STREAMS;
+		uint32_t at = (start + i) % INFLIGHT_STREAMS;
 		if (is_at(at, handle, owner))
-			return &flight_streams[at];
+			return &inflight_streams[at];
 	}
 	return NULL;
 }
 
-static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner, CUcontext context,
-			int device)
+static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t owner,
+			CUcontext context, int device)
 {
 	sys_lock(&s->lock);
 	s->handle = handle;
 	s->owner = owner;
 	s->context = context;
 	s->device = device;
-	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || flight_is_overflow(s);
+	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || inflight_is_overflow(s);
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
 	atomic_store(&s->rested, s->seen_launched);
@@ -93,7 +93,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 				 offsetof(struct region_control_device, lease));
 	/* A default stream's handle says nothing without its owner. */
 	atomic_store(&s->fast_path_device,
-		     owner && s != &flight_streams[FLIGHT_ONLY_PLACE] ? 0 : 1U << device);
+		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
 	atomic_store(&s->in_use, true);
 	sys_unlock(&s->lock);
@@ -104,11 +104,11 @@ static void enlist(uint32_t at)
 {
 	uint32_t n = atomic_load(&used_count);
 
-	if (flight_streams[at].is_listed)
+	if (inflight_streams[at].is_listed)
 		return;
 	used[n] = (uint16_t)at;
 	atomic_store(&used_count, n + 1);
-	flight_streams[at].is_listed = true;
+	inflight_streams[at].is_listed = true;
 }
 
 /* Holds table_lock. */
@@ -120,92 +120,92 @@ static void see_context(CUcontext context)
 		return;
 	has_several_contexts = true;
 	/* From here on its record is as any other default stream's. */
-	atomic_store(&flight_streams[FLIGHT_ONLY_PLACE].fast_path_device, 0);
+	atomic_store(&inflight_streams[INFLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
-void flight_context_seen(CUcontext context)
+void inflight_context_seen(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
 	see_context(context);
 }
 
-/* FLIGHT_STREAMS: none is free. Holds table_lock. */
+/* INFLIGHT_STREAMS: none is free. Holds table_lock. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
-	uint32_t start = flight_hash(handle, owner);
+	uint32_t start = inflight_hash(handle, owner);
 
 	if (handle == CU_STREAM_LEGACY && context == only_context && !has_several_contexts)
-		return FLIGHT_ONLY_PLACE;
+		return INFLIGHT_ONLY_PLACE;
 	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t at = (start + i) % FLIGHT_STREAMS;
-		if (at != FLIGHT_ONLY_PLACE && !atomic_load(&keys[at].handle))
+		uint32_t at = (start + i) % INFLIGHT_STREAMS;
+		if (at != INFLIGHT_ONLY_PLACE && !atomic_load(&keys[at].handle))
 			return at;
 	}
-	return FLIGHT_STREAMS;
+	return INFLIGHT_STREAMS;
 }
 
 /* The device's overflow record. Holds table_lock. */
-static struct flight_stream *overflow_of(int device)
+static struct inflight_stream *overflow_of(int device)
 {
-	uint32_t at = FLIGHT_STREAMS + (uint32_t)device;
+	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
 
-	if (!atomic_load(&flight_streams[at].in_use)) {
+	if (!atomic_load(&inflight_streams[at].in_use)) {
 		enlist(at);
 		/* It has no stream of its own: an owner keeps it off the fast path. */
-		init_stream(&flight_streams[at], NULL, 1, NULL, device);
+		init_stream(&inflight_streams[at], NULL, 1, NULL, device);
 	}
-	return &flight_streams[at];
+	return &inflight_streams[at];
 }
 
-static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
+static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
 	int device = guest_current_index();
 
 	if (device < 0)
 		return NULL;
 	WITH_LOCK(&table_lock);
-	struct flight_stream *s = find(handle, owner);
+	struct inflight_stream *s = find(handle, owner);
 	if (s)
 		return s;
 	see_context(context);
 	uint32_t at = free_place(handle, owner, context);
-	if (at == FLIGHT_STREAMS)
+	if (at == INFLIGHT_STREAMS)
 		return overflow_of(device);
 	enlist(at);
-	init_stream(&flight_streams[at], handle, owner, context, device);
+	init_stream(&inflight_streams[at], handle, owner, context, device);
 	atomic_store(&keys[at].owner, owner);
 	atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
-	return &flight_streams[at];
+	return &inflight_streams[at];
 }
 
 /*
  * The driver reads what a handle points to, unasked. Where nothing can be read, it is never asked about the handle: it
  * may refuse the program's call because of another argument.
  */
-bool flight_is_handle(CUstream handle)
+bool inflight_is_handle(CUstream handle)
 {
 	return !handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD ||
 	       sys_is_readable(handle);
 }
 
-struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context)
+struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t gone = atomic_load_explicit(&guest.streams_gone, memory_order_acquire);
-	struct flight_stream *s = find(handle, owner);
+	struct inflight_stream *s = find(handle, owner);
 
 	if (!s) {
-		if (!flight_is_handle(handle))
+		if (!inflight_is_handle(handle))
 			return NULL;
 		if (!context && real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
 			return NULL;
 		s = context ? add(handle, owner, context) : NULL;
 	}
 	if (s)
-		flight_cache = (struct flight_cache){ handle, owner, s, gone };
+		inflight_cache = (struct inflight_cache){ handle, owner, s, gone };
 	return s;
 }
 
-bool flight_is_capturing(const struct work *work)
+bool inflight_is_capturing(const struct work *work)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUstream stream = work->stream;
@@ -215,16 +215,16 @@ bool flight_is_capturing(const struct work *work)
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
 	/* An error means a legacy stream beside a capture: nothing may be recorded there either. */
-	return !flight_is_handle(stream) ||
+	return !inflight_is_handle(stream) ||
 	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* ---- marks ---- */
 
-static void count_into_device(struct flight_stream *s, int32_t launches, int64_t ns)
+static void count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
 {
-	struct flight_device *d = &flight_devices[s->device];
+	struct inflight_device *d = &inflight_devices[s->device];
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
@@ -237,14 +237,14 @@ static void count_into_device(struct flight_stream *s, int32_t launches, int64_t
 		fast_path_shut(1U << s->device);
 }
 
-void flight_forgive(struct flight_device *d)
+void inflight_forgive(struct inflight_device *d)
 {
 	atomic_store_explicit(&d->stalled_ns,
 			      atomic_load_explicit(&d->inflight_ns, memory_order_relaxed),
 			      memory_order_relaxed);
 }
 
-void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy)
+void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy)
 {
 	if (is_busy) {
 		atomic_store(&d->shows_busy, true);
@@ -255,19 +255,19 @@ void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, 
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
-	fast_path_shut(1U << (d - flight_devices));
+	fast_path_shut(1U << (d - inflight_devices));
 }
 
 /* Records the mark of all unmarked launches; of a timed pair, its end. Holds s->lock. */
-static void push_mark(struct flight_stream *s, int sample)
+static void push_mark(struct inflight_stream *s, int sample)
 {
-	struct flight_mark *m = &s->ring[s->head % FLIGHT_RING];
+	struct inflight_mark *m = &s->ring[s->head % INFLIGHT_RING];
 
-	if (s->head - s->tail == FLIGHT_RING) {
-		flight_sample_give(s, sample);
+	if (s->head - s->tail == INFLIGHT_RING) {
+		inflight_sample_give(s, sample);
 		return; /* the counts go into the next one */
 	}
-	bool is_sample = sample != FLIGHT_NO_SAMPLE;
+	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
 	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
 		m->event = NULL;
 	uint32_t launches = atomic_exchange(&s->unmarked, 0);
@@ -279,11 +279,11 @@ static void push_mark(struct flight_stream *s, int sample)
 		launches = counted;
 	uint64_t late_ns = (launches - counted) * average;
 	count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
-	CUevent event = is_sample ? flight_sample_end(s, sample) : m->event;
+	CUevent event = is_sample ? inflight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
 		/* A broken context, or a capture that drew the stream in: not ours to follow. */
 		count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
-		flight_sample_give(s, sample);
+		inflight_sample_give(s, sample);
 		return;
 	}
 	m->sample = sample;
@@ -292,27 +292,27 @@ static void push_mark(struct flight_stream *s, int sample)
 	s->head++;
 }
 
-void flight_mark_now(struct flight_stream *s)
+void inflight_mark_now(struct inflight_stream *s)
 {
-	if (flight_is_overflow(s))
+	if (inflight_is_overflow(s))
 		return;
 	WITH_LOCK(&s->lock);
 	if (atomic_load(&s->in_use))
-		push_mark(s, FLIGHT_NO_SAMPLE);
+		push_mark(s, INFLIGHT_NO_SAMPLE);
 }
 
 /* Counts one launch into a stream that has no record, and marks it. */
-static void mark_overflow(struct flight_stream *s, const struct work *work, uint64_t ns)
+static void mark_overflow(struct inflight_stream *s, const struct work *work, uint64_t ns)
 {
 	count_into_device(s, 1, (int64_t)ns);
-	if (!flight_overflow_mark(s, flight_handle_of(work), ns))
+	if (!inflight_overflow_mark(s, inflight_handle_of(work), ns))
 		count_into_device(s, -1, -(int64_t)ns);
 }
 
-void flight_mark_work(struct flight_stream *s, const struct work *work)
+void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 {
-	if (likely(!flight_is_overflow(s))) {
-		flight_mark_now(s);
+	if (likely(!inflight_is_overflow(s))) {
+		inflight_mark_now(s);
 		return;
 	}
 	atomic_store_explicit(&s->unmarked, 0, memory_order_relaxed);
@@ -320,7 +320,7 @@ void flight_mark_work(struct flight_stream *s, const struct work *work)
 }
 
 /* How many times as long as in a lease of the usual depth. */
-static uint64_t mark_scale(const struct flight_stream *s, const struct flight_pass *pass)
+static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
 {
 	uint64_t depth_ns = pass->pays
 				    ? atomic_load_explicit(&guest_control_device(s->device)->depth_ns,
@@ -331,23 +331,23 @@ static uint64_t mark_scale(const struct flight_stream *s, const struct flight_pa
 	return scale < 1 ? 1 : scale > MARKS_RARER_MOST ? MARKS_RARER_MOST : scale;
 }
 
-void flight_begin(struct flight_stream *s, const struct work *work, struct flight_pass *pass)
+void inflight_begin(struct inflight_stream *s, const struct work *work, struct inflight_pass *pass)
 {
-	pass->sample = FLIGHT_NO_SAMPLE;
+	pass->sample = INFLIGHT_NO_SAMPLE;
 	pass->estimate = estimate_of(work);
 	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
 		     : pass->pays           ? estimate_wants_to_tell(pass->estimate)
 					    : estimate_wants_sample(pass->estimate);
-	if (wants && !flight_is_overflow(s))
-		pass->sample = flight_sample_begin(s, pass->estimate, pass->is_beside_others,
-						   pass->samples_most);
+	if (wants && !inflight_is_overflow(s))
+		pass->sample = inflight_sample_begin(s, pass->estimate, pass->is_beside_others,
+						     pass->samples_most);
 }
 
-void flight_end(struct flight_stream *s, const struct work *work, struct flight_pass *pass,
-		bool is_launched)
+void inflight_end(struct inflight_stream *s, const struct work *work, struct inflight_pass *pass,
+		  bool is_launched)
 {
 	if (!is_launched) {
-		flight_sample_give(s, pass->sample);
+		inflight_sample_give(s, pass->sample);
 		return;
 	}
 	uint64_t ns = pass->pays ? estimate_told_ns(pass->estimate)
@@ -360,7 +360,7 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	if (!ns && pass->pays)
 		ns = UNKNOWN_NS;
 	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
-	if (unlikely(flight_is_overflow(s))) {
+	if (unlikely(inflight_is_overflow(s))) {
 		mark_overflow(s, work, ns);
 		return;
 	}
@@ -369,7 +369,7 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	count_into_device(s, 1, (int64_t)ns);
 	uint64_t scale = mark_scale(s, pass);
-	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
+	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
 	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
@@ -383,7 +383,7 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
  * Free run: how many launches to a mark. By the average where completions tell it; where everything
  * is done at each look, the GPU keeps up and the marks may be rarer.
  */
-static void set_mark_every(struct flight_stream *s, uint64_t average_ns, bool keeps_up)
+static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
 	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 
@@ -398,7 +398,8 @@ static void set_mark_every(struct flight_stream *s, uint64_t average_ns, bool ke
 	atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
 }
 
-static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool keeps_up)
+static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
+			  bool keeps_up)
 {
 	if (s->progress_ns && !keeps_up) {
 		uint64_t sample = (now_ns - s->progress_ns) / launches;
@@ -416,10 +417,11 @@ static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t lau
 }
 
 /* After a look that saw `launches` end, and others under way if it is busy. Holds s->lock. */
-static void note_progress(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool is_busy)
+static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
+			  bool is_busy)
 {
 	if (launches) {
-		atomic_fetch_add(&flight_devices[s->device].completed, launches);
+		atomic_fetch_add(&inflight_devices[s->device].completed, launches);
 		learn_average(s, now_ns, launches, !is_busy);
 	} else if (is_busy && !s->progress_ns) {
 		s->progress_ns = now_ns;
@@ -428,12 +430,12 @@ static void note_progress(struct flight_stream *s, uint64_t now_ns, uint32_t lau
 		s->progress_ns = 0;
 }
 
-static CUresult query(const struct flight_stream *s, uint32_t at)
+static CUresult query(const struct inflight_stream *s, uint32_t at)
 {
-	const struct flight_mark *m = &s->ring[at % FLIGHT_RING];
+	const struct inflight_mark *m = &s->ring[at % INFLIGHT_RING];
 
-	return real.cuEventQuery(m->sample == FLIGHT_NO_SAMPLE ? m->event
-							       : flight_sample_end(s, m->sample));
+	return real.cuEventQuery(
+		m->sample == INFLIGHT_NO_SAMPLE ? m->event : inflight_sample_end(s, m->sample));
 }
 
 /*
@@ -441,18 +443,18 @@ static CUresult query(const struct flight_stream *s, uint32_t at)
  * the driver's lock, so the last mark is asked first: it stands for all. Any answer but "not ready"
  * ends a mark: it was reached, or the context is broken and nothing of it will run. Holds s->lock.
  */
-static bool reap(struct flight_stream *s, uint64_t now_ns)
+static bool reap(struct inflight_stream *s, uint64_t now_ns)
 {
 	uint32_t launches = 0;
 	bool all_done = s->tail != s->head && query(s, s->head - 1) != CUDA_ERROR_NOT_READY;
 
 	while (s->tail != s->head) {
-		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+		struct inflight_mark *m = &s->ring[s->tail % INFLIGHT_RING];
 
 		if (!all_done && query(s, s->tail) == CUDA_ERROR_NOT_READY)
 			break;
-		if (m->sample != FLIGHT_NO_SAMPLE)
-			flight_sample_learn(s, m->sample);
+		if (m->sample != INFLIGHT_NO_SAMPLE)
+			inflight_sample_learn(s, m->sample);
 		launches += m->launches;
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 		s->tail++;
@@ -462,12 +464,12 @@ static bool reap(struct flight_stream *s, uint64_t now_ns)
 }
 
 /* As reap(), of an overflow record. Holds s->lock. */
-static bool reap_overflow(struct flight_stream *s, uint64_t now_ns)
+static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 {
 	uint32_t launches;
 	uint64_t ns;
 
-	flight_overflow_reap(s, &launches, &ns);
+	inflight_overflow_reap(s, &launches, &ns);
 	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
 	bool is_busy = atomic_load(&s->overflow_marks) != 0;
 	note_progress(s, now_ns, launches, is_busy);
@@ -478,19 +480,19 @@ static bool reap_overflow(struct flight_stream *s, uint64_t now_ns)
  * The helper has no context of its own. Without the stream's the driver makes no event, and records none
  * into a default stream: the tail would count as done while it runs. Holds s->lock: the context lives.
  */
-static void mark_in_context(struct flight_stream *s)
+static void mark_in_context(struct inflight_stream *s)
 {
 	CUcontext before = NULL;
 	bool is_borrowed = real.cuCtxSetCurrent && real.cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
 			   before != s->context && real.cuCtxSetCurrent(s->context) == CUDA_SUCCESS;
 
-	push_mark(s, FLIGHT_NO_SAMPLE);
+	push_mark(s, INFLIGHT_NO_SAMPLE);
 	if (is_borrowed)
 		real.cuCtxSetCurrent(before);
 }
 
 /* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
-static void mark_tail(struct flight_stream *s)
+static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&capture_lock);
 	if (atomic_load(&guest.captures) == 0 && !s->is_marked_by_launch)
@@ -505,7 +507,7 @@ static uint32_t launching_of(uint32_t devices)
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
 		if (!(devices & (1U << i)))
 			continue;
-		uint64_t launches = flight_launches(i);
+		uint64_t launches = inflight_launches(i);
 		if (launches != seen_launches[i])
 			launching |= 1U << i;
 		seen_launches[i] = launches;
@@ -517,7 +519,7 @@ static uint32_t launching_of(uint32_t devices)
  * A thread has waited for all of it, so that no mark is needed: that would bring another tenant's work off the GPU for a
  * moment. What is launched while this takes it off the account is put back. Holds s->lock.
  */
-static void settle_tail(struct flight_stream *s, uint32_t launched)
+static void settle_tail(struct inflight_stream *s, uint32_t launched)
 {
 	uint32_t unmarked = atomic_exchange(&s->unmarked, 0);
 	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
@@ -533,7 +535,7 @@ static void settle_tail(struct flight_stream *s, uint32_t launched)
 }
 
 /* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
-static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
+static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {
 	WITH_LOCK(&s->lock);
 	if (!atomic_load(&s->in_use))
@@ -548,17 +550,17 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail,
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
 	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
-	bool is_busy = flight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
+	bool is_busy = inflight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
 	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
 }
 
-uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
+uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 {
 	uint32_t end = atomic_load(&used_count), busy = 0;
 	uint32_t launching = launching_of(in_free_run);
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
 			continue;
 		uint32_t bit = 1U << s->device;
@@ -566,7 +568,7 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 			busy |= bit;
 	}
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
-		struct flight_device *d = &flight_devices[i];
+		struct inflight_device *d = &inflight_devices[i];
 		if (atomic_load(&d->waiters)) {
 			atomic_fetch_add(&d->progress, 1);
 			sys_futex_wake(&d->progress, INT32_MAX);
@@ -576,23 +578,23 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 }
 
 /* Nothing of it is in flight, as far as marks tell: nobody need wait for it to be at rest. */
-static bool has_ended(struct flight_stream *s)
+static bool has_ended(struct inflight_stream *s)
 {
 	WITH_LOCK(&s->lock);
 	return s->tail == s->head && !atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
 	       !atomic_load(&s->overflow_marks);
 }
 
-bool flight_rests(int device, struct flight_stream *only)
+bool inflight_rests(int device, struct inflight_stream *only)
 {
 	uint32_t end = atomic_load(&used_count);
 	bool has_worked = false;
 
 	/* One of many streams without a record: nothing tells whether the others are idle. */
-	if (only && flight_is_overflow(only))
+	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
 		if (!atomic_load(&s->in_use) || s->device != device ||
 		    launched == atomic_load_explicit(&s->rested, memory_order_relaxed))
@@ -612,28 +614,28 @@ bool flight_rests(int device, struct flight_stream *only)
 	return has_worked;
 }
 
-void flight_note_end(int device, struct flight_stream *only, uint64_t launches_before)
+void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before)
 {
 	uint32_t end = atomic_load(&used_count);
 	CUcontext current = NULL;
 
-	if (flight_launches(device) != launches_before ||
+	if (inflight_launches(device) != launches_before ||
 	    (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS))
 		return;
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		if (atomic_load(&s->in_use) && s->device == device &&
 		    (only ? s == only : s->context == current))
 			atomic_store(&s->ended, atomic_load(&s->launched));
 	}
 }
 
-bool flight_has_ended(int device)
+bool inflight_has_ended(int device)
 {
 	uint32_t end = atomic_load(&used_count);
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		if (atomic_load(&s->in_use) && s->device == device &&
 		    (atomic_load(&s->launched) != atomic_load(&s->ended) ||
 		     atomic_load(&s->overflow_marks)))
@@ -642,13 +644,13 @@ bool flight_has_ended(int device)
 	return true;
 }
 
-uint64_t flight_launches(int device)
+uint64_t inflight_launches(int device)
 {
 	uint32_t end = atomic_load(&used_count);
-	uint64_t sum = atomic_load(&flight_devices[device].launched_before);
+	uint64_t sum = atomic_load(&inflight_devices[device].launched_before);
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		if (atomic_load(&s->in_use) && s->device == device)
 			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
 	}
@@ -660,7 +662,7 @@ uint64_t flight_launches(int device)
 /* Holds table_lock. */
 static void drop(uint32_t at, bool context_lives)
 {
-	struct flight_stream *s = &flight_streams[at];
+	struct inflight_stream *s = &inflight_streams[at];
 
 	WITH_LOCK(&s->lock);
 	atomic_store(&s->fast_path_key, 0);
@@ -668,51 +670,51 @@ static void drop(uint32_t at, bool context_lives)
 	atomic_store(&keys[at].handle, 0);
 	atomic_store(&s->in_use, false);
 	for (; s->tail != s->head; s->tail++) {
-		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+		struct inflight_mark *m = &s->ring[s->tail % INFLIGHT_RING];
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 	}
 	count_into_device(s, -(int32_t)atomic_exchange(&s->unmarked_counted, 0),
 			  -(int64_t)atomic_exchange(&s->unmarked_ns, 0));
-	atomic_fetch_add(&flight_devices[s->device].launched_before,
+	atomic_fetch_add(&inflight_devices[s->device].launched_before,
 			 atomic_exchange(&s->launched, 0));
-	for (int i = 0; i < FLIGHT_RING; i++) {
+	for (int i = 0; i < INFLIGHT_RING; i++) {
 		if (s->ring[i].event && context_lives)
 			real.cuEventDestroy_v2(s->ring[i].event);
 		s->ring[i].event = NULL;
 	}
-	flight_sample_drop(s, context_lives);
+	inflight_sample_drop(s, context_lives);
 	atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
 }
 
-void flight_drop_stream(CUstream stream)
+void inflight_drop_stream(CUstream stream)
 {
 	WITH_LOCK(&table_lock);
-	struct flight_stream *s = stream ? find(stream, 0) : NULL;
+	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
-		drop((uint32_t)(s - flight_streams), true);
+		drop((uint32_t)(s - inflight_streams), true);
 	else /* It may have no record. Threads that cached its handle must look it up again. */
 		atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
 }
 
 /* Holds table_lock. */
-static void drop_from_overflow(struct flight_stream *s, CUcontext context)
+static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;
 	uint64_t ns;
 
-	flight_overflow_drop(s, context, &launches, &ns);
+	inflight_overflow_drop(s, context, &launches, &ns);
 	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
 }
 
-void flight_drop_context(CUcontext context)
+void inflight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
 	trace_code_goes();
 	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
-		struct flight_stream *s = &flight_streams[used[i]];
+		struct inflight_stream *s = &inflight_streams[used[i]];
 		if (!atomic_load(&s->in_use))
 			continue;
-		if (flight_is_overflow(s))
+		if (inflight_is_overflow(s))
 			drop_from_overflow(s, context);
 		else if (s->context == context)
 			drop(used[i], false);
@@ -721,14 +723,14 @@ void flight_drop_context(CUcontext context)
 		only_context = NULL;
 }
 
-void flight_capture_begins(void)
+void inflight_capture_begins(void)
 {
 	WITH_LOCK(&capture_lock);
 	atomic_fetch_add(&guest.captures, 1);
 	fast_path_shut(FAST_PATH_ALL);
 }
 
-void flight_capture_ended(void)
+void inflight_capture_ended(void)
 {
 	uint32_t n = atomic_load(&guest.captures);
 
@@ -736,17 +738,17 @@ void flight_capture_ended(void)
 		;
 }
 
-void flight_reset(void)
+void inflight_reset(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
-		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
-		flight_sample_forget(&flight_streams[used[i]]);
+		memset(&inflight_streams[used[i]], 0, sizeof(inflight_streams[0]));
+		inflight_sample_forget(&inflight_streams[used[i]]);
 	}
-	flight_overflow_reset();
+	inflight_overflow_reset();
 	memset(keys, 0, sizeof(keys));
-	memset(flight_devices, 0, sizeof(flight_devices));
+	memset(inflight_devices, 0, sizeof(inflight_devices));
 	memset(seen_launches, 0, sizeof(seen_launches));
-	memset(&flight_cache, 0, sizeof(flight_cache));
+	memset(&inflight_cache, 0, sizeof(inflight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));
 	only_context = NULL;

@@ -14,14 +14,14 @@
  * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
  * lose a sample at worst.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_ESTIMATE_H
-#define ALLOT_LIBRARY_LAUNCH_FLIGHT_ESTIMATE_H
+#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H
+#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/work.h"
 
 struct estimate {
 	_Atomic uint64_t key;

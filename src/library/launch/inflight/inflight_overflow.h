@@ -8,33 +8,34 @@
  *
  * Thread safe. Where a comment says that a lock is held, the caller holds it.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_OVERFLOW_H
-#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_OVERFLOW_H
+#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_OVERFLOW_H
+#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_OVERFLOW_H
 
-#include "library/launch/flight/flight_record.h"
+#include "library/launch/inflight/inflight_record.h"
 
-#define FLIGHT_OVERFLOW_MARKS 256 /* per device */
+#define INFLIGHT_OVERFLOW_MARKS 256 /* per device */
 
 /*
  * Records a mark behind the launch that the calling thread has just made into `stream`. The caller has counted
  * the launch and its `ns` into the device. False: no event could be recorded, so the caller takes the count back.
  */
-bool flight_overflow_mark(struct flight_stream *record, CUstream stream, uint64_t ns);
+bool inflight_overflow_mark(struct inflight_stream *record, CUstream stream, uint64_t ns);
 
 /* Before a launch: waits while the set is half full. The caller holds no lock, and does not show `launching`. */
-void flight_overflow_wait(struct flight_stream *record);
+void inflight_overflow_wait(struct inflight_stream *record);
 
 /*
  * Helper thread: takes off the marks that were reached. Writes their launches and predicted time.
  * Holds record->lock.
  */
-void flight_overflow_reap(struct flight_stream *record, uint32_t *ret_launches, uint64_t *ret_ns);
+void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launches,
+			    uint64_t *ret_ns);
 
 /* The context goes, and its events: takes off its marks, reached or not, and says what they stood for. */
-void flight_overflow_drop(struct flight_stream *record, CUcontext context, uint32_t *ret_launches,
-			  uint64_t *ret_ns);
+void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
+			    uint32_t *ret_launches, uint64_t *ret_ns);
 
 /* In a forked child, which has no events. */
-void flight_overflow_reset(void);
+void inflight_overflow_reset(void);
 
 #endif

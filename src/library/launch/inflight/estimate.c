@@ -1,4 +1,4 @@
-#include "library/launch/flight/estimate.h"
+#include "library/launch/inflight/estimate.h"
 
 #define ENTRIES 4096 /* a power of two; 128 KiB, touched as used */
 #define PLACES 4

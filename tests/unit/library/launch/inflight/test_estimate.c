@@ -1,7 +1,7 @@
 /* Predictions: by function and shape, by size class; learned from samples; a full table recycles. */
 #include "../../test.h"
 
-#include "library/launch/flight/estimate.h"
+#include "library/launch/inflight/estimate.h"
 
 static struct work kernel(uintptr_t function, uint64_t blocks, uint64_t threads)
 {

@@ -1,33 +1,33 @@
 /*
- * The records of work in flight: one for each stream, and one for each device. flight.h says what is done with them.
+ * The records of work in flight: one for each stream, and one for each device. inflight.h says what is done with them.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_RECORD_H
-#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_RECORD_H
+#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H
+#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
-#include "library/launch/flight/estimate.h"
+#include "library/launch/inflight/estimate.h"
 #include "library/sys/sys.h"
 
-#define FLIGHT_RING 32
-#define FLIGHT_SAMPLES 16 /* of a stream, at once */
-#define FLIGHT_NO_SAMPLE (-1)
+#define INFLIGHT_RING 32
+#define INFLIGHT_SAMPLES 16 /* of a stream, at once */
+#define INFLIGHT_NO_SAMPLE (-1)
 /* A power of two, so that a record is found in few bytes of code: fast_path.h. */
-#define FLIGHT_STREAM_SIZE 1024
+#define INFLIGHT_STREAM_SIZE 1024
 
-struct flight_mark {
+struct inflight_mark {
 	CUevent event; /* this place's own, untimed, made on first use */
-	int sample;    /* the timed pair that is what to query; FLIGHT_NO_SAMPLE: the event is */
+	int sample;    /* the timed pair that is what to query; INFLIGHT_NO_SAMPLE: the event is */
 	uint32_t launches;
 	uint64_t ns; /* added to the device's inflight_ns */
 };
 
-struct flight_stream {
+struct inflight_stream {
 	/* The fields that a launch reads share a cache line; see fast_path.h. */
-	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
+	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t
 		fast_path_key;             /* the handle; 0: a default stream, or not in use */
 	_Atomic uint32_t fast_path_device; /* its bit; 0: what has such a key takes the gate */
 	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
@@ -43,7 +43,7 @@ struct flight_stream {
 	bool is_listed;          /* was ever used */
 	_Atomic uint32_t rested; /* of `launched`, at the last rest */
 	_Atomic uint32_t
-		ended; /* of `launched`, when all of it had ended for certain; see flight_note_end() */
+		ended; /* of `launched`, when all of it had ended for certain; see inflight_note_end() */
 
 	/* identity: handle, and for the default streams the context or thread they belong to */
 	CUstream handle;
@@ -51,20 +51,20 @@ struct flight_stream {
 	CUcontext context;
 
 	struct sys_lock lock; /* the rest */
-	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */
-	struct flight_mark ring[FLIGHT_RING];
+	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo INFLIGHT_RING */
+	struct inflight_mark ring[INFLIGHT_RING];
 	uint32_t seen_launched;          /* helper: at its last look */
 	uint64_t progress_ns;            /* helper: time of the last completion, while busy since */
-	_Atomic uint32_t samples_taken;  /* bits: of its flight_samples, which are under way */
+	_Atomic uint32_t samples_taken;  /* bits: of its inflight_samples, which are under way */
 	_Atomic uint32_t overflow_marks; /* of an overflow record: in flight; written under `lock` */
 };
 
-_Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
-_Static_assert(offsetof(struct flight_stream, in_use) < 64,
+_Static_assert(sizeof(struct inflight_stream) == INFLIGHT_STREAM_SIZE, "one step of the alignment");
+_Static_assert(offsetof(struct inflight_stream, in_use) < 64,
 	       "what a launch looks at is one line of the cache");
 
 /* One device's totals in this process. */
-struct flight_device {
+struct inflight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
 	_Atomic int32_t inflight;                 /* launches that a mark or count stands for */
 	_Atomic uint64_t completed;               /* launches seen to end */
@@ -80,28 +80,28 @@ struct flight_device {
 	_Atomic uint64_t pause_end_ns; /* the launch came that ended the last pause: step.h */
 };
 
-SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
+SYS_DATA struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 
-#define FLIGHT_STREAMS 1024 /* a power of two */
-/* Behind the table stands each device's overflow record: flight_overflow.h. */
-#define FLIGHT_RECORDS (FLIGHT_STREAMS + REGION_MAX_DEVICES)
-SYS_DATA struct flight_stream flight_streams[FLIGHT_RECORDS];
+#define INFLIGHT_STREAMS 1024 /* a power of two */
+/* Behind the table stands each device's overflow record: inflight_overflow.h. */
+#define INFLIGHT_RECORDS (INFLIGHT_STREAMS + REGION_MAX_DEVICES)
+SYS_DATA struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 
-static inline bool flight_is_overflow(const struct flight_stream *s)
+static inline bool inflight_is_overflow(const struct inflight_stream *s)
 {
-	return s >= &flight_streams[FLIGHT_STREAMS];
+	return s >= &inflight_streams[INFLIGHT_STREAMS];
 }
 
-/* Where a stream's record is, or one of the places behind: below FLIGHT_STREAMS. */
-static inline uint32_t flight_hash(CUstream handle, uint64_t owner)
+/* Where a stream's record is, or one of the places behind: below INFLIGHT_STREAMS. */
+static inline uint32_t inflight_hash(CUstream handle, uint64_t owner)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;
 	return (uint32_t)(h >> 54);
 }
 
-static inline struct flight_stream *flight_place(uint32_t hash)
+static inline struct inflight_stream *inflight_place(uint32_t hash)
 {
-	return &flight_streams[hash % FLIGHT_STREAMS];
+	return &inflight_streams[hash % INFLIGHT_STREAMS];
 }
 
 #endif

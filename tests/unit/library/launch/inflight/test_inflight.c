@@ -5,10 +5,10 @@
 #include "../launching.h"
 
 #include "../../fake_clock.h"
-#include "library/launch/flight/flight_overflow.h"
+#include "library/launch/inflight/inflight_overflow.h"
 
 /* More streams than there are records, by fewer than may be in flight beyond them. */
-#define MANY (FLIGHT_STREAMS + 60)
+#define MANY (INFLIGHT_STREAMS + 60)
 
 static void test_free_run_counts_and_passes(void **state)
 {
@@ -16,15 +16,15 @@ static void test_free_run_counts_and_passes(void **state)
 		launch(fake_stream(2));
 		if (i % 50 == 0) {
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 0, 0);
+			inflight_poll(sys_now_ns(), 0, 0);
 		}
 	}
-	assert_int_equal(flight_launches(0), 1000);
+	assert_int_equal(inflight_launches(0), 1000);
 	assert_int_equal(own()->launching, 0);
 	assert_int_equal(own()->busy, 1);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	inflight_poll(sys_now_ns(), 1, 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 	assert_int_equal(device()->completed, 1000);
@@ -36,10 +36,10 @@ static void short_kernels(CUstream stream)
 	for (int i = 0; i < 24; i++)
 		launch(stream);
 	fake_complete(stream, fake_launched(stream) - 12);
-	flight_poll(sys_now_ns(), 0, 0);
+	inflight_poll(sys_now_ns(), 0, 0);
 	usleep(500);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 0, 0);
+	inflight_poll(sys_now_ns(), 0, 0);
 }
 
 static void test_free_run_marks_seldom(void **state)
@@ -61,7 +61,7 @@ static uint64_t marks_in_looks(int looks, bool goes_on)
 		if (goes_on)
 			launch(fake_stream(2));
 		uint64_t before = fake_counts().records;
-		assert_int_equal(flight_poll(sys_now_ns(), 0, 1), 1);
+		assert_int_equal(inflight_poll(sys_now_ns(), 0, 1), 1);
 		marks += fake_counts().records - before;
 	}
 	return marks;
@@ -74,19 +74,19 @@ static void test_a_quiet_stream_is_marked_once_its_device_is_quiet(void **state)
 		short_kernels(fake_stream(2));
 	}
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	launch(fake_stream(3));
 	assert_int_equal(marks_in_looks(20, true), 0);
 	assert_int_equal(marks_in_looks(1, false), 2);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 0, 1), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 0, 1), 0);
 	/* Under a lease what is not marked counts as in flight, so there it is as soon as the stream is quiet. */
 	launch(fake_stream(3));
 	launch(fake_stream(2));
-	flight_poll(sys_now_ns(), 0, 0);
+	inflight_poll(sys_now_ns(), 0, 0);
 	launch(fake_stream(2));
 	uint64_t records = fake_counts().records;
-	flight_poll(sys_now_ns(), 0, 0);
+	inflight_poll(sys_now_ns(), 0, 0);
 	assert_int_equal(fake_counts().records, records + 1);
 	fake_complete_all();
 }
@@ -97,18 +97,18 @@ static void test_the_helper_records_nothing_during_a_capture(void **state)
 	for (int i = 0; i < 50; i++)
 		short_kernels(fake_stream(2));
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	launch(fake_stream(2));
-	flight_capture_begins();
+	inflight_capture_begins();
 	uint64_t records = fake_counts().records;
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
+		assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 1);
 	assert_int_equal(fake_counts().records, records);
-	flight_capture_ended();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_capture_ended();
+	inflight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(fake_counts().records, records + 1);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 }
 
 /*
@@ -123,17 +123,17 @@ static void test_a_tail_is_marked_without_a_context(void **state)
 		for (int i = 0; i < 10; i++) {
 			launch(fake_stream((unsigned)stream));
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 1, 0);
-			flight_poll(sys_now_ns(), 1, 0);
+			inflight_poll(sys_now_ns(), 1, 0);
+			inflight_poll(sys_now_ns(), 1, 0);
 		}
 		launch(fake_stream((unsigned)stream));
 		fake_set_current(NULL);
 		for (int i = 0; i < 5; i++)
-			assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
+			assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 1);
 		assert_int_equal(real.cuCtxGetCurrent(&context), CUDA_SUCCESS);
 		assert_null(context);
 		fake_complete_all();
-		assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+		assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 		fake_set_current(FAKE_CONTEXT);
 	}
 }
@@ -145,19 +145,19 @@ static void test_a_dropped_stream_takes_its_work_along(void **state)
 	for (int i = 0; i < 100; i++)
 		launch(fake_stream(2));
 	assert_true(device()->inflight > 0);
-	flight_drop_stream(fake_stream(2));
+	inflight_drop_stream(fake_stream(2));
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
-	assert_int_equal(flight_launches(0), 100);
+	assert_int_equal(inflight_launches(0), 100);
 	assert_int_equal(fake_counts().creates, fake_counts().destroys);
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	/* The same handle again, as a driver reuses them. */
 	launch(fake_stream(2));
 	assert_int_equal(device()->inflight, 1);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1, 0);
+	inflight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
-	assert_int_equal(flight_launches(0), 101);
+	assert_int_equal(inflight_launches(0), 101);
 	assert_int_equal(fake_counts().queries_after_destroy, 0);
 }
 
@@ -169,9 +169,9 @@ static void test_a_dropped_context_takes_its_streams_along(void **state)
 		launch(fake_stream(i));
 	assert_int_equal(device()->inflight, 8);
 	uint64_t queries = fake_counts().queries;
-	flight_drop_context(FAKE_CONTEXT);
+	inflight_drop_context(FAKE_CONTEXT);
 	assert_int_equal(device()->inflight, 0);
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(fake_counts().queries, queries);
 }
 
@@ -181,7 +181,7 @@ static void test_a_failed_launch_leaves_nothing(void **state)
 	for (int i = 0; i < 10; i++)
 		launch_with(fake_stream(2), CUDA_ERROR_LAUNCH_FAILED);
 	assert_int_equal(device()->inflight, 0);
-	assert_int_equal(flight_launches(0), 0);
+	assert_int_equal(inflight_launches(0), 0);
 	assert_int_equal(own()->launching, 0);
 	teach(fake_stream(2)); /* samples are still taken */
 	assert_in_range(atomic_load(&estimate_of(&(struct work){ .kind = WORK_IS_KERNEL,
@@ -219,7 +219,7 @@ static unsigned known_after(CUstream stream, unsigned kinds, unsigned rounds)
 		launched_function = (const char *)launched_function - (size_t)kinds * 64;
 	}
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 0, 0);
+	inflight_poll(sys_now_ns(), 0, 0);
 	for (unsigned i = 1; i <= kinds; i++)
 		known += atomic_load(&estimate_of(&(struct work){
 							  .kind = WORK_IS_KERNEL,
@@ -240,12 +240,12 @@ static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 	assert_int_equal(known_after(fake_stream(2), 20, 1), 1);
 	fake_control->space_pct_x100[0] = 10000;
 	assert_int_equal(known_after(fake_stream(2), 12, 1), 12);
-	assert_int_equal(known_after(fake_stream(2), 40, 1), FLIGHT_SAMPLES);
+	assert_int_equal(known_after(fake_stream(2), 40, 1), INFLIGHT_SAMPLES);
 	/* All were given back, and those of a stream that goes end with it. */
 	assert_int_equal(known_after(fake_stream(2), 12, 2), 12);
 	for (int i = 0; i < 12; i++)
 		launch(fake_stream(2));
-	flight_drop_stream(fake_stream(2));
+	inflight_drop_stream(fake_stream(2));
 	assert_int_equal(fake_counts().creates, fake_counts().destroys);
 	assert_int_equal(known_after(fake_stream(2), 12, 1), 12);
 	/* Beside others it takes any time: one at a time is enough. */
@@ -281,10 +281,10 @@ static void test_a_handle_of_nothing_is_the_drivers_to_refuse(void **state)
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		assert_int_equal(launch_with(none[i], CUDA_ERROR_INVALID_HANDLE),
 				 CUDA_ERROR_INVALID_HANDLE);
-		flight_capture_begins();
+		inflight_capture_begins();
 		assert_int_equal(launch_with(none[i], CUDA_ERROR_INVALID_HANDLE),
 				 CUDA_ERROR_INVALID_HANDLE);
-		flight_capture_ended();
+		inflight_capture_ended();
 	}
 	assert_int_equal(fake_counts().records, 0);
 }
@@ -315,17 +315,17 @@ static void use_up_records(void)
 	for (unsigned i = 2; i < MANY; i += 64) {
 		launch_into_many(i, i + 64 < MANY ? 64 : MANY - i);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1, 0);
+		inflight_poll(sys_now_ns(), 1, 0);
 	}
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
-	assert_true(atomic_load(&flight_streams[FLIGHT_STREAMS].in_use));
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
+	assert_true(atomic_load(&inflight_streams[INFLIGHT_STREAMS].in_use));
 }
 
 static bool has_record(unsigned stream)
 {
 	struct work w = fake_kernel(fake_stream(stream), launched_function);
 
-	return !flight_is_overflow(flight_stream_of(&w));
+	return !inflight_is_overflow(inflight_stream_of(&w));
 }
 
 /* The first of the streams from `from` on that has no record. */
@@ -349,13 +349,13 @@ static void test_streams_beyond_the_records_are_counted(void **state)
 	/* Whichever ends first is taken off: marks of several streams have no order. */
 	unsigned one = without_record(2);
 	fake_complete(fake_stream(one), fake_launched(fake_stream(one)));
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 1);
 	assert_int_equal(device()->inflight, MANY - 3);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
-	assert_int_equal(flight_launches(0), 2 * (MANY - 2));
+	assert_int_equal(inflight_launches(0), 2 * (MANY - 2));
 }
 
 static void test_depth_bounds_streams_beyond_the_records(void **state)
@@ -366,7 +366,7 @@ static void test_depth_bounds_streams_beyond_the_records(void **state)
 	fake_control->device[0].long_work_ns = KERNEL_NS;
 	unsigned one = without_record(3), launches = 0;
 	/* Nothing ends: the first launch that has to wait gives up. */
-	for (; !own()->stuck && launches < FLIGHT_OVERFLOW_MARKS / 2; launches++)
+	for (; !own()->stuck && launches < INFLIGHT_OVERFLOW_MARKS / 2; launches++)
 		launch(fake_stream(one));
 	assert_int_equal(launches, 11);
 	fake_complete_all();
@@ -375,9 +375,10 @@ static void test_depth_bounds_streams_beyond_the_records(void **state)
 /* So that the next launch has to wait. */
 static void fill_half(unsigned stream)
 {
-	for (unsigned i = 0; i < FLIGHT_OVERFLOW_MARKS / 2; i++)
+	for (unsigned i = 0; i < INFLIGHT_OVERFLOW_MARKS / 2; i++)
 		launch(fake_stream(stream));
-	assert_int_equal(flight_streams[FLIGHT_STREAMS].overflow_marks, FLIGHT_OVERFLOW_MARKS / 2);
+	assert_int_equal(inflight_streams[INFLIGHT_STREAMS].overflow_marks,
+			 INFLIGHT_OVERFLOW_MARKS / 2);
 }
 
 static void test_a_full_set_of_marks_holds_launches_back(void **state)
@@ -385,7 +386,7 @@ static void test_a_full_set_of_marks_holds_launches_back(void **state)
 	use_up_records();
 	unsigned one = without_record(2);
 	fill_half(one);
-	struct launcher *l = start_launcher(fake_stream(one), FLIGHT_OVERFLOW_MARKS / 2);
+	struct launcher *l = start_launcher(fake_stream(one), INFLIGHT_OVERFLOW_MARKS / 2);
 	assert_true(becomes(&device()->waiters, 1));
 	start_helper();
 	while (!l->has_ended) {
@@ -393,7 +394,7 @@ static void test_a_full_set_of_marks_holds_launches_back(void **state)
 		usleep(100);
 	}
 	join_launcher(l);
-	assert_int_equal(l->launches, FLIGHT_OVERFLOW_MARKS / 2);
+	assert_int_equal(l->launches, INFLIGHT_OVERFLOW_MARKS / 2);
 }
 
 /* The patience is 200 naps. The helper stood still too: see test_depth.c. */
@@ -413,20 +414,20 @@ static void test_marks_that_never_end_are_not_waited_for(void **state)
 	/* As with kernels that wait for the program: each launch goes on after a while, and none is lost count of. */
 	use_up_records();
 	unsigned one = without_record(2);
-	for (unsigned i = 0; i < FLIGHT_OVERFLOW_MARKS / 2 + 2; i++)
+	for (unsigned i = 0; i < INFLIGHT_OVERFLOW_MARKS / 2 + 2; i++)
 		launch(fake_stream(one));
-	assert_int_equal(device()->inflight, FLIGHT_OVERFLOW_MARKS / 2 + 2);
-	struct flight_stream *record = &flight_streams[FLIGHT_STREAMS];
-	for (unsigned i = 0; i < FLIGHT_OVERFLOW_MARKS; i++)
-		assert_true(flight_overflow_mark(record, fake_stream(one), KERNEL_NS));
-	assert_int_equal(record->overflow_marks, FLIGHT_OVERFLOW_MARKS);
+	assert_int_equal(device()->inflight, INFLIGHT_OVERFLOW_MARKS / 2 + 2);
+	struct inflight_stream *record = &inflight_streams[INFLIGHT_STREAMS];
+	for (unsigned i = 0; i < INFLIGHT_OVERFLOW_MARKS; i++)
+		assert_true(inflight_overflow_mark(record, fake_stream(one), KERNEL_NS));
+	assert_int_equal(record->overflow_marks, INFLIGHT_OVERFLOW_MARKS);
 	fake_complete_all();
 	uint32_t launches;
 	uint64_t ns;
 	sys_lock(&record->lock);
-	flight_overflow_reap(record, &launches, &ns);
+	inflight_overflow_reap(record, &launches, &ns);
 	sys_unlock(&record->lock);
-	assert_int_equal(launches, FLIGHT_OVERFLOW_MARKS / 2 + 2 + FLIGHT_OVERFLOW_MARKS);
+	assert_int_equal(launches, INFLIGHT_OVERFLOW_MARKS / 2 + 2 + INFLIGHT_OVERFLOW_MARKS);
 	assert_int_equal(record->overflow_marks, 0);
 }
 
@@ -436,10 +437,10 @@ static void test_a_context_takes_its_marks_beyond_the_records_along(void **state
 	unsigned one = without_record(2);
 	launch(fake_stream(one));
 	uint64_t destroys = fake_counts().destroys;
-	flight_drop_context(FAKE_CONTEXT);
+	inflight_drop_context(FAKE_CONTEXT);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(fake_counts().destroys, destroys);
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_true(has_record(one));
 }
 
@@ -450,10 +451,10 @@ static void test_a_stream_beyond_the_records_gets_one_that_is_free(void **state)
 	launch(fake_stream(one));
 	for (unsigned i = 2; i < MANY; i++)
 		if (i != one)
-			flight_drop_stream(fake_stream(i));
+			inflight_drop_stream(fake_stream(i));
 	assert_true(has_record(one));
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(inflight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 }
 
@@ -482,5 +483,5 @@ int main(void)
 		launching_test(test_a_stream_beyond_the_records_gets_one_that_is_free),
 	};
 
-	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("inflight", tests, NULL, NULL);
 }

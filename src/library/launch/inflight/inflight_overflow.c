@@ -1,11 +1,11 @@
-#include "library/launch/flight/flight_overflow.h"
+#include "library/launch/inflight/inflight_overflow.h"
 
 #include <string.h>
 
 #include "library/loader/real.h"
 #include "library/state/helper.h"
 
-#define HALF_FULL (FLIGHT_OVERFLOW_MARKS / 2)
+#define HALF_FULL (INFLIGHT_OVERFLOW_MARKS / 2)
 #define NAP_NS (500 * NS_PER_US)
 #define PATIENCE_NS (100 * NS_PER_MS)
 
@@ -15,16 +15,16 @@ static struct overflow_set {
 		CUcontext context;
 		uint32_t launches; /* 0: free */
 		uint64_t ns;
-	} mark[FLIGHT_OVERFLOW_MARKS];
+	} mark[INFLIGHT_OVERFLOW_MARKS];
 	uint32_t next; /* where the search for a free place begins */
 } sets[REGION_MAX_DEVICES];
 
-static struct overflow_set *set_of(const struct flight_stream *record)
+static struct overflow_set *set_of(const struct inflight_stream *record)
 {
 	return &sets[record->device];
 }
 
-static uint32_t in_flight(const struct flight_stream *record)
+static uint32_t in_flight(const struct inflight_stream *record)
 {
 	return atomic_load_explicit(&record->overflow_marks, memory_order_relaxed);
 }
@@ -34,9 +34,9 @@ static uint32_t place(struct overflow_set *set)
 {
 	uint32_t at = set->next;
 
-	for (uint32_t i = 0; i < FLIGHT_OVERFLOW_MARKS && set->mark[at].launches; i++)
-		at = (at + 1) % FLIGHT_OVERFLOW_MARKS;
-	set->next = (at + 1) % FLIGHT_OVERFLOW_MARKS;
+	for (uint32_t i = 0; i < INFLIGHT_OVERFLOW_MARKS && set->mark[at].launches; i++)
+		at = (at + 1) % INFLIGHT_OVERFLOW_MARKS;
+	set->next = (at + 1) % INFLIGHT_OVERFLOW_MARKS;
 	return at;
 }
 
@@ -55,7 +55,7 @@ static bool prepare_event(struct overflow_set *set, uint32_t at, CUcontext conte
 	return false;
 }
 
-bool flight_overflow_mark(struct flight_stream *record, CUstream stream, uint64_t ns)
+bool inflight_overflow_mark(struct inflight_stream *record, CUstream stream, uint64_t ns)
 {
 	struct overflow_set *set = set_of(record);
 	CUcontext context = NULL;
@@ -74,9 +74,9 @@ bool flight_overflow_mark(struct flight_stream *record, CUstream stream, uint64_
 	return true;
 }
 
-void flight_overflow_wait(struct flight_stream *record)
+void inflight_overflow_wait(struct inflight_stream *record)
 {
-	struct flight_device *d = &flight_devices[record->device];
+	struct inflight_device *d = &inflight_devices[record->device];
 	uint64_t completed = atomic_load(&d->completed), waited_ns = 0;
 
 	if (likely(in_flight(record) < HALF_FULL))
@@ -98,7 +98,7 @@ void flight_overflow_wait(struct flight_stream *record)
 }
 
 /* Holds the record's lock. */
-static void take_off(struct flight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
+static void take_off(struct inflight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
 {
 	struct overflow_set *set = set_of(record);
 
@@ -109,27 +109,27 @@ static void take_off(struct flight_stream *record, uint32_t at, uint32_t *launch
 	atomic_fetch_sub(&record->overflow_marks, 1);
 }
 
-void flight_overflow_reap(struct flight_stream *record, uint32_t *ret_launches, uint64_t *ret_ns)
+void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launches, uint64_t *ret_ns)
 {
 	struct overflow_set *set = set_of(record);
 
 	*ret_launches = 0;
 	*ret_ns = 0;
-	for (uint32_t i = 0; i < FLIGHT_OVERFLOW_MARKS && in_flight(record); i++)
+	for (uint32_t i = 0; i < INFLIGHT_OVERFLOW_MARKS && in_flight(record); i++)
 		if (set->mark[i].launches &&
 		    real.cuEventQuery(set->mark[i].event) != CUDA_ERROR_NOT_READY)
 			take_off(record, i, ret_launches, ret_ns);
 }
 
-void flight_overflow_drop(struct flight_stream *record, CUcontext context, uint32_t *ret_launches,
-			  uint64_t *ret_ns)
+void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
+			    uint32_t *ret_launches, uint64_t *ret_ns)
 {
 	struct overflow_set *set = set_of(record);
 
 	*ret_launches = 0;
 	*ret_ns = 0;
 	WITH_LOCK(&record->lock);
-	for (uint32_t i = 0; i < FLIGHT_OVERFLOW_MARKS; i++) {
+	for (uint32_t i = 0; i < INFLIGHT_OVERFLOW_MARKS; i++) {
 		if (set->mark[i].context != context)
 			continue;
 		if (set->mark[i].launches)
@@ -139,7 +139,7 @@ void flight_overflow_drop(struct flight_stream *record, CUcontext context, uint3
 	}
 }
 
-void flight_overflow_reset(void)
+void inflight_overflow_reset(void)
 {
 	memset(sets, 0, sizeof(sets));
 }

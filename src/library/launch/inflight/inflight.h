@@ -11,40 +11,40 @@
  *
  * Thread safe. Records are never unmapped: a stale pointer is harmless.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_H
-#define ALLOT_LIBRARY_LAUNCH_FLIGHT_FLIGHT_H
+#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_H
+#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_H
 
-#include "library/launch/flight/flight_record.h"
-#include "library/launch/flight/work.h"
+#include "library/launch/inflight/inflight_record.h"
+#include "library/launch/inflight/work.h"
 #include "library/loader/real.h"
 #include "library/state/guest.h"
 
 /* In the slot, where the daemon sees it. */
-void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy);
+void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*
  * Where a NULL stream's hash leads: kept for the legacy default stream of the only context. As long as no other context was seen,
  * a launch into NULL is one into that, and the driver need not be asked.
  */
-#define FLIGHT_ONLY_PLACE 0
+#define INFLIGHT_ONLY_PLACE 0
 
 /* The stream that this thread used last. */
-struct flight_cache {
+struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
-	struct flight_stream *stream;
+	struct inflight_stream *stream;
 	uint32_t streams_gone; /* as guest has it while this holds */
 };
-SYS_DATA __thread struct flight_cache flight_cache;
+SYS_DATA __thread struct inflight_cache inflight_cache;
 
-/* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
-struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);
+/* The same as inflight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
+struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
 /* Whether the driver can be asked about it. A default stream, or what may be one of the program's. */
-bool flight_is_handle(CUstream handle);
+bool inflight_is_handle(CUstream handle);
 
 /* The stream that `work` goes to, by a handle that means the same in every call. */
-static inline CUstream flight_handle_of(const struct work *work)
+static inline CUstream inflight_handle_of(const struct work *work)
 {
 	if (work->stream)
 		return work->stream;
@@ -52,9 +52,9 @@ static inline CUstream flight_handle_of(const struct work *work)
 }
 
 /* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context or no stream. */
-static inline struct flight_stream *flight_stream_of(const struct work *work)
+static inline struct inflight_stream *inflight_stream_of(const struct work *work)
 {
-	CUstream handle = flight_handle_of(work);
+	CUstream handle = inflight_handle_of(work);
 	CUcontext context = NULL;
 	uint64_t owner = 0;
 
@@ -63,23 +63,23 @@ static inline struct flight_stream *flight_stream_of(const struct work *work)
 			return NULL;
 		owner = (uint64_t)(uintptr_t)context;
 		if (handle == CU_STREAM_PER_THREAD)
-			owner ^= (uint64_t)(uintptr_t)&flight_cache; /* differs from thread to thread */
+			owner ^= (uint64_t)(uintptr_t)&inflight_cache; /* differs from thread to thread */
 	}
-	if (likely(flight_cache.handle == handle && flight_cache.owner == owner &&
-		   flight_cache.streams_gone ==
+	if (likely(inflight_cache.handle == handle && inflight_cache.owner == owner &&
+		   inflight_cache.streams_gone ==
 			   atomic_load_explicit(&guest.streams_gone, memory_order_acquire)))
-		return flight_cache.stream;
-	return flight_look_up(handle, owner, context);
+		return inflight_cache.stream;
+	return inflight_look_up(handle, owner, context);
 }
 
 /* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
-bool flight_is_capturing(const struct work *work);
+bool inflight_is_capturing(const struct work *work);
 
 /*
  * Free run: one more launch on the stream; true when it is time for a mark. Threads that launch into one
  * stream at once may lose a count: the mark is behind all of them anyhow.
  */
-static inline bool flight_count(struct flight_stream *s)
+static inline bool inflight_count(struct inflight_stream *s)
 {
 	uint32_t n = atomic_load_explicit(&s->unmarked, memory_order_relaxed) + 1;
 
@@ -90,27 +90,28 @@ static inline bool flight_count(struct flight_stream *s)
 	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
 /* Marks all that is unmarked. Does nothing to an overflow record. */
-void flight_mark_now(struct flight_stream *stream);
-/* The same after flight_count() of that work; of an overflow record, its own mark. */
-void flight_mark_work(struct flight_stream *stream, const struct work *work);
+void inflight_mark_now(struct inflight_stream *stream);
+/* The same after inflight_count() of that work; of an overflow record, its own mark. */
+void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
 /*
  * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;
  * end() counts and marks.
  */
-struct flight_pass {
+struct inflight_pass {
 	/* Set before begin(). */
 	bool pays;             /* ns is what is told where tenants share space */
 	bool is_beside_others; /* what is timed may be longer than it is alone */
-	uint32_t samples_most; /* of its stream under way, with this one: FLIGHT_SAMPLES at most */
+	uint32_t samples_most; /* of its stream under way, with this one: INFLIGHT_SAMPLES at most */
 
 	struct estimate *estimate;
 	uint64_t ns; /* by end(): as predicted */
-	int sample;  /* FLIGHT_NO_SAMPLE: it is not timed */
+	int sample;  /* INFLIGHT_NO_SAMPLE: it is not timed */
 };
-void flight_begin(struct flight_stream *stream, const struct work *work, struct flight_pass *pass);
-void flight_end(struct flight_stream *stream, const struct work *work, struct flight_pass *pass,
-		bool is_launched);
+void inflight_begin(struct inflight_stream *stream, const struct work *work,
+		    struct inflight_pass *pass);
+void inflight_end(struct inflight_stream *stream, const struct work *work,
+		  struct inflight_pass *pass, bool is_launched);
 
 /*
  * Helper thread: looks at all marks. Returns the devices (bits) with work in flight.
@@ -120,7 +121,7 @@ void flight_end(struct flight_stream *stream, const struct work *work, struct fl
  * are quiet. A mark is four calls of the driver, each of which takes its lock from who launches: a GRU on several
  * streams had ten of them in a step of 12.6 ms (H200), and so has one.
  */
-uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
+uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
  * Nothing of what is in flight ended while a thread waited for it: from here on, until it does, only what
@@ -128,41 +129,41 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
  * beside others, and lasts as long as its launches are held back: with its length counted, each launch
  * beside it waited, which was its length the next time.
  */
-void flight_forgive(struct flight_device *device);
+void inflight_forgive(struct inflight_device *device);
 
 /*
  * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
  * last such rest, and nothing is in flight on another stream.
  */
-bool flight_rests(int device, struct flight_stream *only);
+bool inflight_rests(int device, struct inflight_stream *only);
 
 /*
  * After such a wait, of the current context or of one stream: if nothing was launched on the device since launches_before
- * (flight_launches() when the wait began), what was waited for has ended for certain, and needs no mark.
+ * (inflight_launches() when the wait began), what was waited for has ended for certain, and needs no mark.
  */
-void flight_note_end(int device, struct flight_stream *only, uint64_t launches_before);
+void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before);
 
-/* Whether all that was launched there has ended for certain, by flight_note_end(). */
-bool flight_has_ended(int device);
+/* Whether all that was launched there has ended for certain, by inflight_note_end(). */
+bool inflight_has_ended(int device);
 
 /* Launches ever handed to the driver for a device. */
-uint64_t flight_launches(int device);
+uint64_t inflight_launches(int device);
 
 /* The stream or context goes: its marks with it. Before the real call. */
-void flight_drop_stream(CUstream stream);
-void flight_drop_context(CUcontext context);
+void inflight_drop_stream(CUstream stream);
+void inflight_drop_context(CUcontext context);
 
 /*
  * There is such a context, before anyone can launch into it; any other than the first, for good, makes a NULL stream's the
  * driver's to tell. One that nobody told of is seen when something is launched through the gate, or marked.
  */
-void flight_context_seen(CUcontext context);
+void inflight_context_seen(CUcontext context);
 
 /* A capture begins: the helper records nothing from here on. */
-void flight_capture_begins(void);
-void flight_capture_ended(void);
+void inflight_capture_begins(void);
+void inflight_capture_ended(void);
 
 /* In a forked child. */
-void flight_reset(void);
+void inflight_reset(void);
 
 #endif

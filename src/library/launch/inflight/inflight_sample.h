@@ -1,0 +1,28 @@
+/*
+ * Samples: pieces of work that are timed, by a pair of events around each. A stream may have several under way: what a tenant's kernels
+ * take alone is to be known of a few milliseconds in which it is alone, and the helper looks but a few times meanwhile.
+ *
+ * Thread safe; the stream's lock is held by who learns from or drops one, and taken to begin one.
+ */
+#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H
+#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H
+
+#include "library/launch/inflight/inflight_record.h"
+
+/*
+ * Takes one of the stream's, of which `most` may be under way then, and records its start; INFLIGHT_NO_SAMPLE: there is none, or
+ * no event could be made. Its end is the caller's to record, behind the work, or it is to be given back.
+ */
+int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estimate,
+			  bool is_beside_others, uint32_t most);
+/* INFLIGHT_NO_SAMPLE: nothing is given. */
+void inflight_sample_give(struct inflight_stream *stream, int sample);
+CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
+/* Its end was reached, or never will be: what it took is learned in the first case, and it is given back. */
+void inflight_sample_learn(struct inflight_stream *stream, int sample);
+/* The stream goes, and its events. */
+void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);
+/* In a forked child, which has no events. */
+void inflight_sample_forget(struct inflight_stream *stream);
+
+#endif
