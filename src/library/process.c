@@ -48,9 +48,9 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-static struct guest_own *_Atomic own_page;
+static struct process_own *_Atomic own_page;
 
-/* Mappings of the daemon before this one: readable until the next change, see guest.h. */
+/* Mappings of the daemon before this one: readable until the next change, see process_state.h. */
 static struct left {
 	const struct region_control *control;
 	struct region_report *report;
@@ -87,7 +87,7 @@ static const struct part {
 	{ hook_ipc_reset },
 	{ shared_reset, shared_refresh },
 	{ hook_graph_reset, hook_graph_refresh },
-	{ guest_reset },
+	{ process_reset },
 	{ ptrmap_reset },
 	{ swap_reset, swap_watch },
 	{ piece_reset, piece_rest },
@@ -129,9 +129,9 @@ static const char *why_failed(int error)
 }
 
 /* NULL: it can't be had, and *ret_why says why. */
-static struct guest_own *get_own_page(const char **ret_why)
+static struct process_own *get_own_page(const char **ret_why)
 {
-	struct guest_own *page = atomic_load(&own_page), *none = NULL;
+	struct process_own *page = atomic_load(&own_page), *none = NULL;
 
 	if (page)
 		return page;
@@ -165,7 +165,7 @@ static void forget_parent(void)
 			parts[i].forget_parent();
 	memset(&previous, 0, sizeof(previous));
 	heartbeat_seen_ns = rejoined_ns = 0;
-	atomic_store(&guest.mode, GUEST_UNKNOWN);
+	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
 /* Before anything is counted in the slot: NVML in the tenant lists processes by it. */
@@ -182,10 +182,10 @@ static void publish(void *context)
 {
 	const struct registration *r = context;
 
-	atomic_store(&guest.control, r->control);
-	atomic_store(&guest.report, r->report);
-	atomic_store(&guest.slot, &r->report->slot[r->slot]);
-	atomic_store(&guest.turn, r->slot + 1);
+	atomic_store(&process_state.control, r->control);
+	atomic_store(&process_state.report, r->report);
+	atomic_store(&process_state.slot, &r->report->slot[r->slot]);
+	atomic_store(&process_state.turn, r->slot + 1);
 	fast_path_shut(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < r->control->device_count; i++)
 		bell_ring((int)i);
@@ -210,9 +210,9 @@ static void leave_pages(struct left l)
 
 static void adopt(const struct registration *r)
 {
-	struct region_slot *old = atomic_load(&guest.slot);
-	const struct region_control *old_control = atomic_load(&guest.control);
-	struct region_report *old_report = atomic_load(&guest.report);
+	struct region_slot *old = atomic_load(&process_state.slot);
+	const struct region_control *old_control = atomic_load(&process_state.control);
+	struct region_report *old_report = atomic_load(&process_state.report);
 
 	shared_move(r->report, &r->report->slot[r->slot]);
 	swap_move(&r->report->slot[r->slot]);
@@ -239,7 +239,7 @@ static void explain_refusal(const char *path, int error, const char *message)
 			    path, -error);
 }
 
-static enum guest_mode ask_until_answered(const char *path)
+static enum process_mode ask_until_answered(const char *path)
 {
 	struct registration r;
 	uint64_t start = sys_now_ns();
@@ -256,25 +256,25 @@ static enum guest_mode ask_until_answered(const char *path)
 	}
 	if (error) {
 		explain_refusal(path, error, r.message);
-		return GUEST_REFUSED;
+		return PROCESS_REFUSED;
 	}
-	atomic_store(&guest.slot, NULL);
+	atomic_store(&process_state.slot, NULL);
 	ledger_move(NULL, signed_slot(&r), publish, &r);
 	swap_begin(r.arena, r.control->arena_bytes);
 	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
-	return GUEST_ACTIVE;
+	return PROCESS_ACTIVE;
 }
 
 /* Its pages are those that we have. */
 static bool is_same_daemon(const struct registration *r)
 {
-	return r->control->epoch == atomic_load(&guest.control)->epoch &&
-	       r->slot + 1 == atomic_load(&guest.turn);
+	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
+	       r->slot + 1 == atomic_load(&process_state.turn);
 }
 
 bool process_rejoin(void)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 	struct registration r;
 
 	WITH_LOCK(&atomic_load(&own_page)->join_lock);
@@ -288,7 +288,7 @@ bool process_rejoin(void)
 		adopt(&r);
 		log_debug("adopted by a new daemon, slot %u", r.slot);
 	}
-	atomic_store(&guest.daemon_lost, false);
+	atomic_store(&process_state.daemon_lost, false);
 	return true;
 }
 
@@ -303,7 +303,7 @@ static uint64_t heartbeat_patience_ns(const struct region_control *control, bool
 /* `has_work`: or demand. */
 static void watch_heartbeat(bool has_work, uint64_t now_ns)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
@@ -321,15 +321,15 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	if (!has_ended && (beat != heartbeat_seen || !heartbeat_seen_ns)) {
 		heartbeat_seen = beat;
 		heartbeat_seen_ns = now_ns;
-		if (atomic_load(&guest.daemon_lost)) {
-			atomic_store(&guest.daemon_lost, false);
+		if (atomic_load(&process_state.daemon_lost)) {
+			atomic_store(&process_state.daemon_lost, false);
 			log_debug("the daemon beats again");
 		}
 		return;
 	}
 	if (now_ns - heartbeat_seen_ns < heartbeat_patience_ns(control, has_work || has_ended))
 		return;
-	if (!atomic_exchange(&guest.daemon_lost, true))
+	if (!atomic_exchange(&process_state.daemon_lost, true))
 		log_debug("%s: going on under the last quotas",
 			  has_ended ? "the daemon has ended" : "no heartbeat from the daemon");
 	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
@@ -348,8 +348,8 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
  */
 static bool is_parked(uint32_t count)
 {
-	struct region_slot *slot = atomic_load(&guest.slot);
-	uint32_t word = atomic_load(&atomic_load(&guest.control)->swap);
+	struct region_slot *slot = atomic_load(&process_state.slot);
+	uint32_t word = atomic_load(&atomic_load(&process_state.control)->swap);
 	uint64_t launches = 0;
 
 	if (swap_order_of(word) != SWAP_ORDER_PARKED) {
@@ -363,14 +363,14 @@ static bool is_parked(uint32_t count)
 		parked_launches = launches;
 	}
 	atomic_store(&slot->swap_word, word);
-	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
+	return !atomic_load(&process_state.daemon_lost) || launches == parked_launches;
 }
 
 static uint64_t look(bool was_woken)
 {
 	uint64_t now_ns = sys_now_ns();
 
-	if (is_parked(atomic_load(&guest.control)->device_count)) {
+	if (is_parked(atomic_load(&process_state.control)->device_count)) {
 		watch_heartbeat(false, now_ns);
 		return REPORT_IDLE_NS;
 	}
@@ -387,17 +387,17 @@ static uint64_t look(bool was_woken)
 
 static void started(void)
 {
-	if (guest_is_active())
+	if (process_is_active())
 		trace_look();
 }
 
 /* The helper must not be inside a driver that is being torn down. */
 static void leave(void)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return; /* a forked child inherits the handler, but not the thread */
 	helper_stop();
-	atomic_store(&guest.mode, GUEST_LEAVING);
+	atomic_store(&process_state.mode, PROCESS_LEAVING);
 	fast_path_shut(FAST_PATH_ALL);
 	swap_leave_driver();
 	helper_wait_until_out();
@@ -405,23 +405,23 @@ static void leave(void)
 
 static const struct helper_duties duties = { look, started, leave };
 
-static bool is_settled(enum guest_mode mode)
+static bool is_settled(enum process_mode mode)
 {
-	return mode != GUEST_UNKNOWN &&
-	       (mode != GUEST_ACTIVE || atomic_load(&guest_own()->is_joined));
+	return mode != PROCESS_UNKNOWN &&
+	       (mode != PROCESS_ACTIVE || atomic_load(&process_own()->is_joined));
 }
 
-enum guest_mode process_join(void)
+enum process_mode process_join(void)
 {
-	enum guest_mode mode = (enum guest_mode)atomic_load(&guest.mode);
+	enum process_mode mode = (enum process_mode)atomic_load(&process_state.mode);
 	const char *path;
 
 	if (likely(is_settled(mode)))
 		return mode;
 	path = config_socket();
 	if (!*path) {
-		mode = config_is_unusable() ? GUEST_REFUSED : GUEST_PLAIN;
-		atomic_store(&guest.mode, mode);
+		mode = config_is_unusable() ? PROCESS_REFUSED : PROCESS_PLAIN;
+		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
 	/* A process has one slot; a second copy of the library would take it from the first. */
@@ -429,31 +429,31 @@ enum guest_mode process_join(void)
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "
 				"where no quota can be kept; load it with dlopen");
-		atomic_store(&guest.mode, GUEST_REFUSED);
-		return GUEST_REFUSED;
+		atomic_store(&process_state.mode, PROCESS_REFUSED);
+		return PROCESS_REFUSED;
 	}
 	const char *why = NULL;
-	struct guest_own *page = get_own_page(&why);
+	struct process_own *page = get_own_page(&why);
 	if (!page) {
 		explain_refusal(path, -ENOMEM, why);
-		return GUEST_REFUSED;
+		return PROCESS_REFUSED;
 	}
 	WITH_LOCK(&page->join_lock);
-	mode = (enum guest_mode)atomic_load(&guest.mode);
+	mode = (enum process_mode)atomic_load(&process_state.mode);
 	if (is_settled(mode))
 		return mode;
-	if (mode == GUEST_ACTIVE)
+	if (mode == PROCESS_ACTIVE)
 		forget_parent();
 	fast_path_prepare();
 	helper_assign(&duties);
 	charge_set_trim(hook_pool_trim);
 	mode = ask_until_answered(path);
-	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
-	atomic_store(&guest.own, page);
-	if (mode == GUEST_ACTIVE) {
-		guest_settle_quick_way();
+	atomic_store(&page->is_joined, mode == PROCESS_ACTIVE);
+	atomic_store(&process_state.own, page);
+	if (mode == PROCESS_ACTIVE) {
+		process_settle_quick_way();
 		trace_look();
 	}
-	atomic_store(&guest.mode, mode);
+	atomic_store(&process_state.mode, mode);
 	return mode;
 }

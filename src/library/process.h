@@ -5,13 +5,13 @@
 #ifndef ALLOT_LIBRARY_PROCESS_H
 #define ALLOT_LIBRARY_PROCESS_H
 
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /*
  * Joins the tenant, if one is configured and this process (or this fork of it) has not yet. Blocks
  * up to 30 s while no daemon answers. Thread safe; called off the hot path.
  */
-enum guest_mode process_join(void);
+enum process_mode process_join(void);
 
 /* Adopts a restarted daemon's files; false when none answers now. Thread safe. */
 bool process_rejoin(void);

@@ -1,4 +1,4 @@
-/* The guest's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
+/* The process's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
 #ifndef ALLOT_LIBRARY_REGISTRATION_H
 #define ALLOT_LIBRARY_REGISTRATION_H
 

@@ -81,7 +81,7 @@ static struct holding need_of(CUgraph graph)
 	struct holding h = { .kind = HOLDING_GRAPH, .device = -1 };
 	size_t count = 0;
 
-	if (!guest_is_active() || !real.cuGraphGetNodes || !real.cuGraphNodeGetType ||
+	if (!process_is_active() || !real.cuGraphGetNodes || !real.cuGraphNodeGetType ||
 	    !real.cuGraphMemAllocNodeGetParams ||
 	    real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || !count)
 		return h;
@@ -95,7 +95,7 @@ static struct holding need_of(CUgraph graph)
 			add_node(nodes[i], &h);
 	munmap(nodes, size);
 	if (h.bytes)
-		h.device = guest_device_index((CUdevice)h.related);
+		h.device = process_device_index((CUdevice)h.related);
 	return h;
 }
 
@@ -174,7 +174,7 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
 	struct holding h;
 
 	/* Before, as an address is another graph's at once; what it mapped is settled later. */
-	if (guest_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))
+	if (process_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))
 		ptrmap_remove(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, &h);
 	return destroy(exec);
 }
@@ -201,10 +201,10 @@ static bool reserve(const struct holding *need)
 static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
 {
 	ret_need->device = -1;
-	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !guest_is_active() ||
+	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !process_is_active() ||
 	    !ptrmap_find(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, ret_need))
 		return true;
-	if (atomic_load(&guest.captures) && inflight_is_capturing(work)) {
+	if (atomic_load(&process_state.captures) && inflight_is_capturing(work)) {
 		ret_need->device = -1;
 		return true;
 	}
@@ -250,7 +250,7 @@ CUresult hook_graph_launch_ptsz(CUresult (*launch)(CUgraphExec, CUstream), CUgra
 
 CUresult hook_graph_mem_trim(CUresult (*trim)(CUdevice), CUdevice device)
 {
-	int index = guest_is_active() ? guest_device_index(device) : -1;
+	int index = process_is_active() ? process_device_index(device) : -1;
 
 	if (index < 0)
 		return trim(device);

@@ -13,7 +13,7 @@ static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){
 		.kind = HOLDING_MEMORY,
-		.device = guest_is_active() ? REGION_HOST : -1,
+		.device = process_is_active() ? REGION_HOST : -1,
 		.bytes = bytes > UINT64_MAX - HOST_PAGE ? UINT64_MAX
 							: (bytes + HOST_PAGE - 1) & -HOST_PAGE,
 	};

@@ -2,14 +2,14 @@
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_bytes,
 			   size_t *total_bytes)
 {
 	size_t unread_free, unread_total;
 	CUresult result = get(free_bytes, total_bytes);
-	int index = result == CUDA_SUCCESS && guest_is_active() ? guest_current_index() : -1;
+	int index = result == CUDA_SUCCESS && process_is_active() ? process_current_index() : -1;
 
 	if (index < 0 || (!free_bytes && !total_bytes))
 		return result;
@@ -36,7 +36,8 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 CUresult hook_device_total_mem(CUresult (*get)(size_t *, CUdevice), size_t *bytes, CUdevice device)
 {
 	CUresult result = get(bytes, device);
-	int index = result == CUDA_SUCCESS && guest_is_active() ? guest_device_index(device) : -1;
+	int index = result == CUDA_SUCCESS && process_is_active() ? process_device_index(device)
+								  : -1;
 
 	if (index >= 0 && bytes && ledger_quota(index) < *bytes)
 		*bytes = ledger_quota(index);

@@ -5,7 +5,7 @@
 #include "library/memory/charge.h"
 #include "library/memory/exports.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/swap/ipc_broker.h"
 #include "library/swap/swap_backing.h"
 
@@ -73,7 +73,7 @@ static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHandle *handle,
 		      CUdeviceptr ptr)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return get(handle, ptr);
 	if (swap_is_on() && swap_backing_find(ptr, &(struct backing){ 0 }))
 		return get_movable(handle, ptr);
@@ -122,7 +122,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 	WITH_MEMORY_HELD();
 	int index = charge_index();
 
-	if (guest_is_active() && ipc_broker_is_ours(&handle))
+	if (process_is_active() && ipc_broker_is_ours(&handle))
 		return open_ours(ptr, &handle, index);
 	if (index < 0)
 		return open(ptr, handle, flags);
@@ -139,7 +139,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 
 CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return close(ptr);
 	WITH_LOCK(&ipc_lock);
 	CUresult result;

@@ -77,7 +77,7 @@ static __attribute__((noinline)) CUresult end_piece(CUresult result, const CUdev
 
 CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
-	struct guest_own *own = guest_own();
+	struct process_own *own = process_own();
 
 	if (bytes > PIECE_MAX || !atomic_load_explicit(&own->has_one_device, memory_order_relaxed) ||
 	    !piece_begin_here(&own->desk))
@@ -171,7 +171,7 @@ static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr pt
 		/* How long the piece was is nowhere. */
 		if (trace_is_on())
 			trace_memory_now(TRACE_FREE, piece_device(chunk), ptr, 0);
-		piece_remove(&guest_own()->desk, chunk);
+		piece_remove(&process_own()->desk, chunk);
 	}
 	return result;
 }
@@ -179,7 +179,7 @@ static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr pt
 /* Of a pool of another process, perhaps: only where something is shared at all. Returns ptr. */
 static CUdeviceptr forget_import(CUdeviceptr ptr)
 {
-	if (shared_any() && guest_is_active())
+	if (shared_any() && process_is_active())
 		hook_pool_freed_import(ptr);
 	return ptr;
 }
@@ -187,7 +187,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 /* What is freed is a piece, nearly always, and near the last one. */
 static inline struct piece_chunk *piece_nearby(CUdeviceptr ptr)
 {
-	struct piece_chunk *chunk = piece_chunk_nearby(&guest_own()->desk, ptr);
+	struct piece_chunk *chunk = piece_chunk_nearby(&process_own()->desk, ptr);
 
 	return likely(chunk && piece_count(chunk)) ? chunk : NULL;
 }

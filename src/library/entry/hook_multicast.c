@@ -19,7 +19,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 			       CUmemGenericAllocationHandle *object,
 			       const CUmulticastObjectProp *prop)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return create(object, prop);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = create(object, prop);
@@ -54,7 +54,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 				 CUmemGenericAllocationHandle memory, size_t memory_offset,
 				 size_t bytes, unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return bind(object, offset, memory, memory_offset, bytes, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = bind(object, offset, memory, memory_offset, bytes, flags);
@@ -71,7 +71,7 @@ CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandl
 				    size_t offset, CUmemGenericAllocationHandle memory,
 				    size_t memory_offset, size_t bytes, unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return bind(object, device, offset, memory, memory_offset, bytes, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = bind(object, device, offset, memory, memory_offset, bytes, flags);
@@ -99,7 +99,7 @@ CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle,
 				  CUmemGenericAllocationHandle object, size_t offset,
 				  CUdeviceptr ptr, size_t bytes, unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return bind(object, offset, ptr, bytes, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = bind(object, offset, ptr, bytes, flags);
@@ -114,7 +114,7 @@ CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHand
 				     size_t offset, CUdeviceptr ptr, size_t bytes,
 				     unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return bind(object, device, offset, ptr, bytes, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = bind(object, device, offset, ptr, bytes, flags);
@@ -128,7 +128,7 @@ CUresult hook_multicast_unbind(CUresult (*unbind)(CUmemGenericAllocationHandle, 
 			       CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
 			       size_t bytes)
 {
-	int index = guest_is_active() ? guest_device_index(device) : -1;
+	int index = process_is_active() ? process_device_index(device) : -1;
 	struct holding h;
 
 	if (index < 0)

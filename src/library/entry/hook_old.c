@@ -89,7 +89,7 @@ CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 	size_t wide_free = 0, wide_total = 0;
 	CUresult result = get(free_bytes, total_bytes);
 
-	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2 ||
+	if (result != CUDA_SUCCESS || !process_is_active() || !real.cuMemGetInfo_v2 ||
 	    (!free_bytes && !total_bytes))
 		return result;
 	if (hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total) != CUDA_SUCCESS)
@@ -107,7 +107,7 @@ CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), uns
 	size_t wide = 0;
 	CUresult result = get(bytes, device);
 
-	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuDeviceTotalMem_v2)
+	if (result != CUDA_SUCCESS || !process_is_active() || !real.cuDeviceTotalMem_v2)
 		return result;
 	if (hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device) == CUDA_SUCCESS && bytes)
 		*bytes = narrowed(wide);
@@ -214,8 +214,8 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	if (!guest_is_active() || !launches || count > REGION_MAX_DEVICES ||
-	    !guest_device_is_there(0)) /* before cuInit it refuses the call, and reads nothing */
+	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
+	    !process_device_is_there(0)) /* before cuInit it refuses the call, and reads nothing */
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);

@@ -11,7 +11,7 @@
 #include "library/memory/shared.h"
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
 #define MAX_POOLS 1024
@@ -252,7 +252,7 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 
 	if (alloc_in_pool(r, ptr, bytes, &result))
 		return result;
-	if (r->alloc && !atomic_load(&guest.captures) && real.cuMemAlloc_v2)
+	if (r->alloc && !atomic_load(&process_state.captures) && real.cuMemAlloc_v2)
 		return hook_mem_alloc(real.cuMemAlloc_v2, ptr, bytes);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -266,7 +266,7 @@ static bool is_captured(CUstream stream)
 {
 	CUstreamCaptureStatus status;
 
-	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing ||
+	if (likely(!atomic_load(&process_state.captures)) || !real.cuStreamIsCapturing ||
 	    !inflight_is_handle(stream))
 		return false;
 	if (!stream && real.cuStreamIsCapturing(CU_STREAM_PER_THREAD, &status) == CUDA_SUCCESS &&
@@ -283,9 +283,9 @@ static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CU
 	struct async_request r = { .stream = stream, .alloc = alloc };
 	CUdevice device;
 
-	if (!guest_is_active() || is_captured(stream) ||
+	if (!process_is_active() || is_captured(stream) ||
 	    real.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-	    (r.index = guest_device_index(device)) < 0 || !real.cuDeviceGetMemPool ||
+	    (r.index = process_device_index(device)) < 0 || !real.cuDeviceGetMemPool ||
 	    real.cuDeviceGetMemPool(&r.pool, device) != CUDA_SUCCESS)
 		return alloc(ptr, bytes, stream);
 	return alloc_async(&r, ptr, bytes);
@@ -312,8 +312,8 @@ static int index_of(CUmemoryPool pool)
 				  real.cuDeviceGetDefaultMemPool(&standard, device) == CUDA_SUCCESS;
 	     device++)
 		if (standard == pool)
-			return guest_device_index(device);
-	return guest_current_index();
+			return process_device_index(device);
+	return process_current_index();
 }
 
 static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
@@ -322,7 +322,7 @@ static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryP
 	WITH_MEMORY_HELD();
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
 
-	if (!guest_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
+	if (!process_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
 		return alloc(ptr, bytes, pool, stream);
 	return alloc_async(&r, ptr, bytes);
 }
@@ -340,7 +340,7 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 {
 	CUresult result = trim(pool, keep_bytes);
 
-	if (guest_is_active()) {
+	if (process_is_active()) {
 		WITH_LOCK(&pool_lock);
 		struct known_pool *p = find(pool);
 		if (p && !p->is_imported)
@@ -352,7 +352,7 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPoolProps *),
 			      CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-	if (!guest_is_active() || !props)
+	if (!process_is_active() || !props)
 		return create(pool, props);
 	WITH_LOCK(&pool_lock);
 	CUresult result = create(pool, props);
@@ -368,7 +368,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 
 CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool pool)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return destroy(pool);
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = find(pool);

@@ -21,7 +21,7 @@ CUresult hook_mem_pool_export(CUresult (*export)(void *, CUmemoryPool, CUmemAllo
 {
 	CUresult result = export(out, pool, type, flags);
 
-	if (result != CUDA_SUCCESS || !guest_is_active())
+	if (result != CUDA_SUCCESS || !process_is_active())
 		return result;
 	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
 		struct fd_tag tag = { .pages = 0 };
@@ -45,7 +45,7 @@ CUresult hook_mem_pool_import(CUresult (*import)(CUmemoryPool *, void *, CUmemAl
 	CUresult result = import(pool, os_handle, type, flags);
 	struct fd_tag tag = { .key = 0 };
 
-	if (result != CUDA_SUCCESS || !guest_is_active())
+	if (result != CUDA_SUCCESS || !process_is_active())
 		return result;
 	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		fd_tag_get((int)(intptr_t)os_handle, &tag);
@@ -63,7 +63,7 @@ static int index_of(CUdeviceptr ptr)
 	    real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ptr) !=
 		    CUDA_SUCCESS)
 		return -1;
-	return guest_device_index(device);
+	return process_device_index(device);
 }
 
 /* False: not charged to anyone in this tenant, and over its quota. */
@@ -97,7 +97,7 @@ CUresult hook_mem_pool_import_pointer(CUresult (*import)(CUdeviceptr *, CUmemory
 {
 	CUresult result = import(ptr, pool, data);
 
-	if (result != CUDA_SUCCESS || !guest_is_active() || note_import(*ptr, pool))
+	if (result != CUDA_SUCCESS || !process_is_active() || note_import(*ptr, pool))
 		return result;
 	real.cuMemFree_v2(*ptr);
 	return CUDA_ERROR_OUT_OF_MEMORY;

@@ -4,7 +4,7 @@
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/log.h"
 
 #define UNWRAP(...) __VA_ARGS__
@@ -26,8 +26,8 @@ static CUresult refuse(const char *symbol)
 #define REFUSE(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, UNWRAP params) \
 	{ \
-		return guest_is_active() && is_initialized() ? refuse(#symbol) \
-							     : real_function args; \
+		return process_is_active() && is_initialized() ? refuse(#symbol) \
+							       : real_function args; \
 	}
 
 DRIVER_TABLE_REFUSED(REFUSE)

@@ -4,7 +4,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/step.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
 			    CUstreamCaptureMode mode)
@@ -36,10 +36,10 @@ CUresult hook_end_capture(CUresult (*end)(CUstream, CUgraph *), CUstream stream,
 
 CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
 {
-	if (guest_is_active())
+	if (process_is_active())
 		inflight_drop_stream(stream);
 	CUresult result = destroy(stream);
-	if (result == CUDA_SUCCESS && atomic_load(&guest.captures))
+	if (result == CUDA_SUCCESS && atomic_load(&process_state.captures))
 		captures_stream_gone(stream);
 	return result;
 }

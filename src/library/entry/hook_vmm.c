@@ -102,7 +102,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	struct holding h = { .device = -1, .bytes = bytes };
 
 	/* Before cuInit the driver refuses the call, and reads nothing. */
-	if (guest_is_active() && handle && prop && guest_device_is_there(0))
+	if (process_is_active() && handle && prop && process_device_is_there(0))
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
 		return create(handle, bytes, prop, flags);
@@ -133,7 +133,7 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 			  CUmemGenericAllocationHandle handle)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return release(handle);
 	/* Held over the call: the driver may hand the same handle value to another thread at once. */
 	WITH_LOCK(&vmm_lock);
@@ -148,7 +148,7 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 {
 	struct backing backing;
 
-	if (!guest_is_active())
+	if (!process_is_active())
 		return retain(handle, addr);
 	/* Of memory as cuMemAlloc makes it there is none. */
 	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
@@ -168,7 +168,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 		      CUdeviceptr ptr, size_t bytes, size_t offset,
 		      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return map(ptr, bytes, offset, handle, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = map(ptr, bytes, offset, handle, flags);
@@ -194,7 +194,7 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 {
 	struct holding h;
 
-	if (!guest_is_active())
+	if (!process_is_active())
 		return unmap(ptr, bytes);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = unmap(ptr, bytes);

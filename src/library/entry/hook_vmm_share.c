@@ -51,7 +51,7 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 			 void *out, CUmemGenericAllocationHandle handle,
 			 CUmemAllocationHandleType type, unsigned long long flags)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return export(out, handle, type, flags);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = export(out, handle, type, flags);
@@ -119,7 +119,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 	WITH_MEMORY_HELD();
 	bool is_sized;
 
-	if (!guest_is_active())
+	if (!process_is_active())
 		return import(handle, os_handle, type);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = import(handle, os_handle, type);

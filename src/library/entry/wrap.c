@@ -13,7 +13,7 @@
 /* Without a context the driver refuses all work. */
 static bool has_context(void)
 {
-	return guest_current_index() >= 0;
+	return process_current_index() >= 0;
 }
 
 static __attribute__((noinline, cold)) CUresult absent(void)

@@ -7,7 +7,7 @@
 /* A launch that is traced may take the fast path if the trace uses the processor's counter as its clock. */
 static bool has_detours(void)
 {
-	uint32_t detours = atomic_load(&guest.detours);
+	uint32_t detours = atomic_load(&process_state.detours);
 
 	return detours & ~(uint32_t)DETOUR_TRACE ||
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
@@ -18,10 +18,10 @@ static bool is_well(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];
 
-	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
+	return process_is_active() && !has_detours() && !atomic_load(&process_state.captures) &&
 	       atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
-		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
+		       (int64_t)atomic_load(&process_control_device(device)->free_depth_ns);
 }
 
 #define COPY_SLOT(symbol, streams, params, args, ...) \
@@ -41,7 +41,7 @@ void fast_path_offer(int device)
 		return;
 	bool is_traced = trace_is_on();
 	atomic_store_explicit(&fast_path.control,
-			      atomic_load_explicit(&guest.control, memory_order_acquire),
+			      atomic_load_explicit(&process_state.control, memory_order_acquire),
 			      memory_order_relaxed);
 	DRIVER_TABLE_LAUNCH(COPY_SLOT)
 	atomic_fetch_or_explicit(&fast_path.open, bit, memory_order_release);

@@ -4,7 +4,7 @@
 
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/fast_path.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* After a launch that was let pass by the gate: opens the device's fast path if all is well. */
 void fast_path_offer(int device);

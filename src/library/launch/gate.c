@@ -80,7 +80,7 @@ static enum lease_state own_state(uint32_t word, const struct region_control_dev
 {
 	enum lease_state state = lease_state_of(word);
 
-	return state == LEASE_GO && !guest_has_turn(c) ? LEASE_STOP : state;
+	return state == LEASE_GO && !process_has_turn(c) ? LEASE_STOP : state;
 }
 
 /*
@@ -167,14 +167,14 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	note_held(pass, work, start);
 	for (;;) {
 		/* Looked up anew each time: a new daemon brings new pages. */
-		struct region_slot_device *d = guest_slot_device(pass->index);
-		const struct region_control_device *c = guest_control_device(pass->index);
+		struct region_slot_device *d = process_slot_device(pass->index);
+		const struct region_control_device *c = process_control_device(pass->index);
 
 		atomic_fetch_add(&d->launching, 1);
 		uint32_t word = atomic_load(&c->lease);
 		uint32_t grant = atomic_load(&c->grant_change);
 		enum lease_state state = own_state(word, c);
-		bool is_lost = atomic_load(&guest.daemon_lost);
+		bool is_lost = atomic_load(&process_state.daemon_lost);
 
 		if (is_lost)
 			state = LEASE_FREE;
@@ -214,7 +214,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c,
 			     const struct work *work)
 {
-	struct region_slot_device *d = guest_slot_device(pass->index);
+	struct region_slot_device *d = process_slot_device(pass->index);
 
 	atomic_fetch_add(&d->launching, 1);
 	enum lease_state state = own_state(atomic_load(&c->lease), c);
@@ -275,10 +275,10 @@ static __attribute__((noinline)) void leave_detours(const struct gate_pass *pass
 
 static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 {
-	const struct region_control_device *c = guest_control_device(pass->index);
+	const struct region_control_device *c = process_control_device(pass->index);
 
 	if (likely(is_free(c, &inflight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
-		pass->device = guest_slot_device(pass->index);
+		pass->device = process_slot_device(pass->index);
 		pass->is_leased = pass->is_raised = pass->pays = false;
 	} else {
 		pass_under_lease(pass, c, work);
@@ -287,11 +287,11 @@ static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
-	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
+	if (unlikely(atomic_load_explicit(&process_state.captures, memory_order_relaxed)) &&
 	    inflight_is_capturing(work))
 		return; /* nothing runs now; the graph is gated when it is launched */
 	pass->stream = inflight_stream_of(work);
-	pass->index = pass->stream ? pass->stream->device : guest_current_index();
+	pass->index = pass->stream ? pass->stream->device : process_current_index();
 	if (unlikely(pass->index < 0))
 		return; /* no context: the driver will say so */
 
@@ -300,7 +300,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		inflight_overflow_wait(pass->stream);
 	do
 		pass_gate(pass, work);
-	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
+	while (unlikely(atomic_load_explicit(&process_state.detours, memory_order_relaxed)) &&
 	       !enter_detours(pass, work));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
@@ -327,8 +327,8 @@ static void show_busy(struct region_slot_device *slot, int index)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
 	/* A step begins. */
-	if (atomic_load_explicit(&guest_control_device(index)->rest_wanted, memory_order_relaxed) ==
-	    REST_ENDS_USE)
+	if (atomic_load_explicit(&process_control_device(index)->rest_wanted,
+				 memory_order_relaxed) == REST_ENDS_USE)
 		bell_ring(index);
 	helper_wake();
 }
@@ -377,7 +377,7 @@ CUresult fast_path_leave_slowly(struct inflight_stream *s)
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
 	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
 		inflight_mark_now(s);
-	show_busy(guest_slot_device(s->device), s->device);
+	show_busy(process_slot_device(s->device), s->device);
 	fast_path_offer(s->device);
 	return CUDA_SUCCESS;
 }

@@ -29,7 +29,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/inflight/work.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL: not gated */
@@ -52,7 +52,7 @@ static inline void gate_enter(struct gate_pass *pass, const struct work *work)
 {
 	pass->device = NULL;
 	pass->is_refused = false;
-	if (likely(guest_is_active()))
+	if (likely(process_is_active()))
 		gate_enter_active(pass, work);
 }
 

@@ -19,7 +19,7 @@
 #define ALLOT_LIBRARY_LAUNCH_PACE_H
 
 #include "library/launch/inflight/work.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
@@ -47,7 +47,7 @@ static inline uint64_t pace_cost(const struct work *work)
 /* By the difference, so that both may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
-	uint64_t granted = atomic_load(&guest_control_device(index)->granted);
+	uint64_t granted = atomic_load(&process_control_device(index)->granted);
 
 	return (int64_t)(granted - atomic_load(spent)) > 0;
 }
@@ -55,7 +55,8 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 /* What part of the card the tenant has at most, in hundredths of a percent; 0: it shares no space. */
 static inline uint32_t pace_most_x100(int index)
 {
-	const struct region_control *c = atomic_load_explicit(&guest.control, memory_order_acquire);
+	const struct region_control *c = atomic_load_explicit(&process_state.control,
+							      memory_order_acquire);
 
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
@@ -69,7 +70,8 @@ void pace_book(int index, uint64_t ns, bool is_untried);
  */
 static inline bool pace_pay(int index, const struct work *work)
 {
-	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	struct region_report *report = atomic_load_explicit(&process_state.report,
+							    memory_order_acquire);
 	_Atomic uint64_t *spent = &report->spent[index].tokens;
 
 	if (!pace_has_tokens(index, spent))

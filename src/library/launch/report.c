@@ -3,7 +3,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/pace.h"
 #include "library/state/bell.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* How often the helper looks while work is in flight; measured in docs/decisions/in-flight-bounds.md. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
@@ -41,7 +41,7 @@ static struct {
 /* While nobody arbitrates, each tenant keeps its own cap; see report_local_cap_allows(). */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
-	const struct region_control_device *c = guest_control_device(index);
+	const struct region_control_device *c = process_control_device(index);
 	int64_t limit = atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed);
 	int64_t most = (int64_t)LOCAL_WINDOW_NS * limit / 10000;
 	int64_t tokens = atomic_load(&account[index].local_tokens_ns) +
@@ -52,7 +52,7 @@ static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 
 bool report_local_cap_allows(int index)
 {
-	const struct region_control_device *c = guest_control_device(index);
+	const struct region_control_device *c = process_control_device(index);
 
 	return atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed) >= 10000 ||
 	       atomic_load(&account[index].local_tokens_ns) > 0;
@@ -60,7 +60,7 @@ bool report_local_cap_allows(int index)
 
 static enum lease_state lease_of(int index)
 {
-	return lease_state_of(atomic_load(&guest_control_device(index)->lease));
+	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
 /* A lease that lies idle is told once: whether that is still to come. */
@@ -72,14 +72,14 @@ static bool has_idle_to_tell(int index)
 
 static uint64_t idle_to_tell_ns(int index)
 {
-	return atomic_load_explicit(&guest_control_device(index)->idle_ns, memory_order_relaxed);
+	return atomic_load_explicit(&process_control_device(index)->idle_ns, memory_order_relaxed);
 }
 
 static void tell_idle(int index, uint64_t idle_ns)
 {
 	uint64_t idle_us = idle_ns / NS_PER_US;
 
-	atomic_store_explicit(&guest_slot_device(index)->idle_us,
+	atomic_store_explicit(&process_slot_device(index)->idle_us,
 			      idle_us < UINT32_MAX ? (uint32_t)idle_us : UINT32_MAX,
 			      memory_order_relaxed);
 	account[index].has_told_idle = true;
@@ -97,7 +97,7 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 			tell_idle(index, idle_ns);
 		return;
 	}
-	atomic_store_explicit(&guest_slot_device(index)->idle_us, 0, memory_order_relaxed);
+	atomic_store_explicit(&process_slot_device(index)->idle_us, 0, memory_order_relaxed);
 	account[index].worked_at_ns = now_ns;
 	account[index].has_told_idle = false;
 	/* The lease is read after the flag is down: D, having closed it, looks at the flag again. */
@@ -112,11 +112,11 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
-	const struct region_control_device *c = guest_control_device(index);
-	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
+	const struct region_control_device *c = process_control_device(index);
+	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
 	uint32_t word = atomic_load(&c->lease);
 
-	if (lease_state_of(word) != LEASE_GO || !guest_has_turn(c))
+	if (lease_state_of(word) != LEASE_GO || !process_has_turn(c))
 		return;
 	if (word != account[index].lease) {
 		account[index].lease = word;
@@ -133,7 +133,7 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 /* Tells the daemon what device `index` does. `is_busy`: by the marks, as of now_ns. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
 	/* A thread may have waited for all of it since the marks were looked at. */
 	is_busy = is_busy && !inflight_has_ended(index);
@@ -181,7 +181,7 @@ static struct report_leases read_leases(uint32_t count)
 		enum lease_state s = lease_of((int)i);
 
 		if (s == LEASE_CLOSING || s == LEASE_STOP ||
-		    (s == LEASE_PACED && atomic_load(&guest_slot_device((int)i)->waiting)))
+		    (s == LEASE_PACED && atomic_load(&process_slot_device((int)i)->waiting)))
 			l.closing |= 1U << i;
 		if (s != LEASE_FREE)
 			l.is_any = true;
@@ -197,7 +197,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	bool any_waits = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
+		uint64_t ns = atomic_load(&process_control_device((int)i)->free_depth_ns) /
 			      POLLS_OF_DEPTH;
 		if (!atomic_load(&inflight_devices[i].waiters))
 			continue;
@@ -228,7 +228,7 @@ static bool is_far_ahead(uint32_t count, uint32_t busy)
 
 struct report report_devices(uint64_t now_ns)
 {
-	struct report r = { .count = atomic_load(&guest.control)->device_count,
+	struct report r = { .count = atomic_load(&process_state.control)->device_count,
 			    .idle_ns = REPORT_IDLE_NS };
 
 	r.leases = read_leases(r.count);
@@ -239,7 +239,7 @@ struct report report_devices(uint64_t now_ns)
 			r.idle_ns = idle_to_tell_ns((int)i);
 		r.any_busy = r.any_busy || account[i].is_busy ||
 			     atomic_load(&inflight_devices[i].waiters);
-		r.any_waits = r.any_waits || atomic_load(&guest_slot_device((int)i)->waiting);
+		r.any_waits = r.any_waits || atomic_load(&process_slot_device((int)i)->waiting);
 	}
 	return r;
 }

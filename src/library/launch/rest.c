@@ -3,7 +3,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/step.h"
 #include "library/state/bell.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* By device; of several threads the one that came last. */
 static struct {
@@ -21,7 +21,7 @@ static __thread struct {
 
 static uint64_t waited_ns(int index)
 {
-	return atomic_load_explicit(&guest_slot_device(index)->waited_ns, memory_order_relaxed);
+	return atomic_load_explicit(&process_slot_device(index)->waited_ns, memory_order_relaxed);
 }
 
 static uint64_t passed(uint64_t from, uint64_t to)
@@ -31,7 +31,7 @@ static uint64_t passed(uint64_t from, uint64_t to)
 
 void rest_before(void)
 {
-	int index = guest_is_active() ? guest_current_index() : -1;
+	int index = process_is_active() ? process_current_index() : -1;
 
 	if (index < 0)
 		return;
@@ -50,7 +50,7 @@ static void rest(int index, struct inflight_stream *only)
 
 	if (!inflight_rests(index, only))
 		return;
-	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
+	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
 	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
 				  memory_order_relaxed);
 	atomic_store(&last[index].waited_ns, waited_ns(index));
@@ -58,14 +58,14 @@ static void rest(int index, struct inflight_stream *only)
 	atomic_store(&last[index].at_ns, now_ns);
 	step_end(index, now_ns);
 	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
-	wanted = atomic_load_explicit(&guest_control_device(index)->rest_wanted,
+	wanted = atomic_load_explicit(&process_control_device(index)->rest_wanted,
 				      memory_order_relaxed);
 	if (wanted == REST_ENDS_USE) {
 		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))
-			inflight_show_busy(guest_slot_device(index), &inflight_devices[index],
+			inflight_show_busy(process_slot_device(index), &inflight_devices[index],
 					   false);
 	}
 	if (wanted)
@@ -74,7 +74,7 @@ static void rest(int index, struct inflight_stream *only)
 
 void rest_after_all(void)
 {
-	int index = guest_is_active() ? guest_current_index() : -1;
+	int index = process_is_active() ? process_current_index() : -1;
 
 	if (index >= 0)
 		rest(index, NULL);
@@ -83,7 +83,7 @@ void rest_after_all(void)
 void rest_after_stream(CUstream stream, enum stream_meaning streams)
 {
 	const struct work work = { .kind = WORK_IS_SYNC, .streams = streams, .stream = stream };
-	struct inflight_stream *s = guest_is_active() ? inflight_stream_of(&work) : NULL;
+	struct inflight_stream *s = process_is_active() ? inflight_stream_of(&work) : NULL;
 
 	if (s && s->device >= 0)
 		rest(s->device, s);

@@ -1,7 +1,7 @@
 #include "library/launch/step.h"
 
 #include "library/launch/inflight/inflight.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* By device: of the last step's end. */
 static struct {
@@ -18,7 +18,7 @@ static void count(struct step_counts *c, uint64_t ns)
 
 void step_end(int index, uint64_t now_ns)
 {
-	struct region_report *report = atomic_load(&guest.report);
+	struct region_report *report = atomic_load(&process_state.report);
 	uint64_t launches = inflight_launches(index);
 
 	if (atomic_exchange(&last[index].launches, launches) == launches)
@@ -37,7 +37,7 @@ void step_end(int index, uint64_t now_ns)
 
 void step_after_event(void)
 {
-	int index = guest_is_active() ? guest_current_index() : -1;
+	int index = process_is_active() ? process_current_index() : -1;
 
 	if (index >= 0)
 		step_end(index, sys_now_ns());

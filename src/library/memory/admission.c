@@ -2,7 +2,7 @@
 
 #include "library/memory/ledger.h"
 #include "library/state/bell.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/state/helper.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
@@ -25,14 +25,14 @@ struct ask {
 
 static struct region_want *want_of(int index)
 {
-	struct region_report *report = atomic_load(&guest.report);
+	struct region_report *report = atomic_load(&process_state.report);
 
-	return &report->want[atomic_load(&guest.slot) - report->slot][index];
+	return &report->want[atomic_load(&process_state.slot) - report->slot][index];
 }
 
 static uint64_t granted(int index)
 {
-	return atomic_load(&guest_control_device(index)->memory_granted_bytes);
+	return atomic_load(&process_control_device(index)->memory_granted_bytes);
 }
 
 static bool fits_in(uint64_t limit, uint64_t used, uint64_t bytes)
@@ -64,7 +64,7 @@ static void take_back(const struct ask *a, int index)
 
 static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns, bool is_holder)
 {
-	uint64_t most_ns = atomic_load_explicit(&atomic_load(&guest.control)->memory_wait_ns,
+	uint64_t most_ns = atomic_load_explicit(&atomic_load(&process_state.control)->memory_wait_ns,
 						memory_order_relaxed);
 
 	if (is_holder && a->want && now_ns - a->asked_ns > ANSWER_PATIENCE_NS)
@@ -76,7 +76,7 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
 {
 	for (;;) {
-		const struct region_control_device *c = guest_control_device(index);
+		const struct region_control_device *c = process_control_device(index);
 		uint32_t change = atomic_load(&c->memory_grant_change);
 		/* Before what was granted: that is written first. */
 		bool is_answered = a->want && a->want == want_of(index) &&
@@ -109,7 +109,7 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 		if (ledger_wait_for_look(index))
 			return true;
 	}
-	if (likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
+	if (likely(!atomic_load_explicit(&atomic_load(&process_state.control)->memory_waits,
 					 memory_order_relaxed)))
 		return false;
 	if (!wait->since_ns)

@@ -39,22 +39,22 @@ static uint64_t cost(const struct holding *h)
 
 int charge_index(void)
 {
-	return guest_is_active() ? guest_current_index() : -1;
+	return process_is_active() ? process_current_index() : -1;
 }
 
 int charge_index_of_call(void)
 {
-	if (!guest_is_active())
+	if (!process_is_active())
 		return -1;
-	return likely(atomic_load_explicit(&guest_own()->has_one_device, memory_order_relaxed))
+	return likely(atomic_load_explicit(&process_own()->has_one_device, memory_order_relaxed))
 		       ? 0
-		       : guest_current_index();
+		       : process_current_index();
 }
 
 int charge_place(const CUmemLocation *location)
 {
 	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-		return guest_device_index(location->id);
+		return process_device_index(location->id);
 	return location->type >= CU_MEM_LOCATION_TYPE_HOST &&
 			       location->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
 		       ? REGION_HOST

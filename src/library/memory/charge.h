@@ -13,7 +13,7 @@
 #include "library/memory/ledger.h"
 #include "library/memory/piece.h"
 #include "library/memory/ptrmap.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define KIB 1024ULL
 #define MIB (1024 * KIB)
@@ -68,7 +68,7 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made,
  */
 static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {
-	return guest_is_active() && ptrmap_remove(kind, key, ret_holding);
+	return process_is_active() && ptrmap_remove(kind, key, ret_holding);
 }
 
 CUresult charge_give_back(const struct holding *h, CUresult result);
@@ -76,7 +76,7 @@ CUresult charge_give_back(const struct holding *h, CUresult result);
 /* The chunk that a small piece of memory at `ptr` is charged in, or NULL: charge_forget() knows it, or nobody. */
 static inline struct piece_chunk *charge_piece_at(CUdeviceptr ptr)
 {
-	return guest_is_active() ? piece_chunk_of(ptr) : NULL;
+	return process_is_active() ? piece_chunk_of(ptr) : NULL;
 }
 
 /* What is held at the address that an allocation begins at. False: not charged here. */

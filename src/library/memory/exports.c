@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 uint64_t exports_key(const void *bytes, size_t size)
 {
@@ -83,16 +83,16 @@ static bool take(struct region_report *report, uint64_t owner, uint64_t key)
 
 bool exports_take(uint64_t key)
 {
-	struct region_report *report = atomic_load(&guest.report);
+	struct region_report *report = atomic_load(&process_state.report);
 
-	return take(report, exports_owner(report, atomic_load(&guest.slot)), key);
+	return take(report, exports_owner(report, atomic_load(&process_state.slot)), key);
 }
 
 void exports_leave(uint64_t key)
 {
-	struct region_report *report = atomic_load(&guest.report);
+	struct region_report *report = atomic_load(&process_state.report);
 	struct region_export *e = find(report, key);
-	uint64_t own = exports_owner(report, atomic_load(&guest.slot));
+	uint64_t own = exports_owner(report, atomic_load(&process_state.slot));
 
 	if (e)
 		atomic_compare_exchange_strong(&e->owner, &own, 0);

@@ -1,7 +1,7 @@
 #include "library/memory/ledger.h"
 
 #include "library/state/bell.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
 /* How long a reservation waits for another process's to be decided: a few driver calls' worth. */
@@ -27,12 +27,12 @@ static uint32_t slot_count(const struct region_control *control)
 
 static struct tally tally(int index)
 {
-	const struct region_control *control = atomic_load(&guest.control);
-	struct region_report *report = atomic_load(&guest.report);
-	const struct region_slot *own = atomic_load(&guest.slot);
+	const struct region_control *control = atomic_load(&process_state.control);
+	struct region_report *report = atomic_load(&process_state.report);
+	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
 	/* A figure that nobody measures any more may be of memory that was given back. */
-	bool is_measured = !atomic_load_explicit(&guest.daemon_lost, memory_order_relaxed);
+	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
 
@@ -65,7 +65,7 @@ static struct tally tally(int index)
  */
 static void raise_peaks(struct region_slot_device *d)
 {
-	uint32_t census = atomic_load(&atomic_load(&guest.control)->census);
+	uint32_t census = atomic_load(&atomic_load(&process_state.control)->census);
 	uint64_t used = atomic_load_explicit(&d->used_bytes, memory_order_relaxed);
 
 	if (used > atomic_load_explicit(&d->peak_bytes, memory_order_relaxed))
@@ -80,7 +80,7 @@ static void raise_peaks(struct region_slot_device *d)
 static void trace_used(int index)
 {
 	trace_memory(TRACE_USED, index, 0,
-		     atomic_load_explicit(&guest_slot_device(index)->used_bytes,
+		     atomic_load_explicit(&process_slot_device(index)->used_bytes,
 					  memory_order_relaxed));
 }
 
@@ -88,7 +88,8 @@ static void wait_for_adoption(void)
 {
 	uint64_t start = 0;
 
-	while (atomic_load_explicit(&atomic_load(&guest.control)->adopting, memory_order_acquire)) {
+	while (atomic_load_explicit(&atomic_load(&process_state.control)->adopting,
+				    memory_order_acquire)) {
 		uint64_t now = sys_now_ns();
 		if (!start)
 			start = now;
@@ -103,18 +104,18 @@ static uint64_t ledger_limit(int index)
 {
 	uint64_t quota = ledger_quota(index), granted;
 
-	if (likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
+	if (likely(!atomic_load_explicit(&atomic_load(&process_state.control)->memory_waits,
 					 memory_order_relaxed)) ||
 	    index == REGION_HOST)
 		return quota;
-	granted = atomic_load(&guest_control_device(index)->memory_granted_bytes);
+	granted = atomic_load(&process_control_device(index)->memory_granted_bytes);
 	return granted < quota ? granted : quota;
 }
 
 /* Decides one reservation; the caller holds ledger_lock. */
 static int decide(int index, uint64_t bytes)
 {
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	uint64_t start = 0;
 
 	for (;;) {
@@ -145,7 +146,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 {
 	wait_for_adoption();
 	WITH_LOCK(&ledger_lock);
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	int error = decide(index, bytes);
 
 	if (!error) {
@@ -168,13 +169,13 @@ static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 void ledger_release(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	take_back(&guest_slot_device(index)->used_bytes, bytes);
+	take_back(&process_slot_device(index)->used_bytes, bytes);
 	trace_used(index);
 }
 
 void ledger_count_denial(int index)
 {
-	atomic_fetch_add_explicit(&guest_slot_device(index)->denied, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&process_slot_device(index)->denied, 1, memory_order_relaxed);
 	trace_memory(TRACE_DENIED, index, 0, 0);
 }
 
@@ -183,7 +184,7 @@ int ledger_reserve_context(int index, uint64_t bytes)
 	int error = ledger_reserve(index, bytes, false);
 	if (!error) {
 		WITH_LOCK(&ledger_lock);
-		atomic_fetch_add(&guest_slot_device(index)->context_used_bytes, bytes);
+		atomic_fetch_add(&process_slot_device(index)->context_used_bytes, bytes);
 	}
 	return error;
 }
@@ -191,7 +192,7 @@ int ledger_reserve_context(int index, uint64_t bytes)
 void ledger_release_context(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	trace_used(index);
@@ -205,7 +206,7 @@ void ledger_release_context(int index, uint64_t bytes)
 void ledger_make_fresh(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	/* Twice for a moment, rather than not at all: who is refused for it looks again. */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
@@ -214,7 +215,7 @@ void ledger_make_fresh(int index, uint64_t bytes)
 
 void ledger_add_fresh(int index, uint64_t bytes)
 {
-	atomic_fetch_add(&guest_slot_device(index)->fresh_bytes, bytes);
+	atomic_fetch_add(&process_slot_device(index)->fresh_bytes, bytes);
 	if (bytes)
 		bell_ring(index);
 }
@@ -222,7 +223,7 @@ void ledger_add_fresh(int index, uint64_t bytes)
 void ledger_release_unnamed(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	uint64_t fresh = atomic_load(&d->fresh_bytes);
 	take_back(&d->fresh_bytes, bytes);
 	if (bytes > fresh)
@@ -231,7 +232,7 @@ void ledger_release_unnamed(int index, uint64_t bytes)
 
 void ledger_mark_unsure(int index)
 {
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 
 	if (unlikely(!atomic_load_explicit(&d->unsure, memory_order_relaxed)))
 		atomic_store(&d->unsure, 1);
@@ -239,8 +240,8 @@ void ledger_mark_unsure(int index)
 
 static bool is_any_fresh(int index)
 {
-	const struct region_control *control = atomic_load(&guest.control);
-	const struct region_report *report = atomic_load(&guest.report);
+	const struct region_control *control = atomic_load(&process_state.control);
+	const struct region_report *report = atomic_load(&process_state.report);
 
 	for (uint32_t i = 0, count = slot_count(control); i < count; i++)
 		if (atomic_load_explicit(&report->slot[i].device[index].fresh_bytes,
@@ -255,7 +256,7 @@ bool ledger_wait_for_look(int index)
 
 	if (!is_any_fresh(index))
 		return false;
-	while (is_any_fresh(index) && !atomic_load(&guest.daemon_lost) &&
+	while (is_any_fresh(index) && !atomic_load(&process_state.daemon_lost) &&
 	       sys_now_ns() - begin < LOOK_PATIENCE_NS)
 		sys_sleep_ns(NS_PER_MS);
 	return true;
@@ -264,7 +265,7 @@ bool ledger_wait_for_look(int index)
 void ledger_adjust(int index, int64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	struct region_slot_device *d = guest_slot_device(index);
+	struct region_slot_device *d = process_slot_device(index);
 	if (bytes < 0) {
 		take_back(&d->used_bytes, (uint64_t)-bytes);
 	} else {
@@ -280,7 +281,8 @@ uint64_t ledger_used(int index)
 
 uint64_t ledger_quota(int index)
 {
-	return atomic_load_explicit(&guest_control_device(index)->quota_bytes, memory_order_relaxed);
+	return atomic_load_explicit(&process_control_device(index)->quota_bytes,
+				    memory_order_relaxed);
 }
 
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,

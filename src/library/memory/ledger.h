@@ -27,7 +27,7 @@
 #include "abi/shm/region.h"
 
 /*
- * Takes `bytes` of the tenant's quota on device `index` (guest_device_index(), or REGION_HOST). 0, or -ENOMEM when
+ * Takes `bytes` of the tenant's quota on device `index` (process_device_index(), or REGION_HOST). 0, or -ENOMEM when
  * they do not fit. `denied` counts a refusal; try first without where something can be trimmed.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);

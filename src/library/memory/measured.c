@@ -15,7 +15,7 @@ void measured_begin(struct measured *m, int index)
 {
 	m->grown = 0;
 	/* Not while something is being captured: which calls a capture forgives is the driver's affair. */
-	if (atomic_load(&guest.captures))
+	if (atomic_load(&process_state.captures))
 		index = -1;
 	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
 	if (m->index >= 0)

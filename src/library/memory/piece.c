@@ -6,7 +6,7 @@
 
 #include "library/loader/real.h"
 #include "library/memory/ledger.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/biased.h"
 
 #define LEAVES (1 << (PIECE_ADDRESS_BITS - PIECE_LEAF_SHIFT))
@@ -38,12 +38,12 @@ static struct piece_leaf *make_leaf(size_t index)
 
 static inline struct piece_stock *stock_of(int device)
 {
-	return &guest_own()->desk.stock[device];
+	return &process_own()->desk.stock[device];
 }
 
 static inline struct biased_lock *desk_lock(void)
 {
-	return &guest_own()->desk.lock;
+	return &process_own()->desk.lock;
 }
 
 /* NULL: there is none. */
@@ -55,7 +55,7 @@ static struct piece_leaf *leaf_of(CUdeviceptr ptr)
 						 : NULL;
 
 	if (leaf)
-		atomic_store_explicit(&guest_own()->desk.last_leaf, leaf, memory_order_release);
+		atomic_store_explicit(&process_own()->desk.last_leaf, leaf, memory_order_release);
 	return leaf;
 }
 
@@ -231,6 +231,6 @@ void piece_reset(void)
 		munmap(leaf, sizeof(*leaf));
 	}
 	atomic_store(&leaves, NULL);
-	memset(&guest_own()->desk, 0, sizeof(guest_own()->desk));
+	memset(&process_own()->desk, 0, sizeof(process_own()->desk));
 	biased_reset(desk_lock());
 }

@@ -5,7 +5,7 @@
 
 #include "library/memory/charge.h"
 #include "library/memory/exports.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define REFRESH_EVERY_NS (20 * NS_PER_MS)
 #define FIRST_CAPACITY 64
@@ -32,14 +32,14 @@ static bool make_room(void)
 {
 	size_t more = capacity ? capacity * 2 : FIRST_CAPACITY;
 
-	if (guest.shared < capacity)
+	if (process_state.shared < capacity)
 		return true;
 	struct entry *grown = mmap(NULL, more * sizeof(*grown), PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (grown == MAP_FAILED)
 		return false;
 	if (list) {
-		memcpy(grown, list, guest.shared * sizeof(*grown));
+		memcpy(grown, list, process_state.shared * sizeof(*grown));
 		munmap(list, capacity * sizeof(*list));
 	}
 	list = grown;
@@ -49,7 +49,7 @@ static bool make_room(void)
 
 static struct entry *find(enum shared_kind kind, uint64_t id)
 {
-	for (size_t i = 0; i < guest.shared; i++)
+	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].s.id == id && list[i].s.kind == kind)
 			return &list[i];
 	return NULL;
@@ -57,13 +57,13 @@ static struct entry *find(enum shared_kind kind, uint64_t id)
 
 static void add(const struct shared *s, bool is_charged)
 {
-	struct entry *e = &list[guest.shared];
+	struct entry *e = &list[process_state.shared];
 
 	*e = (struct entry){ .s = *s, .is_charged = is_charged };
 	ledger_mark_unsure(s->index);
 	if (is_in(e) && !is_charged)
 		atomic_fetch_add(&uncharged, 1);
-	atomic_fetch_add(&guest.shared, 1);
+	atomic_fetch_add(&process_state.shared, 1);
 }
 
 /* It is held already, so there is nothing to ask the quota. */
@@ -84,14 +84,14 @@ static void drop(struct entry *e)
 {
 	struct entry gone = *e;
 
-	atomic_fetch_sub(&guest.shared, 1);
-	*e = list[guest.shared];
+	atomic_fetch_sub(&process_state.shared, 1);
+	*e = list[process_state.shared];
 	if (!gone.is_charged) {
 		atomic_fetch_sub(&uncharged, is_in(&gone));
 		return;
 	}
 	exports_leave(gone.s.key);
-	for (size_t i = 0; i < guest.shared; i++)
+	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].s.key == gone.s.key)
 			take_over(&list[i]);
 	if (is_in(&gone))
@@ -216,7 +216,7 @@ uint64_t shared_key(enum shared_kind kind, uint64_t id)
 void shared_context_gone(CUcontext context)
 {
 	WITH_LOCK(&list_lock);
-	for (size_t i = guest.shared; i-- > 0;)
+	for (size_t i = process_state.shared; i-- > 0;)
 		if (list[i].s.context == context)
 			drop(&list[i]);
 }
@@ -227,10 +227,10 @@ void shared_refresh(uint64_t now_ns)
 
 	if (!atomic_load_explicit(&uncharged, memory_order_relaxed) ||
 	    now_ns - last_ns < REFRESH_EVERY_NS ||
-	    atomic_load(&atomic_load(&guest.control)->adopting) || !sys_trylock(&list_lock))
+	    atomic_load(&atomic_load(&process_state.control)->adopting) || !sys_trylock(&list_lock))
 		return;
 	last_ns = now_ns;
-	for (size_t i = 0; i < guest.shared; i++)
+	for (size_t i = 0; i < process_state.shared; i++)
 		take_over(&list[i]);
 	sys_unlock(&list_lock);
 }
@@ -238,7 +238,7 @@ void shared_refresh(uint64_t now_ns)
 void shared_move(struct region_report *report, const struct region_slot *slot)
 {
 	WITH_LOCK(&list_lock);
-	for (size_t i = 0; i < guest.shared; i++)
+	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].is_charged)
 			exports_move(report, slot, list[i].s.key);
 }
@@ -246,6 +246,6 @@ void shared_move(struct region_report *report, const struct region_slot *slot)
 void shared_reset(void)
 {
 	list_lock = (struct sys_lock){ 0 };
-	atomic_store(&guest.shared, 0);
+	atomic_store(&process_state.shared, 0);
 	atomic_store(&uncharged, 0);
 }

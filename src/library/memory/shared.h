@@ -15,7 +15,7 @@
 
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 enum shared_kind {
 	SHARED_OUT_MEMORY = 1, /* linear memory given out as an IPC handle, by address */
@@ -37,7 +37,7 @@ struct shared {
 
 static inline bool shared_any(void)
 {
-	return unlikely(atomic_load_explicit(&guest.shared, memory_order_relaxed));
+	return unlikely(atomic_load_explicit(&process_state.shared, memory_order_relaxed));
 }
 
 /* Given out: this process is charged for it. Without memory for the note others are charged as well. */

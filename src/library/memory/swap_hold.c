@@ -26,7 +26,7 @@ static enum swap_pass try_enter(bool is_to_free)
 	uint32_t state = atomic_load(&hold);
 	/* A process that ends is not kept from it: what it frees then may be out. */
 	if (likely(state == HOLD_OPEN) || (is_to_free && state == HOLD_NO_ROOM) ||
-	    !guest_is_active()) {
+	    !process_is_active()) {
 		depth = 1;
 		return SWAP_PASSED;
 	}
@@ -53,7 +53,7 @@ void swap_leave_held(void)
 
 void swap_wait(void)
 {
-	struct region_slot_device *d = guest_slot_device(0);
+	struct region_slot_device *d = process_slot_device(0);
 	uint64_t begin = trace_begin();
 
 	/* The daemon sees that somebody wants the memory back. */

@@ -15,7 +15,7 @@
 #define ALLOT_LIBRARY_MEMORY_SWAP_HOLD_H
 
 #include "abi/cuda_abi.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 enum swap_pass {
 	SWAP_PASSED,  /* inside: swap_leave() afterwards */
@@ -29,7 +29,8 @@ void swap_leave_held(void);
 
 static inline bool swap_is_on(void)
 {
-	return unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed) & DETOUR_HOLD);
+	return unlikely(atomic_load_explicit(&process_state.detours, memory_order_relaxed) &
+			DETOUR_HOLD);
 }
 
 /* Without waiting; SWAP_PASSED where nothing is held. */

@@ -3,7 +3,7 @@
 #include "library/loader/real.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
 #define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
@@ -20,15 +20,15 @@ static __thread struct {
 /* What is in use is more than the daemon leaves to it. */
 static bool is_beyond_bound(int device)
 {
-	uint64_t bound = atomic_load(&guest_control_device(device)->swap_bound_bytes);
+	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);
 
-	return bound != UINT64_MAX && !atomic_load(&guest.daemon_lost) &&
+	return bound != UINT64_MAX && !atomic_load(&process_state.daemon_lost) &&
 	       ledger_used(device) > bound;
 }
 
 void swap_want(int device, int64_t bytes)
 {
-	_Atomic uint64_t *told = &atomic_load(&guest.slot)->swap[device].wanted_bytes;
+	_Atomic uint64_t *told = &atomic_load(&process_state.slot)->swap[device].wanted_bytes;
 
 	atomic_fetch_add(&wanted_bytes[device], (uint64_t)bytes);
 	atomic_store(told, atomic_load(&wanted_bytes[device]));
@@ -42,9 +42,10 @@ uint64_t swap_wanted(int device)
 bool swap_wait_for_room(uint64_t *since_ns)
 {
 	/* Others have turns of any length before. What a lost daemon said means nothing. */
-	if (!atomic_load(&guest.daemon_lost) && atomic_load(&atomic_load(&guest.control)->swap_hope))
+	if (!atomic_load(&process_state.daemon_lost) &&
+	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
 		*since_ns = sys_now_ns();
-	if (!guest_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
+	if (!process_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
 	/* Not told as a wait for the GPU's time: it would be given a share of that which it can't use. */
 	sys_sleep_ns(NAP_NS);
@@ -71,8 +72,8 @@ static bool gpu_has_room(void)
 {
 	size_t free_bytes, total_bytes;
 
-	return real.cuMemGetInfo_v2 && !atomic_load(&guest.captures) &&
-	       guest_current_index() == lack.device &&
+	return real.cuMemGetInfo_v2 && !atomic_load(&process_state.captures) &&
+	       process_current_index() == lack.device &&
 	       real.cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
 	       free_bytes / 2 > lack.bytes + ROUNDING_BYTES;
 }

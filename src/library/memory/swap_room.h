@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "abi/cuda_abi.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* One call's wait. */
 struct swap_room {

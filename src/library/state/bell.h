@@ -15,14 +15,14 @@
 #ifndef ALLOT_LIBRARY_STATE_BELL_H
 #define ALLOT_LIBRARY_STATE_BELL_H
 
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/sys.h"
 
 #define BELL_REST_NS (20 * NS_PER_MS)
 
 static inline void bell_ring(int index)
 {
-	struct region_bell *bell = &atomic_load(&guest.report)->bell[index];
+	struct region_bell *bell = &atomic_load(&process_state.report)->bell[index];
 
 	atomic_fetch_add(&bell->rung, 1);
 	sys_futex_wake_shared(&bell->rung, 1);

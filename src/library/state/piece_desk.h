@@ -1,4 +1,4 @@
-/* What a small allocation looks at (piece.h), in one line of the cache: a part of the process's own page (guest.h). */
+/* What a small allocation looks at (piece.h), in one line of the cache: a part of the process's own page (process_state.h). */
 #ifndef ALLOT_LIBRARY_STATE_PIECE_DESK_H
 #define ALLOT_LIBRARY_STATE_PIECE_DESK_H
 

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 #include "library/loader/elf_lookup.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/sys.h"
 
 bool thread_create(void *(*main)(void *))
 {
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
 		      void *) = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-					 void *))elf_any_symbol(&guest, "pthread_create");
+					 void *))elf_any_symbol(&process_state, "pthread_create");
 	uint64_t all = ~0ULL, old = 0;
 	pthread_t thread;
 
@@ -22,7 +22,8 @@ bool thread_create(void *(*main)(void *))
 	int error = create(&thread, NULL, main, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	/* Nobody joins it: a thread sanitizer would call it a leak. */
-	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&guest, "pthread_detach");
+	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&process_state,
+								      "pthread_detach");
 	if (!error && detach)
 		detach(thread);
 	return error == 0;

@@ -6,7 +6,7 @@
 #include "library/loader/real.h"
 #include "library/memory/fd_tag.h"
 #include "library/memory/swap_hold.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/swap/sharing.h"
 #include "library/sys/log.h"
 

@@ -1,4 +1,4 @@
-/* The guest's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
+/* The process's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
 #ifndef ALLOT_LIBRARY_SWAP_SHARING_H
 #define ALLOT_LIBRARY_SWAP_SHARING_H
 

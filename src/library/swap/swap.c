@@ -6,7 +6,7 @@
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/state/thread.h"
 #include "library/swap/swap_arena.h"
 #include "library/swap/swap_backing.h"
@@ -52,7 +52,7 @@ void swap_begin(void *arena, uint64_t arena_bytes)
 	if (!arena)
 		return;
 	swap_arena_begin(arena, arena_bytes);
-	atomic_fetch_or(&guest.detours, DETOUR_HOLD);
+	atomic_fetch_or(&process_state.detours, DETOUR_HOLD);
 }
 
 void swap_context_made(CUcontext context)
@@ -106,18 +106,18 @@ void swap_move(struct region_slot *slot)
 /* Looked up each time: another daemon has other pages, and a move may outlast several. */
 static const _Atomic uint32_t *order_word(void)
 {
-	return &atomic_load(&guest.control)->swap;
+	return &atomic_load(&process_state.control)->swap;
 }
 
 static uint64_t arena_ready(void)
 {
-	return atomic_load(&atomic_load(&guest.control)->arena_ready_bytes);
+	return atomic_load(&atomic_load(&process_state.control)->arena_ready_bytes);
 }
 
 static void tell(enum swap_state state)
 {
 	atomic_store(&own.state, (uint32_t)state);
-	swap_move(atomic_load(&guest.slot));
+	swap_move(atomic_load(&process_state.slot));
 }
 
 /* ---- work ---- */
@@ -158,7 +158,7 @@ static bool wait_for_work(void)
 /* A capture would be broken by waiting, and what it is made of is not known yet: it ends first. */
 static bool wait_for_captures(uint64_t until_ns)
 {
-	while (atomic_load(&guest.captures)) {
+	while (atomic_load(&process_state.captures)) {
 		if (sys_now_ns() > until_ns)
 			return false;
 		sys_sleep_ns(NS_PER_MS);
@@ -173,12 +173,12 @@ static bool come_to_rest(void)
 
 	do {
 		if (!wait_for_captures(until_ns) || !swap_hold_shut(PATIENCE_NS)) {
-			log_debug("swap: %s", atomic_load(&guest.captures)
+			log_debug("swap: %s", atomic_load(&process_state.captures)
 						      ? "a capture does not end"
 						      : "a call does not return");
 			return false;
 		}
-		if (!atomic_load(&guest.captures))
+		if (!atomic_load(&process_state.captures))
 			return wait_for_work();
 		swap_hold_open(true);
 	} while (sys_now_ns() < until_ns);
@@ -204,7 +204,7 @@ static uint64_t lay_out(void)
 /* What the slot says is out: all that moves, or none. */
 static void tell_out_bytes(bool is_all)
 {
-	struct region_slot *slot = atomic_load(&guest.slot);
+	struct region_slot *slot = atomic_load(&process_state.slot);
 
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
 		atomic_store(&slot->swap[i].out_bytes,
@@ -217,7 +217,7 @@ static void tell_out_bytes(bool is_all)
  */
 static uint32_t heard(uint32_t word)
 {
-	return atomic_load(&guest.daemon_lost) ? 0 : word;
+	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
 /* Of a move. A process that ends does not wait for all of it. */
@@ -258,10 +258,10 @@ static uint64_t lock_next(void)
 
 static bool is_at_work(void)
 {
-	uint32_t count = atomic_load(&guest.control)->device_count;
+	uint32_t count = atomic_load(&process_state.control)->device_count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct region_slot_device *d = guest_slot_device((int)i);
+		const struct region_slot_device *d = process_slot_device((int)i);
 		if (atomic_load(&d->busy) || atomic_load(&d->launching) || atomic_load(&d->waiting))
 			return true;
 	}
@@ -296,7 +296,7 @@ static void prepare_to_leave(void)
 	while (!swap_arena_is_locked(swap_backing_figures(-1).movable_bytes) && leaves_on() &&
 	       bytes) {
 		bytes = prepare_next(LEAVING_PAUSES);
-		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, bytes);
+		atomic_fetch_add(&atomic_load(&process_state.slot)->swap_progress_bytes, bytes);
 	}
 }
 
@@ -337,7 +337,7 @@ static void wait_for_arena(void)
 		uint64_t now = arena_ready();
 		if (now <= seen)
 			continue;
-		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, now - seen);
+		atomic_fetch_add(&atomic_load(&process_state.slot)->swap_progress_bytes, now - seen);
 		seen = now;
 		since_ns = sys_now_ns();
 	}
@@ -345,7 +345,7 @@ static void wait_for_arena(void)
 
 static void try_leave(uint32_t word)
 {
-	atomic_store(&atomic_load(&guest.slot)->swap_copied_mib, 0);
+	atomic_store(&atomic_load(&process_state.slot)->swap_copied_mib, 0);
 	tell(SWAP_LEAVING);
 	wait_for_arena();
 	prepare_to_leave();
@@ -460,7 +460,7 @@ static void try_return(uint32_t word)
 			  (unsigned long long)(copied_ns / NS_PER_US));
 		return;
 	}
-	if (was_short || (!atomic_load(&guest.daemon_lost) &&
+	if (was_short || (!atomic_load(&process_state.daemon_lost) &&
 			  sys_now_ns() - return_since_ns > RETURN_PATIENCE_NS)) {
 		if (!was_short) {
 			atomic_fetch_add(&own.failed, 1);
@@ -501,7 +501,7 @@ static uint64_t look(uint32_t word)
 
 static bool is_likely_to_leave(void)
 {
-	return atomic_load(&atomic_load(&guest.control)->swap_is_likely);
+	return atomic_load(&atomic_load(&process_state.control)->swap_is_likely);
 }
 
 /*
@@ -563,7 +563,7 @@ void swap_leave_driver(void)
 		sys_sleep_ns(100 * NS_PER_US);
 	/* Nobody hears orders any more. */
 	if (is_started)
-		atomic_store(&atomic_load(&guest.slot)->swap_state, SWAP_NONE);
+		atomic_store(&atomic_load(&process_state.slot)->swap_state, SWAP_NONE);
 }
 
 void swap_reset(void)
@@ -581,7 +581,7 @@ void swap_reset(void)
 	atomic_store(&wait, WAIT_NONE);
 	return_since_ns = 0;
 	swap_room_reset();
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_HOLD);
 	swap_hold_reset();
 	swap_backing_reset();
 	swap_peers_reset();

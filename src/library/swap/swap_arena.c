@@ -2,7 +2,7 @@
 
 #include "library/loader/real.h"
 #include "library/memory/exports.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define CHUNK_STEP (2ULL << 20)
 #define CHUNK_MIN (32ULL << 20)
@@ -41,8 +41,8 @@ static uint64_t size_of(uint32_t chunk)
 /* Takes one that belongs to nobody who lives; 0: there is none. Holds the lock. */
 static uint64_t take_chunk(void)
 {
-	struct region_report *report = atomic_load(&guest.report);
-	uint64_t self = exports_owner(report, atomic_load(&guest.slot));
+	struct region_report *report = atomic_load(&process_state.report);
+	uint64_t self = exports_owner(report, atomic_load(&process_state.slot));
 	uint32_t n = atomic_load(&arena.owned);
 	uint32_t count = (uint32_t)((arena.bytes + arena.chunk_bytes - 1) / arena.chunk_bytes);
 
@@ -70,7 +70,7 @@ bool swap_arena_provide(uint64_t bytes)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
 		/* A daemon after the one that made the arena has no table of it: no more of it then. */
-		uint64_t more = atomic_load(&guest.control)->arena_bytes ? take_chunk() : 0;
+		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
 			return false;
 		have += more;
@@ -80,7 +80,7 @@ bool swap_arena_provide(uint64_t bytes)
 
 static bool has_memory(uint32_t chunk)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 	uint64_t ready = atomic_load(&control->arena_ready_bytes);
 
 	/* A daemon after the one that made the arena knows nothing of it: what had memory has it still. */

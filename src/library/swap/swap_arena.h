@@ -1,5 +1,5 @@
 /*
- * The guest's side of the swap arena: host memory, the tenant's alone, for what is taken off the card. Its
+ * The process's side of the swap arena: host memory, the tenant's alone, for what is taken off the card. Its
  * processes share it in chunks; the report says whose each is. A process owns chunks for all that it can
  * move, before it makes that movable, so that no eviction ends for want of room.
  *

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "library/loader/real.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/swap/sharing.h"
 #include "library/swap/swap_arena.h"
 #include "library/swap/swap_peers.h"
@@ -223,7 +223,7 @@ static bool has_descriptors(CUdevice device, int index)
 
 static void tell_movable(int index, uint64_t bytes)
 {
-	atomic_store(&atomic_load(&guest.slot)->swap[index].movable_bytes, bytes);
+	atomic_store(&atomic_load(&process_state.slot)->swap[index].movable_bytes, bytes);
 }
 
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
@@ -232,7 +232,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 
 	if (!ptr || bytes < SWAP_PAGE || bytes > UINT64_MAX - SWAP_PAGE || !b.owner ||
 	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
-	    (b.index = guest_device_index(b.device)) < 0)
+	    (b.index = process_device_index(b.device)) < 0)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;

@@ -1,7 +1,7 @@
 #include "library/swap/swap_copy.h"
 
 #include "library/loader/real.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
 #define PART_BYTES (UINT64_C(256) << 20) /* of a card, between two looks at whether it goes on */
@@ -95,7 +95,7 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way,
 			   uint64_t *copied_bytes, bool *ret_goes_on)
 {
-	struct region_slot *slot = atomic_load(&guest.slot);
+	struct region_slot *slot = atomic_load(&process_state.slot);
 	CUresult result = CUDA_SUCCESS;
 	uint64_t bytes = 0;
 

@@ -83,16 +83,16 @@ static void record_use(int index)
 		.end = now,
 		.kind = TRACE_USED,
 		.device = (uint8_t)index,
-		.amount = atomic_load(&guest_slot_device(index)->used_bytes) });
+		.amount = atomic_load(&process_slot_device(index)->used_bytes) });
 }
 
 static void begin(uint32_t word)
 {
 	trace_sink_begin(place, trace_clock_of(word));
-	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
-	guest_settle_quick_way();
+	atomic_fetch_or(&process_state.detours, DETOUR_TRACE);
+	process_settle_quick_way();
 	fast_path_shut(FAST_PATH_ALL);
-	for (uint32_t i = 0; i < atomic_load(&guest.control)->device_count; i++)
+	for (uint32_t i = 0; i < atomic_load(&process_state.control)->device_count; i++)
 		record_use((int)i);
 	log_debug("traced from here on");
 }
@@ -101,8 +101,8 @@ static void end(void)
 {
 	if (!trace_is_on())
 		return;
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
-	guest_settle_quick_way();
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
+	process_settle_quick_way();
 	fast_path_shut(FAST_PATH_ALL);
 	put_zeros();
 	log_debug("traced no longer");
@@ -130,7 +130,7 @@ static void change_to(uint32_t word)
 
 void trace_look(void)
 {
-	const _Atomic uint32_t *wanted = &atomic_load(&guest.control)->trace;
+	const _Atomic uint32_t *wanted = &atomic_load(&process_state.control)->trace;
 
 	if (likely(atomic_load_explicit(wanted, memory_order_relaxed) ==
 		   atomic_load_explicit(&order, memory_order_relaxed)) ||
@@ -145,7 +145,7 @@ void trace_look(void)
 void trace_reset(void)
 {
 	look_lock = (struct sys_lock){ 0 };
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	atomic_store(&order, 0);
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);

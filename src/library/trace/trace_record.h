@@ -6,12 +6,13 @@
 #define ALLOT_LIBRARY_TRACE_TRACE_RECORD_H
 
 #include "abi/shm/trace.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/biased.h"
 
 static inline bool trace_is_on(void)
 {
-	return unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed) & DETOUR_TRACE);
+	return unlikely(atomic_load_explicit(&process_state.detours, memory_order_relaxed) &
+			DETOUR_TRACE);
 }
 
 #define TRACE_SEEN_BITS 12
@@ -39,13 +40,14 @@ SYS_DATA struct trace_sink trace_sink;
 /* Of which trace and code the names have to be: after an unload a handle may be another function's. */
 static inline uint64_t trace_seen_now(void)
 {
-	return (uint64_t)atomic_load(&trace_sink.generation) << 32 | atomic_load(&guest.code_gone);
+	return (uint64_t)atomic_load(&trace_sink.generation) << 32 |
+	       atomic_load(&process_state.code_gone);
 }
 
 /* Functions go, or may have gone: of those that were proved or named none is known any more. */
 static inline void trace_code_goes(void)
 {
-	atomic_fetch_add(&guest.code_gone, 1);
+	atomic_fetch_add(&process_state.code_gone, 1);
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
@@ -72,7 +74,7 @@ void trace_introduce_thread(uint32_t generation);
 /* By who has just come in: the owner, or whoever is going to be. */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
-	uint64_t when = (uint64_t)generation << 32 | atomic_load(&guest.code_gone);
+	uint64_t when = (uint64_t)generation << 32 | atomic_load(&process_state.code_gone);
 
 	if (hold == BIASED_LOCKED)
 		atomic_store(&trace_sink.owner_id, 0);

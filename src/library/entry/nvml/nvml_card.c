@@ -6,7 +6,7 @@
 #include "library/loader/real.h"
 #include "library/memory/ledger.h"
 #include "library/process.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define WHOLE_PCT_X100 10000U
 
@@ -14,9 +14,9 @@ static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES]; /* of each of the te
 
 bool nvml_is_governed(void)
 {
-	enum guest_mode mode = process_join();
+	enum process_mode mode = process_join();
 
-	return mode == GUEST_ACTIVE || mode == GUEST_REFUSED;
+	return mode == PROCESS_ACTIVE || mode == PROCESS_REFUSED;
 }
 
 bool nvml_is_started(void)
@@ -29,9 +29,9 @@ bool nvml_is_started(void)
 
 int nvml_card_count(void)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 
-	return guest_is_active() && control ? (int)control->device_count : 0;
+	return process_is_active() && control ? (int)control->device_count : 0;
 }
 
 static int hex_digit(char c)
@@ -109,7 +109,7 @@ nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
 
 	if (result != NVML_SUCCESS)
 		return remembered(device, result, ret_card);
-	int card = nvml_card_count() ? guest_uuid_index(uuid) : -1;
+	int card = nvml_card_count() ? process_uuid_index(uuid) : -1;
 	if (card < 0)
 		card = instance_on(uuid);
 	if (card < 0)
@@ -122,7 +122,7 @@ nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
 
 bool nvml_is_instance(int card)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 
 	return control && control->instances >> card & 1;
 }
@@ -144,7 +144,7 @@ void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefi
 
 nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device)
 {
-	const uint8_t *uuid = guest_control_device(card)->uuid;
+	const uint8_t *uuid = process_control_device(card)->uuid;
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
 
 	if (!real_nvml.nvmlDeviceGetHandleByUUID)
@@ -184,7 +184,7 @@ void nvml_instance_ids(int card, unsigned int *ret_gpu_instance, unsigned int *r
 
 unsigned int nvml_card_busy_pct(int card)
 {
-	const struct region_control_device *d = guest_control_device(card);
+	const struct region_control_device *d = process_control_device(card);
 	uint64_t got = atomic_load_explicit(&d->got_1s_pct_x100, memory_order_relaxed);
 	uint64_t limit = atomic_load_explicit(&d->limit_pct_x100, memory_order_relaxed);
 
@@ -217,8 +217,8 @@ static uint64_t held_bytes(const struct region_slot_device *d)
 /* The next slot with a process that has a context on the card: NVML shows no other, whatever memory is left of one. */
 static const struct region_slot *next_slot(int card, uint32_t *at)
 {
-	const struct region_control *control = atomic_load(&guest.control);
-	const struct region_report *report = atomic_load(&guest.report);
+	const struct region_control *control = atomic_load(&process_state.control);
+	const struct region_report *report = atomic_load(&process_state.report);
 	uint32_t limit = atomic_load_explicit(&control->slot_limit, memory_order_acquire);
 
 	while (*at < limit && *at < REGION_MAX_SLOTS) {

@@ -10,7 +10,7 @@
  * arbiter charged, as a percentage of what the tenant may reach. So a tenant that is held to 30 % and
  * uses them is at 100 %, and the figures of its processes add up to the card's.
  *
- * Thread safe. All but the first two need an active guest.
+ * Thread safe. All but the first two need an active process.
  */
 #ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H
 #define ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H

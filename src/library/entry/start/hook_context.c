@@ -19,7 +19,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 #include "library/process.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/state/helper.h"
 #include "library/swap/swap.h"
 
@@ -33,7 +33,7 @@ static struct {
 
 static uint64_t context_cost(int index)
 {
-	return atomic_load_explicit(&guest_control_device(index)->context_bytes,
+	return atomic_load_explicit(&process_control_device(index)->context_bytes,
 				    memory_order_relaxed);
 }
 
@@ -61,13 +61,13 @@ static CUresult admit(CUdevice device, int *ret_index)
 
 	*ret_index = -1;
 	switch (process_join()) {
-	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
-	case GUEST_ACTIVE: break;
+	case PROCESS_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
+	case PROCESS_ACTIVE: break;
 	default: return CUDA_SUCCESS;
 	}
-	if (!guest_device_is_there(device))
+	if (!process_device_is_there(device))
 		return CUDA_SUCCESS;
-	result = guest_find_device(device, ret_index);
+	result = process_find_device(device, ret_index);
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
@@ -245,7 +245,7 @@ static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 
 static bool is_kept(CUdevice device)
 {
-	return guest_is_active() && device >= 0 && device < DEVICES;
+	return process_is_active() && device >= 0 && device < DEVICES;
 }
 
 static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_reset)
@@ -305,7 +305,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 		return result;
 	c->cost = context_cost(c->index);
 	/* Asked of the current context's device, which the new one need not be on. */
-	measured_begin(&c->measured, guest_current_index() == c->index ? c->index : -1);
+	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))
 		if (!admission_wait(c->index, c->cost, &wait)) {
 			ledger_count_denial(c->index);
@@ -414,7 +414,7 @@ CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *,
 CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 {
 	WITH_MEMORY_STILL();
-	if (!guest_is_active())
+	if (!process_is_active())
 		return destroy(context);
 	inflight_drop_context(context);
 	swap_context_ends(context);

@@ -8,7 +8,7 @@
 #include "library/loader/real.h"
 #include "library/loader/unknown.h"
 #include "library/process.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 #include "library/sys/config.h"
 
 #define MPS_PATIENCE_NS (10 * NS_PER_S)
@@ -49,8 +49,8 @@ static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags
 CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 {
 	switch (process_join()) {
-	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
-	case GUEST_ACTIVE: return init_with_mps(init, flags);
+	case PROCESS_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
+	case PROCESS_ACTIVE: return init_with_mps(init, flags);
 	default: return init(flags);
 	}
 }

@@ -7,7 +7,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 #include "library/memory/ptrmap.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 static uint64_t key_of(CUgreenCtx green)
 {
@@ -20,7 +20,7 @@ static bool note(CUgreenCtx green, CUdevice device)
 	const struct holding h = {
 		.kind = HOLDING_CONTEXT,
 		.key = key_of(green),
-		.device = guest_device_index(device),
+		.device = process_device_index(device),
 		.related = (uint64_t)device,
 	};
 
@@ -32,7 +32,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 			   CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
 			   unsigned int flags)
 {
-	if (!guest_is_active() || !green || !guest_device_is_there(device))
+	if (!process_is_active() || !green || !process_device_is_there(device))
 		return create(green, desc, device, flags);
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
@@ -50,7 +50,7 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 	CUcontext context;
 	struct holding h;
 
-	if (!guest_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
+	if (!process_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
 		return destroy(green);
 	/* Marks die with its streams: nobody may query them afterwards. */
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)

@@ -7,7 +7,7 @@
 
 #include "library/entry/nvml/nvml_card.h"
 #include "library/loader/real.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* with one more than there are, one is named twice */
@@ -54,7 +54,7 @@ static size_t put_card(size_t at, int card)
 {
 	if (at >= sizeof(VARIABLE))
 		entry[at++] = ',';
-	nvml_format_uuid(entry + at, nvml_uuid_prefix(card), guest_control_device(card)->uuid);
+	nvml_format_uuid(entry + at, nvml_uuid_prefix(card), process_control_device(card)->uuid);
 	return at + strlen(entry + at);
 }
 
@@ -84,7 +84,7 @@ static bool is_own_uuid(const char *word, size_t length)
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
 
 	for (int i = 0; i < nvml_card_count(); i++) {
-		nvml_format_uuid(text, nvml_uuid_prefix(i), guest_control_device(i)->uuid);
+		nvml_format_uuid(text, nvml_uuid_prefix(i), process_control_device(i)->uuid);
 		if (length <= strlen(text) && strncasecmp(text, word, length) == 0)
 			return true;
 	}

@@ -159,7 +159,7 @@ static struct inflight_stream *overflow_of(int device)
 
 static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
-	int device = guest_current_index();
+	int device = process_current_index();
 
 	if (device < 0)
 		return NULL;
@@ -190,7 +190,7 @@ bool inflight_is_handle(CUstream handle)
 
 struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context)
 {
-	uint32_t gone = atomic_load_explicit(&guest.streams_gone, memory_order_acquire);
+	uint32_t gone = atomic_load_explicit(&process_state.streams_gone, memory_order_acquire);
 	struct inflight_stream *s = find(handle, owner);
 
 	if (!s) {
@@ -232,7 +232,7 @@ static void count_into_device(struct inflight_stream *s, int32_t launches, int64
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
 	/* Where this is less than before it would be shut already. */
-	if (ns >= (int64_t)atomic_load_explicit(&guest_control_device(s->device)->free_depth_ns,
+	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		fast_path_shut(1U << s->device);
 }
@@ -322,10 +322,10 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 /* How many times as long as in a lease of the usual depth. */
 static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
 {
-	uint64_t depth_ns = pass->pays
-				    ? atomic_load_explicit(&guest_control_device(s->device)->depth_ns,
-							   memory_order_relaxed)
-				    : 0;
+	uint64_t depth_ns = pass->pays ? atomic_load_explicit(
+						 &process_control_device(s->device)->depth_ns,
+						 memory_order_relaxed)
+				       : 0;
 	uint64_t scale = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
 
 	return scale < 1 ? 1 : scale > MARKS_RARER_MOST ? MARKS_RARER_MOST : scale;
@@ -495,7 +495,7 @@ static void mark_in_context(struct inflight_stream *s)
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&capture_lock);
-	if (atomic_load(&guest.captures) == 0 && !s->is_marked_by_launch)
+	if (atomic_load(&process_state.captures) == 0 && !s->is_marked_by_launch)
 		mark_in_context(s);
 }
 
@@ -683,7 +683,7 @@ static void drop(uint32_t at, bool context_lives)
 		s->ring[i].event = NULL;
 	}
 	inflight_sample_drop(s, context_lives);
-	atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
+	atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
 void inflight_drop_stream(CUstream stream)
@@ -693,7 +693,7 @@ void inflight_drop_stream(CUstream stream)
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
 	else /* It may have no record. Threads that cached its handle must look it up again. */
-		atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
+		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
 /* Holds table_lock. */
@@ -726,15 +726,15 @@ void inflight_drop_context(CUcontext context)
 void inflight_capture_begins(void)
 {
 	WITH_LOCK(&capture_lock);
-	atomic_fetch_add(&guest.captures, 1);
+	atomic_fetch_add(&process_state.captures, 1);
 	fast_path_shut(FAST_PATH_ALL);
 }
 
 void inflight_capture_ended(void)
 {
-	uint32_t n = atomic_load(&guest.captures);
+	uint32_t n = atomic_load(&process_state.captures);
 
-	while (n && !atomic_compare_exchange_weak(&guest.captures, &n, n - 1))
+	while (n && !atomic_compare_exchange_weak(&process_state.captures, &n, n - 1))
 		;
 }
 

@@ -17,7 +17,7 @@
 #include "library/launch/inflight/inflight_record.h"
 #include "library/launch/inflight/work.h"
 #include "library/loader/real.h"
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 /* In the slot, where the daemon sees it. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
@@ -33,7 +33,7 @@ struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	uint32_t streams_gone; /* as guest has it while this holds */
+	uint32_t streams_gone; /* as process_state has it while this holds */
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 
@@ -67,12 +67,12 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 	}
 	if (likely(inflight_cache.handle == handle && inflight_cache.owner == owner &&
 		   inflight_cache.streams_gone ==
-			   atomic_load_explicit(&guest.streams_gone, memory_order_acquire)))
+			   atomic_load_explicit(&process_state.streams_gone, memory_order_acquire)))
 		return inflight_cache.stream;
 	return inflight_look_up(handle, owner, context);
 }
 
-/* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
+/* Is that stream being captured? Asks the driver; call when process_state.captures is not zero. */
 bool inflight_is_capturing(const struct work *work);
 
 /*

@@ -5,7 +5,7 @@
 #include "../test.h"
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/entry/hooks.h"
 #include "library/memory/charge.h"
 #include "library/memory/measured.h"
@@ -86,7 +86,7 @@ static int start(void **state)
 {
 	ptrmap_reset();
 	fake_driver_start();
-	fake_guest_start(1);
+	fake_process_start(1);
 	fake_control->device[0].quota_bytes = QUOTA;
 	real.cuMemGetInfo_v2 = get_info;
 	real.cuModuleUnload = unload;
@@ -112,7 +112,7 @@ static void test_charged(void **state)
 
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
 	assert_int_equal(fresh(), 40 * MIB);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	assert_int_equal(ledger_used(0), 40 * MIB);
 	assert_int_equal(hook_module_unload(unload, module), CUDA_SUCCESS);
 	assert_int_equal(ledger_used(0), 0);
@@ -159,7 +159,7 @@ static void test_what_is_charged_elsewhere_counts_once(void **state)
 
 	assert_int_equal(hook_module_load_data(load_beside_allocation, &module, "code"),
 			 CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 30 * MIB);
+	assert_int_equal(fake_process_used(), 30 * MIB);
 	assert_int_equal(fresh(), 40 * MIB);
 }
 
@@ -180,12 +180,12 @@ static void test_nothing_is_measured(void **state)
 	is_info_absent = true;
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
 	is_info_absent = false;
-	atomic_store(&guest.captures, 1);
+	atomic_store(&process_state.captures, 1);
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
-	atomic_store(&guest.captures, 0);
-	atomic_store(&guest.mode, GUEST_PLAIN);
+	atomic_store(&process_state.captures, 0);
+	atomic_store(&process_state.mode, PROCESS_PLAIN);
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
-	atomic_store(&guest.mode, GUEST_ACTIVE);
+	atomic_store(&process_state.mode, PROCESS_ACTIVE);
 	assert_int_equal(ledger_used(0), 0);
 }
 

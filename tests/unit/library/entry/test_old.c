@@ -5,7 +5,7 @@
 #include "../test.h"
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/entry/hooks.h"
 #include "library/memory/charge.h"
 
@@ -96,7 +96,7 @@ static void start(void)
 {
 	ptrmap_reset();
 	fake_driver_start();
-	fake_guest_start(1);
+	fake_process_start(1);
 	real.cuMemAlloc = alloc;
 	real.cuMemAllocPitch = alloc_pitch;
 	real.cuMemFree = release;
@@ -117,18 +117,18 @@ static void test_memory(void **state)
 	start();
 	assert_int_equal(hook_mem_alloc_v1(alloc, &ptr, 3 * MIB), CUDA_SUCCESS);
 	assert_int_equal(ptr, ADDRESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(hook_mem_free_v1(release, ptr), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 
 	ptr = 0;
 	assert_int_equal(hook_mem_alloc_pitch_v1(alloc_pitch, &ptr, &pitch, 1 * MIB, 4, 4),
 			 CUDA_SUCCESS);
 	assert_int_equal(ptr, ADDRESS);
 	assert_int_equal(pitch, 2 * MIB);
-	assert_int_equal(fake_guest_used(), 8 * MIB);
+	assert_int_equal(fake_process_used(), 8 * MIB);
 	assert_int_equal(hook_mem_free_v1(release, ptr), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	assert_int_equal(calls, 4);
 }
 
@@ -156,7 +156,7 @@ static void test_memory_is_refused_or_fails(void **state)
 			 CUDA_ERROR_INVALID_CONTEXT);
 	assert_int_equal(ptr, 0);
 	assert_int_equal(pitch, 0);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static void test_the_card_is_the_quota(void **state)
@@ -179,7 +179,7 @@ static void test_the_card_is_the_quota(void **state)
 	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0),
 			 CUDA_ERROR_INVALID_CONTEXT);
 	driver_result = CUDA_SUCCESS;
-	atomic_store(&guest.mode, GUEST_PLAIN);
+	atomic_store(&process_state.mode, PROCESS_PLAIN);
 	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0), CUDA_SUCCESS);
 	assert_int_equal(total, 7);
 	assert_int_equal(hook_mem_get_info_v1(get_info_v1, &free_bytes, &total), CUDA_SUCCESS);
@@ -208,17 +208,17 @@ static void test_arrays(void **state)
 
 	start();
 	assert_int_equal(hook_array_create_v1(create_array_v1, &array, &flat), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(hook_array_destroy(destroy_array, array), CUDA_SUCCESS);
 	assert_int_equal(hook_array3d_create_v1(create_array3d_v1, &array, &solid), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(hook_array_destroy(destroy_array, array), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static CUresult begin_capture(CUstream stream)
 {
-	assert_int_equal(atomic_load(&guest.captures), 1);
+	assert_int_equal(atomic_load(&process_state.captures), 1);
 	return driver_result;
 }
 
@@ -232,14 +232,14 @@ static void test_captures(void **state)
 {
 	start();
 	assert_int_equal(hook_begin_capture_v1(begin_capture, NULL), CUDA_SUCCESS);
-	assert_int_equal(atomic_load(&guest.captures), 1);
-	atomic_store(&guest.captures, 0);
+	assert_int_equal(atomic_load(&process_state.captures), 1);
+	atomic_store(&process_state.captures, 0);
 	driver_result = CUDA_ERROR_ILLEGAL_STATE;
 	assert_int_equal(hook_begin_capture_v1(begin_capture, NULL), CUDA_ERROR_ILLEGAL_STATE);
-	assert_int_equal(atomic_load(&guest.captures), 0);
+	assert_int_equal(atomic_load(&process_state.captures), 0);
 	assert_int_equal(hook_begin_recapture(begin_recapture, NULL, 0, NULL, NULL, NULL),
 			 CUDA_ERROR_ILLEGAL_STATE);
-	assert_int_equal(atomic_load(&guest.captures), 0);
+	assert_int_equal(atomic_load(&process_state.captures), 0);
 }
 
 static CUresult launch_multi(CUDA_LAUNCH_PARAMS *launches, unsigned int count, unsigned int flags)
@@ -256,7 +256,7 @@ static void test_one_launch_on_several_devices(void **state)
 					   { .hStream = fake_stream(3) } };
 
 	start();
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	assert_int_equal(hook_launch_multi_device(launch_multi, launches, 2, 0), CUDA_SUCCESS);
 	assert_int_equal(calls, 2);
 	assert_int_equal(atomic_load(&fake_report->slot[0].device[0].launching), 0);
@@ -276,7 +276,7 @@ static void test_refused_in_a_tenant_alone(void **state)
 	start();
 	assert_int_equal(hook_refuse_ctx_attach(attach, &context, 0), CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(calls, 0);
-	atomic_store(&guest.mode, GUEST_PLAIN);
+	atomic_store(&process_state.mode, PROCESS_PLAIN);
 	assert_int_equal(hook_refuse_ctx_attach(attach, &context, 0), CUDA_SUCCESS);
 	assert_int_equal(calls, 1);
 }

@@ -62,7 +62,7 @@ int launching_start(void **state)
 	inflight_reset();
 	fake_driver_start();
 	real.cuLaunchKernel = launch_kernel;
-	fake_guest_start(1);
+	fake_process_start(1);
 	fast_path_prepare();
 	fast_path_shut(FAST_PATH_ALL);
 	fake_elapsed_us = KERNEL_NS / NS_PER_US;
@@ -78,7 +78,7 @@ static void end_launcher(struct launcher *l)
 	l->stop = true;
 	fake_local_cap_allows = true;
 	while (!l->has_ended) {
-		fake_guest_set_lease(LEASE_FREE);
+		fake_process_set_lease(LEASE_FREE);
 		fake_complete_all();
 		inflight_poll(sys_now_ns(), 1, 0);
 		usleep(100);
@@ -124,7 +124,7 @@ void launch(CUstream stream)
 
 void teach(CUstream stream)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	for (int i = 0; i < 4; i++) {
 		launch(stream);
 		fake_complete_all();

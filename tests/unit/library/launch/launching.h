@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/launch/gate.h"
 
 #define KERNEL_NS (1 * NS_PER_MS)

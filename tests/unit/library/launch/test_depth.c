@@ -149,10 +149,10 @@ static uint64_t most_in_free_run(void)
 	}
 	l->stop = true;
 	fake_complete_all();
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	join_launcher(l);
 	fake_complete_all();
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	return most;
 }
 

@@ -7,13 +7,13 @@ static void blocks_in(enum lease_state shut)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(shut);
+	fake_process_set_lease(shut);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
 	assert_int_equal(l->launches, 0);
 	assert_int_equal(fake_launched(fake_stream(2)), 0);
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	join_launcher(l);
 	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->waiting, 0);
@@ -36,8 +36,8 @@ static void test_waits_for_its_turn(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_GO);
-	fake_guest_set_turn(2);
+	fake_process_set_lease(LEASE_GO);
+	fake_process_set_turn(2);
 	uint32_t rung = fake_report->bell[0].rung;
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
@@ -45,10 +45,10 @@ static void test_waits_for_its_turn(void **state)
 	assert_int_equal(l->launches, 0);
 	assert_int_equal(fake_report->bell[0].rung, rung + 1);
 	/* Another's again, then its own. */
-	fake_guest_set_turn(3);
+	fake_process_set_turn(3);
 	usleep(20000);
 	assert_int_equal(l->launches, 0);
-	fake_guest_set_turn(1);
+	fake_process_set_turn(1);
 	join_launcher(l);
 	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->waiting, 0);
@@ -58,11 +58,11 @@ static void test_waits_for_its_turn(void **state)
 /* A turn is nothing without leases: in free run, or while the daemon is lost, nobody waits for one. */
 static void test_turns_are_of_leases_alone(void **state)
 {
-	fake_guest_set_turn(2);
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_turn(2);
+	fake_process_set_lease(LEASE_FREE);
 	launch(fake_stream(2));
-	fake_guest_set_lease(LEASE_GO);
-	atomic_store(&guest.daemon_lost, true);
+	fake_process_set_lease(LEASE_GO);
+	atomic_store(&process_state.daemon_lost, true);
 	launch(fake_stream(2));
 	assert_int_equal(fake_launched(fake_stream(2)), 2);
 }
@@ -79,13 +79,13 @@ static void test_closing_misses_nobody(void **state)
 	unsigned rounds;
 
 	fake_control->device[0].depth_ns = fake_control->device[0].free_depth_ns = 1ULL << 60;
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	for (unsigned i = 0; i < STORM_THREADS; i++)
 		l[i] = start_launcher(fake_stream(2 + i), 0);
 	for (rounds = 0; rounds < 1500; rounds++) {
 		uint64_t before = 0, after = 0;
 
-		fake_guest_set_lease(LEASE_CLOSING);
+		fake_process_set_lease(LEASE_CLOSING);
 		while (atomic_load(&own()->launching))
 			sched_yield();
 		for (unsigned i = 0; i < STORM_THREADS; i++)
@@ -96,11 +96,11 @@ static void test_closing_misses_nobody(void **state)
 		/* A thread may show itself for a moment and step back; none may launch. */
 		if (before != after)
 			break;
-		fake_guest_set_lease(LEASE_GO);
+		fake_process_set_lease(LEASE_GO);
 		fake_complete_all();
 		usleep(rounds % 10 ? 50 : 1000);
 	}
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	for (unsigned i = 0; i < STORM_THREADS; i++)
 		l[i]->stop = true;
 	for (unsigned i = 0; i < STORM_THREADS; i++)
@@ -117,7 +117,7 @@ static void test_closing_misses_nobody(void **state)
 
 static void test_a_capture_is_not_gated(void **state)
 {
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	inflight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
 	uint64_t begin = sys_now_ns();
@@ -129,31 +129,31 @@ static void test_a_capture_is_not_gated(void **state)
 	assert_int_equal(inflight_launches(0), 0);
 	fake_set_capturing(fake_stream(3), false);
 	inflight_capture_ended();
-	assert_int_equal(guest.captures, 0);
+	assert_int_equal(process_state.captures, 0);
 	inflight_capture_ended(); /* one end too many */
-	assert_int_equal(guest.captures, 0);
+	assert_int_equal(process_state.captures, 0);
 }
 
 static void test_beside_a_capture_others_are_gated(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	inflight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(20000);
 	assert_int_equal(l->launches, 0);
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	join_launcher(l);
 	inflight_capture_ended();
 }
 
 static void test_a_lost_daemon_lets_pass(void **state)
 {
-	fake_guest_set_lease(LEASE_STOP);
-	atomic_store(&guest.daemon_lost, true);
+	fake_process_set_lease(LEASE_STOP);
+	atomic_store(&process_state.daemon_lost, true);
 	uint64_t begin = sys_now_ns();
 	for (int i = 0; i < 100; i++) {
 		launch(fake_stream(2));
@@ -167,8 +167,8 @@ static void test_a_lost_daemon_leaves_the_own_cap(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_STOP);
-	atomic_store(&guest.daemon_lost, true);
+	fake_process_set_lease(LEASE_STOP);
+	atomic_store(&process_state.daemon_lost, true);
 	atomic_store(&fake_local_cap_allows, false);
 	l = start_launcher(fake_stream(2), 1);
 	usleep(50000);
@@ -183,11 +183,11 @@ static void test_who_waits_when_the_daemon_is_lost_goes_on(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	uint64_t begin = sys_now_ns();
-	atomic_store(&guest.daemon_lost, true); /* nobody wakes the waiter */
+	atomic_store(&process_state.daemon_lost, true); /* nobody wakes the waiter */
 	join_launcher(l);
 	assert_true(sys_now_ns() - begin < 200 * NS_PER_MS);
 	assert_int_equal(own()->waiting, 0);
@@ -198,11 +198,11 @@ static void test_who_waits_moves_to_a_new_region(void **state)
 	struct region_control *old_control = fake_control;
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	fake_control = NULL; /* the old pages stay mapped, as the library keeps them */
-	fake_guest_start(1);
+	fake_process_start(1);
 	join_launcher(l);
 	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->launching, 0);
@@ -211,13 +211,13 @@ static void test_who_waits_moves_to_a_new_region(void **state)
 
 static void test_a_process_without_a_tenant_is_not_gated(void **state)
 {
-	fake_guest_set_lease(LEASE_STOP);
-	atomic_store(&guest.mode, GUEST_PLAIN);
+	fake_process_set_lease(LEASE_STOP);
+	atomic_store(&process_state.mode, PROCESS_PLAIN);
 	launch(fake_stream(2));
 	assert_int_equal(fake_launched(fake_stream(2)), 1);
 	assert_int_equal(fake_counts().creates, 0);
 	/* A process that leaves while one of its threads waits: let go. */
-	atomic_store(&guest.mode, GUEST_ACTIVE);
+	atomic_store(&process_state.mode, PROCESS_ACTIVE);
 }
 
 int main(void)

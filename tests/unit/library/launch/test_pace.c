@@ -58,7 +58,7 @@ static void test_space_pays_by_time(void **state)
 	pace_book(0, UINT64_MAX, false);
 	assert_int_equal(*spent(), PACE_MOST + 1000001);
 
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	d->depth_ns = UINT64_MAX / 4;
 	atomic_store(&d->granted, *spent() + 1);
 	uint64_t before = *spent();
@@ -74,7 +74,7 @@ static void test_space_pays_by_time(void **state)
 
 static void test_each_launch_pays(void **state)
 {
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	grant(10 * COST);
 	for (int i = 1; i <= 10; i++) {
 		launch(fake_stream(2));
@@ -95,7 +95,7 @@ static void test_waits_for_a_grant(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
@@ -124,7 +124,7 @@ static void test_a_grant_wakes(void **state)
 {
 	uint64_t mean = 0;
 
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	for (int i = 0; i < 20; i++) {
 		struct launcher *l;
 
@@ -146,22 +146,22 @@ static void test_other_words(void **state)
 {
 	struct launcher *l;
 
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	grant(COST);
 	usleep(100000);
 	assert_int_equal(l->launches, 0);
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	join_launcher(l);
 	assert_int_equal(*spent(), 0);
 
 	atomic_store(&fake_control->device[0].granted, 0);
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
-	atomic_store(&guest.daemon_lost, true);
+	atomic_store(&process_state.daemon_lost, true);
 	join_launcher(l);
 	assert_int_equal(*spent(), 0);
 }
@@ -175,7 +175,7 @@ static void test_threads_share(void **state)
 	struct launcher *l[THREADS];
 
 	fake_control->device[0].free_depth_ns = 1ULL << 60;
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	for (unsigned i = 0; i < THREADS; i++)
 		l[i] = start_launcher(fake_stream(2 + i), 0);
 	for (unsigned i = 1; i <= GRANTS; i++) {
@@ -185,7 +185,7 @@ static void test_threads_share(void **state)
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		l[i]->stop = true;
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	for (unsigned i = 0; i < THREADS; i++)
 		join_launcher(l[i]);
 	assert_in_range(*spent(), GRANTS * COST / 2, (GRANTS + THREADS) * COST);

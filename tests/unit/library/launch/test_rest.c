@@ -61,7 +61,7 @@ static uint64_t thread_ns(void)
 /* From a rest until the next wait, without that wait itself and without what was spent at the gate. */
 static void test_what_the_thread_did_in_between_is_told(void **state)
 {
-	struct region_slot_device *slot = guest_slot_device(0);
+	struct region_slot_device *slot = process_slot_device(0);
 	uint64_t before, begun_ns, passed_ns;
 
 	launch(fake_stream(2));
@@ -104,9 +104,9 @@ static void test_it_is_counted_whatever_the_lease_is(void **state)
 	for (size_t i = 0; i < sizeof(leases) / sizeof(leases[0]); i++) {
 		uint32_t before = rests();
 
-		fake_guest_set_lease(LEASE_GO);
+		fake_process_set_lease(LEASE_GO);
 		launch(fake_stream(2));
-		fake_guest_set_lease(leases[i]);
+		fake_process_set_lease(leases[i]);
 		rest_after_all();
 		assert_int_equal(rests(), before + 1);
 	}
@@ -116,7 +116,7 @@ static void test_it_is_rung_for_where_it_is_wanted(void **state)
 {
 	uint32_t rung;
 
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	launch(fake_stream(2));
 	rung = fake_report->bell[0].rung;
 	rest_after_all();

@@ -116,12 +116,12 @@ static void test_the_wait_at_the_gate_is_part_of_it(void **state)
 {
 	be_idle();
 	sys_sleep_ns(LONG_NS);
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	uint64_t begun_ns = sys_now_ns();
 	struct launcher *l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	sys_sleep_ns(LONG_NS);
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	join_launcher(l);
 	rest_after_all();
 	assert_int_equal(steps()->count, 1);

@@ -19,7 +19,7 @@ static void begin_trace_by(enum trace_clock clock)
 	ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(ring, MAP_FAILED);
 	trace_sink_begin(ring, clock);
-	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
+	atomic_fetch_or(&process_state.detours, DETOUR_TRACE);
 	fast_path_shut(FAST_PATH_ALL);
 }
 
@@ -30,7 +30,7 @@ static void begin_trace(void)
 
 static void end_trace(void)
 {
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	fast_path_shut(FAST_PATH_ALL);
 	atomic_store(&trace_sink.ring, NULL);
 	munmap(ring, sizeof(*ring));
@@ -105,7 +105,7 @@ static void test_nobody_traces(void **state)
 	assert_non_null(fast_path_pass(fake_stream(2)));
 	assert_ptr_equal(fast_path.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
 	assert_null(fast_path.real.cuLaunchKernelEx); /* this driver has none */
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	fast_path_shut(FAST_PATH_ALL);
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
@@ -183,12 +183,12 @@ static void test_threads_after_each_other(void **state)
 static void test_a_swappable_process_has_no_fast_path(void **state)
 {
 	begin_trace();
-	atomic_fetch_or(&guest.detours, DETOUR_HOLD);
+	atomic_fetch_or(&process_state.detours, DETOUR_HOLD);
 	for (int i = 0; i < 3; i++)
 		launch(fake_stream(2));
 	assert_null(fast_path_pass(fake_stream(2)));
 	assert_int_equal(trace_sink.next, 3);
-	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
+	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_HOLD);
 	end_trace();
 }
 
@@ -222,11 +222,11 @@ static void test_a_wait_at_the_gate(void **state)
 	struct launcher *l;
 
 	begin_trace();
-	fake_guest_set_lease(LEASE_STOP);
+	fake_process_set_lease(LEASE_STOP);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	assert_int_equal(trace_sink.next, 0);
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	join_launcher(l);
 	assert_int_equal(trace_sink.next, 2);
 	struct trace_event wait = event(1), work = event(2);

@@ -148,10 +148,10 @@ static void test_only_free_run_passes(void **state)
 
 	open_fast_path(fake_stream(2));
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		fake_guest_set_lease(others[i]);
+		fake_process_set_lease(others[i]);
 		assert_false(passes(fake_stream(2)));
 	}
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	assert_true(passes(fake_stream(2)));
 }
 
@@ -205,7 +205,7 @@ static void test_a_full_depth_shuts_it(void **state)
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	for (uint64_t ns = 0; ns < 60 * NS_PER_MS; ns += KERNEL_NS)
 		launch(fake_stream(3));
-	fake_guest_set_lease(LEASE_FREE);
+	fake_process_set_lease(LEASE_FREE);
 	assert_false(passes(fake_stream(2)));
 	fake_complete_all();
 	inflight_poll(sys_now_ns(), 1, 0);
@@ -224,7 +224,7 @@ static void test_a_gone_stream_does_not_pass(void **state)
 static void test_a_process_that_leaves_shuts_it_for_good(void **state)
 {
 	open_fast_path(fake_stream(2));
-	atomic_store(&guest.mode, GUEST_LEAVING);
+	atomic_store(&process_state.mode, PROCESS_LEAVING);
 	fast_path_shut(FAST_PATH_ALL);
 	fast_path_offer(0);
 	assert_false(passes(fake_stream(2)));

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/memory/admission.h"
 #include "library/memory/ledger.h"
 
@@ -19,7 +19,7 @@ static struct region_want *want(void)
 
 static void start(uint64_t granted)
 {
-	fake_guest_start(4);
+	fake_process_start(4);
 	fake_control->memory_waits = 1;
 	fake_control->device[0].quota_bytes = QUOTA;
 	fake_control->device[0].memory_granted_bytes = granted;
@@ -217,9 +217,9 @@ static void *restart_later(void *data)
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	memcpy(fake_control, old, sizeof(*fake_control));
 	fake_report = report;
-	atomic_store(&guest.control, fake_control);
-	atomic_store(&guest.report, fake_report);
-	atomic_store(&guest.slot, &fake_report->slot[0]);
+	atomic_store(&process_state.control, fake_control);
+	atomic_store(&process_state.report, fake_report);
+	atomic_store(&process_state.slot, &fake_report->slot[0]);
 	return answer_later(data);
 }
 

@@ -5,7 +5,7 @@
 #include "../test.h"
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/entry/hooks.h"
 #include "library/memory/charge.h"
 
@@ -79,7 +79,7 @@ static unsigned undone;
 
 static CUresult make(uint64_t *handle)
 {
-	used_in_call = fake_guest_used();
+	used_in_call = fake_process_used();
 	if (driver_result == CUDA_SUCCESS)
 		*handle = HANDLE;
 	return driver_result;
@@ -132,7 +132,7 @@ static CUresult end(uint64_t handle)
 	assert_int_equal(handle, HANDLE);
 	assert_false(ptrmap_find(HOLDING_MEMORY, handle, &h));
 	assert_false(ptrmap_find(HOLDING_ARRAY, handle, &h));
-	used_in_call = fake_guest_used();
+	used_in_call = fake_process_used();
 	return driver_result;
 }
 
@@ -294,7 +294,7 @@ static void start(const struct row *r)
 {
 	print_message("%s\n", r->name);
 	fake_driver_start();
-	fake_guest_start(1);
+	fake_process_start(1);
 	real.cuMemFree_v2 = undo_memory;
 	real.cuArrayDestroy = undo_array;
 	real.cuMipmappedArrayDestroy = undo_mipmap;
@@ -322,7 +322,7 @@ static void test_made_and_freed(void **state)
 			start(r);
 			assert_int_equal(r->make(), CUDA_SUCCESS);
 			assert_int_equal(used_in_call, 4 * MIB);
-			assert_int_equal(fake_guest_used(), 4 * MIB);
+			assert_int_equal(fake_process_used(), 4 * MIB);
 			assert_int_equal(noted.kind, r->kind);
 			if (r->kind != HOLDING_PHYSICAL) /* has a number of its own */
 				assert_int_equal(noted.key, HANDLE);
@@ -332,7 +332,7 @@ static void test_made_and_freed(void **state)
 
 			assert_int_equal(r->end(), CUDA_SUCCESS);
 			assert_int_equal(used_in_call, 4 * MIB);
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 			assert_int_equal(noted.kind, HOLDING_NONE);
 			assert_int_equal(undone, 0);
 		}
@@ -347,7 +347,7 @@ static void test_refused_by_quota(void **state)
 			fake_control->device[0].quota_bytes = 4 * MIB - 1;
 			assert_int_equal(r->make(), CUDA_ERROR_OUT_OF_MEMORY);
 			assert_int_equal(used_in_call, UINT64_MAX); /* the driver was not asked */
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 			assert_int_equal(noted.kind, HOLDING_NONE);
 			assert_int_equal(denials(), 1);
 		}
@@ -362,7 +362,7 @@ static void test_driver_fails(void **state)
 			driver_result = CUDA_ERROR_INVALID_VALUE;
 			assert_int_equal(r->make(), CUDA_ERROR_INVALID_VALUE);
 			assert_int_equal(used_in_call, 4 * MIB);
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 			assert_int_equal(noted.kind, HOLDING_NONE);
 			assert_int_equal(undone, 0);
 		}
@@ -378,7 +378,7 @@ static void test_no_memory_to_note_it(void **state)
 			assert_int_equal(r->make(), CUDA_ERROR_OUT_OF_MEMORY);
 			assert_int_equal(undone, r->undo);
 			assert_int_equal(used_in_call, 4 * MIB); /* held until it is undone */
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 		}
 }
 
@@ -391,11 +391,11 @@ static void test_free_fails(void **state)
 			assert_int_equal(r->make(), CUDA_SUCCESS);
 			driver_result = CUDA_ERROR_INVALID_VALUE;
 			assert_int_equal(r->end(), CUDA_ERROR_INVALID_VALUE);
-			assert_int_equal(fake_guest_used(), 4 * MIB);
+			assert_int_equal(fake_process_used(), 4 * MIB);
 			assert_int_equal(noted.kind, r->kind);
 			driver_result = CUDA_SUCCESS;
 			assert_int_equal(r->end(), CUDA_SUCCESS);
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 		}
 }
 
@@ -405,9 +405,9 @@ static void test_not_governed(void **state)
 		EACH_ROW(r)
 		{
 			start(r);
-			atomic_store(&guest.mode, GUEST_PLAIN);
+			atomic_store(&process_state.mode, PROCESS_PLAIN);
 			assert_int_equal(r->make(), CUDA_SUCCESS);
-			assert_int_equal(fake_guest_used(), 0);
+			assert_int_equal(fake_process_used(), 0);
 			assert_int_equal(noted.kind, HOLDING_NONE);
 			assert_int_equal(r->end(), CUDA_SUCCESS);
 			driver_result = CUDA_ERROR_INVALID_VALUE;
@@ -422,15 +422,15 @@ static void test_pitch_is_settled(void **state)
 	driver_pitch = 2 * MIB;
 	assert_int_equal(do_pitch(), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, 4 * MIB);
-	assert_int_equal(fake_guest_used(), 8 * MIB);
+	assert_int_equal(fake_process_used(), 8 * MIB);
 	assert_int_equal(end_memory(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 
 	driver_pitch = 512 * KIB;
 	assert_int_equal(do_pitch(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * MIB);
+	assert_int_equal(fake_process_used(), 2 * MIB);
 	assert_int_equal(end_memory(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static void test_pitch_beyond_quota_is_undone(void **state)
@@ -441,7 +441,7 @@ static void test_pitch_beyond_quota_is_undone(void **state)
 	assert_int_equal(do_pitch(), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(undone, 1);
 	assert_int_equal(used_in_call, 4 * MIB);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	assert_int_equal(noted.kind, HOLDING_NONE);
 	assert_int_equal(denials(), 1);
 }
@@ -487,13 +487,13 @@ static void test_a_handle_given_out_again_is_other_memory(void **state)
 	assert_int_equal(do_physical(), CUDA_SUCCESS);
 	assert_int_equal(hook_mem_map(map, 0x1000000, 4 * MIB, 0, HANDLE, 0), CUDA_SUCCESS);
 	assert_int_equal(end_physical(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(do_physical(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 8 * MIB);
+	assert_int_equal(fake_process_used(), 8 * MIB);
 	assert_int_equal(hook_mem_unmap(unmap, 0x1000000, 4 * MIB), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(end_physical(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 
 	/* Retained by an address: it may have been released before. */
 	assert_int_equal(do_physical(), CUDA_SUCCESS);
@@ -502,9 +502,9 @@ static void test_a_handle_given_out_again_is_other_memory(void **state)
 	assert_int_equal(hook_mem_retain_handle(retain_handle, &handle, (void *)0x1000000),
 			 CUDA_SUCCESS);
 	assert_int_equal(hook_mem_unmap(unmap, 0x1000000, 4 * MIB), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(fake_process_used(), 4 * MIB);
 	assert_int_equal(end_physical(), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 int main(void)

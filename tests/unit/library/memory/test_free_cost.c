@@ -6,7 +6,7 @@
 #include "../test.h"
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/entry/hooks.h"
 
 #define SAMPLES 2001
@@ -77,10 +77,10 @@ static uint64_t median_of_batch(unsigned live, size_t bytes, CUresult (*driver_f
 			hook_mem_alloc(alloc_nothing, &pointers[pick[k]], bytes);
 	}
 	/* In chunks of 2 MiB, which those that were allocated again need not fill. */
-	assert_true(fake_guest_used() >= live * bytes);
+	assert_true(fake_process_used() >= live * bytes);
 	for (unsigned i = 0; i < live; i++)
 		hook_mem_free(free_nothing, pointers[i]);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	qsort(took, SAMPLES, sizeof(took[0]), compare_u64);
 	return took[SAMPLES / 2];
 }
@@ -90,7 +90,7 @@ static double median_ratio(size_t bytes, CUresult (*driver_free)(CUdeviceptr))
 	double ratios[ROUNDS];
 
 	fake_driver_start();
-	fake_guest_start(1);
+	fake_process_start(1);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t few = median_of_batch(FEW, bytes, driver_free);
 		uint64_t many = median_of_batch(MANY, bytes, driver_free);

@@ -11,7 +11,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/memory/ledger.h"
 
 #define QUOTA 1000000ULL
@@ -23,7 +23,7 @@ static struct region_slot_device *slot_device(uint32_t slot)
 
 static void start(uint32_t slots)
 {
-	fake_guest_start(slots);
+	fake_process_start(slots);
 	fake_control->device[0].quota_bytes = QUOTA;
 }
 
@@ -110,9 +110,9 @@ static void test_counts_what_no_call_named(void **state)
 	assert_int_equal(ledger_reserve(0, QUOTA / 2 + 1, true), -ENOMEM);
 	assert_int_equal(ledger_reserve_context(0, QUOTA / 2), 0);
 	assert_int_equal(ledger_reserve(0, 1, true), -ENOMEM);
-	atomic_store(&guest.daemon_lost, true);
+	atomic_store(&process_state.daemon_lost, true);
 	assert_int_equal(ledger_used(0), QUOTA / 2);
-	atomic_store(&guest.daemon_lost, false);
+	atomic_store(&process_state.daemon_lost, false);
 	/* Code goes with the last context, at once. */
 	ledger_release_context(0, QUOTA / 2);
 	assert_int_equal(ledger_used(0), QUOTA / 4);
@@ -148,7 +148,7 @@ static void test_adjust_asks_no_quota(void **state)
 static void count_publish(void *context)
 {
 	++*(unsigned *)context;
-	atomic_store(&guest.slot, &fake_report->slot[1]);
+	atomic_store(&process_state.slot, &fake_report->slot[1]);
 }
 
 static void test_moves_to_a_new_slot(void **state)
@@ -164,9 +164,9 @@ static void test_moves_to_a_new_slot(void **state)
 	assert_int_equal(slot_device(1)->context_used_bytes, 500);
 	assert_int_equal(slot_device(1)->peak_bytes, 1500);
 	assert_int_equal(fake_report->slot[1].migrated, 1);
-	fake_guest_clear_slot(0);
+	fake_process_clear_slot(0);
 	ledger_release(0, 1500);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static void test_waits_while_a_new_daemon_gathers(void **state)
@@ -245,7 +245,7 @@ static void storm_process(uint32_t slot, unsigned threads)
 {
 	pthread_t thread[THREADS];
 
-	fake_guest_take_slot(slot);
+	fake_process_take_slot(slot);
 	for (unsigned i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, storm_thread,
 			       (void *)(uintptr_t)(slot * THREADS + i + 1));
@@ -285,7 +285,7 @@ static void test_a_storm_stays_under_and_ends_at_zero(void **state)
 	assert_true(board->granted > 1000);
 	assert_true(board->refused > 0);
 	assert_true(board->most > QUOTA / 2);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		assert_int_equal(slot_device(i)->tentative_bytes, 0);
 }
@@ -297,7 +297,7 @@ static void test_a_storm_stays_under_and_ends_at_zero(void **state)
 static void contender(uint32_t slot, uint64_t bytes, unsigned rounds, _Atomic uint32_t *round,
 		      _Atomic uint32_t *ready, _Atomic uint32_t *got)
 {
-	fake_guest_take_slot(slot);
+	fake_process_take_slot(slot);
 	for (unsigned i = 1; i <= rounds; i++) {
 		while (atomic_load(round) != i)
 			sched_yield();
@@ -341,7 +341,7 @@ static void contend(uint64_t bytes, unsigned rounds, uint32_t *ret_fewest, uint3
 	}
 	for (unsigned i = 0; i < 2; i++)
 		waitpid(children[i], NULL, 0);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	munmap(words, 4096);
 }
 
@@ -375,7 +375,7 @@ static int reserve_against(uint32_t own, uint32_t other, unsigned steps)
 	d->tentative_bytes = QUOTA / 2 + 1;
 	pid_t child = fork();
 	if (child == 0) {
-		fake_guest_take_slot(own);
+		fake_process_take_slot(own);
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 			_exit(TEST_SKIPPED);
 		raise(SIGSTOP);
@@ -425,7 +425,7 @@ static void test_what_the_killed_held_comes_back(void **state)
 		usleep((useconds_t)(test_random(&random) % 3000));
 		kill(children[victim], SIGKILL);
 		waitpid(children[victim], NULL, 0);
-		fake_guest_clear_slot(victim);
+		fake_process_clear_slot(victim);
 		kills++;
 		children[victim] = fork();
 		if (children[victim] == 0)
@@ -437,14 +437,14 @@ static void test_what_the_killed_held_comes_back(void **state)
 		kill(children[i], SIGSTOP);
 		waitpid(children[i], NULL, WUNTRACED);
 	}
-	assert_true(fake_guest_used() <= QUOTA);
+	assert_true(fake_process_used() <= QUOTA);
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);
-		fake_guest_clear_slot(i);
+		fake_process_clear_slot(i);
 	}
-	fake_guest_take_slot(0);
-	assert_int_equal(fake_guest_used(), 0);
+	fake_process_take_slot(0);
+	assert_int_equal(fake_process_used(), 0);
 	assert_int_equal(ledger_reserve(0, QUOTA, true), 0);
 }
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/entry/hooks.h"
 #include "library/memory/charge.h"
 
@@ -20,7 +20,7 @@ static uint64_t used_in_call;
 
 static CUresult alloc(CUdeviceptr *ptr, size_t bytes)
 {
-	used_in_call = fake_guest_used();
+	used_in_call = fake_process_used();
 	*ptr = next;
 	return driver_result;
 }
@@ -34,7 +34,7 @@ static CUresult alloc_pitch(CUdeviceptr *ptr, size_t *pitch, size_t width, size_
 
 static CUresult release(CUdeviceptr ptr)
 {
-	used_in_call = fake_guest_used();
+	used_in_call = fake_process_used();
 	return driver_result;
 }
 
@@ -43,7 +43,7 @@ static int start(void **state)
 	ptrmap_reset();
 	piece_reset();
 	fake_driver_start();
-	fake_guest_start(1);
+	fake_process_start(1);
 	real.cuMemFree_v2 = release;
 	driver_result = CUDA_SUCCESS;
 	return 0;
@@ -61,14 +61,14 @@ static CUresult make_at(CUdeviceptr at, size_t bytes)
 static uint64_t used(void)
 {
 	piece_drain(0);
-	return fake_guest_used();
+	return fake_process_used();
 }
 
 static void test_a_chunk_is_charged_once(void **state)
 {
 	assert_int_equal(make_at(FIRST, 1), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, CHUNK);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + 512, MIB), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, 2 * CHUNK); /* it might have been a new one */
 	assert_int_equal(used(), CHUNK);
@@ -78,12 +78,12 @@ static void test_a_chunk_is_charged_once(void **state)
 
 	/* To the last piece. */
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + 512), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, 2 * CHUNK);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* Reserved once for any number of pieces of a chunk that is there, and gone with the last of them. */
@@ -93,21 +93,21 @@ static void test_a_spare_is_kept_ahead(void **state)
 	for (unsigned i = 1; i < 100; i++) {
 		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
 		assert_int_equal(used_in_call, 2 * CHUNK);
-		assert_int_equal(fake_guest_used(), 2 * CHUNK);
+		assert_int_equal(fake_process_used(), 2 * CHUNK);
 	}
 	/* It is the charge of the next chunk. */
 	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, 2 * CHUNK);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	driver_result = CUDA_ERROR_UNKNOWN;
 	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_ERROR_UNKNOWN);
-	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	assert_int_equal(fake_process_used(), 3 * CHUNK);
 	driver_result = CUDA_SUCCESS;
 	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(hook_mem_free(release, FIRST + i * 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* Nothing else is refused for it. */
@@ -116,12 +116,12 @@ static void test_a_spare_makes_room(void **state)
 	fake_control->device[0].quota_bytes = 4 * CHUNK;
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
 	assert_int_equal(make_at(FIRST + 512, 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	assert_int_equal(make_at(FIRST + 8 * CHUNK, 3 * CHUNK), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 4 * CHUNK);
+	assert_int_equal(fake_process_used(), 4 * CHUNK);
 	/* And without one, a piece may need a chunk that there is no room for. */
 	assert_int_equal(make_at(FIRST + 1024, 512), CUDA_ERROR_OUT_OF_MEMORY);
-	assert_int_equal(fake_control->device[0].quota_bytes, fake_guest_used());
+	assert_int_equal(fake_control->device[0].quota_bytes, fake_process_used());
 }
 
 /* The helper gives back what nobody has asked for between two looks. */
@@ -133,11 +133,11 @@ static void test_a_spare_rests(void **state)
 	for (unsigned i = 1; i < 3; i++)
 		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
 	piece_rest(now_ns += NS_PER_S);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	piece_rest(now_ns + NS_PER_MS); /* too soon to say */
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	piece_rest(now_ns + NS_PER_S);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 }
 
 /* An address that no table is for: charged by itself. */
@@ -147,10 +147,10 @@ static void test_far_off(void **state)
 
 	assert_int_equal(make_at(far_off, 512), CUDA_SUCCESS);
 	assert_int_equal(make_at(far_off + 512, 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	assert_int_equal(hook_mem_free(release, far_off), CUDA_SUCCESS);
 	assert_int_equal(hook_mem_free(release, far_off + 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* Of 1.6 MB, two chunks hold one each and small ones beside. */
@@ -165,25 +165,25 @@ static void test_pieces_of_more_than_half(void **state)
 	assert_int_equal(used(), 2 * CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + 1600000 / 512 * 512 + 512), CUDA_SUCCESS);
 	assert_int_equal(hook_mem_free(release, FIRST + CHUNK + 400384), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static void test_above_it_is_whole_pages(void **state)
 {
 	assert_int_equal(make_at(FIRST, CHUNK), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + CHUNK, CHUNK + 1), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	assert_int_equal(fake_process_used(), 3 * CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
 	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 static void test_refused_and_failed(void **state)
 {
 	driver_result = CUDA_ERROR_INVALID_VALUE;
 	assert_int_equal(make_at(FIRST, 512), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 	driver_result = CUDA_SUCCESS;
 	fake_control->device[0].quota_bytes = CHUNK - 1;
 	assert_int_equal(make_at(FIRST, 512), CUDA_ERROR_OUT_OF_MEMORY);
@@ -191,10 +191,10 @@ static void test_refused_and_failed(void **state)
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
 	driver_result = CUDA_ERROR_INVALID_VALUE;
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	driver_result = CUDA_SUCCESS;
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* A pitch that the driver chooses makes a piece of what was reserved as pages, or the other way. */
@@ -207,13 +207,13 @@ static void test_pitched(void **state)
 	assert_int_equal(hook_mem_alloc_pitch(alloc_pitch, &ptr, &pitch, 100, 4096, 4),
 			 CUDA_SUCCESS);
 	assert_int_equal(used_in_call, CHUNK);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + MIB, 512), CUDA_SUCCESS);
 	assert_int_equal(used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, ptr), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(fake_process_used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + MIB), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* Far apart, by turns: the table that was looked into last is another each time. */
@@ -249,7 +249,7 @@ static void test_goes_with_its_context(void **state)
 	CUcontext context;
 	real.cuCtxGetCurrent(&context);
 	charge_context_gone(context);
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 /* Each thread's pieces lie among the others', in 4 chunks: in the end nothing is charged. */
@@ -299,7 +299,7 @@ static void test_threads(void **state)
 		pthread_join(threads[i], &failed);
 		assert_null(failed);
 	}
-	assert_int_equal(fake_guest_used(), 0);
+	assert_int_equal(fake_process_used(), 0);
 }
 
 int main(void)

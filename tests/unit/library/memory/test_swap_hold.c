@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "../fake_clock.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/memory/swap_hold.h"
 
 #define THREADS 4
@@ -117,15 +117,15 @@ static void test_no_room(void **state)
 static void test_who_is_not_held(void **state)
 {
 	assert_true(swap_hold_shut(NS_PER_S));
-	atomic_store(&guest.detours, 0);
+	atomic_store(&process_state.detours, 0);
 	assert_int_equal(swap_try_enter(), SWAP_PASSED);
 	swap_leave();
-	atomic_store(&guest.detours, DETOUR_HOLD);
+	atomic_store(&process_state.detours, DETOUR_HOLD);
 	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
-	uint32_t mode = atomic_exchange(&guest.mode, GUEST_LEAVING);
+	uint32_t mode = atomic_exchange(&process_state.mode, PROCESS_LEAVING);
 	assert_true(swap_enter());
 	swap_leave();
-	atomic_store(&guest.mode, mode);
+	atomic_store(&process_state.mode, mode);
 	swap_hold_open(true);
 }
 
@@ -139,7 +139,7 @@ int main(void)
 		cmocka_unit_test(test_who_is_not_held),
 	};
 
-	fake_guest_start(1);
-	atomic_store(&guest.detours, DETOUR_HOLD);
+	fake_process_start(1);
+	atomic_store(&process_state.detours, DETOUR_HOLD);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

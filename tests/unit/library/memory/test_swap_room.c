@@ -1,7 +1,7 @@
 /* Waiting for room on the card: for as long as the daemon gives hope, else for a minute. */
 #include "../test.h"
 
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/loader/real.h"
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
@@ -13,7 +13,7 @@ static uint64_t most_wanted;
 
 static int set_up(void **state)
 {
-	fake_guest_start(2);
+	fake_process_start(2);
 	swap_room_reset();
 	tries = 0;
 	most_wanted = 0;
@@ -40,22 +40,22 @@ static void test_a_lost_daemon_gives_no_hope(void **state)
 	uint64_t since_ns = sys_now_ns(), before = since_ns - LONG_AGO;
 
 	fake_control->swap_hope = 1;
-	guest.daemon_lost = true;
+	process_state.daemon_lost = true;
 	assert_true(swap_wait_for_room(&since_ns)); /* the next one may give some */
 	since_ns = before;
 	assert_false(swap_wait_for_room(&since_ns));
-	guest.daemon_lost = false;
+	process_state.daemon_lost = false;
 }
 
 static void test_a_process_that_ends_does_not_wait(void **state)
 {
 	uint64_t since_ns = sys_now_ns();
-	uint32_t mode = guest.mode;
+	uint32_t mode = process_state.mode;
 
 	fake_control->swap_hope = 1;
-	guest.mode = GUEST_LEAVING;
+	process_state.mode = PROCESS_LEAVING;
 	assert_false(swap_wait_for_room(&since_ns));
-	guest.mode = mode;
+	process_state.mode = mode;
 }
 
 /* Fails for want of room until the third try. */
@@ -71,13 +71,13 @@ static CUresult try_three_times(void)
 
 static void test_a_call_is_made_until_there_is_room(void **state)
 {
-	guest.detours = DETOUR_HOLD;
+	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	assert_int_equal(WITH_ROOM(try_three_times()), CUDA_SUCCESS);
 	assert_int_equal(tries, 3);
 	assert_int_equal(most_wanted, 4096);
 	assert_int_equal(swap_wanted(1), 0);
-	guest.detours = 0;
+	process_state.detours = 0;
 }
 
 static CUresult answer(CUresult result)
@@ -88,14 +88,14 @@ static CUresult answer(CUresult result)
 
 static void test_what_fails_for_another_reason_is_not_made_again(void **state)
 {
-	guest.detours = DETOUR_HOLD;
+	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	swap_room_lacks(0, 1, true); /* of a call before */
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_OUT_OF_MEMORY)), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_INVALID_VALUE)), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(tries, 2);
 	assert_int_equal(swap_wanted(0), 0);
-	guest.detours = 0;
+	process_state.detours = 0;
 }
 
 static size_t free_bytes;
@@ -118,7 +118,7 @@ static CUresult refuse(void)
 
 static void test_a_refusal_beside_free_memory_is_final(void **state)
 {
-	guest.detours = DETOUR_HOLD;
+	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	real.cuMemGetInfo_v2 = get_info;
 	free_bytes = 40ULL << 30;
@@ -134,7 +134,7 @@ static void test_a_refusal_beside_free_memory_is_final(void **state)
 	real.cuMemGetInfo_v2 = NULL;
 	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);
 	assert_int_equal(tries, 10);
-	guest.detours = 0;
+	process_state.detours = 0;
 }
 
 static CUresult in_the_hold(void)
@@ -148,7 +148,7 @@ static CUresult in_the_hold(void)
 /* It would keep the process' own memory from leaving. */
 static void test_inside_the_hold_nobody_waits(void **state)
 {
-	guest.detours = DETOUR_HOLD;
+	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	assert_int_equal(in_the_hold(), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(tries, 1);
@@ -156,7 +156,7 @@ static void test_inside_the_hold_nobody_waits(void **state)
 	/* The call around it does. */
 	assert_int_equal(WITH_ROOM(in_the_hold()), CUDA_SUCCESS);
 	assert_int_equal(tries, 3);
-	guest.detours = 0;
+	process_state.detours = 0;
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "../fake_driver.h"
-#include "../fake_guest.h"
+#include "../fake_process.h"
 #include "library/swap/swap_arena.h"
 
 #define MIB (1ULL << 20)
@@ -16,7 +16,7 @@ static uint8_t *memory;
 
 static int setup(void **state)
 {
-	fake_guest_start(3);
+	fake_process_start(3);
 	for (int i = 0; i < 3; i++)
 		fake_report->slot[i].state = SLOT_LIVE;
 	fake_control->arena_bytes = ARENA;
@@ -28,7 +28,7 @@ static int setup(void **state)
 
 static void end_slot(uint32_t slot)
 {
-	fake_guest_clear_slot(slot);
+	fake_process_clear_slot(slot);
 	fake_report->slot[slot].state = SLOT_EMPTY;
 }
 
@@ -39,7 +39,7 @@ static bool provide_in_slot(uint32_t slot, uint64_t bytes)
 	pid_t pid = fork();
 
 	if (!pid) {
-		fake_guest_take_slot(slot);
+		fake_process_take_slot(slot);
 		swap_arena_reset();
 		swap_arena_begin(memory, ARENA);
 		_exit(swap_arena_provide(bytes) ? 0 : 1);

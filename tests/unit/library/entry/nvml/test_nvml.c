@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fake_guest.h"
+#include "../../fake_process.h"
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/entry/start/visible.h"
@@ -17,7 +17,7 @@
 struct real_nvml real_nvml;
 struct real_driver real;
 
-int guest_uuid_index(const void *uuid)
+int process_uuid_index(const void *uuid)
 {
 	return memcmp(fake_control->device[0].uuid, uuid, 16) ? -1 : 0;
 }
@@ -34,7 +34,7 @@ static struct region_slot_device *live(uint32_t slot, int own_pid, uint64_t used
 
 static void start(void)
 {
-	fake_guest_start(8);
+	fake_process_start(8);
 	fake_control->device[0].quota_bytes = 1000;
 }
 

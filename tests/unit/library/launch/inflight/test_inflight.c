@@ -140,7 +140,7 @@ static void test_a_tail_is_marked_without_a_context(void **state)
 
 static void test_a_dropped_stream_takes_its_work_along(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	for (int i = 0; i < 100; i++)
 		launch(fake_stream(2));
@@ -163,7 +163,7 @@ static void test_a_dropped_stream_takes_its_work_along(void **state)
 
 static void test_a_dropped_context_takes_its_streams_along(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	for (unsigned i = 0; i < 8; i++)
 		launch(fake_stream(i));
@@ -177,7 +177,7 @@ static void test_a_dropped_context_takes_its_streams_along(void **state)
 
 static void test_a_failed_launch_leaves_nothing(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	for (int i = 0; i < 10; i++)
 		launch_with(fake_stream(2), CUDA_ERROR_LAUNCH_FAILED);
 	assert_int_equal(device()->inflight, 0);
@@ -194,7 +194,7 @@ static void test_a_failed_launch_leaves_nothing(void **state)
 
 static void test_marks_that_fail_leave_nothing(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_record_fails = true;
 	for (int i = 0; i < 1000; i++)
 		launch(fake_stream(2));
@@ -235,7 +235,7 @@ static unsigned known_after(CUstream stream, unsigned kinds, unsigned rounds)
 /* A trial of space is short, and what it runs may be of many kinds. Under a lease of its own time is no matter, and events cost. */
 static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	assert_int_equal(known_after(fake_stream(2), 20, 1), 1);
 	fake_control->space_pct_x100[0] = 10000;
@@ -250,7 +250,7 @@ static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 	assert_int_equal(known_after(fake_stream(2), 12, 1), 12);
 	/* Beside others it takes any time: one at a time is enough. */
 	fake_control->device[0].granted = 1ULL << 60;
-	fake_guest_set_lease(LEASE_PACED);
+	fake_process_set_lease(LEASE_PACED);
 	assert_int_equal(known_after(fake_stream(2), 12, 1), 1);
 	fake_control->space_pct_x100[0] = 0;
 	assert_int_equal(fake_counts().queries_after_destroy, 0);
@@ -259,7 +259,7 @@ static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 /* Launches that failed, and marks that found no room, keep none of them. */
 static void test_samples_are_given_back(void **state)
 {
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	fake_control->space_pct_x100[0] = 10000;
 	for (int i = 0; i < 100; i++)
@@ -277,7 +277,7 @@ static void test_a_handle_of_nothing_is_the_drivers_to_refuse(void **state)
 {
 	CUstream none[] = { (CUstream)(1ULL << 62), (CUstream)8, (CUstream)UINT64_MAX };
 
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		assert_int_equal(launch_with(none[i], CUDA_ERROR_INVALID_HANDLE),
 				 CUDA_ERROR_INVALID_HANDLE);
@@ -294,7 +294,7 @@ static void test_synchronous_work_leaves_nothing_in_flight(void **state)
 	struct work w = { .kind = WORK_IS_SYNC, .subject = "cuMemcpy", .blocks = 4096 };
 	struct gate_pass pass;
 
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	gate_enter(&pass, &w);
 	assert_int_equal(own()->launching, 1);
 	gate_leave(&pass, &w, CUDA_SUCCESS);
@@ -341,7 +341,7 @@ static void test_streams_beyond_the_records_are_counted(void **state)
 {
 	use_up_records();
 	/* Under a lease, where each launch counts at once. */
-	fake_guest_set_lease(LEASE_GO);
+	fake_process_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	launch_into_many(2, MANY - 2);
 	assert_int_equal(device()->inflight, MANY - 2);

@@ -1,4 +1,4 @@
-#include "library/state/guest.h"
+#include "library/state/process_state.h"
 
 #include <string.h>
 
@@ -7,21 +7,22 @@
 #define MAX_CUDA_DEVICES 64
 
 /* Of a process that has not joined. */
-static struct guest_own nobody;
-struct guest guest = { .own = &nobody };
+static struct process_own nobody;
+struct process_state process_state = { .own = &nobody };
 
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-void guest_settle_quick_way(void)
+void process_settle_quick_way(void)
 {
-	atomic_store(&guest_own()->has_one_device, atomic_load(&guest.control)->device_count == 1 &&
-							   !atomic_load(&guest.detours));
+	atomic_store(&process_own()->has_one_device,
+		     atomic_load(&process_state.control)->device_count == 1 &&
+			     !atomic_load(&process_state.detours));
 }
 
-int guest_uuid_index(const void *uuid)
+int process_uuid_index(const void *uuid)
 {
-	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_control *control = atomic_load(&process_state.control);
 
 	for (uint32_t i = 0; control && i < control->device_count; i++)
 		if (memcmp(control->device[i].uuid, uuid, 16) == 0)
@@ -29,7 +30,7 @@ int guest_uuid_index(const void *uuid)
 	return -1;
 }
 
-CUresult guest_find_device(CUdevice device, int *ret_index)
+CUresult process_find_device(CUdevice device, int *ret_index)
 {
 	bool is_kept = device >= 0 && device < MAX_CUDA_DEVICES;
 	int known = is_kept ? atomic_load_explicit(&device_index[device], memory_order_relaxed) : 0;
@@ -41,7 +42,7 @@ CUresult guest_find_device(CUdevice device, int *ret_index)
 							  : real.cuDeviceGetUuid(&uuid, device);
 		if (result != CUDA_SUCCESS)
 			return result;
-		int index = guest_uuid_index(&uuid);
+		int index = process_uuid_index(&uuid);
 		known = index >= 0 ? index + 1 : -1;
 		if (is_kept)
 			atomic_store_explicit(&device_index[device], (int8_t)known,
@@ -51,33 +52,33 @@ CUresult guest_find_device(CUdevice device, int *ret_index)
 	return CUDA_SUCCESS;
 }
 
-bool guest_device_is_there(CUdevice device)
+bool process_device_is_there(CUdevice device)
 {
 	int index;
-	CUresult result = guest_find_device(device, &index);
+	CUresult result = process_find_device(device, &index);
 
 	return result != CUDA_ERROR_INVALID_DEVICE && result != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-int guest_device_index(CUdevice device)
+int process_device_index(CUdevice device)
 {
 	int index;
 
-	return guest_find_device(device, &index) == CUDA_SUCCESS ? index : -1;
+	return process_find_device(device, &index) == CUDA_SUCCESS ? index : -1;
 }
 
-int guest_current_index(void)
+int process_current_index(void)
 {
 	CUdevice device;
 
 	if (!real.cuCtxGetDevice || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
 		return -1;
-	return guest_device_index(device);
+	return process_device_index(device);
 }
 
-void guest_reset(void)
+void process_reset(void)
 {
 	for (int i = 0; i < MAX_CUDA_DEVICES; i++)
 		atomic_store(&device_index[i], 0);
-	atomic_store(&guest.captures, 0);
+	atomic_store(&process_state.captures, 0);
 }

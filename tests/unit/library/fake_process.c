@@ -1,4 +1,4 @@
-#include "fake_guest.h"
+#include "fake_process.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "library/state/helper.h"
 #include "library/swap/sharing.h"
 
-static struct guest_own own;
-struct guest guest = { .own = &own };
+static struct process_own own;
+struct process_state process_state = { .own = &own };
 
 struct region_control *fake_control;
 struct region_report *fake_report;
@@ -28,7 +28,7 @@ static void *shared_memory(size_t size)
 	return p;
 }
 
-void fake_guest_start(uint32_t slots)
+void fake_process_start(uint32_t slots)
 {
 	if (fake_control) {
 		munmap(fake_control, sizeof(*fake_control));
@@ -46,33 +46,33 @@ void fake_guest_start(uint32_t slots)
 	fake_control->device[0].free_depth_ns = 50 * NS_PER_MS;
 	fake_control->device[0].long_work_ns = 20 * NS_PER_MS;
 	fake_control->device[0].idle_ns = NS_PER_MS;
-	memset(&guest, 0, sizeof(guest));
+	memset(&process_state, 0, sizeof(process_state));
 	memset(&own, 0, sizeof(own));
 	own.is_joined = own.has_one_device = true;
-	atomic_store(&guest.own, &own);
-	atomic_store(&guest.control, fake_control);
-	atomic_store(&guest.report, fake_report);
-	fake_guest_take_slot(0);
+	atomic_store(&process_state.own, &own);
+	atomic_store(&process_state.control, fake_control);
+	atomic_store(&process_state.report, fake_report);
+	fake_process_take_slot(0);
 	atomic_store(&fake_local_cap_allows, true);
-	atomic_store(&guest.mode, GUEST_ACTIVE);
+	atomic_store(&process_state.mode, PROCESS_ACTIVE);
 }
 
 void sharing_drop(uint64_t key)
 {
 }
 
-void fake_guest_take_slot(uint32_t slot)
+void fake_process_take_slot(uint32_t slot)
 {
-	atomic_store(&guest.slot, &fake_report->slot[slot]);
-	atomic_store(&guest.turn, slot + 1);
+	atomic_store(&process_state.slot, &fake_report->slot[slot]);
+	atomic_store(&process_state.turn, slot + 1);
 }
 
-void fake_guest_clear_slot(uint32_t slot)
+void fake_process_clear_slot(uint32_t slot)
 {
 	memset(&fake_report->slot[slot], 0, sizeof(fake_report->slot[slot]));
 }
 
-void fake_guest_set_lease(enum lease_state state)
+void fake_process_set_lease(enum lease_state state)
 {
 	_Atomic uint32_t *word = &fake_control->device[0].lease;
 
@@ -81,13 +81,13 @@ void fake_guest_set_lease(enum lease_state state)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void fake_guest_set_turn(uint32_t turn)
+void fake_process_set_turn(uint32_t turn)
 {
 	atomic_store(&fake_control->device[0].turn, turn);
-	fake_guest_set_lease(lease_state_of(atomic_load(&fake_control->device[0].lease)));
+	fake_process_set_lease(lease_state_of(atomic_load(&fake_control->device[0].lease)));
 }
 
-uint64_t fake_guest_used(void)
+uint64_t fake_process_used(void)
 {
 	uint64_t sum = 0;
 
@@ -96,24 +96,24 @@ uint64_t fake_guest_used(void)
 	return sum;
 }
 
-/* ---- what guest.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
+/* ---- what process_state.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
 
-enum guest_mode process_join(void)
+enum process_mode process_join(void)
 {
-	return GUEST_ACTIVE;
+	return PROCESS_ACTIVE;
 }
 
-bool guest_device_is_there(CUdevice device)
+bool process_device_is_there(CUdevice device)
 {
 	return true;
 }
 
-int guest_device_index(CUdevice device)
+int process_device_index(CUdevice device)
 {
 	return device;
 }
 
-int guest_current_index(void)
+int process_current_index(void)
 {
 	return 0;
 }
