@@ -16,7 +16,7 @@
 #include "library/memory/admission.h"
 #include "library/memory/charge.h"
 #include "library/memory/ledger.h"
-#include "library/memory/piece.h"
+#include "library/memory/suballoc.h"
 #include "library/memory/ptrmap.h"
 #include "library/registration.h"
 #include "library/state/bell.h"
@@ -90,7 +90,7 @@ static const struct part {
 	{ process_reset },
 	{ ptrmap_reset },
 	{ swap_reset, swap_watch },
-	{ piece_reset, piece_rest },
+	{ suballoc_reset, suballoc_trim },
 	{ captures_reset },
 	{ inflight_reset },
 	{ helper_reset },

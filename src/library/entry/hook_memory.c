@@ -62,14 +62,14 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/* A piece that the driver failed to make, or that is the first of its chunk. */
-static __attribute__((noinline)) CUresult end_piece(CUresult result, const CUdeviceptr *ptr,
-						    size_t bytes)
+/* A suballocation that the driver failed to make, or that is the first of its chunk. */
+static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
+						       size_t bytes)
 {
 	struct holding h = {
 		.kind = HOLDING_MEMORY,
 		.bytes = charge_rounded(bytes),
-		.related = PIECE_SPARE,
+		.related = SUBALLOC_SPARE,
 	};
 
 	return charge_end(&h, result, ptr, undo);
@@ -79,13 +79,14 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 {
 	struct process_own *own = process_own();
 
-	if (bytes > PIECE_MAX || !atomic_load_explicit(&own->has_one_device, memory_order_relaxed) ||
-	    !piece_begin_here(&own->desk))
+	if (bytes > SUBALLOC_MAX ||
+	    !atomic_load_explicit(&own->has_one_device, memory_order_relaxed) ||
+	    !suballoc_begin_here(&own->cache))
 		return allocate(alloc, ptr, bytes);
 	CUresult result = alloc(ptr, bytes);
-	if (likely(result == CUDA_SUCCESS && piece_end_here(&own->desk, *ptr)))
+	if (likely(result == CUDA_SUCCESS && suballoc_end_here(&own->cache, *ptr)))
 		return result;
-	return end_piece(result, ptr, bytes);
+	return end_suballoc(result, ptr, bytes);
 }
 
 /*
@@ -164,14 +165,15 @@ static CUresult give_back(const struct holding *h, CUresult result)
 	return charge_give_back(h, result);
 }
 
-static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUresult result)
+static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdeviceptr ptr,
+					  CUresult result)
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
-		/* How long the piece was is nowhere. */
+		/* How long the suballocation was is nowhere. */
 		if (trace_is_on())
-			trace_memory_now(TRACE_FREE, piece_device(chunk), ptr, 0);
-		piece_remove(&process_own()->desk, chunk);
+			trace_memory_now(TRACE_FREE, suballoc_device(chunk), ptr, 0);
+		suballoc_remove(&process_own()->cache, chunk);
 	}
 	return result;
 }
@@ -184,22 +186,22 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* What is freed is a piece, nearly always, and near the last one. */
-static inline struct piece_chunk *piece_nearby(CUdeviceptr ptr)
+/* What is freed is a suballocation, nearly always, and near the last one. */
+static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
-	struct piece_chunk *chunk = piece_chunk_nearby(&process_own()->desk, ptr);
+	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);
 
-	return likely(chunk && piece_count(chunk)) ? chunk : NULL;
+	return likely(chunk && suballoc_count(chunk)) ? chunk : NULL;
 }
 
 static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	WITH_MEMORY_STILL();
-	struct piece_chunk *chunk = charge_piece_at(ptr);
+	struct suballoc_chunk *chunk = charge_suballoc_at(ptr);
 	struct holding h;
 
 	if (chunk)
-		return give_back_piece(chunk, ptr, release(ptr));
+		return give_back_suballoc(chunk, ptr, release(ptr));
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return call_free(release, forget_import(ptr));
 	return give_back(&h, call_free(release, ptr));
@@ -207,9 +209,9 @@ static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdevicep
 
 CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
-	struct piece_chunk *chunk = piece_nearby(ptr);
+	struct suballoc_chunk *chunk = suballoc_nearby(ptr);
 
-	return likely(chunk) ? give_back_piece(chunk, ptr, release(ptr)) : free_any(release, ptr);
+	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
 /* Pool memory is charged by what its pool reserves: nothing to give back here. */
@@ -217,12 +219,12 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 			     CUstream stream)
 {
 	WITH_MEMORY_STILL();
-	struct piece_chunk *chunk = charge_piece_at(ptr);
+	struct suballoc_chunk *chunk = charge_suballoc_at(ptr);
 	struct backing backing;
 	struct holding h;
 
 	if (chunk)
-		return give_back_piece(chunk, ptr, release(ptr, stream));
+		return give_back_suballoc(chunk, ptr, release(ptr, stream));
 	/* Not in the stream's order, but with all work done: as the driver has it for such memory. */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);

@@ -174,7 +174,7 @@ static uint64_t most_growth(size_t bytes)
 
 /*
  * Reserves for the growth that the call may cause: the most, though the pool may look as if it had
- * room. That room may be in pieces, and another thread's synchronization may give it back to the card
+ * room. That room may be in suballocations, and another thread's synchronization may give it back to the card
  * before the driver looks; with less reserved, a pool near the quota grew past it for a moment (65 MiB
  * over 4 GiB with 8 processes).
  */

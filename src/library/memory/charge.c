@@ -19,22 +19,22 @@ void charge_set_trim(void (*trim)(int index))
 
 uint64_t charge_rounded(uint64_t bytes)
 {
-	uint64_t step = bytes < PIECE_CHUNK ? PIECE_STEP : PAGE;
+	uint64_t step = bytes < SUBALLOC_CHUNK ? SUBALLOC_STEP : PAGE;
 
 	if (bytes > UINT64_MAX - step)
 		return UINT64_MAX;
 	return (bytes + step - 1) / step * step;
 }
 
-static bool is_piece(const struct holding *h)
+static bool is_suballoc(const struct holding *h)
 {
-	return h->kind == HOLDING_MEMORY && h->bytes <= PIECE_MAX && h->device != REGION_HOST;
+	return h->kind == HOLDING_MEMORY && h->bytes <= SUBALLOC_MAX && h->device != REGION_HOST;
 }
 
-/* What the holding is charged; of a piece, what it may come to. */
+/* What the holding is charged; of a suballocation, what it may come to. */
 static uint64_t cost(const struct holding *h)
 {
-	return is_piece(h) ? PIECE_CHUNK : h->bytes;
+	return is_suballoc(h) ? SUBALLOC_CHUNK : h->bytes;
 }
 
 int charge_index(void)
@@ -68,7 +68,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
 	if (index != REGION_HOST)
-		piece_drain(index);
+		suballoc_drain(index);
 	if (trim_pools)
 		trim_pools(index);
 	while (admission_wait(index, bytes, &wait))
@@ -88,7 +88,7 @@ bool charge_begin(struct holding *h)
 		return true;
 	if (h->kind == HOLDING_ARRAY)
 		ledger_mark_unsure(h->device);
-	if (is_piece(h) && (h->related = piece_take_spare(h->device)) == PIECE_SPARE)
+	if (is_suballoc(h) && (h->related = suballoc_take_spare(h->device)) == SUBALLOC_SPARE)
 		return true;
 	return reserve(h->device, cost(h));
 }
@@ -96,8 +96,8 @@ bool charge_begin(struct holding *h)
 /* What was reserved for a call that failed. */
 static void give_back_reserved(const struct holding *h)
 {
-	if (is_piece(h))
-		piece_failed(h->device, (enum piece_charge)h->related);
+	if (is_suballoc(h))
+		suballoc_failed(h->device, (enum suballoc_charge)h->related);
 	else
 		ledger_release(h->device, h->bytes);
 }
@@ -125,21 +125,21 @@ bool charge_resize(struct holding *h, uint64_t bytes)
 		return false;
 	if (new_cost < old_cost)
 		ledger_release(h->device, old_cost - new_cost);
-	if (is_piece(h) && !is_piece(&resized) && h->related == PIECE_SPARE)
-		piece_use_spare(h->device);
-	if (!is_piece(h))
-		h->related = PIECE_RESERVED;
+	if (is_suballoc(h) && !is_suballoc(&resized) && h->related == SUBALLOC_SPARE)
+		suballoc_use_spare(h->device);
+	if (!is_suballoc(h))
+		h->related = SUBALLOC_RESERVED;
 	h->bytes = bytes;
 	return true;
 }
 
 static bool note(struct holding *h)
 {
-	if (is_piece(h)) {
-		if (likely(piece_add(h->key, h->device, (enum piece_charge)h->related)))
+	if (is_suballoc(h)) {
+		if (likely(suballoc_add(h->key, h->device, (enum suballoc_charge)h->related)))
 			return true;
 		/* It can't be counted: charged as if it had its chunk for itself. */
-		charge_resize(h, PIECE_CHUNK);
+		charge_resize(h, SUBALLOC_CHUNK);
 	}
 	h->owner = (uint64_t)(uintptr_t)real_current_context();
 	return ptrmap_insert(h);
@@ -177,14 +177,14 @@ CUresult charge_give_back(const struct holding *h, CUresult result)
 
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding)
 {
-	const struct piece_chunk *chunk = charge_piece_at(ptr);
+	const struct suballoc_chunk *chunk = charge_suballoc_at(ptr);
 
 	if (!chunk)
 		return ptrmap_find(HOLDING_MEMORY, ptr, ret_holding);
 	*ret_holding = (struct holding){
 		.kind = HOLDING_MEMORY,
 		.key = ptr,
-		.device = piece_device(chunk),
+		.device = suballoc_device(chunk),
 		.bytes = bytes,
 		.owner = chunk->owner,
 	};
@@ -201,5 +201,5 @@ void charge_context_gone(CUcontext context)
 	uint64_t gone = (uint64_t)(uintptr_t)context;
 
 	ptrmap_remove_owned(gone, drop, NULL);
-	piece_context_gone(gone);
+	suballoc_context_gone(gone);
 }

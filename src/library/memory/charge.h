@@ -11,7 +11,7 @@
 
 #include "abi/cuda_abi.h"
 #include "library/memory/ledger.h"
-#include "library/memory/piece.h"
+#include "library/memory/suballoc.h"
 #include "library/memory/ptrmap.h"
 #include "library/state/process_state.h"
 
@@ -20,7 +20,7 @@
 
 /*
  * The bytes of a request for linear memory as the card rounds them: below 2 MiB it is a piece of a chunk
- * (piece.h), from there on it has whole pages of 2 MiB.
+ * (suballoc.h), from there on it has whole pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
 
@@ -74,9 +74,9 @@ static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct ho
 CUresult charge_give_back(const struct holding *h, CUresult result);
 
 /* The chunk that a small piece of memory at `ptr` is charged in, or NULL: charge_forget() knows it, or nobody. */
-static inline struct piece_chunk *charge_piece_at(CUdeviceptr ptr)
+static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 {
-	return process_is_active() ? piece_chunk_of(ptr) : NULL;
+	return process_is_active() ? suballoc_chunk_of(ptr) : NULL;
 }
 
 /* What is held at the address that an allocation begins at. False: not charged here. */

@@ -13,7 +13,7 @@
  * memory in whole 2 MiB pages, close together. So these have no place of their own. The first in a
  * chunk, 512 pages of addresses, makes a place for the chunk, with 16 bits a page: how many pages the
  * holding has that starts there. 100,000 in a row are 200 KiB, not 4 MiB. Everything else is a single,
- * with a place of its own. (Smaller memory is counted elsewhere: piece.h.)
+ * with a place of its own. (Smaller memory is counted elsewhere: suballoc.h.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL

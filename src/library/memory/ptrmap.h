@@ -11,8 +11,8 @@
 
 enum holding_kind {
 	HOLDING_NONE = 0, /* an empty place */
-	HOLDING_MEMORY,   /* linear memory, by device pointer; small pieces are piece.c's */
-	HOLDING_ARRAY,    /* an array or mipmapped array, by handle */
+	HOLDING_MEMORY, /* linear memory, by device pointer; small suballocations are suballoc.c's */
+	HOLDING_ARRAY,  /* an array or mipmapped array, by handle */
 	HOLDING_CONTEXT,  /* a context, by handle */
 	HOLDING_PHYSICAL, /* VMM memory, by a number of its own: see hook_vmm.c */
 	HOLDING_HANDLE,   /* of such, by its value */
@@ -32,7 +32,7 @@ struct holding {
 	uint64_t bytes;
 	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
 	/*
-	 * MEMORY: how a piece's charge was come by, until it is noted (piece.h). IMPORT: its pool.
+	 * MEMORY: how a suballocation's charge was come by, until it is noted (suballoc.h). IMPORT: its pool.
 	 * HANDLE, MAPPING, BINDING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device.
 	 */
 	uint64_t related;

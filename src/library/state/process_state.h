@@ -14,7 +14,7 @@
 
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
-#include "library/state/piece_desk.h"
+#include "library/state/thread_cache.h"
 #include "library/sys/sys.h"
 
 enum process_mode {
@@ -32,11 +32,11 @@ enum process_mode {
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
 	_Atomic uint32_t has_one_device; /* the tenant has no second, and there are no detours */
-	struct piece_desk desk;
+	struct thread_cache cache;
 	struct sys_lock join_lock;
 };
 
-_Static_assert(offsetof(struct process_own, desk.stock[1]) <= 64,
+_Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
 /* Bits. Their sum is one test for the gate; where the fast path leads meanwhile: fast_path.h. */

@@ -61,8 +61,8 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* The next piece, at most as long as lies together in the arena. */
-static CUresult copy_piece(struct lane *lane, enum swap_copy way, uint64_t *bytes)
+/* The next suballocation, at most as long as lies together in the arena. */
+static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;
 	CUdeviceptr card = b->base + lane->done;
@@ -86,7 +86,7 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 	uint64_t begun = 0;
 
 	while (result == CUDA_SUCCESS && begun < PART_BYTES && !lane->has_ended && find_next(lane))
-		result = copy_piece(lane, way, &begun);
+		result = copy_suballoc(lane, way, &begun);
 	*bytes += begun;
 	return result;
 }

@@ -64,7 +64,7 @@ bool ptrmap_update(const struct holding *holding)
 	return ptrmap_insert(holding);
 }
 
-/* With a context: tests/unit/library/memory/test_piece.c. */
+/* With a context: tests/unit/library/memory/test_suballoc.c. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *), void *context)
 {
 	fail();

@@ -1,5 +1,5 @@
 /*
- * Small linear memory: pieces of 2 MiB chunks, which are charged from their first piece to their last, as
+ * Small linear memory: suballocations of 2 MiB chunks, which are charged from their first suballocation to their last, as
  * the card gives no less. As long as there are any, a chunk more may be charged ahead.
  */
 #include "../test.h"
@@ -41,7 +41,7 @@ static CUresult release(CUdeviceptr ptr)
 static int start(void **state)
 {
 	ptrmap_reset();
-	piece_reset();
+	suballoc_reset();
 	fake_driver_start();
 	fake_process_start(1);
 	real.cuMemFree_v2 = release;
@@ -60,7 +60,7 @@ static CUresult make_at(CUdeviceptr at, size_t bytes)
 /* What is charged without what is charged ahead. */
 static uint64_t used(void)
 {
-	piece_drain(0);
+	suballoc_drain(0);
 	return fake_process_used();
 }
 
@@ -76,7 +76,7 @@ static void test_a_chunk_is_charged_once(void **state)
 	assert_int_equal(used_in_call, 2 * CHUNK);
 	assert_int_equal(used(), 2 * CHUNK);
 
-	/* To the last piece. */
+	/* To the last suballocation. */
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + 512), CUDA_SUCCESS);
@@ -86,7 +86,7 @@ static void test_a_chunk_is_charged_once(void **state)
 	assert_int_equal(fake_process_used(), 0);
 }
 
-/* Reserved once for any number of pieces of a chunk that is there, and gone with the last of them. */
+/* Reserved once for any number of suballocations of a chunk that is there, and gone with the last of them. */
 static void test_a_spare_is_kept_ahead(void **state)
 {
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
@@ -119,7 +119,7 @@ static void test_a_spare_makes_room(void **state)
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	assert_int_equal(make_at(FIRST + 8 * CHUNK, 3 * CHUNK), CUDA_SUCCESS);
 	assert_int_equal(fake_process_used(), 4 * CHUNK);
-	/* And without one, a piece may need a chunk that there is no room for. */
+	/* And without one, a suballocation may need a chunk that there is no room for. */
 	assert_int_equal(make_at(FIRST + 1024, 512), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(fake_control->device[0].quota_bytes, fake_process_used());
 }
@@ -132,11 +132,11 @@ static void test_a_spare_rests(void **state)
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
 	for (unsigned i = 1; i < 3; i++)
 		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
-	piece_rest(now_ns += NS_PER_S);
+	suballoc_trim(now_ns += NS_PER_S);
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
-	piece_rest(now_ns + NS_PER_MS); /* too soon to say */
+	suballoc_trim(now_ns + NS_PER_MS); /* too soon to say */
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
-	piece_rest(now_ns + NS_PER_S);
+	suballoc_trim(now_ns + NS_PER_S);
 	assert_int_equal(fake_process_used(), CHUNK);
 }
 
@@ -154,7 +154,7 @@ static void test_far_off(void **state)
 }
 
 /* Of 1.6 MB, two chunks hold one each and small ones beside. */
-static void test_pieces_of_more_than_half(void **state)
+static void test_suballocs_of_more_than_half(void **state)
 {
 	assert_int_equal(make_at(FIRST, 1600000), CUDA_SUCCESS);
 	assert_int_equal(make_at(FIRST + 1600000 / 512 * 512 + 512, 512), CUDA_SUCCESS);
@@ -252,7 +252,7 @@ static void test_goes_with_its_context(void **state)
 	assert_int_equal(fake_process_used(), 0);
 }
 
-/* Each thread's pieces lie among the others', in 4 chunks: in the end nothing is charged. */
+/* Each thread's suballocations lie among the others', in 4 chunks: in the end nothing is charged. */
 #define THREADS 4
 #define TURNS 20000
 
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_spare_makes_room, start),
 		cmocka_unit_test_setup(test_a_spare_rests, start),
 		cmocka_unit_test_setup(test_far_off, start),
-		cmocka_unit_test_setup(test_pieces_of_more_than_half, start),
+		cmocka_unit_test_setup(test_suballocs_of_more_than_half, start),
 		cmocka_unit_test_setup(test_above_it_is_whole_pages, start),
 		cmocka_unit_test_setup(test_refused_and_failed, start),
 		cmocka_unit_test_setup(test_pitched, start),
