@@ -672,12 +672,12 @@
  * when the wait has succeeded.
  */
 #define DRIVER_TABLE_WAIT(WORK) \
-	WORK(cuCtxSynchronize, LEGACY, (void), (), rest_after_all()) \
-	WORK(cuCtxSynchronize_v2, LEGACY, (CUcontext ctx), (ctx), rest_after_all()) \
+	WORK(cuCtxSynchronize, LEGACY, (void), (), sync_point_after_all()) \
+	WORK(cuCtxSynchronize_v2, LEGACY, (CUcontext ctx), (ctx), sync_point_after_all()) \
 	WORK(cuStreamSynchronize, LEGACY, (CUstream stream), (stream), \
-	     rest_after_stream(stream, LEGACY)) \
+	     sync_point_after_stream(stream, LEGACY)) \
 	WORK(cuStreamSynchronize_ptsz, PER_THREAD, (CUstream stream), (stream), \
-	     rest_after_stream(stream, PER_THREAD))
+	     sync_point_after_stream(stream, PER_THREAD))
 
 /* A wait for one point of a stream: a step may end with it, but not a turn. */
 #define DRIVER_TABLE_EVENT(HOOK) \

@@ -54,11 +54,11 @@
  */
 static bool is_at_rest(struct node *node)
 {
-	bool was_resting = node->rested_at_tick;
-	node->rested_at_tick = true;
+	bool was_resting = node->slept_at_tick;
+	node->slept_at_tick = true;
 	for (unsigned i = 0; i < node->card_count; i++)
-		node->rested_at_tick &= arbitration_is_resting(node->card[i].arbitration);
-	return was_resting && node->rested_at_tick;
+		node->slept_at_tick &= arbitration_is_resting(node->card[i].arbitration);
+	return was_resting && node->slept_at_tick;
 }
 
 /* Each second: usage to the state files; changed limits; tenants that nobody came back to; who waits. */
@@ -329,7 +329,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "directories", make_tenants_dirs },
 	{ .name = "drains", .census_read = update_drains },
 	{ .name = "foreign memory", .census_read = note_foreign },
-	{ .name = "unpromised memory", .tenants_changed = node_update_rests },
+	{ .name = "unpromised memory", .tenants_changed = node_update_unpromised },
 	{ .name = "space",
 	  space_open,
 	  space_close,

@@ -57,10 +57,10 @@ static inline enum lease_state lease_state_of(uint32_t word)
 }
 
 /* The steps of which a tenant is to tell the daemon. */
-enum region_rest {
-	REST_UNTOLD,
-	REST_RUNG, /* the end of one is rung for */
-	REST_ENDS_USE, /* the beginning too; and from the end on the slot does not say busy, if nothing is in flight */
+enum region_sync_point {
+	SYNC_POINT_UNTOLD,
+	SYNC_POINT_RUNG, /* the end of one is rung for */
+	SYNC_POINT_ENDS_USE, /* the beginning too; and from the end on the slot does not say busy, if nothing is in flight */
 };
 
 /* The swap word: what D asks for in the low 8 bits, a change counter above them, as in a lease word. */
@@ -128,7 +128,8 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; counts up after each answer */
-	_Atomic uint32_t rest_wanted; /* enum region_rest; of the steps whose ends are `rests` */
+	_Atomic uint32_t
+		sync_point_wanted; /* enum region_sync_point; of the steps whose ends are `sync_points` */
 };
 
 struct region_control {
@@ -276,10 +277,10 @@ struct region_spent {
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */
 	/* Times that a thread had waited for all that was launched: a program's steps end so. */
-	_Atomic uint32_t rests;
+	_Atomic uint32_t sync_points;
 	/* Of all busy_ns: from the start of each lease until half of the depth was in flight. */
 	_Atomic uint64_t ramp_ns;
-	/* From one rest until the wait that ended with the next, less the waits at the gate: what a thread did on the CPU. */
+	/* From one sync point until the wait that ended with the next, less the waits at the gate: what a thread did on the CPU. */
 	_Atomic uint64_t thread_ns;
 };
 

@@ -39,8 +39,8 @@ static int read_device(struct node *node, const json_t *json, struct device_requ
 		return r;
 	if (r > 0)
 		d.terms.memory_bytes = (uint64_t)bytes;
-	d.terms.memory_is_rest = json_is_null(json_object_get(json, "memory_bytes"));
-	d.terms.has_memory = r > 0 || d.terms.memory_is_rest;
+	d.terms.memory_is_unpromised = json_is_null(json_object_get(json, "memory_bytes"));
+	d.terms.has_memory = r > 0 || d.terms.memory_is_unpromised;
 	r = json_read_int(json, "reserve_bytes", 0, INT64_MAX, &reserve, err);
 	if (r < 0)
 		return r;

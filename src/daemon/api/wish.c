@@ -22,7 +22,7 @@ static bool is_same(const struct promise *a, const struct promise *b)
 
 static bool is_same_memory(const struct promise *now, const struct promise_request *request)
 {
-	return now->memory_given == !request->memory_is_rest &&
+	return now->memory_given == !request->memory_is_unpromised &&
 	       (!now->memory_given || now->quota_bytes == request->memory_bytes);
 }
 
@@ -64,7 +64,7 @@ static struct promise_request request_of(const struct promise *asked,
 	struct promise_request r = *wish;
 	bool is_capped = asked->limit_given && is_same_pct(asked->limit_pct, asked->cores_pct);
 	if (!r.has_memory) {
-		r.memory_is_rest = !asked->memory_given;
+		r.memory_is_unpromised = !asked->memory_given;
 		r.memory_bytes = asked->quota_bytes;
 	}
 	if (!r.has_cores)

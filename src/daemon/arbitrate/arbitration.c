@@ -87,8 +87,8 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 	l->seen.rings = rings(l, now_ns);
 	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
 					       memory_order_relaxed);
-	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
-					     memory_order_relaxed);
+	l->seen.sync_points = atomic_load_explicit(&l->report->bell[l->device].sync_points,
+						   memory_order_relaxed);
 	l->seen.thread_ns = atomic_load_explicit(&l->report->bell[l->device].thread_ns,
 						 memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
@@ -186,13 +186,13 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 }
 
 /* Tells the tenant which of its steps to ring for. */
-static void publish_rest(const struct arbitration *a, struct lessee *l)
+static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
-	enum region_rest wanted = arbiter_wants_rest(a->arbiter, l->index);
-	if (wanted == l->wants_rest)
+	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);
+	if (wanted == l->wants_sync_point)
 		return;
-	l->wants_rest = wanted;
-	atomic_store_explicit(&l->control->device[l->device].rest_wanted, wanted,
+	l->wants_sync_point = wanted;
+	atomic_store_explicit(&l->control->device[l->device].sync_point_wanted, wanted,
 			      memory_order_relaxed);
 }
 
@@ -204,7 +204,7 @@ static void publish(struct arbitration *a)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
 			if (pass == 0)
-				publish_rest(a, l);
+				publish_sync_point(a, l);
 			if (pass == 0 && (l->gang >= 0 || l->shares_space) && lets_through(state))
 				arbitration_publish_depth(a, l);
 			if (state == l->published)
@@ -226,11 +226,11 @@ static void publish(struct arbitration *a)
  * A step of the arbiter counts so much time at most, so that nothing is made of a daemon that stood still. What was
  * rested through on purpose counts: for tokens, budgets and debts.
  */
-static void count_rest(struct arbitration *a, uint64_t now_ns)
+static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
 	uint64_t step_ns = a->config.max_step_ns;
-	uint64_t end_ns = a->stepped_ns + ARBITRATION_REST_NS;
-	if (!a->is_resting || !step_ns)
+	uint64_t end_ns = a->stepped_ns + ARBITRATION_SLEEP_NS;
+	if (!a->is_sleeping || !step_ns)
 		return;
 	end_ns = end_ns < now_ns ? end_ns : now_ns;
 	for (uint64_t at_ns = a->stepped_ns + step_ns; at_ns < end_ns; at_ns += step_ns)
@@ -241,7 +241,7 @@ static void count_rest(struct arbitration *a, uint64_t now_ns)
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
-	count_rest(a, now_ns);
+	count_sleep(a, now_ns);
 	/* Nobody works, and nobody rang. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
@@ -260,10 +260,10 @@ static uint64_t step(struct arbitration *a)
 	}
 	if (a->spans)
 		arbitration_note_span(a, now_ns);
-	if (now_ns >= a->pulse_ns || (a->is_resting && !arbitration_may_rest(a)))
+	if (now_ns >= a->pulse_ns || (a->is_sleeping && !arbitration_may_sleep(a)))
 		arbitration_pulse(a, now_ns);
 	a->stepped_ns = now_ns;
-	if (!a->process_count || a->is_resting || next_ns > a->pulse_ns)
+	if (!a->process_count || a->is_sleeping || next_ns > a->pulse_ns)
 		next_ns = a->pulse_ns;
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }

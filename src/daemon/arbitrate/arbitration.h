@@ -23,8 +23,8 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/elastic.h"
 
-#define ARBITRATION_PULSE_NS UINT64_C(50000000)  /* heartbeat and window samples */
-#define ARBITRATION_REST_NS UINT64_C(1000000000) /* the same where nobody has anything to do */
+#define ARBITRATION_PULSE_NS UINT64_C(50000000)   /* heartbeat and window samples */
+#define ARBITRATION_SLEEP_NS UINT64_C(1000000000) /* the same where nobody has anything to do */
 
 struct arbitration;
 struct lessee;

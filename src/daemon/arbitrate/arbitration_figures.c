@@ -74,7 +74,7 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 }
 
 /* All its processes notice the daemon's end without a beat, and none has to be looked at. */
-static bool lets_rest(const struct lessee *l)
+static bool lets_sleep(const struct lessee *l)
 {
 	for (size_t i = 0; i < l->observer.count; i++)
 		if (!atomic_load(&l->report->slot[l->observer.process[i].slot].heeds_owner))
@@ -84,12 +84,12 @@ static bool lets_rest(const struct lessee *l)
 	       atomic_load(&l->control->owner);
 }
 
-bool arbitration_may_rest(const struct arbitration *a)
+bool arbitration_may_sleep(const struct arbitration *a)
 {
 	if (a->needs_looks || a->spans || arbiter_mode(a->arbiter) != ARBITER_IDLE)
 		return false;
 	for (const struct lessee *l = a->lessees; l; l = l->next)
-		if (!lets_rest(l))
+		if (!lets_sleep(l))
 			return false;
 	return true;
 }
@@ -102,18 +102,18 @@ void arbitration_pulse(struct arbitration *a, uint64_t now_ns)
 	window_add(&a->window_1s, now_ns, a->charged_ns);
 	if (now_ns - a->lent_ns >= a->elastic.period_ns)
 		lend(a, now_ns);
-	a->is_resting = is_quiet && arbitration_may_rest(a);
-	a->pulse_ns = now_ns + (a->is_resting ? ARBITRATION_REST_NS
-				: is_quiet    ? PULSE_QUIET_NS
-					      : ARBITRATION_PULSE_NS);
+	a->is_sleeping = is_quiet && arbitration_may_sleep(a);
+	a->pulse_ns = now_ns + (a->is_sleeping ? ARBITRATION_SLEEP_NS
+				: is_quiet     ? PULSE_QUIET_NS
+					       : ARBITRATION_PULSE_NS);
 }
 
 bool arbitration_is_resting(struct arbitration *a)
 {
 	pthread_mutex_lock(&a->worker.lock);
-	bool is_resting = a->is_resting;
+	bool is_sleeping = a->is_sleeping;
 	pthread_mutex_unlock(&a->worker.lock);
-	return is_resting;
+	return is_sleeping;
 }
 
 /* Sums up the lessee's processes; false: none of them is named. */

@@ -30,8 +30,8 @@ struct lessee {
 	_Alignas(64) struct lessee *next;
 	int index; /* the arbiter's */
 	enum lease_state published;
-	enum region_rest wants_rest; /* as published */
-	uint64_t seen_ns;            /* when: */
+	enum region_sync_point wants_sync_point; /* as published */
+	uint64_t seen_ns;                        /* when: */
 	struct arbiter_observation seen;
 
 	struct arbitration *owner;
@@ -84,7 +84,7 @@ struct arbitration {
 	bool is_still;     /* nothing was rung since */
 	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
 	uint64_t pulse_ns; /* when the next is due */
-	bool is_resting; /* nobody has work or demand: beats and looks come seldom, until one rings */
+	bool is_sleeping; /* nobody has work or demand: beats and looks come seldom, until one rings */
 	uint64_t fresh_ns; /* when told last */
 	bool has_asked;    /* not told yet, and when that was told last: */
 	uint64_t asked_ns;
@@ -119,9 +119,9 @@ void arbitration_publish_patience(struct lessee *l);
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
  * Whether nothing is to be done before somebody rings: nobody has work, demand, or what will change by time alone, and
- * whoever comes will ring. Then the thread wakes for a pulse each ARBITRATION_REST_NS.
+ * whoever comes will ring. Then the thread wakes for a pulse each ARBITRATION_SLEEP_NS.
  */
-bool arbitration_may_rest(const struct arbitration *a);
+bool arbitration_may_sleep(const struct arbitration *a);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
 

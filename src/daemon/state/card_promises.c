@@ -119,15 +119,15 @@ void node_update_rest(struct node *node, const struct card *card)
 }
 
 /* Of most cards nobody has the rest: the tenants are looked at once for all, not once a card. */
-void node_update_rests(struct node *node)
+void node_update_unpromised(struct node *node)
 {
-	bool has_rest[NODE_MAX_CARDS] = { false };
+	bool has_unpromised[NODE_MAX_CARDS] = { false };
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		for (unsigned i = 0; i < t->terms.device_count; i++)
 			if (!t->terms.device[i].promise.memory_given)
-				has_rest[t->terms.device[i].card->index] = true;
+				has_unpromised[t->terms.device[i].card->index] = true;
 	for (unsigned i = 0; i < node->card_count; i++)
-		if (has_rest[i])
+		if (has_unpromised[i])
 			node_update_rest(node, &node->card[i]);
 }

@@ -27,6 +27,6 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 /* Gives every tenant that was promised no memory of its own what is left of this card as its quota. */
 void node_update_rest(struct node *node, const struct card *card);
 /* The same on all cards; looks at the tenants once. */
-void node_update_rests(struct node *node);
+void node_update_unpromised(struct node *node);
 
 #endif

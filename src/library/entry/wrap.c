@@ -5,7 +5,7 @@
 #include "library/entry/hooks.h"
 #include "library/launch/fast_path_pass.h"
 #include "library/launch/gate.h"
-#include "library/launch/rest.h"
+#include "library/launch/sync_point.h"
 #include "library/loader/real.h"
 
 #define UNWRAP(...) __VA_ARGS__
@@ -87,7 +87,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	{ \
 		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
 			return absent(); \
-		rest_before(); \
+		sync_point_before(); \
 		CUresult result = real.symbol args; \
 		if (result == CUDA_SUCCESS) \
 			after; \

@@ -327,8 +327,8 @@ static void show_busy(struct region_slot_device *slot, int index)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
 	/* A step begins. */
-	if (atomic_load_explicit(&process_control_device(index)->rest_wanted,
-				 memory_order_relaxed) == REST_ENDS_USE)
+	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
+				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);
 	helper_wake();
 }

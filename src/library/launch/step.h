@@ -5,7 +5,7 @@
  * A step ends when something was launched since the last one's end, and
  *
  *   cuCtxSynchronize      has succeeded
- *   cuStreamSynchronize   has, and no work is in flight on another stream of the device: a rest (rest.h)
+ *   cuStreamSynchronize   has, and no work is in flight on another stream of the device: a sync point (sync_point.h)
  *   cuEventSynchronize    has: servers that launch the next step before they look at this one's result wait so
  *
  * It begins where the one before ended; but after a pause, with nothing of the process in flight for STEP_PAUSE_NS, where

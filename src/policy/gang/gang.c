@@ -125,7 +125,7 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/* Alone the others would wait for it, in leases of their own. */
-			is_due &= r->rested_ns >= GANG_COME_NS;
+			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
 		/* The device that has had it longest waiting; a NaN counts for nothing. */
@@ -381,7 +381,7 @@ static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 	return !r->drains && (r->waits || slips) && is_late(g, BIT(device), now_ns);
 }
 
-static uint64_t rested_elsewhere_ns(const struct gang *g, uint64_t device)
+static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 {
 	uint64_t least_ns = UINT64_MAX;
 
@@ -390,7 +390,7 @@ static uint64_t rested_elsewhere_ns(const struct gang *g, uint64_t device)
 		const struct gang_report *r = &g->part[d].told;
 
 		if (r->holds)
-			least_ns = least_u64(least_ns, r->wants ? 0 : r->rested_ns);
+			least_ns = least_u64(least_ns, r->wants ? 0 : r->idle_ns);
 	}
 	return least_ns;
 }
@@ -399,7 +399,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 {
 	struct gang_word word = { .order = GANG_WAIT,
 				  .is_stuck = g->is_stuck,
-				  .rested_elsewhere_ns = UINT64_MAX };
+				  .idle_elsewhere_ns = UINT64_MAX };
 
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_word){ .order = GANG_NONE };
@@ -415,7 +415,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 	case PHASE_GATHERING: word.order = GANG_GATHER; break;
 	case PHASE_RUNNING:
 		word.order = GANG_GO;
-		word.rested_elsewhere_ns = rested_elsewhere_ns(g, device);
+		word.idle_elsewhere_ns = idle_elsewhere_ns(g, device);
 		break;
 	case PHASE_ENDING:
 		word.is_slip = may_slip(g, device, now_ns);

@@ -72,14 +72,14 @@ struct gang_word {
 	bool is_stuck; /* its work on another device has outlived a drain */
 	bool is_slip;  /* with GANG_GO: no more in flight than must be */
 	/* How long its ranks with a lease of another device have had nothing to do; UINT64_MAX: there are none. */
-	uint64_t rested_elsewhere_ns;
+	uint64_t idle_elsewhere_ns;
 };
 
 /* One device's word on a tenant. */
 struct gang_report {
 	bool is_present;     /* has had work or demand of late, under leases */
 	bool wants;          /* has demand now ... */
-	uint64_t rested_ns;  /* ... or had some so long ago */
+	uint64_t idle_ns;    /* ... or had some so long ago */
 	bool waits;          /* a thread is held at the gate */
 	bool is_due;         /* it would get the lease now, were it no gang */
 	bool holds;          /* has the lease */

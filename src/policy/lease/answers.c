@@ -143,11 +143,11 @@ uint64_t arbiter_step_ns(const struct arbiter *a, int tenant)
 	return (uint64_t)steps_length_ns(&look_up(a, tenant)->steps, INFINITY);
 }
 
-enum region_rest arbiter_wants_rest(const struct arbiter *a, int tenant)
+enum region_sync_point arbiter_wants_sync_point(const struct arbiter *a, int tenant)
 {
-	if (sliced_wants_rest(a, look_up(a, tenant)))
-		return REST_ENDS_USE;
-	return a->wants_rest && a->holder == tenant ? REST_RUNG : REST_UNTOLD;
+	if (sliced_wants_sync_point(a, look_up(a, tenant)))
+		return SYNC_POINT_ENDS_USE;
+	return a->wants_sync_point && a->holder == tenant ? SYNC_POINT_RUNG : SYNC_POINT_UNTOLD;
 }
 
 uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)

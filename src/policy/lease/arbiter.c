@@ -472,13 +472,13 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 	return dt_ns;
 }
 
-static void note_rests(struct arbiter *a)
+static void note_sync_points(struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 
-		t->has_rested = t->seen.rests != t->steps.rests;
-		steps_see(&t->steps, t->seen.rests, t->seen.thread_ns, t->charged_ns,
+		t->has_synced = t->seen.sync_points != t->steps.sync_points;
+		steps_see(&t->steps, t->seen.sync_points, t->seen.thread_ns, t->charged_ns,
 			  a->mode == ARBITER_LEASES && !a->gang_count);
 	}
 }
@@ -527,7 +527,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		group_observe(a, dt_ns);
 	order_read_demand(a);
 	charge_step(a, dt_ns);
-	note_rests(a);
+	note_sync_points(a);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
 	next_ns = decide(a);

@@ -186,7 +186,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 /* The length of a step of its program (steps.h), as charged, in nanoseconds; 0: not known. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /* What it should tell of its steps (steps.h): under leases, that the next ends its lease; sliced, when each begins and ends. */
-enum region_rest arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
+enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* Of the lease that was closed last, or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */

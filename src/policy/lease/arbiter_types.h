@@ -107,9 +107,9 @@ struct arbiter_observation {
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); of a space group: ns of SM-time */
 	uint64_t work_ns; /* of a space group: predicted length of the work paid for (monotonic) */
-	uint64_t untried_ns; /* of that, what was hardly timed while nobody else ran (monotonic) */
-	uint32_t rests;      /* times that it has waited for all of its work; counts without end */
-	uint64_t thread_ns;  /* what its thread did on the CPU between those (monotonic) */
+	uint64_t untried_ns;  /* of that, what was hardly timed while nobody else ran (monotonic) */
+	uint32_t sync_points; /* times that it has waited for all of its work; counts without end */
+	uint64_t thread_ns;   /* what its thread did on the CPU between those (monotonic) */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };

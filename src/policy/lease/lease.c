@@ -22,7 +22,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->busy_before = t->seen.busy_ns;
 	a->start_ns = 0;
 	a->ran_ns = 0;
-	a->wants_rest = false;
+	a->wants_sync_point = false;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;
 	if (tenant == a->interrupted) {
@@ -55,9 +55,9 @@ void lease_close(struct arbiter *a, struct tenant *t)
 {
 	t->state = LEASE_CLOSING;
 	if (a->holder == t - a->tenant) {
-		t->ended_step = a->wanted_rest && t->has_rested;
+		t->ended_step = a->wanted_sync_point && t->has_synced;
 		t->step_turns += t->ended_step;
-		a->wants_rest = false;
+		a->wants_sync_point = false;
 	}
 	t->draining = true;
 	t->seen_since_close = false;
@@ -80,7 +80,7 @@ void lease_hold(struct arbiter *a, struct tenant *t)
 	t->draining = false;
 	if (a->holder == t - a->tenant) {
 		a->holder = NONE;
-		a->wants_rest = false;
+		a->wants_sync_point = false;
 	}
 }
 
@@ -176,8 +176,8 @@ static void decide_on_holder(struct arbiter *a)
 	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
 	bool is_idle = lease_is_idle(a, t);
 
-	a->wanted_rest = a->wants_rest;
-	a->wants_rest = false;
+	a->wanted_sync_point = a->wants_sync_point;
+	a->wants_sync_point = false;
 	a->was_wanted = other != NONE;
 	if (t->state == LEASE_CLOSING) {
 		reopen_if_for_nothing(a, t, other, urgent);
@@ -204,7 +204,7 @@ static void decide_on_holder(struct arbiter *a)
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_gives_way(a, t, other)) {
 		/* Idle on one device, it may be at work on the others. */
-		if (is_idle ? member_rest(a, t) : member_end_turn(t))
+		if (is_idle ? member_idle(a, t) : member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
 		lease_close_for(a, t, is_idle ? ARBITER_END_IDLE : ARBITER_END_TURN);

@@ -97,9 +97,9 @@ int member_choose(const struct arbiter *a, int next)
 	return entitled;
 }
 
-static bool all_rest(const struct tenant *t)
+static bool all_idle(const struct tenant *t)
 {
-	return t->gang.rested_elsewhere_ns >= t->patience.ns;
+	return t->gang.idle_elsewhere_ns >= t->patience.ns;
 }
 
 /*
@@ -109,7 +109,7 @@ static bool all_rest(const struct tenant *t)
  */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
-	if (t->gang.order == GANG_NONE || (!t->gang.is_slip && all_rest(t)))
+	if (t->gang.order == GANG_NONE || (!t->gang.is_slip && all_idle(t)))
 		return 0;
 	return a->config.min_lease_ns + a->terms.depth_ns;
 }
@@ -136,10 +136,10 @@ bool member_end_turn(struct tenant *t)
 	return true;
 }
 
-bool member_rest(const struct arbiter *a, struct tenant *t)
+bool member_idle(const struct arbiter *a, struct tenant *t)
 {
-	if (!a->worked || t->gang.order == GANG_NONE || t->gang.rested_elsewhere_ns == UINT64_MAX ||
-	    !all_rest(t))
+	if (!a->worked || t->gang.order == GANG_NONE || t->gang.idle_elsewhere_ns == UINT64_MAX ||
+	    !all_idle(t))
 		return false;
 	t->gang_idle = true;
 	return true;
@@ -282,7 +282,7 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 	return (struct gang_report){
 		.is_present = true,
 		.wants = t->demand,
-		.rested_ns = a->clock - t->present_at,
+		.idle_ns = a->clock - t->present_at,
 		.waits = t->seen.waiting && t->demand,
 		.is_due = is_due(a, tenant),
 		.holds = a->holder == tenant && t->state == LEASE_GO,

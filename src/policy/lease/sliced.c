@@ -178,7 +178,7 @@ void sliced_mark(struct arbiter *a)
 	}
 }
 
-bool sliced_wants_rest(const struct arbiter *a, const struct tenant *t)
+bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t)
 {
 	return a->mode == ARBITER_SLICED && has_short_step(a, t);
 }

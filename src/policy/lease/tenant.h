@@ -129,7 +129,7 @@ struct tenant {
 
 	struct patience patience; /* with its rests */
 	struct steps steps;
-	bool has_rested;     /* since the last step of the arbiter */
+	bool has_synced;     /* since the last step of the arbiter */
 	bool ended_step;     /* its last turn ended with a step */
 	uint64_t step_turns; /* turns that did */
 
@@ -193,9 +193,9 @@ struct arbiter {
 	uint64_t start_ns;     /* from granted_at to its first work */
 	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
-	bool wants_rest;   /* the holder's next rest ends its turn ... */
-	bool wanted_rest;  /* ... and would have by what was decided before */
-	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
+	bool wants_sync_point;  /* the holder's next sync point ends its turn ... */
+	bool wanted_sync_point; /* ... and would have by what was decided before */
+	bool urgent_lease;      /* pushed for, and within its budget: only its like end it */
 
 	/* Who lost the lease to a higher priority and gets it back, for the rest of its turn; or NONE. */
 	int interrupted;
@@ -300,7 +300,7 @@ void sliced_count(struct arbiter *a, uint64_t dt_ns);
 /* Works out who is ahead of its share, or above its cap. */
 void sliced_mark(struct arbiter *a);
 /* Whether its rests are to be rung for: so what it used is known to the microsecond, and not to the next look. */
-bool sliced_wants_rest(const struct arbiter *a, const struct tenant *t);
+bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 /*
  * Whether a tenant has to wait: it is ahead or above its cap, or one of a higher priority comes first. Of those that want the GPU
  * one never has to, but for a cap.
@@ -376,7 +376,7 @@ void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 /* The holder's turn is over: true when that is ended on all devices together. */
 bool member_end_turn(struct tenant *t);
 /* The holder has rested for long enough: true when that is for all devices together to end its turn. */
-bool member_rest(const struct arbiter *a, struct tenant *t);
+bool member_idle(const struct arbiter *a, struct tenant *t);
 /*
  * One that waits for its turn on another device falls behind on this one without end: who comes anew
  * would start from there, ahead of all who have worked since.

@@ -34,9 +34,9 @@ static bool ends_with_step(struct arbiter *a, const struct tenant *t, double lef
 	bool is_near = left_ns <= turn_step_ns(a, t) / 2;
 	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
 
-	a->wants_rest = a->wants_rest || is_near;
+	a->wants_sync_point = a->wants_sync_point || is_near;
 	/* Only a rest that was rung for has just begun. */
-	if (a->wanted_rest && t->has_rested && is_near && is_worth)
+	if (a->wanted_sync_point && t->has_synced && is_near && is_worth)
 		return true;
 	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
 }
@@ -120,7 +120,7 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 		return true;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
-	a->wants_rest = false;
+	a->wants_sync_point = false;
 	return false;
 }
 

@@ -177,9 +177,9 @@ static void charge(struct turns *t, struct turns_process *own, uint64_t dt_ns)
 }
 
 /* Counts a turn that ended so; true: turns are given up. */
-static bool has_lost(struct turns *t, uint64_t rested_ns, uint64_t now_ns)
+static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 {
-	t->lost_ns += rested_ns + PASS_NS;
+	t->lost_ns += idle_ns + PASS_NS;
 	if (t->lost_ns < LOST_LEAST_NS || (double)t->lost_ns < LOST_PART * (double)t->held_ns)
 		return false;
 	give_up(t, TURNS_RESTED, now_ns);
@@ -202,7 +202,7 @@ static uint64_t length_ns(const struct turns_lease *lease)
 static void pass_on(struct turns *t, const struct view *v, const struct turns_lease *lease)
 {
 	struct turns_process *own = v->own, *next = v->waiter;
-	uint64_t now_ns = lease->now_ns, rested_ns = since(now_ns, own->worked_at);
+	uint64_t now_ns = lease->now_ns, idle_ns = since(now_ns, own->worked_at);
 
 	if (own->seen.works) {
 		if (t->had_ns < length_ns(lease))
@@ -212,18 +212,18 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 		else
 			t->had_ns = 0;
 	} else if (own->seen.waits) {
-		if (rested_ns < start_limit_ns(lease) || !next || has_lost(t, rested_ns, now_ns))
+		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
 		/* It was woken, and does not run: stopped, or there is no processor for anyone. */
 		t->is_open = true;
 		t->turn = 0;
-	} else if (rested_ns >= own->patience.ns) {
+	} else if (idle_ns >= own->patience.ns) {
 		if (!next) {
 			t->turn = 0;
 			return;
 		}
 		patience_lost(&own->patience, own->worked_at);
-		if (!has_lost(t, rested_ns, now_ns))
+		if (!has_lost(t, idle_ns, now_ns))
 			give(t, next, now_ns);
 	}
 }

@@ -162,7 +162,7 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 	if (!p.limit_given)
 		p.limit_pct = p.cores_pct > 0 ? p.cores_pct : 100;
 	if (request->has_memory) {
-		p.memory_given = !request->memory_is_rest;
+		p.memory_given = !request->memory_is_unpromised;
 		p.quota_bytes = request->memory_bytes;
 	}
 	if (request->has_reserve)

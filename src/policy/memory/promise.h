@@ -48,7 +48,7 @@ struct promise_card {
 
 /* What a request names; a false has_ means: leave as it is (set), or choose (create). */
 struct promise_request {
-	bool has_memory, memory_is_rest; /* memory_is_rest: the request says so (null) */
+	bool has_memory, memory_is_unpromised; /* memory_is_unpromised: the request says so (null) */
 	uint64_t memory_bytes;
 	bool has_reserve;
 	uint64_t reserve_bytes;

@@ -104,10 +104,10 @@ struct node {
 	struct config config;
 	const char *config_file; /* the real path of the settings that were read; NULL: none */
 	char run_dir[NODE_RUN_DIR_MAX];
-	bool is_private;     /* one user's: nobody else may come near its files */
-	bool lingers;        /* ends when there have been no tenants for config.linger_ns */
-	bool populated;      /* there are tenants */
-	bool rested_at_tick; /* all cards' arbitrations did, at the last one */
+	bool is_private;    /* one user's: nobody else may come near its files */
+	bool lingers;       /* ends when there have been no tenants for config.linger_ns */
+	bool populated;     /* there are tenants */
+	bool slept_at_tick; /* all cards' arbitrations did, at the last one */
 	bool simulated;
 	char sim_socket[NODE_PATH_MAX]; /* real path; "" when not simulated */
 	uint64_t epoch;                 /* of this daemon; fits a JSON integer, never 0 */

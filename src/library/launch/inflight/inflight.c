@@ -78,7 +78,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || inflight_is_overflow(s);
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
-	atomic_store(&s->rested, s->seen_launched);
+	atomic_store(&s->synced, s->seen_launched);
 	atomic_store(&s->ended, s->seen_launched);
 	s->progress_ns = 0;
 	atomic_store(&s->unmarked, 0);
@@ -585,7 +585,7 @@ static bool has_ended(struct inflight_stream *s)
 	       !atomic_load(&s->overflow_marks);
 }
 
-bool inflight_rests(int device, struct inflight_stream *only)
+bool inflight_is_sync_point(int device, struct inflight_stream *only)
 {
 	uint32_t end = atomic_load(&used_count);
 	bool has_worked = false;
@@ -597,7 +597,7 @@ bool inflight_rests(int device, struct inflight_stream *only)
 		struct inflight_stream *s = &inflight_streams[used[i]];
 		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
 		if (!atomic_load(&s->in_use) || s->device != device ||
-		    launched == atomic_load_explicit(&s->rested, memory_order_relaxed))
+		    launched == atomic_load_explicit(&s->synced, memory_order_relaxed))
 			continue;
 		bool is_other = only && s != only;
 		if (is_other && !has_ended(s))
@@ -605,10 +605,10 @@ bool inflight_rests(int device, struct inflight_stream *only)
 		has_worked |= !is_other;
 		if (only == s)
 			continue;
-		atomic_store_explicit(&s->rested, launched, memory_order_relaxed);
+		atomic_store_explicit(&s->synced, launched, memory_order_relaxed);
 	}
 	if (only && has_worked)
-		atomic_store_explicit(&only->rested,
+		atomic_store_explicit(&only->synced,
 				      atomic_load_explicit(&only->launched, memory_order_relaxed),
 				      memory_order_relaxed);
 	return has_worked;

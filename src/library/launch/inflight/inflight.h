@@ -135,7 +135,7 @@ void inflight_forgive(struct inflight_device *device);
  * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
  * last such rest, and nothing is in flight on another stream.
  */
-bool inflight_rests(int device, struct inflight_stream *only);
+bool inflight_is_sync_point(int device, struct inflight_stream *only);
 
 /*
  * After such a wait, of the current context or of one stream: if nothing was launched on the device since launches_before

@@ -41,7 +41,7 @@ struct inflight_stream {
 	bool is_marked_by_launch; /* each launch, by its thread: a thread's default stream, the overflow record */
 	_Atomic bool in_use;
 	bool is_listed;          /* was ever used */
-	_Atomic uint32_t rested; /* of `launched`, at the last rest */
+	_Atomic uint32_t synced; /* of `launched`, at the last sync point */
 	_Atomic uint32_t
 		ended; /* of `launched`, when all of it had ended for certain; see inflight_note_end() */
 

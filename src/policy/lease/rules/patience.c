@@ -6,10 +6,10 @@ void patience_begin(struct patience *p, uint64_t least_ns)
 	p->gave_up = false;
 }
 
-void patience_lost(struct patience *p, uint64_t rests_since_ns)
+void patience_lost(struct patience *p, uint64_t idle_since_ns)
 {
 	p->gave_up = true;
-	p->rests_since = rests_since_ns;
+	p->idle_since = idle_since_ns;
 }
 
 void patience_learn(struct patience *p, const struct patience_bounds *bounds, uint64_t now_ns)
@@ -24,7 +24,7 @@ void patience_learn(struct patience *p, const struct patience_bounds *bounds, ui
 	if (!p->gave_up)
 		return;
 	p->gave_up = false;
-	if ((double)(now_ns - p->rests_since) >= bounds->worth_ns)
+	if ((double)(now_ns - p->idle_since) >= bounds->worth_ns)
 		p->ns -= (p->ns - bounds->least_ns) / 8;
 	else
 		p->ns = 2 * p->ns < most ? 2 * p->ns : most;

@@ -16,7 +16,7 @@
 struct patience {
 	uint64_t ns;  /* so long a rest ends its turn */
 	bool gave_up; /* lost one for that, at rest since, and not back yet */
-	uint64_t rests_since;
+	uint64_t idle_since;
 };
 
 struct patience_bounds {
@@ -27,7 +27,7 @@ struct patience_bounds {
 /* At first. */
 void patience_begin(struct patience *p, uint64_t least_ns);
 /* It loses its turn for resting. */
-void patience_lost(struct patience *p, uint64_t rests_since_ns);
+void patience_lost(struct patience *p, uint64_t idle_since_ns);
 /* It would work again. To be called as often as one likes. */
 void patience_learn(struct patience *p, const struct patience_bounds *bounds, uint64_t now_ns);
 

@@ -40,14 +40,15 @@ static void see_thread(struct steps *s, uint32_t more, uint64_t thread_ns)
 	s->thread_ns += ((double)passed_ns / more - s->thread_ns) / (s->seen > 1 ? FADE : 1);
 }
 
-void steps_see(struct steps *s, uint32_t rests, uint64_t thread_ns, double charged_ns, bool may_try)
+void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
+	       bool may_try)
 {
-	uint32_t more = rests - s->rests;
+	uint32_t more = sync_points - s->sync_points;
 	double length_ns;
 
 	if (!more)
 		return;
-	s->rests = rests;
+	s->sync_points = sync_points;
 	see_thread(s, more, thread_ns);
 	/* A settlement may have taken something back. */
 	length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;

@@ -5,7 +5,7 @@
  * So a turn that would end within a step is let go on to that step's end, and ends a little earlier when a step ends
  * shortly before. What that is too much or too little is charged as ever, and so it evens out.
  *
- *     from half a step before the turn's time is over     the next rest ends it
+ *     from half a step before the turn's time is over     the next sync point ends it
  *     when its time is over, and the step is too          it ends all the same: no rest came
  *
  * A step's length is what the tenant was charged between its rests, by the number of rests that it tells of; that is
@@ -32,11 +32,11 @@
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t rests;            /* as last told */
+	uint32_t sync_points;      /* as last told */
 	unsigned seen;             /* how many of them the length is known by, up to a few */
 	double since_ns;           /* what was charged up to the last of them */
 	double length_ns;          /* fading */
-	uint64_t thread_before_ns; /* as told at the last rest */
+	uint64_t thread_before_ns; /* as told at the last sync point */
 	double thread_ns;          /* of a step, what its thread does on the CPU; fading */
 	/* The trial of depths; see steps_may_be_ahead(). */
 	enum steps_trial trial;
@@ -50,7 +50,8 @@ struct steps {
  * them, and was charged so much in all. May a depth
  * be tried: is it under leases, and has what steps_may_be_ahead() says?
  */
-void steps_see(struct steps *s, uint32_t rests, uint64_t thread_ns, double charged_ns, bool may_try);
+void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
+	       bool may_try);
 /* The length of a step; 0: not known, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
 /* Whether it may have a step's work in flight. */

@@ -1,7 +1,7 @@
 /* Steps: what ends one, where it begins, and that it is counted by its length. */
 #include "launching.h"
 
-#include "library/launch/rest.h"
+#include "library/launch/sync_point.h"
 #include "library/launch/step.h"
 
 #define LONG_NS (STEP_PAUSE_NS + 50 * NS_PER_MS)
@@ -18,7 +18,7 @@ static int step_start(void **state)
 
 	fake_report->has_steps = 1;
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	*steps() = (struct step_counts){ 0 };
 	return r;
 }
@@ -37,12 +37,12 @@ static void test_a_rest_ends_one(void **state)
 {
 	launch(fake_stream(2));
 	launch(fake_stream(3));
-	rest_after_stream(fake_stream(3), LEGACY);
+	sync_point_after_stream(fake_stream(3), LEGACY);
 	assert_int_equal(steps()->count, 0);
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	/* Nothing new since. */
-	rest_after_all();
+	sync_point_after_all();
 	step_after_event();
 	assert_int_equal(steps()->count, 1);
 }
@@ -53,7 +53,7 @@ static void test_an_event_that_was_waited_for_ends_one(void **state)
 	step_after_event();
 	assert_int_equal(steps()->count, 1);
 	/* That it was waited for once more, with all the rest, is no other step. */
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	launch(fake_stream(3));
 	step_after_event();
@@ -65,13 +65,13 @@ static void test_it_lasts_from_one_wait_to_the_next(void **state)
 	uint64_t begun_ns, passed_ns;
 
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	begun_ns = sys_now_ns();
 	*steps() = (struct step_counts){ 0 };
 	sys_sleep_ns(20 * NS_PER_MS);
 	launch(fake_stream(2));
 	sys_sleep_ns(20 * NS_PER_MS);
-	rest_after_all();
+	sync_point_after_all();
 	passed_ns = sys_now_ns() - begun_ns;
 	assert_int_equal(steps()->count, 1);
 	assert_true(steps()->sum_ns >= 40 * NS_PER_MS);
@@ -86,7 +86,7 @@ static void test_a_pause_before_it_is_no_part_of_it(void **state)
 	uint64_t begun_ns = sys_now_ns();
 	launch(fake_stream(2));
 	sys_sleep_ns(20 * NS_PER_MS);
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	assert_true(steps()->sum_ns >= 20 * NS_PER_MS);
 	assert_true(steps()->sum_ns <= sys_now_ns() - begun_ns);
@@ -96,7 +96,7 @@ static void test_a_pause_before_it_is_no_part_of_it(void **state)
 	launch(fake_stream(2));
 	sys_sleep_ns(LONG_NS);
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	assert_true(steps()->sum_ns >= LONG_NS);
 }
 
@@ -107,7 +107,7 @@ static void test_a_shorter_pause_is_part_of_it(void **state)
 	sys_sleep_ns(LONG_NS);
 	be_idle();
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	assert_true(steps()->sum_ns >= LONG_NS);
 }
@@ -123,7 +123,7 @@ static void test_the_wait_at_the_gate_is_part_of_it(void **state)
 	sys_sleep_ns(LONG_NS);
 	fake_process_set_lease(LEASE_FREE);
 	join_launcher(l);
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	assert_true(steps()->sum_ns >= LONG_NS);
 	assert_true(steps()->sum_ns <= sys_now_ns() - begun_ns);
@@ -134,7 +134,7 @@ static void test_an_older_daemon_is_told_of_none(void **state)
 {
 	fake_report->has_steps = 0;
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	launch(fake_stream(2));
 	step_after_event();
 	assert_int_equal(steps()->count, 0);

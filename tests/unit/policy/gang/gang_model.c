@@ -198,10 +198,10 @@ static void rest(struct gang_model *m, struct model_tenant *t, unsigned d)
 		t->length_ns[t->length_count++] = m->now - r->asked_at;
 	r->runs_at = m->now + random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
 	r->asked_at = r->runs_at;
-	if (!t->load.tells_rests)
+	if (!t->load.tells_sync_points)
 		return;
-	r->rests++;
-	if (arbiter_wants_rest(m->device[d].arbiter, r->index))
+	r->sync_points++;
+	if (arbiter_wants_sync_point(m->device[d].arbiter, r->index))
 		ring(m, d);
 }
 
@@ -279,7 +279,7 @@ static void observe(struct gang_model *m, unsigned d)
 							       .busy_ns = r->busy_ns,
 							       .launches = r->launches,
 							       .ramp_ns = r->ramp_ns,
-							       .rests = r->rests });
+							       .sync_points = r->sync_points });
 	}
 }
 
@@ -351,7 +351,7 @@ static void poll(struct gang_model *m, unsigned d)
 /* As the library's helper does. */
 static void watch_ramp(const struct model_tenant *t, struct rank *r)
 {
-	if (!t->load.tells_rests || r->word != LEASE_GO || r->has_lead)
+	if (!t->load.tells_sync_points || r->word != LEASE_GO || r->has_lead)
 		return;
 	r->has_lead = 2 * r->inflight_ns >= r->depth_ns;
 	r->ramp_ns += r->busy && !r->has_lead ? TICK_NS : 0;

@@ -33,7 +33,7 @@ struct gang_model_load {
 	unsigned stall_every; /* when set: each so many launches the thread does something else, ... */
 	uint64_t stall_max_ns; /* ... for up to this long */
 	bool overlaps; /* a collective runs beside what is launched behind it, as on a stream of its own */
-	bool tells_rests; /* of waits for its work, and of how long it is without a lead */
+	bool tells_sync_points; /* of waits for its work, and of how long it is without a lead */
 };
 
 struct gang_model_config {

@@ -54,7 +54,7 @@ struct rank {
 	uint64_t busy_ns, launches, work_ns, spin_ns;
 	bool has_lead; /* since it got its lease: half of its depth was in flight */
 	uint64_t ramp_ns;
-	uint32_t rests;
+	uint32_t sync_points;
 	uint64_t progress_at, longest_wait_ns;
 	uint64_t begun_at;     /* the collective at the head of the queue; 0: it has not */
 	uint64_t lasted_ns[3]; /* the last ones, here: what the next is predicted by */

@@ -136,12 +136,12 @@ static void test_without_demand(void **state)
 	struct gang_report r = due(GANG_WAIT), idle = { .is_present = true, .order = GANG_WAIT };
 
 	/* But it had some a moment ago: it is on its way to its next launch. */
-	idle.rested_ns = GANG_COME_NS - 1;
+	idle.idle_ns = GANG_COME_NS - 1;
 	gang_tell(b, g, 0, &r);
 	gang_tell(b, g, 1, &idle);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_WAIT);
-	idle.rested_ns = GANG_COME_NS;
+	idle.idle_ns = GANG_COME_NS;
 	gang_tell(b, g, 1, &idle);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
@@ -168,30 +168,30 @@ static void test_rest_elsewhere(void **state)
 {
 	struct gang_board *b = gang_board_new();
 	int g = gang_add(b);
-	struct gang_report r = holds(), rests = holds();
+	struct gang_report r = holds(), sync_points = holds();
 
-	rests.wants = false;
+	sync_points.wants = false;
 	gang_tell(b, g, 0, &r);
 	for (unsigned d = 1; d < 3; d++) {
-		rests.rested_ns = (4 - d) * MS;
-		gang_tell(b, g, d, &rests);
+		sync_points.idle_ns = (4 - d) * MS;
+		gang_tell(b, g, d, &sync_points);
 	}
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
 	/* Of those on the others, the one that has rested least. */
-	assert_int_equal(gang_word(b, g, 0).rested_elsewhere_ns, 2 * MS);
-	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, 0);
+	assert_int_equal(gang_word(b, g, 0).idle_elsewhere_ns, 2 * MS);
+	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, 0);
 	r.wants = false;
-	r.rested_ns = MS;
+	r.idle_ns = MS;
 	gang_tell(b, g, 0, &r);
 	gang_decide(b, 0);
-	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, MS);
+	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, MS);
 	/* They have work there of before, but no lease. */
-	r.holds = rests.holds = false;
+	r.holds = sync_points.holds = false;
 	gang_tell(b, g, 0, &r);
-	gang_tell(b, g, 2, &rests);
+	gang_tell(b, g, 2, &sync_points);
 	gang_decide(b, 0);
-	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, UINT64_MAX);
+	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, UINT64_MAX);
 	gang_board_free(b);
 }
 
@@ -200,13 +200,13 @@ static void test_all_rest(void **state)
 {
 	struct gang_board *b = gang_board_new();
 	int g = gang_add(b);
-	struct gang_report works = holds(), rests = holds();
+	struct gang_report works = holds(), sync_points = holds();
 
 	tell(b, g, holds(), 0);
-	rests.wants = false;
-	rests.is_idle = true;
+	sync_points.wants = false;
+	sync_points.is_idle = true;
 	gang_tell(b, g, 0, &works);
-	gang_tell(b, g, 1, &rests);
+	gang_tell(b, g, 1, &sync_points);
 	gang_decide(b, 0);
 	for (unsigned d = 0; d < 2; d++)
 		assert_int_equal(order(b, g, d), GANG_GO);

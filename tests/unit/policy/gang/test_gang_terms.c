@@ -69,7 +69,7 @@ static uint64_t rest_until_over_ns(struct gang_word word)
 {
 	struct bench b = bench_new();
 	int gang = bench_add(&b, 50, 100), other = bench_add(&b, 50, 100);
-	uint64_t rested_ns = 0;
+	uint64_t idle_ns = 0;
 
 	arbiter_set_gang(b.arbiter, gang, word);
 	b.seen[gang].waiting = b.seen[other].waiting = true;
@@ -80,30 +80,30 @@ static uint64_t rest_until_over_ns(struct gang_word word)
 	bench_rest(&b, gang);
 	while (bench_state(&b, gang) == LEASE_GO && !arbiter_gang_report(b.arbiter, gang).is_idle) {
 		bench_step(&b, 100 * US);
-		rested_ns += 100 * US;
+		idle_ns += 100 * US;
 	}
-	assert_true(rested_ns < SECOND);
+	assert_true(idle_ns < SECOND);
 	arbiter_free(b.arbiter);
-	return rested_ns;
+	return idle_ns;
 }
 
 static void test_a_rank_that_rests(void **state)
 {
 	struct arbiter_config config = arbiter_default_config();
 	uint64_t least_ns = config.min_lease_ns + config.gang_turn.depth_ns;
-	struct gang_word none = { .order = GANG_NONE, .rested_elsewhere_ns = UINT64_MAX },
-			 alone = { .order = GANG_GO, .rested_elsewhere_ns = UINT64_MAX },
-			 works = { .order = GANG_GO, .rested_elsewhere_ns = 0 },
-			 begins = { .order = GANG_GO, .rested_elsewhere_ns = config.idle_ns / 2 },
-			 rests = { .order = GANG_GO, .rested_elsewhere_ns = config.idle_ns },
+	struct gang_word none = { .order = GANG_NONE, .idle_elsewhere_ns = UINT64_MAX },
+			 alone = { .order = GANG_GO, .idle_elsewhere_ns = UINT64_MAX },
+			 works = { .order = GANG_GO, .idle_elsewhere_ns = 0 },
+			 begins = { .order = GANG_GO, .idle_elsewhere_ns = config.idle_ns / 2 },
+			 sync_points = { .order = GANG_GO, .idle_elsewhere_ns = config.idle_ns },
 			 slips = { .order = GANG_GO,
-				   .rested_elsewhere_ns = UINT64_MAX,
+				   .idle_elsewhere_ns = UINT64_MAX,
 				   .is_slip = true };
 
 	assert_in_range(rest_until_over_ns(none), config.idle_min_ns, config.idle_min_ns + 100 * US);
 	/* Its patience begins with what that of others ends with. */
 	assert_in_range(rest_until_over_ns(alone), config.idle_ns, config.idle_ns + 100 * US);
-	assert_in_range(rest_until_over_ns(rests), config.idle_ns, config.idle_ns + 100 * US);
+	assert_in_range(rest_until_over_ns(sync_points), config.idle_ns, config.idle_ns + 100 * US);
 	/* While another rank works, is at the end of the same step, or is helped to it. */
 	assert_in_range(rest_until_over_ns(works), least_ns, least_ns + MS);
 	assert_in_range(rest_until_over_ns(begins), least_ns, least_ns + MS);
@@ -119,8 +119,7 @@ static void test_who_gives_up(void **state)
 		struct bench b = bench_new();
 		int gang = bench_add(&b, 50, 100), other = bench_add(&b, 50, 100);
 		struct gang_word word = { .order = GANG_GO,
-					  .rested_elsewhere_ns = has_others[k] ? SECOND
-									       : UINT64_MAX };
+					  .idle_elsewhere_ns = has_others[k] ? SECOND : UINT64_MAX };
 
 		arbiter_set_gang(b.arbiter, gang, word);
 		b.seen[gang].waiting = b.seen[other].waiting = true;
@@ -151,7 +150,7 @@ static void test_steps_beside_a_gang(void **state)
 	for (int i = 0; i < 1000 && arbiter_depth_ns(b.arbiter, one) == b.config.depth_ns; i++) {
 		bench_run_for(&b, 10 * MS);
 		if (bench_state(&b, one) == LEASE_GO)
-			b.seen[one].rests++;
+			b.seen[one].sync_points++;
 	}
 	assert_true(arbiter_depth_ns(b.arbiter, one) > b.config.depth_ns);
 	arbiter_set_gang(b.arbiter, gang, (struct gang_word){ .order = GANG_WAIT });
@@ -212,7 +211,7 @@ static const struct gang_model_load ddp = { .devices = 3,
 					    .stall_every = 40,
 					    .stall_max_ns = 2 * MS,
 					    .overlaps = true,
-					    .tells_rests = true };
+					    .tells_sync_points = true };
 
 static struct gang_model_load single(unsigned device)
 {
@@ -226,7 +225,7 @@ static struct gang_model_load single(unsigned device)
 					 .launch_ns = 12 * US,
 					 .stall_every = 40,
 					 .stall_max_ns = 500 * US,
-					 .tells_rests = true };
+					 .tells_sync_points = true };
 }
 
 static struct gang_model *model(const struct turn_terms *gang_turn, uint64_t seed)
@@ -332,7 +331,7 @@ static void test_rests_between_steps(void **state)
 	static const struct {
 		const char *name;
 		uint64_t think_ns, think_max_ns;
-	} rests[] = {
+	} sync_points[] = {
 		{ "rests of 0.3 to 1.2 ms", 300 * US, 1200 * US },
 		{ "of 0.5 to 2 ms", 500 * US, 2 * MS },
 		{ "of 0.9 to 1.3 ms", 900 * US, 1300 * US },
@@ -340,14 +339,15 @@ static void test_rests_between_steps(void **state)
 	};
 	struct turn_terms most = arbiter_default_config().gang_turn;
 
-	for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
+	for (size_t i = 0; i < sizeof(sync_points) / sizeof(*sync_points); i++)
 		for (int is_capped = 0; is_capped < 2; is_capped++) {
 			struct gang_model_load load = ddp;
 			struct outcome o;
 
-			load.think_ns = rests[i].think_ns;
-			load.think_max_ns = rests[i].think_max_ns;
-			o = beside_trainings(rests[i].name, &most, &load, is_capped ? 50 : 100);
+			load.think_ns = sync_points[i].think_ns;
+			load.think_max_ns = sync_points[i].think_max_ns;
+			o = beside_trainings(sync_points[i].name, &most, &load,
+					     is_capped ? 50 : 100);
 			assert_true(o.gang_least > 49);
 			assert_true(o.singles > 49);
 		}

@@ -17,7 +17,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		.busy_ns = p->busy_shown_ns,
 		.launches = p->launches,
 		.ramp_ns = p->ramp_ns,
-		.rests = p->rests,
+		.sync_points = p->sync_points,
 		.thread_ns = p->thread_ns,
 	};
 
@@ -32,7 +32,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		seen.inflight_ns = random_next(&m->random);
 		seen.busy_ns = random_next(&m->random);
 		sum->spent = random_next(&m->random);
-		seen.rests = (uint32_t)random_next(&m->random);
+		seen.sync_points = (uint32_t)random_next(&m->random);
 		seen.launches = random_next(&m->random);
 		break;
 	case LIE_NONE: break;
@@ -45,7 +45,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->busy_ns += seen.busy_ns;
 	sum->launches += seen.launches;
 	sum->ramp_ns += seen.ramp_ns;
-	sum->rests += seen.rests;
+	sum->sync_points += seen.sync_points;
 	sum->thread_ns += seen.thread_ns;
 	turns_see(&p->tenant->turns, &p->tenant->member[p->member],
 		  &(struct turns_seen){ .waits = seen.waiting,

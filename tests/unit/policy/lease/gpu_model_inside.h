@@ -75,7 +75,7 @@ struct model_process {
 	uint64_t next_kernel_ns;
 	bool pays; /* for that */
 	uint64_t launches;
-	uint32_t rests;
+	uint32_t sync_points;
 	uint64_t rested_at, joined_at; /* its burst before ended; all of this one was launched */
 	uint64_t gate_ns;              /* held since rested_at */
 	uint64_t thread_ns;            /* as its library tells */

@@ -156,8 +156,9 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
 	if (p->pays && p->tenant->group)
 		pay(p);
-	if (!p->busy && (m->now - p->worked_at >= REST_NS ||
-			 arbiter_wants_rest(m->arbiter, p->tenant->index) == REST_ENDS_USE))
+	if (!p->busy &&
+	    (m->now - p->worked_at >= REST_NS ||
+	     arbiter_wants_sync_point(m->arbiter, p->tenant->index) == SYNC_POINT_ENDS_USE))
 		ring(m, p);
 	p->busy = true;
 	p->flag_falls_at = p->tell_idle_at = NEVER;
@@ -218,15 +219,16 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	uint64_t think = random_between(&m->random, load->think_ns, load->think_max_ns);
 
 	p->tenant->bursts++;
-	p->rests += load->tells_rests;
-	if (load->tells_rests && p->rested_at && p->joined_at > p->rested_at + p->gate_ns)
+	p->sync_points += load->tells_sync_points;
+	if (load->tells_sync_points && p->rested_at && p->joined_at > p->rested_at + p->gate_ns)
 		p->thread_ns += p->joined_at - p->rested_at - p->gate_ns;
 	p->rested_at = m->now;
 	p->gate_ns = 0;
-	enum region_rest wanted = load->tells_rests
-					  ? arbiter_wants_rest(m->arbiter, p->tenant->index)
-					  : REST_UNTOLD;
-	if (wanted == REST_ENDS_USE)
+	enum region_sync_point wanted = load->tells_sync_points
+						? arbiter_wants_sync_point(m->arbiter,
+									   p->tenant->index)
+						: SYNC_POINT_UNTOLD;
+	if (wanted == SYNC_POINT_ENDS_USE)
 		p->busy = false;
 	if (wanted)
 		ring(m, p);

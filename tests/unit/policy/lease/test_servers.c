@@ -20,7 +20,7 @@ static const struct gpu_model_load prefill = {
 	.gap_max_ns = 400 * US,
 	.think_ns = 200 * US,
 	.think_max_ns = 300 * US,
-	.tells_rests = true,
+	.tells_sync_points = true,
 };
 /* A decode step is one graph; eight of them, and a request has ended and another begins. */
 static const struct gpu_model_load server = {
@@ -28,7 +28,7 @@ static const struct gpu_model_load server = {
 	.burst_ns = 5150 * US,
 	.think_ns = 200 * US,
 	.think_max_ns = 300 * US,
-	.tells_rests = true,
+	.tells_sync_points = true,
 	.other_every = 9,
 	.other = &prefill,
 };
@@ -39,7 +39,7 @@ static const struct gpu_model_load training = {
 	.burst_ns = 270 * MS,
 	.launch_ns = 20 * US,
 	.think_ns = 300 * US,
-	.tells_rests = true,
+	.tells_sync_points = true,
 };
 
 /* Results of one tenant; of a training, whose steps take 270 ms, only work_pct is compared. */
@@ -296,7 +296,7 @@ static void test_priority(void **state)
 		.burst_ns = 5150 * US,
 		.think_ns = 15 * MS,
 		.think_max_ns = 25 * MS,
-		.tells_rests = true,
+		.tells_sync_points = true,
 	};
 	static const struct gpu_model_load *const load[] = { &now_and_then, &training };
 	static const struct arbiter_share first[] = { { 40, 100, 10 }, { 60, 100, 0 } };
@@ -359,7 +359,7 @@ static void test_who_has_turns(void **state)
 		.burst_ns = 8 * MS,
 		.think_ns = 10 * US,
 		.think_max_ns = 20 * US,
-		.tells_rests = true,
+		.tells_sync_points = true,
 	};
 	static const struct gpu_model_load *const loops[] = { &loop, &loop, &loop, &loop, &loop };
 	static const struct arbiter_share fifth[] = {

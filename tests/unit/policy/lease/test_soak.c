@@ -53,7 +53,7 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	case 2: seen->inflight_ns = random_next(random) >> (dice >> 58); break;
 	case 3:
 		seen->launches += dice >> 63;
-		seen->rests += dice >> 62 & 1;
+		seen->sync_points += dice >> 62 & 1;
 		seen->thread_ns += (dice >> 40) % (400 * US);
 		seen->working = (dice >> 32) % 4;
 		break;
@@ -238,7 +238,7 @@ static struct gpu_model_load random_load(uint64_t *random, bool wild)
 		load.burst_ns = random_between(random, 100 * US, 30 * MS);
 		load.think_ns = random_between(random, 50 * US, 100 * MS);
 		load.think_max_ns = 2 * load.think_ns;
-		load.tells_rests = random_next(random) % 4 != 0;
+		load.tells_sync_points = random_next(random) % 4 != 0;
 	}
 	if (wild && random_next(random) % 4 == 0)
 		load.lie = (enum lie)(random_next(random) % 5);

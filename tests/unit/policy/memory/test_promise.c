@@ -150,7 +150,7 @@ static void test_memory_held(void **state)
 static void test_back_to_the_rest(void **state)
 {
 	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
-	struct promise_request r = { .has_memory = true, .memory_is_rest = true };
+	struct promise_request r = { .has_memory = true, .memory_is_unpromised = true };
 	struct promise p = decided(&empty, &now, 0, r);
 	assert_false(p.memory_given);
 	assert_int_equal(p.quota_bytes, 8 * GIB);

@@ -89,7 +89,7 @@ static void ring(const struct client *c)
 static void wait_for_idle(struct fixture *f, const struct client *c)
 {
 	unsigned tries = 0;
-	while (ns_of_beats(f, c->control, 2) < ARBITRATION_REST_NS)
+	while (ns_of_beats(f, c->control, 2) < ARBITRATION_SLEEP_NS)
 		assert_true(tries++ < 100);
 }
 
@@ -109,7 +109,7 @@ static void test_heartbeat_while_idle(void **state)
 		wait_for_idle(f, &c);
 		slot->device[0].waiting = 1;
 		ring(&c);
-		comes_early = ns_of_beats(f, c.control, 3) < ARBITRATION_REST_NS;
+		comes_early = ns_of_beats(f, c.control, 3) < ARBITRATION_SLEEP_NS;
 		slot->device[0].waiting = 0;
 		ring(&c);
 	}

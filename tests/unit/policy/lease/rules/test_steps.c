@@ -26,7 +26,7 @@ static const struct gpu_model_load trainings[TRAININGS] = {
 static const struct gpu_model_load *with_rests(struct gpu_model_load *load, int i)
 {
 	*load = trainings[i];
-	load->tells_rests = true;
+	load->tells_sync_points = true;
 	return load;
 }
 

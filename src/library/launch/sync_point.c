@@ -1,4 +1,4 @@
-#include "library/launch/rest.h"
+#include "library/launch/sync_point.h"
 
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/step.h"
@@ -7,7 +7,7 @@
 
 /* By device; of several threads the one that came last. */
 static struct {
-	_Atomic uint64_t at_ns;     /* of the last rest; 0: there was none */
+	_Atomic uint64_t at_ns;     /* of the last sync point; 0: there was none */
 	_Atomic uint64_t waited_ns; /* at the gate, up to then */
 	_Atomic uint64_t
 		thread_ns; /* from then until the wait that ended last, or still lasts, less what was spent at the gate */
@@ -29,7 +29,7 @@ static uint64_t passed(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-void rest_before(void)
+void sync_point_before(void)
 {
 	int index = process_is_active() ? process_current_index() : -1;
 
@@ -44,11 +44,11 @@ void rest_before(void)
 	atomic_store(&last[index].thread_ns, passed(gate_ns, passed(at_ns, sys_now_ns())));
 }
 
-static void rest(int index, struct inflight_stream *only)
+static void sync_point(int index, struct inflight_stream *only)
 {
 	uint32_t wanted;
 
-	if (!inflight_rests(index, only))
+	if (!inflight_is_sync_point(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
 	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
@@ -57,10 +57,10 @@ static void rest(int index, struct inflight_stream *only)
 	uint64_t now_ns = sys_now_ns();
 	atomic_store(&last[index].at_ns, now_ns);
 	step_end(index, now_ns);
-	atomic_fetch_add_explicit(&own->rests, 1, memory_order_relaxed);
-	wanted = atomic_load_explicit(&process_control_device(index)->rest_wanted,
+	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_relaxed);
+	wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				      memory_order_relaxed);
-	if (wanted == REST_ENDS_USE) {
+	if (wanted == SYNC_POINT_ENDS_USE) {
 		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
@@ -72,19 +72,19 @@ static void rest(int index, struct inflight_stream *only)
 		bell_ring(index);
 }
 
-void rest_after_all(void)
+void sync_point_after_all(void)
 {
 	int index = process_is_active() ? process_current_index() : -1;
 
 	if (index >= 0)
-		rest(index, NULL);
+		sync_point(index, NULL);
 }
 
-void rest_after_stream(CUstream stream, enum stream_meaning streams)
+void sync_point_after_stream(CUstream stream, enum stream_meaning streams)
 {
 	const struct work work = { .kind = WORK_IS_SYNC, .streams = streams, .stream = stream };
 	struct inflight_stream *s = process_is_active() ? inflight_stream_of(&work) : NULL;
 
 	if (s && s->device >= 0)
-		rest(s->device, s);
+		sync_point(s->device, s);
 }

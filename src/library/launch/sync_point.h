@@ -1,23 +1,23 @@
 /*
- * Rests: moments in which a thread has waited for all that the process has launched on a device. Trainings end
+ * Sync points: moments in which a thread has waited for all that the process has launched on a device. Trainings end
  * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
  * lead over the GPU away. They are counted in the report, and rung for where the daemon wants to hear of them.
  *
- * Counted too is how long the thread worked since the rest before: a program that decides something between its steps leaves
+ * Counted too is how long the thread worked since the sync point before: a program that decides something between its steps leaves
  * time of the GPU to others, a loop that only launches and waits does not (policy/lease/sliced.c).
  *
  * Off the way of launches. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_REST_H
-#define ALLOT_LIBRARY_LAUNCH_REST_H
+#ifndef ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H
+#define ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H
 
 #include "library/launch/inflight/work.h"
 
 /* Before a wait. */
-void rest_before(void);
+void sync_point_before(void);
 /* After one that succeeded. It has waited for all work of the current context. */
-void rest_after_all(void);
-/* For that of one stream: a rest, unless there is work on another. */
-void rest_after_stream(CUstream stream, enum stream_meaning streams);
+void sync_point_after_all(void);
+/* For that of one stream: a sync point, unless there is work on another. */
+void sync_point_after_stream(CUstream stream, enum stream_meaning streams);
 
 #endif

@@ -1,56 +1,56 @@
 /* Rests: what counts as one, and when it is rung for. */
 #include "launching.h"
 
-#include "library/launch/rest.h"
+#include "library/launch/sync_point.h"
 
-static uint32_t rests(void)
+static uint32_t sync_points(void)
 {
-	return fake_report->bell[0].rests;
+	return fake_report->bell[0].sync_points;
 }
 
 static void test_a_wait_for_all_is_one(void **state)
 {
-	uint32_t before = rests();
+	uint32_t before = sync_points();
 
 	launch(fake_stream(2));
 	launch(fake_stream(3));
-	rest_after_all();
-	assert_int_equal(rests(), before + 1);
+	sync_point_after_all();
+	assert_int_equal(sync_points(), before + 1);
 	/* Nothing new since. */
-	rest_after_all();
-	rest_after_stream(fake_stream(2), LEGACY);
-	assert_int_equal(rests(), before + 1);
+	sync_point_after_all();
+	sync_point_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(sync_points(), before + 1);
 }
 
 static void test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another(void **state)
 {
-	uint32_t before = rests();
+	uint32_t before = sync_points();
 
 	launch(fake_stream(2));
-	rest_after_stream(fake_stream(2), LEGACY);
-	assert_int_equal(rests(), before + 1);
+	sync_point_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(sync_points(), before + 1);
 	launch(fake_stream(3));
 	launch(fake_stream(2));
-	rest_after_stream(fake_stream(2), LEGACY);
-	assert_int_equal(rests(), before + 1);
-	rest_after_all();
-	assert_int_equal(rests(), before + 2);
+	sync_point_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(sync_points(), before + 1);
+	sync_point_after_all();
+	assert_int_equal(sync_points(), before + 2);
 }
 
 /* A stream that was used once, and for which nobody ever waited: PyTorch warms a graph up on one. */
 static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
 {
-	uint32_t before = rests();
+	uint32_t before = sync_points();
 
 	launch(fake_stream(3));
 	inflight_mark_now(inflight_look_up(fake_stream(3), 0, NULL));
 	launch(fake_stream(2));
-	rest_after_stream(fake_stream(2), LEGACY);
-	assert_int_equal(rests(), before);
+	sync_point_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(sync_points(), before);
 	fake_complete_all();
 	inflight_poll(sys_now_ns(), 1, 0);
-	rest_after_stream(fake_stream(2), LEGACY);
-	assert_int_equal(rests(), before + 1);
+	sync_point_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(sync_points(), before + 1);
 }
 
 static uint64_t thread_ns(void)
@@ -65,16 +65,16 @@ static void test_what_the_thread_did_in_between_is_told(void **state)
 	uint64_t before, begun_ns, passed_ns;
 
 	launch(fake_stream(2));
-	rest_before();
+	sync_point_before();
 	begun_ns = sys_now_ns();
-	rest_after_all();
+	sync_point_after_all();
 	before = thread_ns();
 	launch(fake_stream(2));
 	sys_sleep_ns(20 * NS_PER_MS);
-	rest_before();
+	sync_point_before();
 	sys_sleep_ns(20 * NS_PER_MS);
 	passed_ns = sys_now_ns();
-	rest_after_all();
+	sync_point_after_all();
 	assert_true(thread_ns() - before >= 20 * NS_PER_MS);
 	assert_true(thread_ns() - before <= passed_ns - begun_ns - 20 * NS_PER_MS);
 
@@ -83,12 +83,12 @@ static void test_what_the_thread_did_in_between_is_told(void **state)
 	launch(fake_stream(2));
 	sys_sleep_ns(20 * NS_PER_MS);
 	atomic_fetch_add(&slot->waited_ns, sys_now_ns() - passed_ns + NS_PER_S);
-	rest_before();
-	rest_after_all();
+	sync_point_before();
+	sync_point_after_all();
 	assert_int_equal(thread_ns(), before);
 	/* A wait that is no rest adds nothing. */
-	rest_before();
-	rest_after_all();
+	sync_point_before();
+	sync_point_after_all();
 	assert_int_equal(thread_ns(), before);
 }
 
@@ -102,13 +102,13 @@ static void test_it_is_counted_whatever_the_lease_is(void **state)
 					    LEASE_FREE };
 
 	for (size_t i = 0; i < sizeof(leases) / sizeof(leases[0]); i++) {
-		uint32_t before = rests();
+		uint32_t before = sync_points();
 
 		fake_process_set_lease(LEASE_GO);
 		launch(fake_stream(2));
 		fake_process_set_lease(leases[i]);
-		rest_after_all();
-		assert_int_equal(rests(), before + 1);
+		sync_point_after_all();
+		assert_int_equal(sync_points(), before + 1);
 	}
 }
 
@@ -119,15 +119,15 @@ static void test_it_is_rung_for_where_it_is_wanted(void **state)
 	fake_process_set_lease(LEASE_GO);
 	launch(fake_stream(2));
 	rung = fake_report->bell[0].rung;
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(fake_report->bell[0].rung, rung);
-	fake_control->device[0].rest_wanted = 1;
-	rest_after_all();
+	fake_control->device[0].sync_point_wanted = 1;
+	sync_point_after_all();
 	assert_int_equal(fake_report->bell[0].rung, rung);
 	launch(fake_stream(2));
-	rest_after_all();
+	sync_point_after_all();
 	assert_int_equal(fake_report->bell[0].rung, rung + 1);
-	fake_control->device[0].rest_wanted = 0;
+	fake_control->device[0].sync_point_wanted = 0;
 }
 
 int main(void)
