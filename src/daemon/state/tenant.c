@@ -163,7 +163,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 		return error_set_errno(err, ENOMEM, "tenant '%s'", terms->name);
 	tenant->node = node;
 	tenant->gang = -1;
-	tenant->residence = -1;
+	tenant->swap_schedule = -1;
 	tenant->share_scale = 1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);

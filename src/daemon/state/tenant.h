@@ -120,7 +120,7 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	int residence; /* its number in swap_turns.h; negative: none, or not yet */
+	int swap_schedule; /* its number in swap_turns.h; negative: none, or not yet */
 	struct turn_share turn_share;
 	double share_scale; /* of guarantee and cap now, at least 1: see turn_share.h */
 	bool is_away;       /* its memory is not on the card, or not all of it: no lease */

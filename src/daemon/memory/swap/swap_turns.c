@@ -9,7 +9,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/drain.h"
-#include "policy/memory/residence.h"
+#include "policy/memory/swap_schedule.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
@@ -21,12 +21,12 @@
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 struct swap_turns {
-	struct residence residence;
+	struct swap_schedule swap_schedule;
 	uint64_t margin_bytes[NODE_MAX_CARDS];
 	struct swap_moves moves;
 };
 
-_Static_assert(NODE_MAX_CARDS <= RESIDENCE_CARDS && REGION_MAX_DEVICES <= RESIDENCE_PARTS,
+_Static_assert(NODE_MAX_CARDS <= SWAP_SCHEDULE_CARDS && REGION_MAX_DEVICES <= SWAP_SCHEDULE_PARTS,
 	       "every card and every part has a place");
 
 static bool is_swappable(const struct tenant *t)
@@ -47,11 +47,11 @@ static bool has_work(const struct tenant *t)
 	return false;
 }
 
-static enum residence_place place_of(const struct tenant *t, const struct swap_figures *f)
+static enum swap_schedule_place place_of(const struct tenant *t, const struct swap_figures *f)
 {
 	if (swap_order_of(load(t->region.control->swap)) == SWAP_ORDER_OUT)
-		return f->in || f->moving ? RESIDENCE_LEAVING : RESIDENCE_OUT;
-	return f->out || f->moving ? RESIDENCE_RETURNING : RESIDENCE_IN;
+		return f->in || f->moving ? SWAP_SCHEDULE_LEAVING : SWAP_SCHEDULE_OUT;
+	return f->out || f->moving ? SWAP_SCHEDULE_RETURNING : SWAP_SCHEDULE_IN;
 }
 
 /* What the cards turned out not to have for it. */
@@ -98,12 +98,12 @@ static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 }
 
 /* What has come to its end since the last look. */
-static void count_moves(struct swap_turns *turns, struct tenant *t, enum residence_place before,
-			enum residence_place now, const struct swap_figures *f)
+static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_schedule_place before,
+			enum swap_schedule_place now, const struct swap_figures *f)
 {
-	bool has_left = now == RESIDENCE_OUT && before != RESIDENCE_OUT;
-	bool is_back = now == RESIDENCE_IN &&
-		       (before == RESIDENCE_OUT || before == RESIDENCE_RETURNING);
+	bool has_left = now == SWAP_SCHEDULE_OUT && before != SWAP_SCHEDULE_OUT;
+	bool is_back = now == SWAP_SCHEDULE_IN &&
+		       (before == SWAP_SCHEDULE_OUT || before == SWAP_SCHEDULE_RETURNING);
 	t->moves.out += has_left;
 	t->moves.back += is_back;
 	turns->moves.out += has_left;
@@ -115,7 +115,7 @@ static void count_moves(struct swap_turns *turns, struct tenant *t, enum residen
 static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
-	struct residence_seen seen = {
+	struct swap_schedule_seen seen = {
 		.place = place_of(t, &f),
 		.part_count = t->terms.device_count,
 		.has_work = has_work(t),
@@ -128,7 +128,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	t->wants_room = false;
 	for (unsigned k = 0; k < t->terms.device_count; k++) {
 		uint64_t used = tenant_usage(t, k).used_bytes, movable = f.device[k].movable_bytes;
-		seen.part[k] = (struct residence_part){
+		seen.part[k] = (struct swap_schedule_part){
 			.card = t->terms.device[k].card->index,
 			.fixed_bytes = used > movable ? used - movable : 0,
 			.movable_bytes = movable,
@@ -145,8 +145,9 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;
 	scale_share(t, seen.has_work, now_ns);
-	count_moves(turns, t, turns->residence.tenant[t->residence].seen.place, seen.place, &f);
-	residence_see(&turns->residence, t->residence, &seen, now_ns);
+	count_moves(turns, t, turns->swap_schedule.tenant[t->swap_schedule].seen.place, seen.place,
+		    &f);
+	swap_schedule_see(&turns->swap_schedule, t->swap_schedule, &seen, now_ns);
 }
 
 /* What others are promised or hold is not to be had; nor what the driver is yet to give back. */
@@ -161,8 +162,8 @@ static uint64_t capacity_of(struct node *node, struct card *card)
 
 static void publish_hope(struct tenant *t)
 {
-	const struct residence *r = &t->node->swap_turns->residence;
-	atomic_store(&t->region.control->swap_hope, residence_has_hope(r, t->residence));
+	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
+	atomic_store(&t->region.control->swap_hope, swap_schedule_has_hope(r, t->swap_schedule));
 }
 
 /* Where all quotas of such tenants fit together nobody ever leaves, but by hand. */
@@ -189,7 +190,8 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 static void publish_bounds(struct tenant *t)
 {
 	for (unsigned k = 0; k < t->terms.device_count; k++) {
-		uint64_t more = residence_may_take(&t->node->swap_turns->residence, t->residence, k);
+		uint64_t more = swap_schedule_may_take(&t->node->swap_turns->swap_schedule,
+						       t->swap_schedule, k);
 		uint64_t used = tenant_usage(t, k).used_bytes;
 		atomic_store(&t->region.control->device[k].swap_bound_bytes,
 			     more < UINT64_MAX - used ? used + more : UINT64_MAX);
@@ -199,26 +201,27 @@ static void publish_bounds(struct tenant *t)
 /* True while it moves. */
 static bool obey(struct tenant *t)
 {
-	const struct residence_tenant *r = &t->node->swap_turns->residence.tenant[t->residence];
-	bool is_in = r->is_to_be_in && r->seen.place == RESIDENCE_IN;
+	const struct swap_schedule_tenant *r =
+		&t->node->swap_turns->swap_schedule.tenant[t->swap_schedule];
+	bool is_in = r->is_to_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
 	/* Who has no room to return to is let at his calls, which tell him so. */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
-	return r->seen.place == RESIDENCE_LEAVING || r->seen.place == RESIDENCE_RETURNING ||
-	       r->is_to_be_in != (r->seen.place == RESIDENCE_IN);
+	return r->seen.place == SWAP_SCHEDULE_LEAVING || r->seen.place == SWAP_SCHEDULE_RETURNING ||
+	       r->is_to_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
 /* Where it is by what its processes say: those of an adopted tenant may be out. */
 static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
-	if (t->residence >= 0 || t->adopting)
+	if (t->swap_schedule >= 0 || t->adopting)
 		return;
-	t->residence = residence_add(&turns->residence,
-				     !(f.out || f.moving || t->terms.swapped_out), now_ns);
+	t->swap_schedule = swap_schedule_add(&turns->swap_schedule,
+					     !(f.out || f.moving || t->terms.swapped_out), now_ns);
 }
 
 static bool is_any_swappable(struct node *node)
@@ -232,10 +235,10 @@ static bool is_any_swappable(struct node *node)
 
 static struct swap_turns *begin(void)
 {
-	struct residence_config config = residence_default_config();
+	struct swap_schedule_config config = swap_schedule_default_config();
 	struct swap_turns *turns = calloc(1, sizeof(*turns));
 	if (turns)
-		residence_init(&turns->residence, &config);
+		swap_schedule_init(&turns->swap_schedule, &config);
 	return turns;
 }
 
@@ -249,20 +252,20 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 		if (!is_swappable(t))
 			continue;
 		admit(turns, t, now_ns);
-		if (t->residence >= 0)
+		if (t->swap_schedule >= 0)
 			see(turns, t, now_ns);
 	}
 	for (unsigned i = 0; i < node->card_count; i++)
 		capacity_bytes[i] = capacity_of(node, &node->card[i]);
-	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
+	swap_schedule_step(&turns->swap_schedule, capacity_bytes, node->card_count, now_ns);
 	publish_likely(node, capacity_bytes);
 	TAILQ_FOREACH(t, &node->tenants, link)
-		if (is_swappable(t) && t->residence >= 0) {
+		if (is_swappable(t) && t->swap_schedule >= 0) {
 			publish_bounds(t);
 			publish_hope(t);
 		}
 	TAILQ_FOREACH(t, &node->tenants, link)
-		if (is_swappable(t) && t->residence >= 0)
+		if (is_swappable(t) && t->swap_schedule >= 0)
 			is_moving |= obey(t);
 	return is_moving;
 }
@@ -286,9 +289,9 @@ void swap_turns_due(void *data, uint32_t events)
 
 void swap_turns_forget(struct tenant *t)
 {
-	if (t->residence >= 0)
-		residence_remove(&t->node->swap_turns->residence, t->residence);
-	t->residence = -1;
+	if (t->swap_schedule >= 0)
+		swap_schedule_remove(&t->node->swap_turns->swap_schedule, t->swap_schedule);
+	t->swap_schedule = -1;
 }
 
 struct swap_moves swap_turns_moves(const struct node *node)

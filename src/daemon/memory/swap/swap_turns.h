@@ -1,6 +1,6 @@
 /*
  * Turns on the cards' memory: of the tenants whose memory can be moved, who is on his cards, as
- * policy/memory/residence.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
+ * policy/memory/swap_schedule.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
  * only, by a timer that runs while there are such tenants.
  */
 #ifndef ALLOT_DAEMON_MEMORY_SWAP_SWAP_TURNS_H

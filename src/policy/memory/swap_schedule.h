@@ -24,17 +24,17 @@
  *
  * Bytes and nanoseconds. Not thread safe.
  */
-#ifndef ALLOT_POLICY_MEMORY_RESIDENCE_H
-#define ALLOT_POLICY_MEMORY_RESIDENCE_H
+#ifndef ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_H
+#define ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RESIDENCE_MOST 256
-#define RESIDENCE_CARDS 64
-#define RESIDENCE_PARTS 16 /* cards of one tenant */
+#define SWAP_SCHEDULE_MOST 256
+#define SWAP_SCHEDULE_CARDS 64
+#define SWAP_SCHEDULE_PARTS 16 /* cards of one tenant */
 
-struct residence_config {
+struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
@@ -44,25 +44,25 @@ struct residence_config {
 	double bytes_per_s; /* of a move, until one was seen */
 };
 
-enum residence_place {
-	RESIDENCE_IN,
-	RESIDENCE_LEAVING, /* ordered to, and not gone yet */
-	RESIDENCE_OUT,
-	RESIDENCE_RETURNING, /* ordered to, and not all there yet */
+enum swap_schedule_place {
+	SWAP_SCHEDULE_IN,
+	SWAP_SCHEDULE_LEAVING, /* ordered to, and not gone yet */
+	SWAP_SCHEDULE_OUT,
+	SWAP_SCHEDULE_RETURNING, /* ordered to, and not all there yet */
 };
 
 /* A tenant on one of its cards. */
-struct residence_part {
-	unsigned card;          /* below RESIDENCE_CARDS; each at most once */
+struct swap_schedule_part {
+	unsigned card;          /* below SWAP_SCHEDULE_CARDS; each at most once */
 	uint64_t fixed_bytes;   /* there wherever the rest is */
 	uint64_t movable_bytes; /* there unless it is out */
 	uint64_t wanted_bytes;  /* more, of an allocation that waits; 0: none does */
 };
 
-struct residence_seen {
-	enum residence_place place;
+struct swap_schedule_seen {
+	enum swap_schedule_place place;
 	unsigned part_count;
-	struct residence_part part[RESIDENCE_PARTS];
+	struct swap_schedule_part part[SWAP_SCHEDULE_PARTS];
 	double weight;     /* its turns are as long in proportion to it; at most 0: 1 */
 	bool has_work;     /* or waits for it */
 	bool is_put_out;   /* by hand: it is to be out, and needs no room */
@@ -72,9 +72,9 @@ struct residence_seen {
 	uint64_t progress; /* changes while it moves */
 };
 
-struct residence_tenant {
+struct swap_schedule_tenant {
 	bool is_used;
-	struct residence_seen seen;
+	struct swap_schedule_seen seen;
 	bool is_to_be_in; /* the order */
 	bool is_recalled; /* was put out by hand, is no more, and has not been let in since */
 	uint64_t in_since_ns;
@@ -87,48 +87,48 @@ struct residence_tenant {
 	bool is_stubborn; /* ordered to leave the last time, it did not: nobody is to hope for its memory */
 };
 
-struct residence {
-	struct residence_config config;
+struct swap_schedule {
+	struct swap_schedule_config config;
 	unsigned card_count; /* as of the last step, and ... */
-	uint64_t capacity_bytes[RESIDENCE_CARDS];
+	uint64_t capacity_bytes[SWAP_SCHEDULE_CARDS];
 	double bytes_per_s;
-	struct residence_tenant tenant[RESIDENCE_MOST];
+	struct swap_schedule_tenant tenant[SWAP_SCHEDULE_MOST];
 	unsigned end;    /* all tenants are below */
 	uint64_t orders; /* to leave, ever */
 	/* Since when there is room for all who are out, and nobody needs any; 0: not now. */
-	uint64_t room_since_ns[RESIDENCE_CARDS];
+	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };
 
-struct residence_config residence_default_config(void);
-void residence_init(struct residence *r, const struct residence_config *config);
+struct swap_schedule_config swap_schedule_default_config(void);
+void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_config *config);
 
-/* A tenant's number; negative: there are RESIDENCE_MOST. It is to be where it is. */
-int residence_add(struct residence *r, bool is_in, uint64_t now_ns);
-void residence_remove(struct residence *r, int tenant);
+/* A tenant's number; negative: there are SWAP_SCHEDULE_MOST. It is to be where it is. */
+int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns);
+void swap_schedule_remove(struct swap_schedule *r, int tenant);
 
-void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
-		   uint64_t now_ns);
+void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_schedule_seen *seen,
+		       uint64_t now_ns);
 
 /*
  * Decides: writes is_to_be_in. `capacity_bytes`: what of each of card_count cards these tenants may hold
  * together; every part's card is one of them.
  */
-void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigned card_count,
-		    uint64_t now_ns);
+void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
+			unsigned card_count, uint64_t now_ns);
 
 /* How long a tenant may stay while another needs `need_bytes`, on all its cards together. */
-uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes);
+uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes);
 
 /*
  * What a tenant may hold beyond what it does on its `part`: UINT64_MAX where nobody else is to return, whose
  * bytes are reserved there; then what the last step granted it.
  */
-uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part);
+uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
 /*
  * True if waiting will bring the room that the tenant lacks: there is none yet, and there would be without the tenants
  * that left when they were last ordered to. False when the room is there already: that is nothing to wait for.
  */
-bool residence_has_hope(const struct residence *r, int tenant);
+bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant);
 
 #endif

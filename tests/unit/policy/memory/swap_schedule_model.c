@@ -1,4 +1,4 @@
-#include "residence_model.h"
+#include "swap_schedule_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@ uint64_t model_random(uint64_t n)
 
 void model_start(uint64_t capacity, double rate, uint64_t seed)
 {
-	struct residence_config config = residence_default_config();
+	struct swap_schedule_config config = swap_schedule_default_config();
 
 	memset(&m, 0, sizeof(m));
-	residence_init(&m.r, &config);
+	swap_schedule_init(&m.r, &config);
 	for (unsigned card = 0; card < CARDS; card++)
 		m.capacity[card] = capacity;
 	m.rate = rate;
@@ -32,7 +32,7 @@ void model_start(uint64_t capacity, double rate, uint64_t seed)
 
 int model_add(unsigned cards, uint64_t movable, uint64_t work_ns, uint64_t rest_ns, bool is_in)
 {
-	int i = residence_add(&m.r, is_in, m.now);
+	int i = swap_schedule_add(&m.r, is_in, m.now);
 
 	assert_in_range(i, 0, TENANTS - 1);
 	m.t[i] = (struct model_tenant){
@@ -42,7 +42,7 @@ int model_add(unsigned cards, uint64_t movable, uint64_t work_ns, uint64_t rest_
 		.work_ns = work_ns,
 		.rest_ns = rest_ns,
 		.work_until = m.now + work_ns,
-		.place = is_in ? RESIDENCE_IN : RESIDENCE_OUT,
+		.place = is_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT,
 	};
 	for (unsigned card = 0; card < CARDS; card++)
 		m.t[i].movable[card] = cards & 1U << card ? movable : 0;
@@ -64,7 +64,7 @@ static bool wants(const struct model_tenant *t)
 
 static bool is_in_need(const struct model_tenant *t)
 {
-	return (t->place != RESIDENCE_IN && works(t)) || wants(t);
+	return (t->place != SWAP_SCHEDULE_IN && works(t)) || wants(t);
 }
 
 static void live(struct model_tenant *t)
@@ -74,9 +74,9 @@ static void live(struct model_tenant *t)
 		t->rest_until = m.now + (t->rest_ns ? model_random(2 * t->rest_ns) : 0);
 		t->work_until = t->rest_until + 1 + model_random(2 * t->work_ns);
 	}
-	if (t->place != RESIDENCE_IN && t->work_until <= m.now + TICK && m.now >= t->rest_until)
+	if (t->place != SWAP_SCHEDULE_IN && t->work_until <= m.now + TICK && m.now >= t->rest_until)
 		t->work_until = m.now + 2 * TICK;
-	if (t->place == RESIDENCE_IN)
+	if (t->place == SWAP_SCHEDULE_IN)
 		t->served_ns += TICK;
 }
 
@@ -94,22 +94,22 @@ static void obey(int i)
 	bool is_to_be_in = m.r.tenant[i].is_to_be_in;
 
 	t->has_refused = false;
-	if (t->place == RESIDENCE_LEAVING && m.now >= t->move_ends) {
+	if (t->place == SWAP_SCHEDULE_LEAVING && m.now >= t->move_ends) {
 		t->has_refused = t->refuses;
-		t->place = t->refuses ? RESIDENCE_IN : RESIDENCE_OUT;
+		t->place = t->refuses ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
 		t->moved_ns = t->refuses ? t->moved_ns : move_ns(t) + model_random(1000);
 	}
-	if (t->place == RESIDENCE_RETURNING && m.now >= t->move_ends) {
-		t->place = RESIDENCE_IN;
+	if (t->place == SWAP_SCHEDULE_RETURNING && m.now >= t->move_ends) {
+		t->place = SWAP_SCHEDULE_IN;
 		t->moved_ns = move_ns(t) + model_random(1000);
 	}
-	if (t->place == RESIDENCE_IN && !is_to_be_in && !t->has_refused) {
-		t->place = RESIDENCE_LEAVING;
+	if (t->place == SWAP_SCHEDULE_IN && !is_to_be_in && !t->has_refused) {
+		t->place = SWAP_SCHEDULE_LEAVING;
 		t->refuses = m.refuse_in && model_random(m.refuse_in) == 0;
 		t->move_ends = m.now + move_ns(t);
 	}
-	if (t->place == RESIDENCE_OUT && is_to_be_in) {
-		t->place = RESIDENCE_RETURNING;
+	if (t->place == SWAP_SCHEDULE_OUT && is_to_be_in) {
+		t->place = SWAP_SCHEDULE_RETURNING;
 		t->move_ends = m.now + move_ns(t);
 	}
 }
@@ -121,7 +121,7 @@ uint64_t model_held(unsigned card)
 	for (int i = 0; i < TENANTS; i++)
 		if (m.t[i].is_there && m.t[i].cards & 1U << card)
 			sum += m.t[i].fixed +
-			       (m.t[i].place == RESIDENCE_OUT ? 0 : m.t[i].movable[card]);
+			       (m.t[i].place == SWAP_SCHEDULE_OUT ? 0 : m.t[i].movable[card]);
 	return sum;
 }
 
@@ -129,9 +129,9 @@ uint64_t model_held(unsigned card)
 static void allocate(struct model_tenant *t)
 {
 	for (unsigned card = 0, part = 0; card < CARDS; part += t->cards >> card & 1, card++) {
-		if (!t->wanted[card] || t->place != RESIDENCE_IN ||
+		if (!t->wanted[card] || t->place != SWAP_SCHEDULE_IN ||
 		    model_held(card) + t->wanted[card] > m.capacity[card] ||
-		    residence_may_take(&m.r, (int)(t - m.t), part) < t->wanted[card] ||
+		    swap_schedule_may_take(&m.r, (int)(t - m.t), part) < t->wanted[card] ||
 		    model_random(3))
 			continue;
 		t->movable[card] += t->wanted[card];
@@ -142,7 +142,7 @@ static void allocate(struct model_tenant *t)
 static void look(int i)
 {
 	struct model_tenant *t = &m.t[i];
-	struct residence_seen seen = {
+	struct swap_schedule_seen seen = {
 		.place = t->place,
 		.weight = t->weight,
 		.has_work = works(t) || wants(t),
@@ -153,10 +153,10 @@ static void look(int i)
 
 	for (unsigned card = 0; card < CARDS; card++)
 		if (t->cards & 1U << card)
-			seen.part[seen.part_count++] = (struct residence_part){ card, t->fixed,
-										t->movable[card],
-										t->wanted[card] };
-	residence_see(&m.r, i, &seen, m.now);
+			seen.part[seen.part_count++] = (struct swap_schedule_part){
+				card, t->fixed, t->movable[card], t->wanted[card]
+			};
+	swap_schedule_see(&m.r, i, &seen, m.now);
 }
 
 /* How long a tenant may wait: one turn of each, and the moves, for each that may be before it. */
@@ -173,7 +173,7 @@ static uint64_t bound_ns(void)
 	for (int i = 0; i < TENANTS; i++) {
 		if (!m.t[i].is_there)
 			continue;
-		sum += residence_turn_ns(&m.r, i, all) + 2 * move_ns(&m.t[i]) + S;
+		sum += swap_schedule_turn_ns(&m.r, i, all) + 2 * move_ns(&m.t[i]) + S;
 		count++;
 	}
 	return sum * count;
@@ -196,9 +196,10 @@ void model_tick(void)
 			t->needs_since = m.now;
 		else if (m.now - t->needs_since > t->longest_wait)
 			t->longest_wait = m.now - t->needs_since;
-		is_anyone_moving |= t->place == RESIDENCE_LEAVING || t->place == RESIDENCE_RETURNING;
+		is_anyone_moving |= t->place == SWAP_SCHEDULE_LEAVING ||
+				    t->place == SWAP_SCHEDULE_RETURNING;
 	}
-	residence_step(&m.r, m.capacity, CARDS, m.now);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	for (int i = 0; i < TENANTS; i++)
 		if (m.t[i].is_there)
 			obey(i);

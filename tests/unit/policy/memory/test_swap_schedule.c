@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "residence_model.h"
+#include "swap_schedule_model.h"
 
 static void test_what_fits_together_stays(void **state)
 {
@@ -60,11 +60,11 @@ static void test_the_weight_of_the_idle_is_none(void **state)
 	int a = model_add(1, 30 * GIB, S, 0, true);
 	int idle = model_add(1, 30 * GIB, 1, UINT64_MAX / 4, true);
 	model_run(S);
-	uint64_t turn = residence_turn_ns(&m.r, a, 30 * GIB);
+	uint64_t turn = swap_schedule_turn_ns(&m.r, a, 30 * GIB);
 	m.t[a].weight = 90;
 	m.t[idle].weight = 10;
 	model_run(S);
-	assert_true(residence_turn_ns(&m.r, a, 30 * GIB) == turn);
+	assert_true(swap_schedule_turn_ns(&m.r, a, 30 * GIB) == turn);
 }
 
 /* Moves ten times as slow as was thought make turns ten times as long. */
@@ -93,15 +93,15 @@ static void test_the_idle_leave_first(void **state)
 	model_run(20 * S);
 	int comes = model_add(1, 30 * GIB, S, 0, false);
 	model_run(20 * S);
-	assert_int_equal(m.t[worker].place, RESIDENCE_IN);
-	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
-	assert_int_equal(m.t[comes].place, RESIDENCE_IN);
+	assert_int_equal(m.t[worker].place, SWAP_SCHEDULE_IN);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
+	assert_int_equal(m.t[comes].place, SWAP_SCHEDULE_IN);
 	assert_true(m.t[comes].longest_wait < 5 * S);
 	/* When there is room for all again, it comes back though it has no work. */
-	residence_remove(&m.r, comes);
+	swap_schedule_remove(&m.r, comes);
 	m.t[comes].is_there = false;
 	model_run(60 * S);
-	assert_int_equal(m.t[idle].place, RESIDENCE_IN);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_IN);
 	assert_int_equal(m.r.orders, 1);
 }
 
@@ -114,7 +114,7 @@ static void test_the_idle_stay_out_while_another_grows(void **state)
 	int grows = model_add(1, 20 * GIB, S, 0, true);
 	m.t[grows].wanted[0] = 20 * GIB;
 	model_run(30 * S);
-	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
 	/* It frees what it had, and takes it again. */
 	for (int i = 0; i < 20; i++) {
 		m.t[grows].movable[0] = 10 * GIB;
@@ -124,11 +124,11 @@ static void test_the_idle_stay_out_while_another_grows(void **state)
 		assert_int_equal(m.t[grows].wanted[0], 0);
 	}
 	assert_int_equal(m.r.orders, 1);
-	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
 	assert_true(model_was_within());
 	m.t[grows].movable[0] = 10 * GIB;
 	model_run(60 * S);
-	assert_int_equal(m.t[idle].place, RESIDENCE_IN);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_IN);
 }
 
 /* What one left for is not taken back by him before it was used. */
@@ -143,7 +143,7 @@ static void test_room_is_kept_for_whom_it_was_made(void **state)
 		model_run(TICK);
 	model_run(10 * S);
 	assert_int_equal(m.r.orders, 1);
-	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
+	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
 	assert_true(model_was_within());
 }
 
@@ -158,10 +158,10 @@ static void test_who_refuses_is_passed_over(void **state)
 	while (!m.t[first].has_refused)
 		model_run(TICK);
 	m.refuse_in = 0;
-	while (m.t[comes].place != RESIDENCE_IN)
+	while (m.t[comes].place != SWAP_SCHEDULE_IN)
 		model_run(TICK);
-	assert_int_equal(m.t[first].place, RESIDENCE_IN);
-	assert_int_equal(m.t[second].place, RESIDENCE_OUT);
+	assert_int_equal(m.t[first].place, SWAP_SCHEDULE_IN);
+	assert_int_equal(m.t[second].place, SWAP_SCHEDULE_OUT);
 }
 
 /* However long the turns are, who is in the queue may hope; but not for memory that was refused to him. */
@@ -170,34 +170,34 @@ static void test_hope(void **state)
 	model_start(100 * GIB, 1e9, 1);
 	int first = model_add(1, 60 * GIB, S, 0, true);
 	model_run(S);
-	assert_false(residence_has_hope(&m.r, first)); /* it lacks nothing */
+	assert_false(swap_schedule_has_hope(&m.r, first)); /* it lacks nothing */
 	m.refuse_in = 1;
 	int second = model_add(1, 60 * GIB, S, 0, false);
 	model_run(TICK);
 	uint64_t begin = m.now;
-	while (m.t[first].place == RESIDENCE_IN && !m.t[first].has_refused) {
-		assert_true(residence_has_hope(&m.r, second));
+	while (m.t[first].place == SWAP_SCHEDULE_IN && !m.t[first].has_refused) {
+		assert_true(swap_schedule_has_hope(&m.r, second));
 		model_run(TICK);
 	}
 	assert_true(m.now - begin > 50 * S);
 	while (!m.t[first].has_refused)
 		model_run(TICK);
 	model_run(2 * TICK);
-	assert_false(residence_has_hope(&m.r, second));
+	assert_false(swap_schedule_has_hope(&m.r, second));
 	m.refuse_in = 0;
-	while (m.t[second].place != RESIDENCE_IN)
+	while (m.t[second].place != SWAP_SCHEDULE_IN)
 		model_run(TICK);
 	model_run(S);
-	assert_false(residence_has_hope(&m.r, second));
-	assert_true(residence_has_hope(&m.r, first));
+	assert_false(swap_schedule_has_hope(&m.r, second));
+	assert_true(swap_schedule_has_hope(&m.r, first));
 	/* Nor for what no card has, nor for what it need only take. */
-	assert_true(residence_has_hope(&m.r, first));
+	assert_true(swap_schedule_has_hope(&m.r, first));
 	m.r.tenant[first].is_granted = true;
-	assert_false(residence_has_hope(&m.r, first));
+	assert_false(swap_schedule_has_hope(&m.r, first));
 	m.r.tenant[first].is_granted = false;
 	int large = model_add(1, 110 * GIB, S, 0, false);
 	model_run(2 * TICK);
-	assert_false(residence_has_hope(&m.r, large));
+	assert_false(swap_schedule_has_hope(&m.r, large));
 }
 
 /* One that is stopped does not keep the others from each other's room. */
@@ -208,11 +208,11 @@ static void test_who_does_not_answer_is_passed_over(void **state)
 	model_run(S);
 	model_add(1, 40 * GIB, S, 0, true);
 	int comes = model_add(1, 40 * GIB, S, 0, false);
-	while (m.t[deaf].place != RESIDENCE_LEAVING)
+	while (m.t[deaf].place != SWAP_SCHEDULE_LEAVING)
 		model_run(TICK);
 	m.t[deaf].move_ends = UINT64_MAX;
 	uint64_t begin = m.now;
-	while (m.t[comes].place != RESIDENCE_IN)
+	while (m.t[comes].place != SWAP_SCHEDULE_IN)
 		model_run(TICK);
 	printf("%.1f s\n", (double)(m.now - begin) / 1e9);
 	assert_true(m.now - begin < 30 * S);
@@ -226,16 +226,16 @@ static void test_a_slow_move_is_awaited(void **state)
 	model_run(S);
 	model_add(1, 40 * GIB, S, 0, true);
 	int comes = model_add(1, 40 * GIB, S, 0, false);
-	while (m.t[slow].place != RESIDENCE_LEAVING)
+	while (m.t[slow].place != SWAP_SCHEDULE_LEAVING)
 		model_run(TICK);
 	m.t[slow].move_ends = m.now + 60 * S;
-	while (m.t[slow].place == RESIDENCE_LEAVING) {
+	while (m.t[slow].place == SWAP_SCHEDULE_LEAVING) {
 		m.t[slow].progress += model_random(20) == 0;
 		model_run(TICK);
 		assert_false(m.r.tenant[slow].is_to_be_in);
 	}
-	assert_int_equal(m.t[slow].place, RESIDENCE_OUT);
-	while (m.t[comes].place != RESIDENCE_IN)
+	assert_int_equal(m.t[slow].place, SWAP_SCHEDULE_OUT);
+	while (m.t[comes].place != SWAP_SCHEDULE_IN)
 		model_run(TICK);
 }
 
@@ -248,9 +248,9 @@ static void test_who_is_served_has_a_turn(void **state)
 	m.t[grows].wanted[0] = 20 * GIB;
 	while (m.t[grows].wanted[0])
 		model_run(TICK);
-	assert_int_equal(m.t[leaves].place, RESIDENCE_OUT);
-	uint64_t begin = m.now, turn = residence_turn_ns(&m.r, grows, 50 * GIB);
-	while (m.t[grows].place == RESIDENCE_IN)
+	assert_int_equal(m.t[leaves].place, SWAP_SCHEDULE_OUT);
+	uint64_t begin = m.now, turn = swap_schedule_turn_ns(&m.r, grows, 50 * GIB);
+	while (m.t[grows].place == SWAP_SCHEDULE_IN)
 		model_run(TICK);
 	printf("%.1f s of %.1f\n", (double)(m.now - begin) / 1e9, (double)turn / 1e9);
 	assert_true(m.now - begin + 2 * TICK >= turn);
@@ -259,61 +259,61 @@ static void test_who_is_served_has_a_turn(void **state)
 /* While one is to return, whose bytes are reserved, others have what they were granted and no more. */
 static void test_what_is_reserved_is_nobody_elses(void **state)
 {
-	struct residence_seen in = { .place = RESIDENCE_IN,
-				     .part_count = 1,
-				     .part[0].movable_bytes = 10 * GIB,
-				     .has_work = true };
-	struct residence_seen out = { .place = RESIDENCE_OUT,
-				      .part_count = 1,
-				      .part[0].movable_bytes = 30 * GIB };
+	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
+					 .part_count = 1,
+					 .part[0].movable_bytes = 10 * GIB,
+					 .has_work = true };
+	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
+					  .part_count = 1,
+					  .part[0].movable_bytes = 30 * GIB };
 
 	model_start(100 * GIB, 40e9, 1);
-	int a = residence_add(&m.r, true, m.now), b = residence_add(&m.r, false, m.now);
-	residence_see(&m.r, a, &in, m.now);
-	residence_see(&m.r, b, &out, m.now);
-	residence_step(&m.r, m.capacity, CARDS, m.now);
-	assert_true(residence_may_take(&m.r, a, 0) == UINT64_MAX);
+	int a = swap_schedule_add(&m.r, true, m.now), b = swap_schedule_add(&m.r, false, m.now);
+	swap_schedule_see(&m.r, a, &in, m.now);
+	swap_schedule_see(&m.r, b, &out, m.now);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 	out.has_work = true;
-	residence_see(&m.r, b, &out, m.now + S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + S);
+	swap_schedule_see(&m.r, b, &out, m.now + S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(m.r.tenant[b].is_to_be_in);
-	assert_true(residence_may_take(&m.r, a, 0) == 0);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
 	in.part[0].wanted_bytes = 60 * GIB;
-	residence_see(&m.r, a, &in, m.now + S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + S);
-	assert_true(residence_may_take(&m.r, a, 0) == 60 * GIB);
+	swap_schedule_see(&m.r, a, &in, m.now + S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == 60 * GIB);
 	in.part[0].wanted_bytes = 61 * GIB; /* beyond what is reserved */
-	residence_see(&m.r, a, &in, m.now + S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + S);
-	assert_true(residence_may_take(&m.r, a, 0) == 0);
-	out.place = RESIDENCE_IN;
+	swap_schedule_see(&m.r, a, &in, m.now + S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
+	out.place = SWAP_SCHEDULE_IN;
 	in.part[0].wanted_bytes = 0;
-	residence_see(&m.r, b, &out, m.now + 2 * S);
-	residence_see(&m.r, a, &in, m.now + 2 * S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
-	assert_true(residence_may_take(&m.r, a, 0) == UINT64_MAX);
+	swap_schedule_see(&m.r, b, &out, m.now + 2 * S);
+	swap_schedule_see(&m.r, a, &in, m.now + 2 * S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 }
 
 static void test_who_is_put_out_by_hand_stays_out(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
-	int a = residence_add(&m.r, true, m.now);
-	struct residence_seen seen = { .place = RESIDENCE_IN,
-				       .part_count = 1,
-				       .part[0].movable_bytes = GIB,
-				       .has_work = true,
-				       .is_put_out = true };
-	residence_see(&m.r, a, &seen, m.now);
-	residence_step(&m.r, m.capacity, CARDS, m.now);
+	int a = swap_schedule_add(&m.r, true, m.now);
+	struct swap_schedule_seen seen = { .place = SWAP_SCHEDULE_IN,
+					   .part_count = 1,
+					   .part[0].movable_bytes = GIB,
+					   .has_work = true,
+					   .is_put_out = true };
+	swap_schedule_see(&m.r, a, &seen, m.now);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_false(m.r.tenant[a].is_to_be_in);
-	seen.place = RESIDENCE_OUT;
-	residence_see(&m.r, a, &seen, m.now + S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + S);
+	seen.place = SWAP_SCHEDULE_OUT;
+	swap_schedule_see(&m.r, a, &seen, m.now + S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_false(m.r.tenant[a].is_to_be_in);
 	/* Called back it comes at once, also when it has nothing to do. */
 	seen.is_put_out = seen.has_work = false;
-	residence_see(&m.r, a, &seen, m.now + 2 * S);
-	residence_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
+	swap_schedule_see(&m.r, a, &seen, m.now + 2 * S);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
 	assert_true(m.r.tenant[a].is_to_be_in);
 }
 
@@ -321,19 +321,19 @@ static void test_who_is_put_out_by_hand_stays_out(void **state)
 static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
-	int a = residence_add(&m.r, false, m.now), b = residence_add(&m.r, false, m.now);
-	struct residence_seen large = { .place = RESIDENCE_OUT,
-					.part_count = 1,
-					.part[0].movable_bytes = 101 * GIB,
-					.has_work = true };
-	struct residence_seen small = { .place = RESIDENCE_OUT,
-					.part_count = 1,
-					.part[0].movable_bytes = 50 * GIB,
-					.has_work = true };
+	int a = swap_schedule_add(&m.r, false, m.now), b = swap_schedule_add(&m.r, false, m.now);
+	struct swap_schedule_seen large = { .place = SWAP_SCHEDULE_OUT,
+					    .part_count = 1,
+					    .part[0].movable_bytes = 101 * GIB,
+					    .has_work = true };
+	struct swap_schedule_seen small = { .place = SWAP_SCHEDULE_OUT,
+					    .part_count = 1,
+					    .part[0].movable_bytes = 50 * GIB,
+					    .has_work = true };
 	for (int i = 0; i < 4; i++, m.now += 2 * S) {
-		residence_see(&m.r, a, &large, m.now);
-		residence_see(&m.r, b, &small, m.now);
-		residence_step(&m.r, m.capacity, CARDS, m.now);
+		swap_schedule_see(&m.r, a, &large, m.now);
+		swap_schedule_see(&m.r, b, &small, m.now);
+		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 		/* At first it may be so for a moment only. */
 		assert_int_equal(m.r.tenant[a].is_to_be_in, i > 0);
 		large.is_short = i > 0; /* it has tried */
@@ -345,21 +345,22 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
-	int first = residence_add(&m.r, false, m.now), left = residence_add(&m.r, false, m.now);
-	struct residence_seen seen = { .place = RESIDENCE_OUT,
-				       .part_count = 1,
-				       .part[0].movable_bytes = 60 * GIB,
-				       .has_work = true };
-	struct residence_seen twice = seen;
+	int first = swap_schedule_add(&m.r, false, m.now),
+	    left = swap_schedule_add(&m.r, false, m.now);
+	struct swap_schedule_seen seen = { .place = SWAP_SCHEDULE_OUT,
+					   .part_count = 1,
+					   .part[0].movable_bytes = 60 * GIB,
+					   .has_work = true };
+	struct swap_schedule_seen twice = seen;
 	twice.part[0].fixed_bytes = 60 * GIB;
 	twice.part[0].movable_bytes = 40 * GIB;
-	residence_see(&m.r, first, &seen, m.now);
-	residence_see(&m.r, left, &twice, m.now + TICK);
-	residence_step(&m.r, m.capacity, CARDS, m.now + TICK);
+	swap_schedule_see(&m.r, first, &seen, m.now);
+	swap_schedule_see(&m.r, left, &twice, m.now + TICK);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + TICK);
 	assert_false(m.r.tenant[first].is_to_be_in);
 	assert_false(m.r.tenant[left].is_to_be_in);
-	residence_see(&m.r, left, &seen, m.now + 2 * TICK);
-	residence_step(&m.r, m.capacity, CARDS, m.now + 2 * TICK);
+	swap_schedule_see(&m.r, left, &seen, m.now + 2 * TICK);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * TICK);
 	assert_true(m.r.tenant[first].is_to_be_in);
 	assert_false(m.r.tenant[left].is_to_be_in);
 }
@@ -374,7 +375,7 @@ static void test_a_tenant_of_two_cards(void **state)
 	assert_true(model_was_within());
 	/* Two take turns on the first card; on the others all fits, though one of the two takes its part away. */
 	assert_true(m.t[both].served_ns > 200 * S && m.t[first].served_ns > 200 * S);
-	assert_int_equal(m.t[second].place, RESIDENCE_IN);
+	assert_int_equal(m.t[second].place, SWAP_SCHEDULE_IN);
 	assert_true(m.t[second].served_ns == 600 * S && m.t[third].served_ns == 600 * S);
 }
 
@@ -388,12 +389,12 @@ static void test_nobody_passes_who_waits_for_two_cards(void **state)
 	model_run(TICK);
 	/* It would fit on its card at once. */
 	int late = model_add(2, 30 * GIB, S, 0, false), apart = model_add(4, 30 * GIB, S, 0, false);
-	while (m.t[both].place != RESIDENCE_IN)
+	while (m.t[both].place != SWAP_SCHEDULE_IN)
 		model_tick();
-	assert_int_equal(m.t[apart].place, RESIDENCE_IN);
-	assert_int_equal(m.t[late].place, RESIDENCE_OUT);
-	assert_int_equal(m.t[first].place, RESIDENCE_OUT);
-	assert_int_equal(m.t[second].place, RESIDENCE_OUT);
+	assert_int_equal(m.t[apart].place, SWAP_SCHEDULE_IN);
+	assert_int_equal(m.t[late].place, SWAP_SCHEDULE_OUT);
+	assert_int_equal(m.t[first].place, SWAP_SCHEDULE_OUT);
+	assert_int_equal(m.t[second].place, SWAP_SCHEDULE_OUT);
 	model_run(60 * S);
 	assert_true(m.t[late].served_ns > 0);
 	assert_true(model_was_within());
@@ -402,22 +403,22 @@ static void test_nobody_passes_who_waits_for_two_cards(void **state)
 /* What is reserved on one card leaves the other open. */
 static void test_bounds_are_a_card_each(void **state)
 {
-	struct residence_seen in = { .place = RESIDENCE_IN,
-				     .part_count = 2,
-				     .part = { { 0, 0, GIB, 0 }, { 1, 0, GIB, 0 } } };
-	struct residence_seen out = { .place = RESIDENCE_OUT,
-				      .part_count = 1,
-				      .part = { { 1, 0, 30 * GIB, 0 } },
-				      .has_work = true };
+	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
+					 .part_count = 2,
+					 .part = { { 0, 0, GIB, 0 }, { 1, 0, GIB, 0 } } };
+	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
+					  .part_count = 1,
+					  .part = { { 1, 0, 30 * GIB, 0 } },
+					  .has_work = true };
 
 	model_start(100 * GIB, 40e9, 1);
-	int a = residence_add(&m.r, true, m.now), b = residence_add(&m.r, false, m.now);
-	residence_see(&m.r, a, &in, m.now);
-	residence_see(&m.r, b, &out, m.now);
-	residence_step(&m.r, m.capacity, CARDS, m.now);
+	int a = swap_schedule_add(&m.r, true, m.now), b = swap_schedule_add(&m.r, false, m.now);
+	swap_schedule_see(&m.r, a, &in, m.now);
+	swap_schedule_see(&m.r, b, &out, m.now);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_true(m.r.tenant[b].is_to_be_in);
-	assert_true(residence_may_take(&m.r, a, 0) == UINT64_MAX);
-	assert_true(residence_may_take(&m.r, a, 1) == 0);
+	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
+	assert_true(swap_schedule_may_take(&m.r, a, 1) == 0);
 }
 
 int main(void)

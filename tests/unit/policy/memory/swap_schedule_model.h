@@ -1,14 +1,14 @@
 /*
  * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
- * to move, come and go, and do as policy/memory/residence.h decides. For the tests of that policy.
+ * to move, come and go, and do as policy/memory/swap_schedule.h decides. For the tests of that policy.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_RESIDENCE_MODEL_H
-#define ALLOT_TESTS_UNIT_POLICY_MEMORY_RESIDENCE_MODEL_H
+#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_SWAP_SCHEDULE_MODEL_H
+#define ALLOT_TESTS_UNIT_POLICY_MEMORY_SWAP_SCHEDULE_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/memory/residence.h"
+#include "policy/memory/swap_schedule.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MS UINT64_C(1000000)
@@ -24,7 +24,7 @@ struct model_tenant {
 	uint64_t fixed, movable[CARDS], wanted[CARDS];
 	uint64_t work_until, rest_until; /* it works, then rests, and so on */
 	uint64_t work_ns, rest_ns;       /* means; rest 0: always works */
-	enum residence_place place;
+	enum swap_schedule_place place;
 	uint64_t move_ends;
 	uint64_t moved_ns, progress;
 	bool refuses, has_refused;
@@ -32,7 +32,7 @@ struct model_tenant {
 };
 
 struct model {
-	struct residence r;
+	struct swap_schedule r;
 	uint64_t now, capacity[CARDS], random;
 	double rate;
 	struct model_tenant t[TENANTS];

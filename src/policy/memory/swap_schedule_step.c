@@ -1,4 +1,4 @@
-#include "policy/memory/residence_room.h"
+#include "policy/memory/swap_schedule_room.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -9,33 +9,33 @@
 #define RATE_LEAST 1e6  /* bytes a second: whatever is said of a move, turns end */
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a move of less says nothing */
 
-struct residence_config residence_default_config(void)
+struct swap_schedule_config swap_schedule_default_config(void)
 {
-	return (struct residence_config){ .turn_min_ns = UINT64_C(1000000000),
-					  .idle_ns = UINT64_C(500000000),
-					  .retry_ns = UINT64_C(10000000000),
-					  .answer_ns = UINT64_C(10000000000),
-					  .move_part = 0.1,
-					  .weight_most = 8,
-					  .bytes_per_s = 20e9 };
+	return (struct swap_schedule_config){ .turn_min_ns = UINT64_C(1000000000),
+					      .idle_ns = UINT64_C(500000000),
+					      .retry_ns = UINT64_C(10000000000),
+					      .answer_ns = UINT64_C(10000000000),
+					      .move_part = 0.1,
+					      .weight_most = 8,
+					      .bytes_per_s = 20e9 };
 }
 
-void residence_init(struct residence *r, const struct residence_config *config)
+void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_config *config)
 {
-	*r = (struct residence){ .config = *config, .bytes_per_s = config->bytes_per_s };
+	*r = (struct swap_schedule){ .config = *config, .bytes_per_s = config->bytes_per_s };
 }
 
-int residence_add(struct residence *r, bool is_in, uint64_t now_ns)
+int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < RESIDENCE_MOST; i++) {
+	for (unsigned i = 0; i < SWAP_SCHEDULE_MOST; i++) {
 		if (r->tenant[i].is_used)
 			continue;
-		r->tenant[i] = (struct residence_tenant){
+		r->tenant[i] = (struct swap_schedule_tenant){
 			.is_used = true,
 			.is_to_be_in = is_in,
 			.in_since_ns = now_ns,
 			.work_ns = now_ns,
-			.seen.place = is_in ? RESIDENCE_IN : RESIDENCE_OUT,
+			.seen.place = is_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT,
 		};
 		if (r->end <= i)
 			r->end = i + 1;
@@ -44,19 +44,19 @@ int residence_add(struct residence *r, bool is_in, uint64_t now_ns)
 	return -1;
 }
 
-void residence_remove(struct residence *r, int tenant)
+void swap_schedule_remove(struct swap_schedule *r, int tenant)
 {
-	r->tenant[tenant] = (struct residence_tenant){ 0 };
+	r->tenant[tenant] = (struct swap_schedule_tenant){ 0 };
 	while (r->end && !r->tenant[r->end - 1].is_used)
 		r->end--;
 }
 
-uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part)
+uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part)
 {
-	const struct residence_part *own = &r->tenant[tenant].seen.part[part];
+	const struct swap_schedule_part *own = &r->tenant[tenant].seen.part[part];
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *t = &r->tenant[i];
-		if ((int)i == tenant || !residence_is_awaited(t))
+		const struct swap_schedule_tenant *t = &r->tenant[i];
+		if ((int)i == tenant || !swap_schedule_is_awaited(t))
 			continue;
 		for (unsigned k = 0; k < t->seen.part_count; k++)
 			if (t->seen.part[k].card == own->card)
@@ -65,12 +65,12 @@ uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part
 	return UINT64_MAX;
 }
 
-static double weight_of(const struct residence_tenant *t)
+static double weight_of(const struct swap_schedule_tenant *t)
 {
 	return t->seen.weight > 0 ? t->seen.weight : 1;
 }
 
-static bool share_a_card(const struct residence_tenant *a, const struct residence_tenant *b)
+static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap_schedule_tenant *b)
 {
 	for (unsigned i = 0; i < a->seen.part_count; i++)
 		for (unsigned k = 0; k < b->seen.part_count; k++)
@@ -80,11 +80,11 @@ static bool share_a_card(const struct residence_tenant *a, const struct residenc
 }
 
 /* Its weight against the least of those who work or wait on its cards. */
-static double weight_factor(const struct residence *r, const struct residence_tenant *t)
+static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *other = &r->tenant[i];
+		const struct swap_schedule_tenant *other = &r->tenant[i];
 		if ((other->seen.has_work || other->needs_since_ns) && share_a_card(t, other) &&
 		    weight_of(other) < least)
 			least = weight_of(other);
@@ -93,16 +93,17 @@ static double weight_factor(const struct residence *r, const struct residence_te
 	return factor < r->config.weight_most ? factor : r->config.weight_most;
 }
 
-uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes)
+uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes)
 {
 	/* One out, one in. */
-	uint64_t ns = residence_stay_ns(r, residence_movable_bytes(&r->tenant[tenant]) + need_bytes);
+	uint64_t ns = swap_schedule_stay_ns(r, swap_schedule_movable_bytes(&r->tenant[tenant]) +
+						       need_bytes);
 	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
 }
 
-static void learn_rate(struct residence *r, const struct residence_tenant *t)
+static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
-	uint64_t bytes = residence_movable_bytes(t);
+	uint64_t bytes = swap_schedule_movable_bytes(t);
 	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
 	if (bytes < RATE_BYTES_LEAST)
 		return;
@@ -113,20 +114,21 @@ static void learn_rate(struct residence *r, const struct residence_tenant *t)
 }
 
 /* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
-static bool is_deaf(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
+static bool is_deaf(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
+		    uint64_t now_ns)
 {
-	uint64_t limit_ns = ANSWER_MOVES * residence_move_ns(r, residence_movable_bytes(t));
+	uint64_t limit_ns = ANSWER_MOVES * swap_schedule_move_ns(r, swap_schedule_movable_bytes(t));
 	if (limit_ns < r->config.answer_ns)
 		limit_ns = r->config.answer_ns;
-	return !t->is_to_be_in && t->seen.place == RESIDENCE_LEAVING &&
+	return !t->is_to_be_in && t->seen.place == SWAP_SCHEDULE_LEAVING &&
 	       now_ns - t->leaves_since_ns > limit_ns;
 }
 
-void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
-		   uint64_t now_ns)
+void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_schedule_seen *seen,
+		       uint64_t now_ns)
 {
-	struct residence_tenant *t = &r->tenant[tenant];
-	bool was_in = t->seen.place == RESIDENCE_IN;
+	struct swap_schedule_tenant *t = &r->tenant[tenant];
+	bool was_in = t->seen.place == SWAP_SCHEDULE_IN;
 	bool has_moved = seen->moved_ns && seen->moved_ns != t->seen.moved_ns;
 	if (t->seen.is_put_out && !seen->is_put_out)
 		t->is_recalled = true;
@@ -136,7 +138,7 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 	t->is_recalled = t->is_recalled && !t->is_to_be_in;
 	if (has_moved)
 		learn_rate(r, t);
-	if (!was_in && seen->place == RESIDENCE_IN)
+	if (!was_in && seen->place == SWAP_SCHEDULE_IN)
 		t->in_since_ns = now_ns;
 	if (seen->has_work)
 		t->work_ns = now_ns;
@@ -145,20 +147,20 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 		t->spared_until_ns = now_ns + r->config.retry_ns;
 		t->is_stubborn = true;
 	}
-	if (seen->place == RESIDENCE_OUT)
+	if (seen->place == SWAP_SCHEDULE_OUT)
 		t->is_stubborn = false;
-	if (!residence_is_in_need(t))
+	if (!swap_schedule_is_in_need(t))
 		t->needs_since_ns = 0;
 	else if (!t->needs_since_ns)
 		t->needs_since_ns = now_ns;
 }
 
 /* The one that is in need for longest behind `after` (0: the first), the lower number of two; or -1. */
-static int next_in_queue(const struct residence *r, int after)
+static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *t = &r->tenant[i], *a, *n;
+		const struct swap_schedule_tenant *t = &r->tenant[i], *a, *n;
 		if (!t->is_used || !t->needs_since_ns || (int)i == after)
 			continue;
 		a = after >= 0 ? &r->tenant[after] : NULL;
@@ -172,7 +174,7 @@ static int next_in_queue(const struct residence *r, int after)
 	return next;
 }
 
-static bool is_any_blocked(const struct residence_tenant *t, const bool *is_blocked)
+static bool is_any_blocked(const struct swap_schedule_tenant *t, const bool *is_blocked)
 {
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		if (is_blocked[t->seen.part[k].card])
@@ -180,13 +182,13 @@ static bool is_any_blocked(const struct residence_tenant *t, const bool *is_bloc
 	return false;
 }
 
-static void mark_cards(const struct residence_tenant *t, bool *ret_is_of)
+static void mark_cards(const struct swap_schedule_tenant *t, bool *ret_is_of)
 {
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		ret_is_of[t->seen.part[k].card] = true;
 }
 
-static void serve(struct residence_tenant *t, uint64_t now_ns)
+static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->is_to_be_in = true;
 	t->never_since_ns = 0;
@@ -197,11 +199,11 @@ static void serve(struct residence_tenant *t, uint64_t now_ns)
 }
 
 /* Serves the queue from its head on; who has to wait keeps his cards from those behind him. */
-static void serve_queue(struct residence *r, uint64_t now_ns)
+static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
-	bool is_blocked[RESIDENCE_CARDS] = { false };
+	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };
 	for (int i = next_in_queue(r, -1); i >= 0; i = next_in_queue(r, i)) {
-		struct residence_tenant *t = &r->tenant[i];
+		struct swap_schedule_tenant *t = &r->tenant[i];
 		struct room room;
 		room_free(r, &room);
 		if (is_any_blocked(t, is_blocked)) {
@@ -231,23 +233,23 @@ static void serve_queue(struct residence *r, uint64_t now_ns)
 	}
 }
 
-static bool is_out_without_need(const struct residence_tenant *t)
+static bool is_out_without_need(const struct swap_schedule_tenant *t)
 {
 	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
 }
 
 /* The cards of those who are out and need nothing. */
 struct rest {
-	struct room out;                 /* bytes that they have there */
-	bool is_of_any[RESIDENCE_CARDS]; /* one of them is of this card */
-	bool is_needed[RESIDENCE_CARDS]; /* by somebody else */
+	struct room out;                     /* bytes that they have there */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of them is of this card */
+	bool is_needed[SWAP_SCHEDULE_CARDS]; /* by somebody else */
 };
 
-static void look_at_rest(const struct residence *r, struct rest *ret)
+static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
 {
 	*ret = (struct rest){ 0 };
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *t = &r->tenant[i];
+		const struct swap_schedule_tenant *t = &r->tenant[i];
 		if (t->needs_since_ns)
 			mark_cards(t, ret->is_needed);
 		if (!is_out_without_need(t))
@@ -255,12 +257,12 @@ static void look_at_rest(const struct residence *r, struct rest *ret)
 		mark_cards(t, ret->is_of_any);
 		for (unsigned k = 0; k < t->seen.part_count; k++)
 			ret->out.bytes[t->seen.part[k].card] +=
-				residence_is_on_card(t) ? 0 : t->seen.part[k].movable_bytes;
+				swap_schedule_is_on_card(t) ? 0 : t->seen.part[k].movable_bytes;
 	}
 }
 
 /* Since when there is room on each card for all who are out. */
-static void time_room(struct residence *r, const struct rest *rest, uint64_t now_ns)
+static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	struct room room;
 	room_free(r, &room);
@@ -273,24 +275,25 @@ static void time_room(struct residence *r, const struct rest *rest, uint64_t now
 }
 
 /* Who needs nothing now comes back as well, where there is room for all who are out, and stays to be. */
-static void return_without_need(struct residence *r, const struct rest *rest, uint64_t now_ns)
+static void return_without_need(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	time_room(r, rest, now_ns);
 	for (unsigned i = 0; i < r->end; i++) {
-		struct residence_tenant *t = &r->tenant[i];
+		struct swap_schedule_tenant *t = &r->tenant[i];
 		bool may_return = is_out_without_need(t);
 		for (unsigned k = 0; may_return && k < t->seen.part_count; k++) {
 			unsigned card = t->seen.part[k].card;
 			uint64_t since_ns = r->room_since_ns[card];
-			may_return = since_ns && now_ns - since_ns >=
-							 residence_stay_ns(r, rest->out.bytes[card]);
+			may_return = since_ns &&
+				     now_ns - since_ns >=
+					     swap_schedule_stay_ns(r, rest->out.bytes[card]);
 		}
 		t->is_to_be_in |= may_return;
 	}
 }
 
-void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigned card_count,
-		    uint64_t now_ns)
+void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
+			unsigned card_count, uint64_t now_ns)
 {
 	struct rest rest;
 	r->card_count = card_count;
@@ -298,7 +301,7 @@ void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigne
 	for (unsigned i = 0; i < r->end; i++)
 		r->tenant[i].is_granted = false;
 	for (unsigned i = 0; i < r->end; i++) {
-		struct residence_tenant *t = &r->tenant[i];
+		struct swap_schedule_tenant *t = &r->tenant[i];
 		/* One for whom others can make room queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				room_can_ever(r, (int)i, true);

@@ -1,19 +1,20 @@
-#include "policy/memory/residence_room.h"
+#include "policy/memory/swap_schedule_room.h"
 
 #define NS_PER_S 1e9
 #define IDLE_STAYS 2 /* an idle tenant stays so many times the move's length */
 
-bool residence_is_on_card(const struct residence_tenant *t)
+bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t)
 {
-	return t->seen.place == RESIDENCE_IN || t->seen.place == RESIDENCE_LEAVING;
+	return t->seen.place == SWAP_SCHEDULE_IN || t->seen.place == SWAP_SCHEDULE_LEAVING;
 }
 
-bool residence_is_awaited(const struct residence_tenant *t)
+bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t)
 {
-	return t->is_used && t->is_to_be_in && t->seen.place != RESIDENCE_IN && !t->seen.is_short;
+	return t->is_used && t->is_to_be_in && t->seen.place != SWAP_SCHEDULE_IN &&
+	       !t->seen.is_short;
 }
 
-uint64_t residence_movable_bytes(const struct residence_tenant *t)
+uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t)
 {
 	uint64_t sum = 0;
 	for (unsigned k = 0; k < t->seen.part_count; k++)
@@ -21,42 +22,42 @@ uint64_t residence_movable_bytes(const struct residence_tenant *t)
 	return sum;
 }
 
-static uint64_t residence_need_bytes(const struct residence_tenant *t, unsigned part)
+static uint64_t swap_schedule_need_bytes(const struct swap_schedule_tenant *t, unsigned part)
 {
-	const struct residence_part *p = &t->seen.part[part];
+	const struct swap_schedule_part *p = &t->seen.part[part];
 	if (t->seen.is_put_out)
 		return 0;
 	if (!t->is_to_be_in)
 		return t->seen.has_work || t->is_recalled ? p->movable_bytes + p->wanted_bytes : 0;
-	return residence_is_on_card(t) ? p->wanted_bytes : 0;
+	return swap_schedule_is_on_card(t) ? p->wanted_bytes : 0;
 }
 
-bool residence_is_in_need(const struct residence_tenant *t)
+bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t)
 {
 	for (unsigned k = 0; k < t->seen.part_count; k++)
-		if (residence_need_bytes(t, k))
+		if (swap_schedule_need_bytes(t, k))
 			return true;
 	return !t->is_to_be_in && (t->seen.has_work || t->is_recalled) && !t->seen.is_put_out;
 }
 
-uint64_t residence_move_ns(const struct residence *r, uint64_t bytes)
+uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes)
 {
 	return (uint64_t)((double)bytes / r->bytes_per_s * NS_PER_S);
 }
 
-uint64_t residence_stay_ns(const struct residence *r, uint64_t moved_bytes)
+uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes)
 {
-	uint64_t ns = (uint64_t)((double)residence_move_ns(r, moved_bytes) *
+	uint64_t ns = (uint64_t)((double)swap_schedule_move_ns(r, moved_bytes) *
 				 (1 - r->config.move_part) / r->config.move_part);
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
 /* With what is reserved for one that returns; but not for one that found no room. */
-static uint64_t taken_by(const struct residence_tenant *t, unsigned part)
+static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
-	const struct residence_part *p = &t->seen.part[part];
+	const struct swap_schedule_part *p = &t->seen.part[part];
 	bool is_reserved = t->is_to_be_in && !t->seen.is_short;
-	return p->fixed_bytes + (residence_is_on_card(t) || is_reserved ? p->movable_bytes : 0);
+	return p->fixed_bytes + (swap_schedule_is_on_card(t) || is_reserved ? p->movable_bytes : 0);
 }
 
 static void take(struct room *room, unsigned card, uint64_t bytes)
@@ -64,12 +65,12 @@ static void take(struct room *room, unsigned card, uint64_t bytes)
 	room->bytes[card] -= bytes < room->bytes[card] ? bytes : room->bytes[card];
 }
 
-void room_free(const struct residence *r, struct room *ret)
+void room_free(const struct swap_schedule *r, struct room *ret)
 {
 	for (unsigned card = 0; card < r->card_count; card++)
 		ret->bytes[card] = r->capacity_bytes[card];
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *t = &r->tenant[i];
+		const struct swap_schedule_tenant *t = &r->tenant[i];
 		for (unsigned k = 0; k < t->seen.part_count; k++) {
 			take(ret, t->seen.part[k].card, taken_by(t, k));
 			if (t->is_granted)
@@ -78,13 +79,14 @@ void room_free(const struct residence *r, struct room *ret)
 	}
 }
 
-static uint64_t lacking(const struct room *room, const struct residence_tenant *t, unsigned part)
+static uint64_t lacking(const struct room *room, const struct swap_schedule_tenant *t, unsigned part)
 {
-	uint64_t need = residence_need_bytes(t, part), have = room->bytes[t->seen.part[part].card];
+	uint64_t need = swap_schedule_need_bytes(t, part),
+		 have = room->bytes[t->seen.part[part].card];
 	return need > have ? need - have : 0;
 }
 
-bool room_fits(const struct room *room, const struct residence_tenant *t)
+bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 {
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		if (lacking(room, t, k))
@@ -93,13 +95,13 @@ bool room_fits(const struct room *room, const struct residence_tenant *t)
 }
 
 /* If all others left, but for the stubborn where they are not to. */
-static void room_without_others(const struct residence *r, const struct residence_tenant *t,
+static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
 	room_free(r, ret);
 	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *other = &r->tenant[i];
-		if (other == t || !(residence_is_on_card(other) || other->is_to_be_in) ||
+		const struct swap_schedule_tenant *other = &r->tenant[i];
+		if (other == t || !(swap_schedule_is_on_card(other) || other->is_to_be_in) ||
 		    (other->is_stubborn && !is_by_stubborn))
 			continue;
 		for (unsigned k = 0; k < other->seen.part_count; k++)
@@ -107,9 +109,9 @@ static void room_without_others(const struct residence *r, const struct residenc
 	}
 }
 
-bool residence_has_hope(const struct residence *r, int tenant)
+bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant)
 {
-	const struct residence_tenant *t = &r->tenant[tenant];
+	const struct swap_schedule_tenant *t = &r->tenant[tenant];
 	struct room now, later;
 	if (!t->needs_since_ns || t->is_granted)
 		return false;
@@ -118,39 +120,42 @@ bool residence_has_hope(const struct residence *r, int tenant)
 	return !room_fits(&now, t) && room_fits(&later, t);
 }
 
-bool room_can_ever(const struct residence *r, int tenant, bool is_return)
+bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return)
 {
-	const struct residence_tenant *t = &r->tenant[tenant];
+	const struct swap_schedule_tenant *t = &r->tenant[tenant];
 	struct room room;
 	room_without_others(r, t, true, &room);
 	for (unsigned k = 0; k < t->seen.part_count; k++) {
-		const struct residence_part *p = &t->seen.part[k];
-		if ((is_return ? p->movable_bytes : residence_need_bytes(t, k)) > room.bytes[p->card])
+		const struct swap_schedule_part *p = &t->seen.part[k];
+		if ((is_return ? p->movable_bytes : swap_schedule_need_bytes(t, k)) >
+		    room.bytes[p->card])
 			return false;
 	}
 	return true;
 }
 
-static bool is_idle(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
+static bool is_idle(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
+		    uint64_t now_ns)
 {
 	return !t->seen.has_work && now_ns - t->work_ns >= r->config.idle_ns;
 }
 
-static bool may_leave(const struct residence *r, unsigned i, uint64_t need, uint64_t now_ns)
+static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, uint64_t now_ns)
 {
-	const struct residence_tenant *t = &r->tenant[i];
+	const struct swap_schedule_tenant *t = &r->tenant[i];
 	uint64_t stayed_ns = now_ns - t->in_since_ns;
-	if (!t->is_used || !t->is_to_be_in || t->seen.place != RESIDENCE_IN ||
+	if (!t->is_used || !t->is_to_be_in || t->seen.place != SWAP_SCHEDULE_IN ||
 	    t->spared_until_ns > now_ns)
 		return false;
 	if (is_idle(r, t, now_ns))
-		return stayed_ns >= IDLE_STAYS * residence_move_ns(r, residence_movable_bytes(t));
-	return stayed_ns >= residence_turn_ns(r, (int)i, need);
+		return stayed_ns >=
+		       IDLE_STAYS * swap_schedule_move_ns(r, swap_schedule_movable_bytes(t));
+	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
 /* It holds some where `whom` lacks some. */
-static bool would_help(const struct residence_tenant *t, const struct room *room,
-		       const struct residence_tenant *whom)
+static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
+		       const struct swap_schedule_tenant *whom)
 {
 	for (unsigned n = 0; n < whom->seen.part_count; n++)
 		for (unsigned k = 0; k < t->seen.part_count && lacking(room, whom, n); k++)
@@ -161,8 +166,8 @@ static bool would_help(const struct residence_tenant *t, const struct room *room
 }
 
 /* a before b: the idle first, those longest; then who came first. */
-static bool goes_before(const struct residence *r, const struct residence_tenant *a,
-			const struct residence_tenant *b, uint64_t now_ns)
+static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
+			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {
 	bool a_idle = is_idle(r, a, now_ns), b_idle = is_idle(r, b, now_ns);
 	if (a_idle != b_idle)
@@ -170,7 +175,7 @@ static bool goes_before(const struct residence *r, const struct residence_tenant
 	return a_idle ? a->work_ns < b->work_ns : a->in_since_ns < b->in_since_ns;
 }
 
-static int next_victim(const struct residence *r, int for_whom, const bool *is_chosen,
+static int next_victim(const struct swap_schedule *r, int for_whom, const bool *is_chosen,
 		       const struct room *room, uint64_t need, uint64_t now_ns)
 {
 	int best = -1;
@@ -183,20 +188,20 @@ static int next_victim(const struct residence *r, int for_whom, const bool *is_c
 }
 
 /* Somebody is on his way off a card that t lacks bytes of: that is awaited first. */
-static bool is_anyone_leaving_for(const struct residence *r, const struct room *room,
-				  const struct residence_tenant *t)
+static bool is_anyone_leaving_for(const struct swap_schedule *r, const struct room *room,
+				  const struct swap_schedule_tenant *t)
 {
 	for (unsigned i = 0; i < r->end; i++)
-		if (!r->tenant[i].is_to_be_in && residence_is_on_card(&r->tenant[i]) &&
+		if (!r->tenant[i].is_to_be_in && swap_schedule_is_on_card(&r->tenant[i]) &&
 		    would_help(&r->tenant[i], room, t))
 			return true;
 	return false;
 }
 
-void room_make(struct residence *r, int tenant, uint64_t now_ns)
+void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns)
 {
-	bool is_chosen[RESIDENCE_MOST] = { false };
-	const struct residence_tenant *t = &r->tenant[tenant];
+	bool is_chosen[SWAP_SCHEDULE_MOST] = { false };
+	const struct swap_schedule_tenant *t = &r->tenant[tenant];
 	struct room room;
 	uint64_t need = 0;
 	int victim;
@@ -204,10 +209,10 @@ void room_make(struct residence *r, int tenant, uint64_t now_ns)
 	if (is_anyone_leaving_for(r, &room, t))
 		return;
 	for (unsigned k = 0; k < t->seen.part_count; k++)
-		need += residence_need_bytes(t, k);
+		need += swap_schedule_need_bytes(t, k);
 	while (!room_fits(&room, t) &&
 	       (victim = next_victim(r, tenant, is_chosen, &room, need, now_ns)) >= 0) {
-		const struct residence_seen *seen = &r->tenant[victim].seen;
+		const struct swap_schedule_seen *seen = &r->tenant[victim].seen;
 		is_chosen[victim] = true;
 		for (unsigned k = 0; k < seen->part_count; k++)
 			room.bytes[seen->part[k].card] += seen->part[k].movable_bytes;

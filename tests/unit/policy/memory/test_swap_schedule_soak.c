@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "../lease/scenes.h"
-#include "residence_model.h"
+#include "swap_schedule_model.h"
 
 static unsigned random_cards(unsigned of)
 {
@@ -55,7 +55,7 @@ static void replace(int i, unsigned of)
 {
 	unsigned cards = random_cards(of);
 
-	residence_remove(&m.r, i);
+	swap_schedule_remove(&m.r, i);
 	m.t[i].is_there = false;
 	for (int more = 0; more < 100 && !fits(cards, GIB); more++)
 		model_tick();
