@@ -17,7 +17,7 @@
 #include "base/paths.h"
 #include "daemon/api/audit/audit.h"
 #include "daemon/kubelet/kube/kube.h"
-#include "daemon/memory/checkpoint/keeper.h"
+#include "daemon/memory/checkpoint/checkpoint_helper.h"
 #include "daemon/state/node/node.h"
 #include "daemon/subsystems.h"
 #include "daemon/util/lock.h"
@@ -239,8 +239,8 @@ int main(int argc, char **argv)
 	struct service *service = NULL;
 	int background_fd = -1, run_lock = -1;
 
-	if (argc > 1 && !strcmp(argv[1], KEEPER_OPTION))
-		return keeper_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], HELPER_OPTION))
+		return checkpoint_helper_main(argc, argv);
 	log_init("allotd");
 	int status = options_parse(argc, argv, &options);
 	if (status >= 0)

@@ -183,7 +183,7 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 	return 0;
 }
 
-/* A tenant that is to be off its card still: it gets a keeper of this daemon's when it is adopted. */
+/* A tenant that is to be off its card still: it gets a helper of this daemon's when it is adopted. */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
 	const struct tenant *t = node_find_tenant(node, key);

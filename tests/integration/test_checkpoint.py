@@ -49,7 +49,7 @@ def listed(machine):
     return json.loads(done.stdout)
 
 
-def keepers(machine):
+def helpers(machine):
     return {pid: line for pid, line in processes_of(str(machine.base)).items()
             if line.startswith("allot-checkpoint ")}
 
@@ -86,7 +86,7 @@ def test_all_of_it_leaves_and_comes_back(machine, python):
     tenant.line()
     assert card_used(machine) == HELD + 2 * MIB and listed(machine) == [pid]
     assert swap_of(machine) is None and machine.tenants()["a"]["state"] in ("idle", "running")
-    wait_until(lambda: not keepers(machine), what="the end of the helper")
+    wait_until(lambda: not helpers(machine), what="the end of the helper")
     tenant.go()
     tenant.end()
 
@@ -227,7 +227,7 @@ def test_killed_while_it_is_out(machine, python):
     tenant.process.wait(timeout=10)
     wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
     assert card_used(machine) == 0
-    wait_until(lambda: not keepers(machine), what="the end of the helper")
+    wait_until(lambda: not helpers(machine), what="the end of the helper")
     assert not list(machine.run_dir.glob("keeper-*"))
     machine.wait_until_gone()
 
@@ -297,7 +297,7 @@ def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
         tenant.go("on")
         tenant.line()
         pause(machine)
-        machine.kill_daemon(*keepers(machine))
+        machine.kill_daemon(*helpers(machine))
         wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
         wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="out as before")
         assert not machine.tenants()["a"]["adopting"]
@@ -323,9 +323,9 @@ def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp
         env=machine.environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     machine.started.append(command)
     moving = {"pause": "leaving", "resume": "returning"}[order]
-    wait_until(lambda: (swap_of(machine) or {}).get("state") == moving and keepers(machine), 5, moving)
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == moving and helpers(machine), 5, moving)
     time.sleep(0.3)
-    machine.kill_daemon(*keepers(machine))
+    machine.kill_daemon(*helpers(machine))
     command.wait(timeout=20)
     wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
     if order == "pause":
@@ -346,10 +346,10 @@ def test_the_helper_is_killed_while_it_is_out(machine, python):
     tenant = plain(machine, python, "look(); check()")
     tenant.line()
     pause(machine)
-    first = list(keepers(machine))
+    first = list(helpers(machine))
     assert len(first) == 1
     kill_servers(first[0])
-    wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), what="another helper")
+    wait_until(lambda: helpers(machine) and first[0] not in helpers(machine), what="another helper")
     wait_until(lambda: swap_of(machine)["state"] == "out", what="its answer")
     assert card_used(machine) == 0
     tenant.go()
@@ -374,7 +374,7 @@ def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "did not answer in time" in done.stderr, done.stderr
     assert card_used(machine) == HELD and swap_of(machine)["state"] == "in"
-    wait_until(lambda: not keepers(machine), what="the end of the helpers")
+    wait_until(lambda: not helpers(machine), what="the end of the helpers")
     tenant.go()
     tenant.end()
 
@@ -390,7 +390,7 @@ def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
     assert machine.tenants()["a"]["state"] == "swapped" and card_used(machine) == 0
     os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
     wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
-    wait_until(lambda: not keepers(machine), what="the end of the helper")
+    wait_until(lambda: not helpers(machine), what="the end of the helper")
     tenant.process.wait(timeout=10)
 
 

@@ -1,6 +1,6 @@
 /*
  * The driver's calls that take another process off its cards and bring it back (CUDA 12.8, driver 570), as
- * one small table. They load libcuda, so a process of its own makes them (daemon/memory/checkpoint/keeper.h), never
+ * one small table. They load libcuda, so a process of its own makes them (daemon/memory/checkpoint/checkpoint_helper.h), never
  * the daemon: libcuda brings threads of its own, and a call that hangs is ended with its process.
  *
  *     RUNNING  --lock-->  LOCKED  --checkpoint-->  CHECKPOINTED

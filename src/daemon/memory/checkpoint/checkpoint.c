@@ -21,7 +21,7 @@
 #define KEY_MAX 72
 #define BYTES_PER_S (UINT64_C(256) << 20) /* a tenth of what a checkpoint was seen to do */
 #define ROOM_NS (5 * NSEC_PER_SEC)        /* others that are to make room have so long */
-#define RETRIES_MOST 3                    /* keepers lost one after the other */
+#define RETRIES_MOST 3                    /* helpers lost one after the other */
 
 struct checkpoint {
 	struct node *node;
@@ -29,15 +29,15 @@ struct checkpoint {
 	checkpoint_changed changed;
 	void *data;
 	enum checkpoint_place place;
-	struct keeper_order order; /* the last one */
+	struct helper_order order; /* the last one */
 	uint64_t begun_ns, moved_ns, failed;
-	unsigned lost; /* keepers, since one answered */
-	char said[KEEPER_TEXT_MAX];
-	int fd, pidfd; /* the keeper's; -1: none */
+	unsigned lost; /* helpers, since one answered */
+	char said[HELPER_TEXT_MAX];
+	int fd, pidfd; /* the helper's; -1: none */
 	struct loop_source *source, *timer;
 };
 
-/* ---- the keeper's process ---- */
+/* ---- the helper's process ---- */
 
 /* libcuda is beside NVML where that is named by a path. */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
@@ -58,7 +58,7 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
  * A grandchild, so that nobody has to wait for its end: it may outlive its order, and this process. In both
  * children async-signal-safe calls alone, since there are threads.
  */
-static _Noreturn void be_parent_of_keeper(int fd, char *const *argv)
+static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
 {
 	pid_t pid = fork();
 	if (pid != 0) {
@@ -66,8 +66,8 @@ static _Noreturn void be_parent_of_keeper(int fd, char *const *argv)
 		_exit(0);
 	}
 	setsid();
-	if (fd != KEEPER_FD) {
-		dup2(fd, KEEPER_FD);
+	if (fd != HELPER_FD) {
+		dup2(fd, HELPER_FD);
 		close(fd);
 	} else {
 		fcntl(fd, F_SETFD, 0);
@@ -81,10 +81,10 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 		 int *ret_pidfd, struct error *err)
 {
 	char cuda[CONFIG_PATH_MAX + 16], nvml[CONFIG_PATH_MAX], file[NODE_PATH_MAX];
-	char name[] = "allot-checkpoint", option[] = KEEPER_OPTION, recover[] = KEEPER_RECOVER;
+	char name[] = "allot-checkpoint", option[] = HELPER_OPTION, recover[] = HELPER_RECOVER;
 	char *argv[] = { name, option, cuda, nvml, file, recovers ? recover : NULL, NULL };
 	int fds[2];
-	pid_t keeper = -1;
+	pid_t helper = -1;
 	find_cuda(node, cuda);
 	snprintf(nvml, sizeof(nvml), "%s", node->config.nvml);
 	file_path(node, key, file);
@@ -93,15 +93,15 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	cleanup_fd int fd = fds[0];
 	pid_t child = fork();
 	if (child == 0)
-		be_parent_of_keeper(fds[1], argv);
+		be_parent_of_helper(fds[1], argv);
 	close(fds[1]);
 	if (child < 0)
 		return error_set_errno(err, errno, "checkpoint: fork");
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (recv(fd, &keeper, sizeof(keeper), 0) != sizeof(keeper) || keeper < 0)
+	if (recv(fd, &helper, sizeof(helper), 0) != sizeof(helper) || helper < 0)
 		return error_set(err, EAGAIN, "checkpoint: its process can't be started");
-	*ret_pidfd = (int)syscall(SYS_pidfd_open, keeper, 0);
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, helper, 0);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -148,7 +148,7 @@ static void give(struct checkpoint *c, enum checkpoint_goal goal)
 	c->place = goal == CHECKPOINT_IN ? PLACE_RETURNING : PLACE_LEAVING;
 }
 
-int checkpoint_order(struct checkpoint *c, struct keeper_order *order, struct error *err)
+int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct error *err)
 {
 	enum checkpoint_place before = c->place;
 	if (before == PLACE_LEAVING || before == PLACE_RETURNING)
@@ -176,8 +176,8 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 	c->changed(c->data, c);
 }
 
-/* The keeper is gone: another takes back what was begun, or keeps what is out. */
-static void keeper_lost(struct checkpoint *c, const char *why)
+/* The helper is gone: another takes back what was begun, or keeps what is out. */
+static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
 	let_go(c);
@@ -201,23 +201,23 @@ static void keeper_lost(struct checkpoint *c, const char *why)
 static void heard(void *data, uint32_t events)
 {
 	struct checkpoint *c = data;
-	struct keeper_answer answer;
+	struct helper_answer answer;
 	ssize_t n = recv(c->fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != (ssize_t)sizeof(answer) ||
 	    (c->place != PLACE_LEAVING && c->place != PLACE_RETURNING)) {
-		keeper_lost(c, "its process has ended");
+		helper_lost(c, "its process has ended");
 		return;
 	}
-	answer.text[KEEPER_TEXT_MAX - 1] = '\0';
+	answer.text[HELPER_TEXT_MAX - 1] = '\0';
 	bool was_leaving = c->place == PLACE_LEAVING;
 	c->lost = 0;
-	if (answer.result != KEEPER_DONE)
+	if (answer.result != HELPER_DONE)
 		snprintf(c->said, sizeof(c->said), "%s", answer.text);
-	if (answer.result == KEEPER_STUCK)
+	if (answer.result == HELPER_STUCK)
 		come_to(c, PLACE_STUCK);
-	else if (answer.result == KEEPER_DONE)
+	else if (answer.result == HELPER_DONE)
 		come_to(c, was_leaving ? PLACE_OUT : PLACE_IN);
 	else
 		come_to(c, was_leaving ? PLACE_IN : PLACE_OUT);
@@ -228,7 +228,7 @@ static void timed_out(void *data, uint32_t events)
 	struct checkpoint *c = data;
 	if (c->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
-	keeper_lost(c, "the driver did not answer in time");
+	helper_lost(c, "the driver did not answer in time");
 }
 
 /* ---- what is told ---- */
@@ -256,7 +256,7 @@ const char *checkpoint_error(const struct checkpoint *c)
 uint64_t checkpoint_bytes(const struct checkpoint *c)
 {
 	uint64_t sum = 0;
-	for (unsigned i = 0; i < KEEPER_MAX_CARDS; i++)
+	for (unsigned i = 0; i < HELPER_MAX_CARDS; i++)
 		sum += c->order.bytes[i];
 	return sum;
 }

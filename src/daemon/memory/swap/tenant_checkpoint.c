@@ -78,16 +78,16 @@ void tenant_checkpoint_forget(struct tenant *t)
 /* ---- orders ---- */
 
 /* Its processes, also those of before a restart that have not found this daemon yet. */
-static void fill(struct tenant *t, struct keeper_order *order)
+static void fill(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
-		if (t->process[i] && order->process_count < KEEPER_MAX_PROCESSES)
-			order->process[order->process_count++] = (struct keeper_process){
+		if (t->process[i] && order->process_count < HELPER_MAX_PROCESSES)
+			order->process[order->process_count++] = (struct helper_process){
 				.pid = t->process[i]->pid, .start_time = t->process[i]->start_time
 			};
 	for (const struct old_process *o = t->old; o; o = o->next)
-		if (!o->registered && order->process_count < KEEPER_MAX_PROCESSES)
-			order->process[order->process_count++] = (struct keeper_process){
+		if (!o->registered && order->process_count < HELPER_MAX_PROCESSES)
+			order->process[order->process_count++] = (struct helper_process){
 				.pid = o->pid, .start_time = o->start_time
 			};
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -96,7 +96,7 @@ static void fill(struct tenant *t, struct keeper_order *order)
 
 static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 {
-	cleanup_free struct keeper_order *order = calloc(1, sizeof(*order));
+	cleanup_free struct helper_order *order = calloc(1, sizeof(*order));
 	if (!order)
 		return error_set_errno(err, ENOMEM, "checkpoint");
 	order->goal = goal;

@@ -22,7 +22,7 @@ struct container_swap {
 	struct gpu_watch *watch;
 	struct gpu_container *container;
 	struct checkpoint *checkpoint;
-	struct keeper_order order; /* the last one: what it took of each card */
+	struct helper_order order; /* the last one: what it took of each card */
 	bool is_reserved;          /* that is kept free for it */
 	uint64_t back_ns;          /* when it had come back */
 	int failed;                /* the errno of the last request's failure; 0: none */
@@ -98,10 +98,10 @@ static void fill(struct container_swap *s)
 {
 	struct gpu_watch *w = s->watch;
 	const struct gpu_task *t;
-	s->order = (struct keeper_order){ .goal = CHECKPOINT_OUT };
+	s->order = (struct helper_order){ .goal = CHECKPOINT_OUT };
 	TAILQ_FOREACH(t, &w->tasks->live, link)
-		if (t->container == s->container && s->order.process_count < KEEPER_MAX_PROCESSES)
-			s->order.process[s->order.process_count++] = (struct keeper_process){
+		if (t->container == s->container && s->order.process_count < HELPER_MAX_PROCESSES)
+			s->order.process[s->order.process_count++] = (struct helper_process){
 				.pid = t->pid, .start_time = t->start_time
 			};
 	for (unsigned i = 0; i < w->tasks->card_count; i++)

@@ -116,7 +116,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 static void node_opened(void *data, int pid)
 {
 	struct gpu_watch *w = data;
-	/* A keeper of ours (checkpoint.h) opens it for the driver's call, and has no work. */
+	/* A helper of ours (checkpoint.h) opens it for the driver's call, and has no work. */
 	if (procfs_is_same_program(pid) || !note_task(w, pid))
 		return;
 	if (freezer_wants_reading(w->freezer))

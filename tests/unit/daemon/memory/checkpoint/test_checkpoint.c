@@ -1,5 +1,5 @@
 /*
- * The daemon's side of a keeper, against keepers that answer as they are told: this program, run anew. Each
+ * The daemon's side of a helper, against helpers that answer as they are told: this program, run anew. Each
  * order takes the next letter of a script: d, n, s for done, not, stuck; x: ends; h: hangs.
  */
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define TIMEOUT_NS (100 * NSEC_PER_MSEC)
 #define PATIENCE_NS (10 * NSEC_PER_SEC)
 
-/* ---- the keeper ---- */
+/* ---- the helper ---- */
 
 static char next_letter(const char *file)
 {
@@ -39,22 +39,22 @@ static char next_letter(const char *file)
 	return letter;
 }
 
-static int pretend_keeper(char **argv)
+static int pretend_helper(char **argv)
 {
-	static struct keeper_order order;
-	while (recv(KEEPER_FD, &order, sizeof(order), 0) == (ssize_t)sizeof(order)) {
-		struct keeper_answer answer = { 0 };
+	static struct helper_order order;
+	while (recv(HELPER_FD, &order, sizeof(order), 0) == (ssize_t)sizeof(order)) {
+		struct helper_answer answer = { 0 };
 		char letter = next_letter(argv[4]);
 		if (letter == 'h')
 			pause();
 		if (letter == 'x')
 			return 0;
-		answer.result = letter == 'd'   ? KEEPER_DONE
-				: letter == 'n' ? KEEPER_NOT
-						: KEEPER_STUCK;
+		answer.result = letter == 'd'   ? HELPER_DONE
+				: letter == 'n' ? HELPER_NOT
+						: HELPER_STUCK;
 		snprintf(answer.text, sizeof(answer.text), "to %s: %c",
 			 order.goal == CHECKPOINT_OUT ? "out" : "in", letter);
-		send(KEEPER_FD, &answer, sizeof(answer), MSG_NOSIGNAL);
+		send(HELPER_FD, &answer, sizeof(answer), MSG_NOSIGNAL);
 	}
 	return 0;
 }
@@ -102,11 +102,11 @@ static void write_script(const char *script)
 /* Gives an order and waits for what comes of it. */
 static enum checkpoint_place order_to(enum checkpoint_goal goal)
 {
-	static struct keeper_order order;
+	static struct helper_order order;
 	struct error err = { 0 };
 	unsigned before = changes;
 	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
-	order = (struct keeper_order){
+	order = (struct helper_order){
 		.goal = goal, .process_count = 1, .bytes = { 7 }, .process = { { .pid = 1234 } }
 	};
 	if (checkpoint_order(checkpoint, &order, &err) < 0)
@@ -152,7 +152,7 @@ static void test_stuck_and_tried_again(void **state)
 	assert_int_equal(order_to(CHECKPOINT_IN), PLACE_IN);
 }
 
-/* Whatever a keeper had begun when it ended or hung, the next takes back. */
+/* Whatever a helper had begun when it ended or hung, the next takes back. */
 static void test_lost_while_it_leaves(void **state)
 {
 	static const char *const scripts[] = { "xd", "hd", "xhxd" };
@@ -190,8 +190,8 @@ static void test_hangs_are_ended_in_time(void **state)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], KEEPER_OPTION))
-		return pretend_keeper(argv);
+	if (argc > 1 && !strcmp(argv[1], HELPER_OPTION))
+		return pretend_helper(argv);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_there_and_back),          TEST(test_refused),

@@ -1,4 +1,4 @@
-#include "daemon/memory/checkpoint/keeper_file.h"
+#include "daemon/memory/checkpoint/helper_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static pid_t read_holder(int fd)
 	return sscanf(text, "keeper %d", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-/* A keeper that ends removes its file: a lock on what is there no more is none. */
+/* A helper that ends removes its file: a lock on what is there no more is none. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat own, there;
@@ -53,7 +53,7 @@ static int take(const char *path, int *ret_fd, struct error *err)
 	return 0;
 }
 
-int keeper_file_take(const char *path, int *ret_fd, struct error *err)
+int helper_file_take(const char *path, int *ret_fd, struct error *err)
 {
 	for (;;) {
 		cleanup_fd int fd = -1;
@@ -67,7 +67,7 @@ int keeper_file_take(const char *path, int *ret_fd, struct error *err)
 	}
 }
 
-int keeper_file_write(int fd, const struct keeper_order *order)
+int helper_file_write(int fd, const struct helper_order *order)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	cleanup_file FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
@@ -78,7 +78,7 @@ int keeper_file_write(int fd, const struct keeper_order *order)
 	if (lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
 		return -errno;
 	fprintf(f, "keeper %d\n", (int)getpid());
-	for (unsigned i = 0; i < KEEPER_MAX_CARDS; i++)
+	for (unsigned i = 0; i < HELPER_MAX_CARDS; i++)
 		if (order->bytes[i])
 			fprintf(f, "card %u %" PRIu64 "\n", i, order->bytes[i]);
 	for (unsigned i = 0; i < order->process_count; i++)
@@ -87,9 +87,9 @@ int keeper_file_write(int fd, const struct keeper_order *order)
 	return fflush(f) < 0 || ferror(f) ? -EIO : 0;
 }
 
-int keeper_file_read(int fd, struct keeper_order *ret)
+int helper_file_read(int fd, struct helper_order *ret)
 {
-	struct keeper_order order = { 0 };
+	struct helper_order order = { 0 };
 	char line[96];
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	cleanup_file FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
@@ -99,13 +99,13 @@ int keeper_file_read(int fd, struct keeper_order *ret)
 	}
 	rewind(f);
 	while (fgets(line, sizeof(line), f)) {
-		struct keeper_process p;
+		struct helper_process p;
 		unsigned card;
 		uint64_t bytes;
-		if (sscanf(line, "card %u %" SCNu64, &card, &bytes) == 2 && card < KEEPER_MAX_CARDS)
+		if (sscanf(line, "card %u %" SCNu64, &card, &bytes) == 2 && card < HELPER_MAX_CARDS)
 			order.bytes[card] = bytes;
 		else if (sscanf(line, "process %" SCNd32 " %" SCNu64, &p.pid, &p.start_time) == 2 &&
-			 p.pid > 1 && order.process_count < KEEPER_MAX_PROCESSES)
+			 p.pid > 1 && order.process_count < HELPER_MAX_PROCESSES)
 			order.process[order.process_count++] = p;
 	}
 	*ret = order;

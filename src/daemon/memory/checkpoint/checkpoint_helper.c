@@ -1,4 +1,4 @@
-#include "daemon/memory/checkpoint/keeper.h"
+#include "daemon/memory/checkpoint/checkpoint_helper.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/gpu/nvml/gpu.h"
-#include "daemon/memory/checkpoint/keeper_file.h"
+#include "daemon/memory/checkpoint/helper_file.h"
 #include "daemon/memory/checkpoint/steps.h"
 #include "daemon/util/procfs.h"
 
@@ -23,27 +23,27 @@
 #define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
 #define ORPHAN_LOOK_NS (200 * NSEC_PER_MSEC) /* where nobody makes room for it, less often */
 
-struct keeper {
+struct helper {
 	const char *cuda, *nvml, *path;
 	int file; /* -1: not opened yet */
 	struct checkpoint_driver *driver;
 	const struct gpu_backend *backend;
 	struct gpu *gpu;
-	struct keeper_order order; /* the last one */
-	enum checkpoint_state state[KEEPER_MAX_PROCESSES];
+	struct helper_order order; /* the last one */
+	enum checkpoint_state state[HELPER_MAX_PROCESSES];
 };
 
 /* ---- the driver ---- */
 
-static int open_driver(struct keeper *k, struct error *err)
+static int open_driver(struct helper *k, struct error *err)
 {
 	return k->driver ? 0 : checkpoint_driver_open(k->cuda, &k->driver, err);
 }
 
-static void look(struct keeper *k)
+static void look(struct helper *k)
 {
 	for (unsigned i = 0; i < k->order.process_count; i++) {
-		const struct keeper_process *p = &k->order.process[i];
+		const struct helper_process *p = &k->order.process[i];
 		uint64_t start_time;
 		k->state[i] = CHECKPOINT_GONE;
 		if (procfs_start_time(p->pid, &start_time) >= 0 && start_time == p->start_time)
@@ -51,7 +51,7 @@ static void look(struct keeper *k)
 	}
 }
 
-static const struct keeper_process *find_in(const struct keeper *k, enum checkpoint_state state)
+static const struct helper_process *find_in(const struct helper *k, enum checkpoint_state state)
 {
 	for (unsigned i = 0; i < k->order.process_count; i++)
 		if (k->state[i] == state)
@@ -60,7 +60,7 @@ static const struct keeper_process *find_in(const struct keeper *k, enum checkpo
 }
 
 /* Step by step to the goal, as far as it goes. What dies under a step has no more to do. */
-static int drive(struct keeper *k, enum checkpoint_goal goal, struct error *err)
+static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
 	for (size_t i = 0; i <= checkpoint_most_steps(count) + count; i++) {
@@ -68,7 +68,7 @@ static int drive(struct keeper *k, enum checkpoint_goal goal, struct error *err)
 		look(k);
 		struct checkpoint_next next = checkpoint_next(goal, k->state, count);
 		if (next.step == CHECKPOINT_NOTHING) {
-			const struct keeper_process *failed = find_in(k, CHECKPOINT_FAILED);
+			const struct helper_process *failed = find_in(k, CHECKPOINT_FAILED);
 			if (!failed)
 				return 0;
 			return error_set(err, EIO,
@@ -89,7 +89,7 @@ static int drive(struct keeper *k, enum checkpoint_goal goal, struct error *err)
 
 /* ---- room ---- */
 
-static int open_nvml(struct keeper *k, struct error *err)
+static int open_nvml(struct helper *k, struct error *err)
 {
 	if (k->gpu)
 		return 0;
@@ -98,10 +98,10 @@ static int open_nvml(struct keeper *k, struct error *err)
 }
 
 /* A restore without room would leave the process stuck for good on a real driver: asked just before. */
-static int check_room(struct keeper *k, struct error *err)
+static int check_room(struct helper *k, struct error *err)
 {
 	int r = open_nvml(k, err);
-	for (unsigned i = 0; r >= 0 && i < KEEPER_MAX_CARDS; i++) {
+	for (unsigned i = 0; r >= 0 && i < HELPER_MAX_CARDS; i++) {
 		struct gpu_info info;
 		struct gpu_memory memory;
 		if (!k->order.bytes[i])
@@ -135,37 +135,37 @@ static bool rest(uint64_t ns)
 
 /* ---- orders ---- */
 
-static int take_file(struct keeper *k, struct error *err)
+static int take_file(struct helper *k, struct error *err)
 {
-	int r = k->file >= 0 ? 0 : keeper_file_take(k->path, &k->file, err);
+	int r = k->file >= 0 ? 0 : helper_file_take(k->path, &k->file, err);
 	if (r < 0)
 		return r;
-	r = keeper_file_write(k->file, &k->order);
+	r = helper_file_write(k->file, &k->order);
 	return r < 0 ? error_set_errno(err, -r, "%s", k->path) : 0;
 }
 
-static enum keeper_result leave(struct keeper *k, struct error *err)
+static enum helper_result leave(struct helper *k, struct error *err)
 {
 	struct error back = { 0 };
 	int r = open_driver(k, err);
 	if (r >= 0)
 		r = take_file(k, err);
 	if (r < 0)
-		return KEEPER_NOT;
+		return HELPER_NOT;
 	r = drive(k, CHECKPOINT_OUT, err);
 	if (r >= 0 && find_in(k, CHECKPOINT_SAVED))
-		return KEEPER_DONE;
+		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
 	/* What it took a moment ago is there still: the daemon counts it as held until it has left. */
 	if (drive(k, CHECKPOINT_IN, &back) >= 0)
-		return KEEPER_NOT;
+		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; and back", err->text);
 	*err = back;
-	return KEEPER_STUCK;
+	return HELPER_STUCK;
 }
 
-static enum keeper_result come_back(struct keeper *k, struct error *err)
+static enum helper_result come_back(struct helper *k, struct error *err)
 {
 	uint64_t until_ns = clock_now_ns() + k->order.room_ms * NSEC_PER_MSEC;
 	struct error out = { 0 };
@@ -173,29 +173,29 @@ static enum keeper_result come_back(struct keeper *k, struct error *err)
 	if (r >= 0)
 		r = take_file(k, err);
 	if (r < 0)
-		return KEEPER_NOT;
+		return HELPER_NOT;
 	look(k);
 	if (find_in(k, CHECKPOINT_SAVED)) {
 		while ((r = check_room(k, err)) == -ENOMEM && clock_now_ns() < until_ns)
 			rest(ROOM_LOOK_NS);
 		if (r < 0)
-			return KEEPER_NOT;
+			return HELPER_NOT;
 	}
 	if (drive(k, CHECKPOINT_IN, err) >= 0)
-		return KEEPER_DONE;
+		return HELPER_DONE;
 	/* Those that were restored leave again, as none has run yet. */
 	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
-		return KEEPER_NOT;
-	return KEEPER_STUCK;
+		return HELPER_NOT;
+	return HELPER_STUCK;
 }
 
-static void obey(struct keeper *k, int fd)
+static void obey(struct helper *k, int fd)
 {
-	struct keeper_answer answer = { .result = KEEPER_DONE };
+	struct helper_answer answer = { .result = HELPER_DONE };
 	struct error err = { 0 };
 	answer.result = k->order.goal == CHECKPOINT_OUT ? leave(k, &err) : come_back(k, &err);
-	if (answer.result != KEEPER_DONE)
-		snprintf(answer.text, sizeof(answer.text), "%.*s", KEEPER_TEXT_MAX - 1, err.text);
+	if (answer.result != HELPER_DONE)
+		snprintf(answer.text, sizeof(answer.text), "%.*s", HELPER_TEXT_MAX - 1, err.text);
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 		log_debug("nobody hears the answer: %s", strerror(errno));
 }
@@ -204,7 +204,7 @@ static void obey(struct keeper *k, int fd)
  * The daemon is gone, or left these to it: back with all of them, when there is room. They may die, and
  * somebody may take over meanwhile. Nothing is to be done for those that the driver can't restore.
  */
-static void bring_all_back(struct keeper *k)
+static void bring_all_back(struct helper *k)
 {
 	struct error err = { 0 };
 	char said[ERROR_TEXT_MAX] = "";
@@ -242,13 +242,13 @@ static void set_signals(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-static int recover(struct keeper *k)
+static int recover(struct helper *k)
 {
 	struct error err = { 0 };
-	int r = keeper_file_take(k->path, &k->file, &err);
-	if (r >= 0 && (r = keeper_file_read(k->file, &k->order)) < 0)
+	int r = helper_file_take(k->path, &k->file, &err);
+	if (r >= 0 && (r = helper_file_read(k->file, &k->order)) < 0)
 		error_set_errno(&err, -r, "%s", k->path);
-	if (r >= 0 && (r = keeper_file_write(k->file, &k->order)) < 0)
+	if (r >= 0 && (r = helper_file_write(k->file, &k->order)) < 0)
 		error_set_errno(&err, -r, "%s", k->path);
 	if (r < 0) {
 		log_error("%s", err.text);
@@ -258,17 +258,17 @@ static int recover(struct keeper *k)
 	return 0;
 }
 
-static bool is_sound(const struct keeper_order *order, ssize_t size)
+static bool is_sound(const struct helper_order *order, ssize_t size)
 {
-	return size == (ssize_t)sizeof(*order) && order->process_count <= KEEPER_MAX_PROCESSES &&
+	return size == (ssize_t)sizeof(*order) && order->process_count <= HELPER_MAX_PROCESSES &&
 	       order->goal <= CHECKPOINT_OUT;
 }
 
-int keeper_main(int argc, char **argv)
+int checkpoint_helper_main(int argc, char **argv)
 {
-	static struct keeper k; /* large */
+	static struct helper k; /* large */
 	if (argc < 5) {
-		fputs("allotd: " KEEPER_OPTION " is for the daemon itself\n", stderr);
+		fputs("allotd: " HELPER_OPTION " is for the daemon itself\n", stderr);
 		return 1;
 	}
 	log_init("allot-checkpoint");
@@ -276,16 +276,16 @@ int keeper_main(int argc, char **argv)
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
 	/* A list of the daemon's caller would hide cards from the driver here. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
-	k = (struct keeper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
-	if (argc > 5 && !strcmp(argv[5], KEEPER_RECOVER))
+	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
+	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))
 		return recover(&k);
 	for (;;) {
-		ssize_t n = recv(KEEPER_FD, &k.order, sizeof(k.order), 0);
+		ssize_t n = recv(HELPER_FD, &k.order, sizeof(k.order), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (!is_sound(&k.order, n))
 			break;
-		obey(&k, KEEPER_FD);
+		obey(&k, HELPER_FD);
 	}
 	bring_all_back(&k);
 	return 0;

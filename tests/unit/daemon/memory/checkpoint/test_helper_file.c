@@ -1,4 +1,4 @@
-/* What a keeper keeps: written, read back, taken over from one that lives. */
+/* What a helper keeps: written, read back, taken over from one that lives. */
 #include <fcntl.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 #include "../../../scratch.h"
-#include "daemon/memory/checkpoint/keeper_file.h"
+#include "daemon/memory/checkpoint/helper_file.h"
 
-static struct keeper_order some_order(void)
+static struct helper_order some_order(void)
 {
-	return (struct keeper_order){ .process_count = 2,
+	return (struct helper_order){ .process_count = 2,
 				      .process = { { .pid = 123, .start_time = UINT64_MAX },
 						   { .pid = 4711, .start_time = 5 } },
 				      .bytes = { [0] = UINT64_C(3) << 30, [63] = 1 } };
@@ -35,19 +35,19 @@ static int take(void)
 {
 	struct error err;
 	int fd = -1;
-	assert_int_equal(keeper_file_take(file_path(), &fd, &err), 0);
+	assert_int_equal(helper_file_take(file_path(), &fd, &err), 0);
 	return fd;
 }
 
 static void test_written_and_read(void **state)
 {
-	struct keeper_order order = some_order(), back;
+	struct helper_order order = some_order(), back;
 	int fd = take();
-	assert_int_equal(keeper_file_write(fd, &order), 0);
+	assert_int_equal(helper_file_write(fd, &order), 0);
 	/* A shorter one after a longer. */
 	order.process_count = 1;
-	assert_int_equal(keeper_file_write(fd, &order), 0);
-	assert_int_equal(keeper_file_read(fd, &back), 0);
+	assert_int_equal(helper_file_write(fd, &order), 0);
+	assert_int_equal(helper_file_read(fd, &back), 0);
 	assert_int_equal(back.process_count, 1);
 	assert_int_equal(back.process[0].pid, 123);
 	assert_true(back.process[0].start_time == UINT64_MAX);
@@ -59,11 +59,11 @@ static void test_what_is_not_understood_is_left_out(void **state)
 {
 	static const char text[] = "keeper x\ncard 64 1\ncard -1 2\nprocess 1 5\nprocess -7 5\n"
 				   "process 9\nnonsense\n\nprocess 12 34\ncard 1 7";
-	struct keeper_order back;
+	struct helper_order back;
 	int fd = take();
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(pwrite(fd, text, sizeof(text) - 1, 0), sizeof(text) - 1);
-	assert_int_equal(keeper_file_read(fd, &back), 0);
+	assert_int_equal(helper_file_read(fd, &back), 0);
 	assert_int_equal(back.process_count, 1);
 	assert_int_equal(back.process[0].pid, 12);
 	assert_int_equal(back.bytes[1], 7);
@@ -71,16 +71,16 @@ static void test_what_is_not_understood_is_left_out(void **state)
 	close(fd);
 }
 
-/* Holds it until it is told to let go; then, as a keeper that has ended its work does, removes it. */
+/* Holds it until it is told to let go; then, as a helper that has ended its work does, removes it. */
 static _Noreturn void hold(int ready_fd, bool removes)
 {
-	struct keeper_order order = some_order();
+	struct helper_order order = some_order();
 	sigset_t set;
 	int signal_number, fd = take();
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (keeper_file_write(fd, &order) < 0 || write(ready_fd, "r", 1) != 1)
+	if (helper_file_write(fd, &order) < 0 || write(ready_fd, "r", 1) != 1)
 		_exit(1);
 	sigwait(&set, &signal_number);
 	usleep(50000);
@@ -92,7 +92,7 @@ static _Noreturn void hold(int ready_fd, bool removes)
 static void test_taken_over(void **state)
 {
 	for (int removes = 0; removes < 2; removes++) {
-		struct keeper_order back;
+		struct helper_order back;
 		int fds[2], status;
 		char c;
 		assert_int_equal(pipe(fds), 0);
@@ -103,7 +103,7 @@ static void test_taken_over(void **state)
 		int fd = take();
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-		assert_int_equal(keeper_file_read(fd, &back), 0);
+		assert_int_equal(helper_file_read(fd, &back), 0);
 		assert_int_equal(back.process_count, removes ? 0 : 2);
 		/* What is locked is what others find there. */
 		assert_int_equal(access(file_path(), F_OK), 0);
@@ -117,7 +117,7 @@ static void test_no_place_for_it(void **state)
 {
 	struct error err;
 	int fd;
-	assert_int_equal(keeper_file_take("/proc/none/keeper-a", &fd, &err), -ENOENT);
+	assert_int_equal(helper_file_take("/proc/none/keeper-a", &fd, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/proc/none/keeper-a"));
 }
 
