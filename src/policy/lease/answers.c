@@ -50,10 +50,10 @@ struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
 	p = &a->tenant[tenant].part;
 	return (struct arbiter_pace){
 		.is_member = true,
-		.is_known = space_member_is_known(&p->member),
+		.is_known = mps_client_is_known(&p->member),
 		.is_held = p->member.is_held,
-		.speed = space_member_speed(&p->member),
-		.share = space_member_share(&p->member),
+		.speed = mps_client_speed(&p->member),
+		.share = mps_client_share(&p->member),
 		.pace = p->member.is_held ? p->member.pace : 0,
 		.told_ns = p->member.told_ns,
 		.held_ns = p->held_ns,

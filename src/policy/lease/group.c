@@ -162,7 +162,7 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 
 	if (a->mode == ARBITER_LEASES)
 		work_ns = a->terms.depth_ns;
-	return space_member_told_ns(&t->part.member, work_ns);
+	return mps_client_told_ns(&t->part.member, work_ns);
 }
 
 /* Its processes can use but a part of the SMs. */
@@ -183,13 +183,13 @@ static bool has_worked(const struct tenant *t)
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
-	const struct space_member *m = &t->part.member;
+	const struct mps_client *m = &t->part.member;
 
 	if (has_part(t))
 		return busy_ns * m->part;
 	if (working < 2)
 		return busy_ns;
-	return m->is_counted && space_member_is_known(m) ? m->work_ns : busy_ns / working;
+	return m->is_counted && mps_client_is_known(m) ? m->work_ns : busy_ns / working;
 }
 
 /* working: members with work since the last look. goes: the group could run. */
@@ -216,7 +216,7 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 	seen.busy_ns = busy_ns;
 	seen.wanted_ns = goes && t->seen.waiting && !t->running ? fmax(busy_ns, (double)dt_ns)
 								: busy_ns;
-	space_member_see(&p->member, &seen, a->clock, goes ? dt_ns : 0);
+	mps_client_see(&p->member, &seen, a->clock, goes ? dt_ns : 0);
 	charged_ns = charge_of(t, busy_ns, working);
 	t->charged_ns += charged_ns;
 	t->charged_peak_ns = fmax(t->charged_peak_ns, t->charged_ns);
@@ -254,8 +254,8 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		double own_ns = (double)min_u64(space_member_work_ns(&t->part.member,
-								     t->seen.inflight_ns),
+		double own_ns = (double)min_u64(mps_client_work_ns(&t->part.member,
+								   t->seen.inflight_ns),
 						a->config.drain_max_ns);
 
 		see_member(a, t, working, goes, dt_ns);
@@ -365,7 +365,7 @@ static enum lease_state state_of(const struct arbiter *a, int group, int member)
 	if (!lets_through(state))
 		return state;
 	if (!o.any_there)
-		return space_member_learns(&t->part.member) ? LEASE_GO : state;
+		return mps_client_learns(&t->part.member) ? LEASE_GO : state;
 	if (o.limits + t->share.limit_pct / 100 < 1 + 1e-6 ||
 	    (!o.any_promised && t->share.cores_pct <= 0))
 		return state;
@@ -376,7 +376,7 @@ static enum lease_state state_of(const struct arbiter *a, int group, int member)
 static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	const struct tenant *g = &a->tenant[group];
-	struct space_member *member[ARBITER_MAX_TENANTS];
+	struct mps_client *member[ARBITER_MAX_TENANTS];
 	size_t count = 0;
 	uint64_t next_ns = UINT64_MAX;
 
@@ -387,10 +387,10 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		struct space_member *m = &t->part.member;
+		struct mps_client *m = &t->part.member;
 
 		set_state(a, t, state_of(a, group, i));
-		t->part.granted = t->seen.spent + space_member_granted_ns(m);
+		t->part.granted = t->seen.spent + mps_client_granted_ns(m);
 		if (t->state != LEASE_FREE && lets_through(g->state) && m->is_present)
 			next_ns = min_u64(next_ns, m->is_held ? SPACE_HELD_LOOK_NS : SPACE_LOOK_NS);
 	}

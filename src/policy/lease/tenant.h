@@ -70,7 +70,7 @@ struct group_part {
 	double weight;       /* percent: its guarantee, or its part of what all guarantees leave */
 	uint64_t granted;    /* told work in ns, as tokens */
 	uint64_t held_ns;    /* ever, by its pace */
-	struct space_member member;
+	struct mps_client member;
 };
 
 struct tenant {

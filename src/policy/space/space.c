@@ -30,7 +30,7 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
  * Work that has ended since the last look: what was begun less what is in flight, both predictions. A launch that is just
  * being counted is in one of them alone, so this goes back and forth, and only where it was never before is progress.
  */
-static uint64_t done_since(struct space_member *m, const struct space_seen *seen)
+static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 {
 	uint64_t done_ns = seen->told_ns > seen->inflight_ns ? seen->told_ns - seen->inflight_ns : 0;
 
@@ -40,14 +40,14 @@ static uint64_t done_since(struct space_member *m, const struct space_seen *seen
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
 }
 
-static void see_presence(struct space_member *m, const struct space_seen *seen, uint64_t now_ns)
+static void see_presence(struct mps_client *m, const struct space_seen *seen, uint64_t now_ns)
 {
 	if (!seen->is_barred && (seen->works || seen->waits))
 		m->wanted_at = now_ns;
 	m->is_present = !seen->is_barred && m->wanted_at && now_ns - m->wanted_at < SPACE_AWAY_NS;
 }
 
-static void see_lengths(struct space_member *m, double told_ns, double untried_ns, uint64_t dt_ns)
+static void see_lengths(struct mps_client *m, double told_ns, double untried_ns, uint64_t dt_ns)
 {
 	double keep = 1 / (1 + (double)dt_ns / WINDOW_NS);
 
@@ -66,7 +66,7 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 }
 
 /* From one end of work to another: what had begun before it was alone counts for nothing. */
-static void see_alone(struct space_member *m, const struct space_seen *seen, double done_ns)
+static void see_alone(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!seen->is_alone || !seen->is_counted) {
 		m->has_ended_alone = false;
@@ -84,7 +84,7 @@ static void see_alone(struct space_member *m, const struct space_seen *seen, dou
 }
 
 /* Long work shows only when it ends: until then its share is what it was. */
-static void see_window(struct space_member *m, const struct space_seen *seen, double done_ns)
+static void see_window(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!m->is_present || !seen->is_counted) {
 		m->window = (struct space_rate){ 0 };
@@ -98,8 +98,8 @@ static void see_window(struct space_member *m, const struct space_seen *seen, do
 	m->window_pending_ns = 0;
 }
 
-void space_member_see(struct space_member *m, const struct space_seen *seen, uint64_t now_ns,
-		      uint64_t dt_ns)
+void mps_client_see(struct mps_client *m, const struct space_seen *seen, uint64_t now_ns,
+		    uint64_t dt_ns)
 {
 	uint64_t told = progress(&m->told_ns, seen->told_ns, STEP_MAX_NS);
 	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, told);
@@ -112,49 +112,49 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 	see_lengths(m, (double)told, (double)untried, dt_ns);
 	see_alone(m, seen, (double)done);
 	see_window(m, seen, (double)done);
-	m->work_ns = (double)done * (m->part > 0 ? m->part : 1) / space_member_speed(m);
+	m->work_ns = (double)done * (m->part > 0 ? m->part : 1) / mps_client_speed(m);
 	m->credit_ns -= (double)told;
 }
 
 /* ---- what that means ---- */
 
-bool space_member_is_known(const struct space_member *m)
+bool mps_client_is_known(const struct mps_client *m)
 {
 	return m->alone.for_ns >= ALONE_KNOWN_NS && m->alone.done_ns > 0;
 }
 
-double space_member_speed(const struct space_member *m)
+double mps_client_speed(const struct mps_client *m)
 {
-	return space_member_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
+	return mps_client_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
 }
 
 /* Told in a nanosecond at a pace of one. */
-static double whole_speed(const struct space_member *m)
+static double whole_speed(const struct mps_client *m)
 {
-	return space_member_speed(m) / (m->part > 0 ? m->part : 1);
+	return mps_client_speed(m) / (m->part > 0 ? m->part : 1);
 }
 
-double space_member_share(const struct space_member *m)
+double mps_client_share(const struct mps_client *m)
 {
 	return m->window.for_ns > 0 ? m->window.done_ns / (m->window.for_ns * whole_speed(m)) : 0;
 }
 
-bool space_member_learns(const struct space_member *m)
+bool mps_client_learns(const struct mps_client *m)
 {
 	return !m->is_learned || m->alone_ns < ALONE_ENOUGH_NS;
 }
 
-uint64_t space_member_told_ns(const struct space_member *m, uint64_t work_ns)
+uint64_t mps_client_told_ns(const struct mps_client *m, uint64_t work_ns)
 {
-	return (uint64_t)((double)work_ns * fmin(fmax(space_member_speed(m), 1), 50));
+	return (uint64_t)((double)work_ns * fmin(fmax(mps_client_speed(m), 1), 50));
 }
 
-uint64_t space_member_work_ns(const struct space_member *m, uint64_t told_ns)
+uint64_t mps_client_work_ns(const struct mps_client *m, uint64_t told_ns)
 {
-	return (uint64_t)((double)told_ns / fmax(space_member_speed(m), 1));
+	return (uint64_t)((double)told_ns / fmax(mps_client_speed(m), 1));
 }
 
-uint64_t space_member_granted_ns(const struct space_member *m)
+uint64_t mps_client_granted_ns(const struct mps_client *m)
 {
 	if (!m->is_held)
 		return SPACE_PLENTY_NS;
@@ -163,9 +163,9 @@ uint64_t space_member_granted_ns(const struct space_member *m)
 
 /* ---- paces ---- */
 
-static bool is_measured(const struct space_member *m)
+static bool is_measured(const struct mps_client *m)
 {
-	return m->is_present && m->guarantee > 0 && m->is_learned && space_member_is_known(m) &&
+	return m->is_present && m->guarantee > 0 && m->is_learned && mps_client_is_known(m) &&
 	       m->window.for_ns >= MEASURED_NS && m->window_pending_ns < STUCK_NS;
 }
 
@@ -173,21 +173,21 @@ static bool is_measured(const struct space_member *m)
  * Its guarantee, where its speed is known. Else all of its lengths may have been timed beside others, and be too long by as
  * many times as there are members at work.
  */
-static double least_pace(const struct space_member *m, int present)
+static double least_pace(const struct mps_client *m, int present)
 {
-	return space_member_is_known(m) ? m->least : fmin(m->least * present, 1);
+	return mps_client_is_known(m) ? m->least : fmin(m->least * present, 1);
 }
 
-static bool is_above(const struct space_member *m, int present)
+static bool is_above(const struct mps_client *m, int present)
 {
 	return m->is_present && !m->is_below &&
-	       space_member_share(m) > (1 + ABOVE) * least_pace(m, present);
+	       mps_client_share(m) > (1 + ABOVE) * least_pace(m, present);
 }
 
 /* Members of a higher priority only once the others have little more than their guarantees. */
-static void slow_down(struct space_member *const *m, size_t count, int present, double by)
+static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
-	const struct space_member *lowest = NULL;
+	const struct mps_client *lowest = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (is_above(m[i], present) && (!lowest || m[i]->priority < lowest->priority))
@@ -196,22 +196,22 @@ static void slow_down(struct space_member *const *m, size_t count, int present, 
 		if (!is_above(m[i], present) || m[i]->priority > lowest->priority)
 			continue;
 		if (m[i]->pace <= 0)
-			m[i]->pace = space_member_share(m[i]);
+			m[i]->pace = mps_client_share(m[i]);
 		m[i]->pace = fmax(m[i]->pace * by, least_pace(m[i], present));
 	}
 }
 
 /* Until it is twice what the member does, and holds nothing. */
-static void speed_up(struct space_member *m, double by)
+static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)
 		return;
 	m->pace *= by;
-	if (m->pace > 2 * space_member_share(m) && m->window.for_ns >= MEASURED_NS)
+	if (m->pace > 2 * mps_client_share(m) && m->window.for_ns >= MEASURED_NS)
 		m->pace = 0;
 }
 
-static bool is_awaited(struct space_member *const *m, size_t count, const struct space_member *by)
+static bool is_awaited(struct mps_client *const *m, size_t count, const struct mps_client *by)
 {
 	for (size_t i = 0; i < count; i++)
 		if (m[i] != by && m[i]->needs_pace && m[i]->is_present)
@@ -219,7 +219,7 @@ static bool is_awaited(struct space_member *const *m, size_t count, const struct
 	return false;
 }
 
-static void hold(struct space_member *m, bool is_held, uint64_t dt_ns)
+static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 {
 	double rate = m->pace * whole_speed(m);
 
@@ -229,7 +229,7 @@ static void hold(struct space_member *m, bool is_held, uint64_t dt_ns)
 }
 
 /* In a window a pace changes by as much as the member that is served worst is off its guarantee. */
-void space_set_paces(struct space_member *const *m, size_t count, uint64_t dt_ns)
+void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;
 	bool any_below = false, any_pace = false;
@@ -237,7 +237,7 @@ void space_set_paces(struct space_member *const *m, size_t count, uint64_t dt_ns
 
 	for (size_t i = 0; i < count; i++) {
 		bool measured = is_measured(m[i]);
-		double own = measured ? space_member_share(m[i]) / m[i]->guarantee - 1 : 0;
+		double own = measured ? mps_client_share(m[i]) / m[i]->guarantee - 1 : 0;
 
 		m[i]->is_below = measured && own < -TOLERANCE;
 		m[i]->needs_pace |= m[i]->is_below;

@@ -51,7 +51,7 @@ struct space_rate {
 };
 
 /* One member's account. All zero is how it begins. */
-struct space_member {
+struct mps_client {
 	/* Set by the caller; parts of the card while its group has it. */
 	double guarantee; /* 0: none */
 	double least;     /* no pace is lower; > 0 */
@@ -80,21 +80,21 @@ struct space_member {
 };
 
 /* One look at `member`, dt_ns after the last while its group could run, at now_ns. */
-void space_member_see(struct space_member *member, const struct space_seen *seen, uint64_t now_ns,
-		      uint64_t dt_ns);
-bool space_member_is_known(const struct space_member *member);
+void mps_client_see(struct mps_client *member, const struct space_seen *seen, uint64_t now_ns,
+		    uint64_t dt_ns);
+bool mps_client_is_known(const struct mps_client *member);
 /* Told in a nanosecond in which it runs alone; one until that is known. */
-double space_member_speed(const struct space_member *member);
+double mps_client_speed(const struct mps_client *member);
 /* Of the card, by its speed. */
-double space_member_share(const struct space_member *member);
+double mps_client_share(const struct mps_client *member);
 /* What is to be learned of it while it is alone is not known yet, or for too short a time. */
-bool space_member_learns(const struct space_member *member);
+bool mps_client_learns(const struct mps_client *member);
 /* How much is told of so much work, and the other way round; the work is never more. */
-uint64_t space_member_told_ns(const struct space_member *member, uint64_t work_ns);
-uint64_t space_member_work_ns(const struct space_member *member, uint64_t told_ns);
+uint64_t mps_client_told_ns(const struct mps_client *member, uint64_t work_ns);
+uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
 /* Told work that it may begin now. */
-uint64_t space_member_granted_ns(const struct space_member *member);
+uint64_t mps_client_granted_ns(const struct mps_client *member);
 /* After all were seen: who is held. */
-void space_set_paces(struct space_member *const *members, size_t count, uint64_t dt_ns);
+void space_set_paces(struct mps_client *const *members, size_t count, uint64_t dt_ns);
 
 #endif

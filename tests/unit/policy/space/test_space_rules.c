@@ -14,7 +14,7 @@
 static uint64_t now = 1000 * MS;
 
 /* Looks for so long, each ms: so much is told in a nanosecond, of which `untried` was never timed alone. */
-static void look(struct space_member *m, struct space_seen *s, uint64_t for_ms, double told,
+static void look(struct mps_client *m, struct space_seen *s, uint64_t for_ms, double told,
 		 double untried)
 {
 	s->is_counted = s->works = true;
@@ -23,49 +23,49 @@ static void look(struct space_member *m, struct space_seen *s, uint64_t for_ms, 
 		s->told_ns += (uint64_t)(told * (double)MS);
 		s->untried_ns += (uint64_t)(told * untried * (double)MS);
 		s->busy_ns = s->wanted_ns = (double)MS;
-		space_member_see(m, s, now, MS);
+		mps_client_see(m, s, now, MS);
 		space_set_paces(&m, 1, MS);
 	}
 }
 
 static void test_speed_is_learned_alone_only(void **state)
 {
-	struct space_member m = { .guarantee = 0.5, .least = 0.5 };
+	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
 	struct space_seen s = { 0 };
 
 	look(&m, &s, 2000, 3, 0);
-	assert_false(space_member_is_known(&m));
-	assert_true(space_member_speed(&m) == 1);
-	assert_true(space_member_learns(&m));
+	assert_false(mps_client_is_known(&m));
+	assert_true(mps_client_speed(&m) == 1);
+	assert_true(mps_client_learns(&m));
 	s.is_alone = true;
 	look(&m, &s, 300, 3, 0);
-	assert_true(space_member_is_known(&m));
-	assert_true(fabs(space_member_speed(&m) - 3) < 0.02);
+	assert_true(mps_client_is_known(&m));
+	assert_true(fabs(mps_client_speed(&m) - 3) < 0.02);
 	/* It is kept while others are there. */
 	s.is_alone = false;
 	look(&m, &s, 2000, 1.5, 0);
-	assert_true(fabs(space_member_speed(&m) - 3) < 0.02);
-	assert_true(fabs(space_member_share(&m) - 0.5) < 0.02);
-	assert_in_range(space_member_told_ns(&m, 1000), 2980, 3020);
-	assert_in_range(space_member_work_ns(&m, 3000), 990, 1010);
+	assert_true(fabs(mps_client_speed(&m) - 3) < 0.02);
+	assert_true(fabs(mps_client_share(&m) - 0.5) < 0.02);
+	assert_in_range(mps_client_told_ns(&m, 1000), 2980, 3020);
+	assert_in_range(mps_client_work_ns(&m, 3000), 990, 1010);
 	/* And is that of the last second. */
 	s.is_alone = true;
 	look(&m, &s, 5000, 6, 0);
-	assert_true(fabs(space_member_speed(&m) - 6) < 0.1);
-	assert_false(space_member_learns(&m));
+	assert_true(fabs(mps_client_speed(&m) - 6) < 0.1);
+	assert_false(mps_client_learns(&m));
 }
 
 /* As long as many lengths were never timed alone, nothing is learned, and nothing measured. */
 static void test_untried_lengths_say_nothing(void **state)
 {
-	struct space_member m = { .guarantee = 0.5, .least = 0.5 };
+	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
 	struct space_seen s = { .is_alone = true };
 
 	look(&m, &s, 3000, 2, 0.3);
-	assert_false(space_member_is_known(&m));
+	assert_false(mps_client_is_known(&m));
 	look(&m, &s, 3000, 1, 0.02);
-	assert_true(space_member_is_known(&m));
-	assert_true(fabs(space_member_speed(&m) - 1) < 0.02);
+	assert_true(mps_client_is_known(&m));
+	assert_true(fabs(mps_client_speed(&m) - 1) < 0.02);
 	s.is_alone = false;
 	look(&m, &s, 1000, 0.2, 0.02);
 	assert_true(m.is_below);
@@ -79,23 +79,23 @@ static void test_untried_lengths_say_nothing(void **state)
 /* Part of the SMs: alone it has that part of the card. */
 static void test_a_part_of_the_card(void **state)
 {
-	struct space_member m = { .guarantee = 0.3, .least = 0.3, .part = 0.3 };
+	struct mps_client m = { .guarantee = 0.3, .least = 0.3, .part = 0.3 };
 	struct space_seen s = { .is_alone = true };
 
 	look(&m, &s, 1000, 2, 0);
-	assert_true(fabs(space_member_share(&m) - 0.3) < 0.01);
+	assert_true(fabs(mps_client_share(&m) - 0.3) < 0.01);
 	assert_false(m.is_below);
 	s.is_alone = false;
 	look(&m, &s, 1000, 1, 0);
-	assert_true(fabs(space_member_share(&m) - 0.15) < 0.01);
+	assert_true(fabs(mps_client_share(&m) - 0.15) < 0.01);
 	assert_true(m.is_below);
 }
 
 /* A kernel of 400 ms: at its end it is seen that it had its share, and not before. */
 static void test_long_work_is_not_missed(void **state)
 {
-	struct space_member m = { .guarantee = 0.5, .least = 0.5 };
-	struct space_member *members = &m;
+	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
+	struct mps_client *members = &m;
 	struct space_seen s = { .is_alone = true };
 
 	look(&m, &s, 1000, 1, 0);
@@ -106,17 +106,17 @@ static void test_long_work_is_not_missed(void **state)
 			s.told_ns += 400 * MS * 6 / 10;
 			s.inflight_ns = 400 * MS * 6 / 10;
 		}
-		space_member_see(&m, &s, now, MS);
+		mps_client_see(&m, &s, now, MS);
 		space_set_paces(&members, 1, MS);
 		assert_false(m.is_below);
 	}
-	assert_true(fabs(space_member_share(&m) - 0.6) < 0.05);
+	assert_true(fabs(mps_client_share(&m) - 0.6) < 0.05);
 }
 
 /* Work that does not end is not waited for. */
 static void test_stuck_work_needs_nobody(void **state)
 {
-	struct space_member m = { .guarantee = 0.5, .least = 0.5 };
+	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
 	struct space_seen s = { .is_alone = true };
 
 	look(&m, &s, 1000, 1, 0);
