@@ -25,7 +25,7 @@ static void say(struct gang_answer *ret, enum gang_word word, const struct gang 
 }
 
 /* Why none of its pods is placed, whatever room there is. false: there is no such reason. */
-static bool say_wrong(const struct gang_member *member, const struct gang_roll *roll,
+static bool say_wrong(const struct gang_rank *member, const struct gang_roll *roll,
 		      struct gang_answer *ret)
 {
 	const struct gang *gang = member->gang;
@@ -53,7 +53,7 @@ static void say_paused(const struct gang *gang, struct gang_answer *ret)
 	    "its pods did not all come to be bound in time: others go first");
 }
 
-static void say_node(const struct gang_member *member, struct gang_answer *ret)
+static void say_node(const struct gang_rank *member, struct gang_answer *ret)
 {
 	ret->node = member->pod->reserved.node->name;
 	say(ret, GANG_AT_NODE, member->gang, "room is kept for it on node %.253s", ret->node);
@@ -62,7 +62,7 @@ static void say_node(const struct gang_member *member, struct gang_answer *ret)
 /* ---- filter ---- */
 
 /* Its room is where it is asked about, and suits it still. */
-static bool stays(struct model *m, const struct gang_member *member, const json_t *names)
+static bool stays(struct model *m, const struct gang_rank *member, const json_t *names)
 {
 	const struct model_node *node = member->pod->reserved.node;
 	const json_t *name;
@@ -76,7 +76,7 @@ static bool stays(struct model *m, const struct gang_member *member, const json_
 }
 
 /* All that have no room yet, and those whose room may be taken back, look for some together. */
-static void place_jointly(struct model *m, struct gang_member *member, const struct gang_roll *roll,
+static void place_jointly(struct model *m, struct gang_rank *member, const struct gang_roll *roll,
 			  struct gang_answer *ret)
 {
 	struct gang *gang = member->gang;
@@ -103,8 +103,7 @@ static void place_jointly(struct model *m, struct gang_member *member, const str
 		ret->word = GANG_AS_ANY; /* there is room for as many as it takes, and this is one more */
 }
 
-static void answer(struct model *m, struct gang_member *member, json_t *names,
-		   struct gang_answer *ret)
+static void answer(struct model *m, struct gang_rank *member, json_t *names, struct gang_answer *ret)
 {
 	struct gang_roll roll = gang_roll_of(member->gang);
 	enum gang_verdict verdict = gang_judge(&roll);
@@ -134,7 +133,7 @@ static void answer(struct model *m, struct gang_member *member, json_t *names,
 void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 			  struct gang_answer *ret)
 {
-	struct gang_member *member = ask->lifted ? ask->lifted->member : NULL;
+	struct gang_rank *member = ask->lifted ? ask->lifted->member : NULL;
 	*ret = (struct gang_answer){ .word = GANG_AS_ANY };
 	if (!member)
 		return;
@@ -157,7 +156,7 @@ void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 int extender_gang_check(struct model *m, const struct model_pod *pod, const char *node,
 			struct error *err)
 {
-	const struct gang_member *member = pod->member;
+	const struct gang_rank *member = pod->member;
 	struct gang_answer why;
 	if (!member)
 		return 0;
@@ -177,7 +176,7 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 {
-	const struct gang_member *member = pod->member;
+	const struct gang_rank *member = pod->member;
 	if (!member || pod->is_bound || pod->is_ending)
 		return false;
 	const struct gang *gang = member->gang;
@@ -203,7 +202,7 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 
 bool extender_gang_may_preempt(struct model *m, const struct ask *ask, int32_t priority)
 {
-	struct gang_member *member = ask->lifted ? ask->lifted->member : NULL;
+	struct gang_rank *member = ask->lifted ? ask->lifted->member : NULL;
 	struct gang_answer why;
 	if (!member)
 		return true;

@@ -61,7 +61,7 @@ static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
 }
 
 /* The one that its policy takes first. NULL: none of these fits. */
-static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_member *member,
+static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_rank *member,
 			       const json_t *names)
 {
 	const struct request *request = member->pod->request;
@@ -98,13 +98,13 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 /* ---- all of them ---- */
 
 struct seat {
-	struct gang_member *member;
+	struct gang_rank *member;
 	struct model_hold hold; /* owned; charged while it sits */
 };
 
 struct seating {
 	struct model *model;
-	const struct gang_member *asker;
+	const struct gang_rank *asker;
 	struct seat *seat; /* owned */
 	size_t count;
 	struct scan scan;
@@ -127,7 +127,7 @@ static void discharge(struct model_pod *pod, const struct model_hold *hold)
 
 static const json_t *names_of(const struct seating *s, size_t i)
 {
-	const struct gang_member *member = s->seat[i].member;
+	const struct gang_rank *member = s->seat[i].member;
 	return member->asked ? member->asked : s->asker->asked;
 }
 
@@ -167,13 +167,13 @@ static void unseat_one(void *data, size_t i)
 static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
-	const struct gang_member *a = s->seat[i].member, *b = s->seat[k].member;
+	const struct gang_rank *a = s->seat[i].member, *b = s->seat[k].member;
 	/* One that has something of an earlier try finds that room, and it alone. */
 	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
 	       a->source == b->source;
 }
 
-static bool takes_part(const struct gang_member *member)
+static bool takes_part(const struct gang_rank *member)
 {
 	enum gang_state state = gang_state_of(member);
 	return (state == GANG_WAITS || state == GANG_HELD || state == GANG_COME) &&
@@ -184,12 +184,12 @@ static bool takes_part(const struct gang_member *member)
 static int begin(struct seating *s, const struct gang *gang)
 {
 	size_t count = 0;
-	for (struct gang_member *one = gang->first; one; one = one->next)
+	for (struct gang_rank *one = gang->first; one; one = one->next)
 		count += takes_part(one);
 	s->seat = calloc(count + 1, sizeof(*s->seat));
 	if (!s->seat)
 		return -1;
-	for (struct gang_member *one = gang->first; one; one = one->next)
+	for (struct gang_rank *one = gang->first; one; one = one->next)
 		if (takes_part(one)) {
 			s->seat[s->count++].member = one;
 			if (one->pod->reserved.node)
@@ -228,7 +228,7 @@ static void end(struct seating *s, bool is_kept)
 	free(s->seat);
 }
 
-size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_member *asker,
+size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_rank *asker,
 		      size_t needed)
 {
 	struct seating s = { .model = m, .asker = asker };
@@ -281,7 +281,7 @@ static void lift_all_lower(struct seating *s, struct lower *l)
 	}
 }
 
-static size_t seat_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+static size_t seat_without(struct model *m, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed, struct lower l, bool is_ward)
 {
 	struct seating s = { .model = m, .asker = asker };
@@ -300,15 +300,14 @@ static size_t seat_without(struct model *m, struct gang *gang, const struct gang
 	return seated;
 }
 
-bool gang_room_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+bool gang_room_without(struct model *m, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority)
 {
 	const struct lower lower = { .priority = priority };
 	return seat_without(m, gang, asker, needed, lower, false) >= needed;
 }
 
-bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_member *asker,
-		    size_t needed)
+bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_rank *asker, size_t needed)
 {
 	int32_t own = asker->pod->priority;
 	const struct lower lower = { .priority = own < INT32_MAX ? own + 1 : own, .is_lone = true };
@@ -317,8 +316,7 @@ bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_member
 
 /* ---- one that has room already ---- */
 
-bool gang_room_suits(struct model *m, const struct gang_member *member,
-		     const struct model_node *node)
+bool gang_room_suits(struct model *m, const struct gang_rank *member, const struct model_node *node)
 {
 	struct model_pod *pod = member->pod;
 	struct scanned of = { .node = model_find_node(m, node->name) };
@@ -329,7 +327,7 @@ bool gang_room_suits(struct model *m, const struct gang_member *member,
 	return of.is_fit;
 }
 
-bool gang_room_move(struct model *m, struct gang_member *member)
+bool gang_room_move(struct model *m, struct gang_rank *member)
 {
 	struct model_pod *pod = member->pod;
 	struct model_hold hold = { 0 };

@@ -12,7 +12,7 @@
 
 /* ---- where they stand ---- */
 
-enum gang_state gang_state_of(const struct gang_member *member)
+enum gang_state gang_state_of(const struct gang_rank *member)
 {
 	const struct model_pod *pod = member->pod;
 	if (pod->is_bound)
@@ -31,7 +31,7 @@ enum gang_state gang_state_of(const struct gang_member *member)
 struct gang_roll gang_roll_of(const struct gang *gang)
 {
 	struct gang_roll roll = { .size = gang->size };
-	for (const struct gang_member *m = gang->first; m; m = m->next)
+	for (const struct gang_rank *m = gang->first; m; m = m->next)
 		roll.count[gang_state_of(m)]++;
 	return roll;
 }
@@ -43,13 +43,13 @@ static bool holds(enum gang_state state)
 
 /* ---- calls: pods that are to be tried again ---- */
 
-static void call(struct model *m, struct gang_member *member)
+static void call(struct model *m, struct gang_rank *member)
 {
 	member->pod->is_called = true;
 	m->has_called = true;
 }
 
-static bool was_turned_away(const struct gang_member *member)
+static bool was_turned_away(const struct gang_rank *member)
 {
 	return member->pod->turned_away_at > 0;
 }
@@ -57,7 +57,7 @@ static bool was_turned_away(const struct gang_member *member)
 /* Those in that state; who has never asked may be about to. */
 static void call_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
-	for (struct gang_member *one = gang->first; one; one = one->next)
+	for (struct gang_rank *one = gang->first; one; one = one->next)
 		if (gang_state_of(one) == state && (is_any || was_turned_away(one)))
 			call(m, one);
 }
@@ -66,19 +66,19 @@ static void call_each(struct model *m, const struct gang *gang, enum gang_state 
 
 static void model_gang_release(struct model *m, struct gang *gang)
 {
-	for (struct gang_member *one = gang->first; one; one = one->next)
+	for (struct gang_rank *one = gang->first; one; one = one->next)
 		if (holds(gang_state_of(one)))
 			model_drop_reserved(m, one->pod);
 	gang->held_until_ns = 0;
 }
 
-void model_gang_held(struct model *m, struct gang *gang, const struct gang_member *but)
+void model_gang_held(struct model *m, struct gang *gang, const struct gang_rank *but)
 {
 	gang->held_until_ns = m->now_ns + m->terms.gang_hold_ns;
 	gang->call_at_ns = m->now_ns + CALL_AGAIN_NS;
 	gang->failed_at = gang->lacks_since_ns = 0;
 	model_ward_end(m, gang);
-	for (struct gang_member *one = gang->first; one; one = one->next) {
+	for (struct gang_rank *one = gang->first; one; one = one->next) {
 		if (!holds(gang_state_of(one)))
 			continue;
 		one->has_come = false;
@@ -88,7 +88,7 @@ void model_gang_held(struct model *m, struct gang *gang, const struct gang_membe
 	}
 }
 
-void model_gang_failed(struct model *m, struct gang_member *asker, unsigned fits)
+void model_gang_failed(struct model *m, struct gang_rank *asker, unsigned fits)
 {
 	struct gang *gang = asker->gang;
 	const struct gang_roll roll = gang_roll_of(gang);
@@ -99,13 +99,13 @@ void model_gang_failed(struct model *m, struct gang_member *asker, unsigned fits
 	gang->failed_fits = fits;
 }
 
-bool model_gang_still_fails(const struct model *m, const struct gang_member *asker)
+bool model_gang_still_fails(const struct model *m, const struct gang_rank *asker)
 {
 	const struct gang *gang = asker->gang;
 	return gang->failed_at == m->rooms + 1 && gang->failed_for == asker->asked;
 }
 
-void model_gang_reserved(struct model *m, struct gang_member *member)
+void model_gang_reserved(struct model *m, struct gang_rank *member)
 {
 	struct gang *gang = member->gang;
 	const struct gang_roll roll = gang_roll_of(gang);
@@ -122,12 +122,12 @@ void model_gang_reserved(struct model *m, struct gang_member *member)
 static void look(struct model *m, struct gang *gang)
 {
 	gang->size = gang->other_size = 0;
-	for (const struct gang_member *one = gang->first; one; one = one->next)
+	for (const struct gang_rank *one = gang->first; one; one = one->next)
 		if (!gang->size)
 			gang->size = one->size;
 		else if (one->size && one->size != gang->size)
 			gang->other_size = one->size;
-	for (const struct gang_member *one = gang->first; one; one = one->next)
+	for (const struct gang_rank *one = gang->first; one; one = one->next)
 		if (gang_state_of(one) == GANG_ABSENT)
 			model_drop_reserved(m, one->pod);
 	const struct gang_roll roll = gang_roll_of(gang);
@@ -166,7 +166,7 @@ static struct gang *find_or_make(struct model *m, const char *pod_namespace,
 
 static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 {
-	struct gang_member *member = calloc(1, sizeof(*member)), **at = &gang->first;
+	struct gang_rank *member = calloc(1, sizeof(*member)), **at = &gang->first;
 	if (!member) {
 		if (!gang->first) {
 			table_remove(&m->gangs, &gang->entry);
@@ -174,7 +174,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 		}
 		return -ENOMEM;
 	}
-	*member = (struct gang_member){ .gang = gang, .pod = pod };
+	*member = (struct gang_rank){ .gang = gang, .pod = pod };
 	while (*at)
 		at = &(*at)->next;
 	*at = member;
@@ -187,11 +187,11 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 
 void model_gang_leave(struct model *m, struct model_pod *pod)
 {
-	struct gang_member *member = pod->member;
+	struct gang_rank *member = pod->member;
 	if (!member)
 		return;
 	struct gang *gang = member->gang;
-	struct gang_member **at = &gang->first;
+	struct gang_rank **at = &gang->first;
 	while (*at != member)
 		at = &(*at)->next;
 	*at = member->next;
@@ -221,7 +221,7 @@ int model_gang_take(struct model *m, struct model_pod *pod, const struct kube_po
 		model_gang_leave(m, pod);
 	if (!gang || (!pod->member && join(m, pod, gang) < 0))
 		return error_set_errno(err, ENOMEM, "gang");
-	struct gang_member *member = pod->member;
+	struct gang_rank *member = pod->member;
 	free(member->broken);
 	member->broken = broken->code ? strdup(broken->text) : NULL;
 	member->size = said->size;
@@ -233,13 +233,13 @@ int model_gang_take(struct model *m, struct model_pod *pod, const struct kube_po
 	return 0;
 }
 
-void gang_note_asked(struct gang_member *member, json_t *names)
+void gang_note_asked(struct gang_rank *member, json_t *names)
 {
 	if (json_equal(member->asked, names))
 		return;
 	/* Pods of one gang are mostly asked about with the same nodes: these are kept once. */
 	json_t *same = names;
-	for (const struct gang_member *one = member->gang->first; one; one = one->next)
+	for (const struct gang_rank *one = member->gang->first; one; one = one->next)
 		if (one->asked && json_equal(one->asked, names)) {
 			same = one->asked;
 			break;

@@ -11,10 +11,10 @@
 #include "scheduler/gang/gang_read.h"
 #include "scheduler/model/model_inside.h"
 
-struct gang_member {
+struct gang_rank {
 	struct gang *gang;
 	struct model_pod *pod;
-	struct gang_member *next;
+	struct gang_rank *next;
 	unsigned size;   /* that it says; 0: none */
 	uint64_t source; /* request_source() */
 	char *broken;    /* why what it says of its gang can't be read; owned, NULL: it can */
@@ -25,7 +25,7 @@ struct gang_member {
 
 struct gang {
 	struct table_entry entry;
-	struct gang_member *first;
+	struct gang_rank *first;
 	const char *by;           /* what named it; constant */
 	unsigned size;            /* 0: nobody has said */
 	unsigned other_size;      /* that somebody else says; 0: all agree */
@@ -55,30 +55,30 @@ int model_gang_take(struct model *model, struct model_pod *pod, const struct kub
 /* It ends, or is gone. */
 void model_gang_leave(struct model *model, struct model_pod *pod);
 
-enum gang_state gang_state_of(const struct gang_member *member);
+enum gang_state gang_state_of(const struct gang_rank *member);
 struct gang_roll gang_roll_of(const struct gang *gang);
 
 /* The nodes of its last filter: what is not the same makes another try worthwhile. A reference is taken. */
-void gang_note_asked(struct gang_member *member, json_t *names);
+void gang_note_asked(struct gang_rank *member, json_t *names);
 
 /* Room was found for all: it is kept from now on. Those that were turned away before are called, but for who asks now. */
-void model_gang_held(struct model *model, struct gang *gang, const struct gang_member *but);
+void model_gang_held(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* There was none: only so many would fit. What is kept for it is given back, unless it has begun. */
-void model_gang_failed(struct model *model, struct gang_member *asker, unsigned fits);
+void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
 /* Was that so a moment ago, and has nothing changed since? */
-bool model_gang_still_fails(const struct model *model, const struct gang_member *asker);
+bool model_gang_still_fails(const struct model *model, const struct gang_rank *asker);
 
 /* What was reserved for a member in bind is kept as long as its gang's is. */
-void model_gang_reserved(struct model *model, struct gang_member *member);
+void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_turn.c ---- */
 
 /* Its binding has failed: true: its room is kept for it all the same, since others of its gang are bound. */
-bool model_gang_keeps(struct model *model, struct gang_member *member);
+bool model_gang_keeps(struct model *model, struct gang_rank *member);
 
 /* ---- model_ward.c ---- */
 
 /* There is no room for the gang: has it waited for long enough to be given a ward? */
-void model_ward_consider(struct model *model, struct gang_member *asker);
+void model_ward_consider(struct model *model, struct gang_rank *asker);
 /* It has room, or is gone; nothing where it has none. */
 void model_ward_end(struct model *model, const struct gang *gang);
 void model_ward_advance(struct model *model);

@@ -24,7 +24,7 @@
 struct model_pod;
 struct model_room;  /* model_room.c */
 struct place_tally; /* policy/placement/room.h */
-struct gang_member; /* model_gang.h */
+struct gang_rank;   /* model_gang.h */
 
 /* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
@@ -74,9 +74,9 @@ struct model_pod {
 	uint64_t said;           /* a digest of what was noted */
 	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
 	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
-	const char *pod_namespace;  /* the name of `space` */
-	struct model_space *space;  /* a reference */
-	struct gang_member *member; /* NULL: it is in no gang */
+	const char *pod_namespace; /* the name of `space` */
+	struct model_space *space; /* a reference */
+	struct gang_rank *member;  /* NULL: it is in no gang */
 	int32_t priority;
 	int64_t since_s;   /* when it was placed, as its annotation says; 0: it does not */
 	uint64_t going_ns; /* its eviction was asked for: until then it is taken to go */

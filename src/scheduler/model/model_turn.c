@@ -3,7 +3,7 @@
 
 #include "scheduler/model/model_gang.h"
 
-static struct gang_member *member_of(const struct model *m, const char *uid)
+static struct gang_rank *member_of(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
 	return pod && pod->member && pod->member->gang->size ? pod->member : NULL;
@@ -11,7 +11,7 @@ static struct gang_member *member_of(const struct model *m, const char *uid)
 
 void model_come(struct model *m, const char *uid, bool has_come)
 {
-	struct gang_member *member = member_of(m, uid);
+	struct gang_rank *member = member_of(m, uid);
 	enum gang_state state = member ? gang_state_of(member) : GANG_ABSENT;
 	if (state == GANG_HELD || state == GANG_COME)
 		member->has_come = has_come;
@@ -20,7 +20,7 @@ void model_come(struct model *m, const char *uid, bool has_come)
 enum model_turn model_turn(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
-	const struct gang_member *member = member_of(m, uid);
+	const struct gang_rank *member = member_of(m, uid);
 	if (!pod)
 		return MODEL_TURN_LOST;
 	if (!member || gang_state_of(member) == GANG_EASY)
@@ -33,7 +33,7 @@ enum model_turn model_turn(const struct model *m, const char *uid)
 
 void model_go(struct model *m, const char *uid)
 {
-	struct gang_member *member = member_of(m, uid);
+	struct gang_rank *member = member_of(m, uid);
 	if (!member || gang_state_of(member) != GANG_COME)
 		return;
 	member->is_going = true;
@@ -41,7 +41,7 @@ void model_go(struct model *m, const char *uid)
 	member->pod->reserved.expires_ns = m->now_ns + m->terms.hold_ns;
 }
 
-bool model_gang_keeps(struct model *m, struct gang_member *member)
+bool model_gang_keeps(struct model *m, struct gang_rank *member)
 {
 	member->is_going = member->has_come = false;
 	const struct gang_roll roll = gang_roll_of(member->gang);
@@ -53,7 +53,7 @@ bool model_gang_keeps(struct model *m, struct gang_member *member)
 
 int model_turn_text(const struct model *m, const char *uid, char *text, size_t size)
 {
-	const struct gang_member *member = member_of(m, uid);
+	const struct gang_rank *member = member_of(m, uid);
 	if (!member)
 		return snprintf(text, size, "it is gone");
 	const struct gang_roll roll = gang_roll_of(member->gang);

@@ -19,7 +19,7 @@ void model_ward_end(struct model *m, const struct gang *gang)
 	model_note_room(m);
 }
 
-void model_ward_consider(struct model *m, struct gang_member *asker)
+void model_ward_consider(struct model *m, struct gang_rank *asker)
 {
 	struct gang *gang = asker->gang;
 	const struct gang_roll roll = gang_roll_of(gang);
