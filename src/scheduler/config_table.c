@@ -50,7 +50,7 @@ static int check_policy(const char *value, struct error *err)
 static int check_verbs(const char *value, struct error *err)
 {
 	unsigned verbs;
-	return door_parse(value, &verbs, err);
+	return authorize_parse(value, &verbs, err);
 }
 
 static int check_lease(const char *value, struct error *err)

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
 	scheduler.webhook.quota = routes_quota;
 	scheduler.webhook.data = &scheduler;
-	scheduler.door = config_door(&scheduler.config);
+	scheduler.authorizer = config_authorizer(&scheduler.config);
 	scheduler.explaining.per_second = scheduler.config.explain_nodes;
 
 	int r = loop_new(&scheduler.loop, &err);

@@ -282,20 +282,20 @@ static const struct route {
 	const char *path; /* ending with '/': and whatever follows */
 	bool is_post;
 	int verb; /* as metrics have it */
-	enum door_verb door;
+	enum authorize_verb authorizer;
 	void (*handle)(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret);
 } routes[] = {
-	{ "/webhook", true, VERB_WEBHOOK, DOOR_WEBHOOK, do_webhook },
-	{ "/filter", true, VERB_FILTER, DOOR_FILTER, do_filter },
-	{ "/prioritize", true, VERB_PRIORITIZE, DOOR_PRIORITIZE, do_prioritize },
-	{ "/preempt", true, VERB_PREEMPT, DOOR_PREEMPT, do_preempt },
-	{ "/bind", true, VERB_BIND, DOOR_BIND, do_bind },
-	{ "/explain/", false, NO_VERB, DOOR_EXPLAIN, do_explain },
-	{ "/healthz", false, NO_VERB, DOOR_OPEN, do_health },
-	{ "/readyz", false, NO_VERB, DOOR_OPEN, do_ready },
-	{ "/leaderz", false, NO_VERB, DOOR_OPEN, do_leads },
-	{ "/metrics", false, NO_VERB, DOOR_METRICS, do_metrics },
+	{ "/webhook", true, VERB_WEBHOOK, AUTHORIZE_WEBHOOK, do_webhook },
+	{ "/filter", true, VERB_FILTER, AUTHORIZE_FILTER, do_filter },
+	{ "/prioritize", true, VERB_PRIORITIZE, AUTHORIZE_PRIORITIZE, do_prioritize },
+	{ "/preempt", true, VERB_PREEMPT, AUTHORIZE_PREEMPT, do_preempt },
+	{ "/bind", true, VERB_BIND, AUTHORIZE_BIND, do_bind },
+	{ "/explain/", false, NO_VERB, AUTHORIZE_EXPLAIN, do_explain },
+	{ "/healthz", false, NO_VERB, AUTHORIZE_OPEN, do_health },
+	{ "/readyz", false, NO_VERB, AUTHORIZE_OPEN, do_ready },
+	{ "/leaderz", false, NO_VERB, AUTHORIZE_OPEN, do_leads },
+	{ "/metrics", false, NO_VERB, AUTHORIZE_METRICS, do_metrics },
 };
 
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
@@ -361,7 +361,7 @@ static void ask(struct scheduler *s, const struct route *route,
 {
 	uint64_t before_ns = clock_now_ns();
 	struct error err = { 0 };
-	unsigned refused = door_check(&s->door, route->door, request, &err);
+	unsigned refused = authorize(&s->authorizer, route->authorizer, request, &err);
 	if (refused) {
 		refuse(ret, refused, &err);
 		count(s, route, refused, clock_now_ns() - before_ns);

@@ -33,14 +33,15 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 	};
 }
 
-struct door config_door(const struct config *c)
+struct authorizer config_authorizer(const struct config *c)
 {
-	struct door door = { .names = c->client_names, .is_local_trusted = c->is_local_trusted };
+	struct authorizer authorizer = { .names = c->client_names,
+					 .is_local_trusted = c->is_local_trusted };
 	if (strcmp(c->client_ca, "none") != 0)
-		door_parse(c->client_verbs, &door.verbs, NULL);
+		authorize_parse(c->client_verbs, &authorizer.verbs, NULL);
 	if (strcmp(c->token_file, "none") != 0)
-		door.token_file = c->token_file;
-	return door;
+		authorizer.token_file = c->token_file;
+	return authorizer;
 }
 
 struct request_terms config_request_terms(const struct config *c)

@@ -7,7 +7,7 @@
 
 #include "base/settings/settings.h"
 #include "scheduler/request/request.h"
-#include "scheduler/service/door.h"
+#include "scheduler/service/authorize.h"
 #include "scheduler/webhook/webhook.h"
 
 struct config {
@@ -54,7 +54,7 @@ extern const struct settings_table config_table;
 /* The terms' texts are the config's. */
 struct webhook_terms config_webhook_terms(const struct config *config);
 /* Texts as well. */
-struct door config_door(const struct config *config);
+struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
 /* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */

@@ -7,7 +7,7 @@
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/cluster/sched_audit.h"
 #include "scheduler/service/config.h"
-#include "scheduler/service/door.h"
+#include "scheduler/service/authorize.h"
 #include "scheduler/service/metrics.h"
 #include "scheduler/util/allowance.h"
 #include "scheduler/webhook/webhook.h"
@@ -19,7 +19,7 @@ struct scheduler {
 	struct cluster *cluster;   /* NULL: kube_api is off */
 	struct sched_audit *audit; /* NULL: audit_log is off */
 	struct metrics metrics;
-	struct door door;
+	struct authorizer authorizer;
 	struct allowance explaining; /* of nodes that are looked at */
 	char retry_after[24];        /* of the answer that is being made */
 };

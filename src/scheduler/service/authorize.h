@@ -2,8 +2,8 @@
  * Who may ask allot-scheduler for what: by a certificate that client_ca vouches for, which verbs of client_verbs need; by the
  * token of token_file, which lets people and Prometheus in to explanations and metrics as well. Main thread only.
  */
-#ifndef ALLOT_SCHEDULER_SERVICE_DOOR_H
-#define ALLOT_SCHEDULER_SERVICE_DOOR_H
+#ifndef ALLOT_SCHEDULER_SERVICE_AUTHORIZE_H
+#define ALLOT_SCHEDULER_SERVICE_AUTHORIZE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,19 +11,19 @@
 #include "base/error.h"
 #include "http/server.h"
 
-enum door_verb {
-	DOOR_WEBHOOK,
-	DOOR_FILTER,
-	DOOR_PRIORITIZE,
-	DOOR_PREEMPT,
-	DOOR_BIND,
-	DOOR_EXPLAIN,
-	DOOR_METRICS,
-	DOOR_VERBS,
-	DOOR_OPEN = DOOR_VERBS /* for everybody, as those who look whether it lives */
+enum authorize_verb {
+	AUTHORIZE_WEBHOOK,
+	AUTHORIZE_FILTER,
+	AUTHORIZE_PRIORITIZE,
+	AUTHORIZE_PREEMPT,
+	AUTHORIZE_BIND,
+	AUTHORIZE_EXPLAIN,
+	AUTHORIZE_METRICS,
+	AUTHORIZE_VERBS,
+	AUTHORIZE_OPEN = AUTHORIZE_VERBS /* for everybody, as those who look whether it lives */
 };
 
-struct door {
+struct authorizer {
 	unsigned verbs;         /* a bit each: a certificate is needed. 0: of none */
 	const char *names;      /* peer.h. Texts are the caller's */
 	bool is_local_trusted;  /* who asks without TLS needs none */
@@ -32,10 +32,10 @@ struct door {
 };
 
 /* "bind, filter", or "none": a bit each. -EINVAL with what would be right. Pure. */
-int door_parse(const char *list, unsigned *ret_verbs, struct error *err);
+int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err);
 
 /* 0: let in. Else the status to answer with, 401, 403 or 503, and why. */
-unsigned door_check(struct door *door, enum door_verb verb, const struct server_request *request,
-		    struct error *err);
+unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
+		   const struct server_request *request, struct error *err);
 
 #endif
