@@ -1,5 +1,5 @@
 /*
- * What it costs to leave nodes to a gang (scheduler/gang/ward.h) and to ask whether others' end would make room for one, in clusters of
+ * What it costs to leave nodes to a gang (scheduler/gang/backfill_reservation.h) and to ask whether others' end would make room for one, in clusters of
  * several sizes: prints, for each, the time of the decisions concerned, asked about all nodes and about as many as
  * kube-scheduler asks about by default.
  *
@@ -119,13 +119,13 @@ static void time_names(struct model *m, json_t *names)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		give_gang(m, i, 0, true);
 		ask(m, member(i, 0, 0), names);
-		if (m->ward)
+		if (m->reservation)
 			exit(1);
 		again[i] = ask(m, member(i, 1, 0), names);
 		now_ns += PATIENCE_NS;
 		model_advance(m, now_ns);
 		begun[i] = ask(m, member(i, 0, 0), names);
-		if (!m->ward) {
+		if (!m->reservation) {
 			fprintf(stderr, "scheduler-ward: no ward was given\n");
 			exit(1);
 		}

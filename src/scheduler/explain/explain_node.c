@@ -346,13 +346,13 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	/* Tells whether its cards were tried with the pod's other containers on them. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->stock, &reasons)) {
-		bool is_left = model_ward_bars(m, node, pod);
+		bool is_left = model_backfill_bars(m, node, pod);
 		object = verdict(node, is_left ? "left" : "fits");
 		json_object_set_new(object, "score",
 				    json_real(place_cards_score(node->stock.card, stock->count)));
 		if (is_left)
 			json_object_set_new(object, "why",
-					    json_sprintf(EXTENDER_WARDED, model_ward_name(m)));
+					    json_sprintf(EXTENDER_RESERVED, model_backfill_name(m)));
 		if (request->count)
 			fit_each_card(&m->fit, stock, &request->part[0], reasons.reason);
 	} else {

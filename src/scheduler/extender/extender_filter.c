@@ -97,8 +97,8 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	if (first)
 		snprintf(text, sizeof(text), "is left to pod %.63s/%.128s, for which others end",
 			 first->pod_namespace, model_pod_name(first));
-	else if (model_ward_bars(f->model, node, f->ask->lifted))
-		snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
+	else if (model_backfill_bars(f->model, node, f->ask->lifted))
+		snprintf(text, sizeof(text), EXTENDER_RESERVED, model_backfill_name(f->model));
 	else
 		return verdict;
 	return say(f, FILTER_FAILED, text);

@@ -85,14 +85,14 @@ static void place_jointly(struct model *m, struct gang_rank *member, const struc
 		return;
 	}
 	if (model_gang_still_fails(m, member)) {
-		model_ward_consider(m, member);
+		model_backfill_consider(m, member);
 		say_room(gang, roll, gang->failed_fits, ret);
 		return;
 	}
 	size_t fits = gang_room_take(m, gang, member, gang_missing(roll));
 	if (fits < gang_missing(roll)) {
 		model_gang_failed(m, member, (unsigned)fits);
-		model_ward_consider(m, member);
+		model_backfill_consider(m, member);
 		say_room(gang, roll, fits, ret);
 		return;
 	}

@@ -12,7 +12,7 @@
 #include "scheduler/extender/extender_inside.h"
 
 /* Why a pod may not go to a node where it fits: the gang's name. */
-#define EXTENDER_WARDED "is left to gang %.63s, which waits for room"
+#define EXTENDER_RESERVED "is left to gang %.63s, which waits for room"
 
 #define GANG_TEXT_MAX 512
 

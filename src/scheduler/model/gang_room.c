@@ -74,7 +74,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	for (size_t i = 0; scan->is_known && i < scan->count; i++) {
 		struct scanned *one = &scan->of[i];
 		double ahead = best ? one->score - best->score : 0;
-		if (one->is_fit && !model_ward_bars(m, one->node, member->pod) &&
+		if (one->is_fit && !model_backfill_bars(m, one->node, member->pod) &&
 		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
 			best = one;
 	}
@@ -282,16 +282,16 @@ static void lift_all_lower(struct seating *s, struct lower *l)
 }
 
 static size_t seat_without(struct model *m, struct gang *gang, const struct gang_rank *asker,
-			   size_t needed, struct lower l, bool is_ward)
+			   size_t needed, struct lower l, bool is_reservation)
 {
 	struct seating s = { .model = m, .asker = asker };
 	if (begin(&s, gang) < 0)
 		return 0;
 	lift_all_lower(&s, &l);
 	size_t seated = seat_gang(&s, needed);
-	for (size_t i = 0; is_ward && seated >= needed && i < s.count; i++)
+	for (size_t i = 0; is_reservation && seated >= needed && i < s.count; i++)
 		if (s.seat[i].hold.node)
-			s.seat[i].hold.node->is_warded = true;
+			s.seat[i].hold.node->is_reserved = true;
 	end(&s, false);
 	for (struct model_pod *pod = l.lifted, *next; pod; pod = next) {
 		next = pod->next;
@@ -307,7 +307,8 @@ bool gang_room_without(struct model *m, struct gang *gang, const struct gang_ran
 	return seat_without(m, gang, asker, needed, lower, false) >= needed;
 }
 
-bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_rank *asker, size_t needed)
+bool gang_room_reservation(struct model *m, struct gang *gang, const struct gang_rank *asker,
+			   size_t needed)
 {
 	int32_t own = asker->pod->priority;
 	const struct lower lower = { .priority = own < INT32_MAX ? own + 1 : own, .is_lone = true };

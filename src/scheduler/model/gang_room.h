@@ -19,9 +19,9 @@ size_t gang_room_take(struct model *model, struct gang *gang, const struct gang_
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority);
 
-/* Makes those nodes its ward on which it would have room, if no lone pod that does not outrank it were there. false: nowhere. */
-bool gang_room_ward(struct model *model, struct gang *gang, const struct gang_rank *asker,
-		    size_t needed);
+/* Makes those nodes its backfill reservation on which it would have room, if no lone pod that does not outrank it were there. false: nowhere. */
+bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
+			   size_t needed);
 
 /* Does a member still fit where its room is? */
 bool gang_room_suits(struct model *model, const struct gang_rank *member,

@@ -23,7 +23,7 @@ struct model;
 struct model_terms {
 	struct request_terms request;
 	uint64_t hold_ns; /* how long a reservation holds, or a choice that was never bound; 0: as HAMi, 300 s */
-	uint64_t gang_patience_ns; /* ward.h; 0: lone pods leave nothing to gangs */
+	uint64_t gang_patience_ns; /* backfill_reservation.h; 0: lone pods leave nothing to gangs */
 	uint64_t gang_hold_ns; /* the same of the room for a gang whose pods have not all come; 0: there are no gangs */
 };
 

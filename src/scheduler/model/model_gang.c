@@ -77,7 +77,7 @@ void model_gang_held(struct model *m, struct gang *gang, const struct gang_rank 
 	gang->held_until_ns = m->now_ns + m->terms.gang_hold_ns;
 	gang->call_at_ns = m->now_ns + CALL_AGAIN_NS;
 	gang->failed_at = gang->lacks_since_ns = 0;
-	model_ward_end(m, gang);
+	model_backfill_end(m, gang);
 	for (struct gang_rank *one = gang->first; one; one = one->next) {
 		if (!holds(gang_state_of(one)))
 			continue;
@@ -204,7 +204,7 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 		look(m, gang);
 		return;
 	}
-	model_ward_end(m, gang);
+	model_backfill_end(m, gang);
 	table_remove(&m->gangs, &gang->entry);
 	free(gang);
 }
@@ -283,7 +283,7 @@ static void advance_one(void *data, void *thing)
 void model_gangs_advance(struct model *m)
 {
 	table_each(&m->gangs, advance_one, m);
-	model_ward_advance(m);
+	model_backfill_advance(m);
 }
 
 /* ---- what others are to hear ---- */

@@ -75,18 +75,18 @@ void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* Its binding has failed: true: its room is kept for it all the same, since others of its gang are bound. */
 bool model_gang_keeps(struct model *model, struct gang_rank *member);
 
-/* ---- model_ward.c ---- */
+/* ---- model_backfill.c ---- */
 
-/* There is no room for the gang: has it waited for long enough to be given a ward? */
-void model_ward_consider(struct model *model, struct gang_rank *asker);
+/* There is no room for the gang: has it waited for long enough to be given a backfill reservation? */
+void model_backfill_consider(struct model *model, struct gang_rank *asker);
 /* It has room, or is gone; nothing where it has none. */
-void model_ward_end(struct model *model, const struct gang *gang);
-void model_ward_advance(struct model *model);
+void model_backfill_end(struct model *model, const struct gang *gang);
+void model_backfill_advance(struct model *model);
 /* Is the node left to another than the pod? NULL: one that nothing is known of. */
-bool model_ward_bars(const struct model *model, const struct model_node *node,
-		     const struct model_pod *pod);
+bool model_backfill_bars(const struct model *model, const struct model_node *node,
+			 const struct model_pod *pod);
 /* To whom nodes are left. */
-const char *model_ward_name(const struct model *model);
+const char *model_backfill_name(const struct model *model);
 
 /* ---- as time goes on ---- */
 

@@ -34,7 +34,7 @@ struct model_node {
 	char *aside;                      /* why what it says can't be true; NULL: it can */
 	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
 	bool is_there, is_listed;
-	bool is_warded;    /* lone pods leave it to the model's ward */
+	bool is_reserved;  /* lone pods leave it to the model's backfill reservation */
 	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
 	bool is_room_old;  /* its cards are used otherwise since `room` was counted */
 	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
@@ -105,8 +105,8 @@ struct model {
 	bool keeps_fillers; /* they are evicted for nobody */
 	bool has_shut;      /* there is a node that is_shut_news */
 	struct fit fit;
-	struct gang *ward; /* who has one (ward.h); NULL: nobody */
-	uint64_t ward_since_ns;
+	struct gang *reservation; /* who has one (backfill_reservation.h); NULL: nobody */
+	uint64_t reserved_since_ns;
 	struct model_room *room; /* owned; NULL: nothing was asked for yet */
 };
 

@@ -1,10 +1,10 @@
 /*
- * A gang beside pods that come alone, as many as find room, for days of simulated time: without a ward they keep it waiting for
+ * A gang beside pods that come alone, as many as find room, for days of simulated time: without a backfill reservation they keep it waiting for
  * as long as they come; with one it sits once those that were there have ended. And lone pods wait for no gang for ever.
  */
 #include "../cluster.h"
 #include "kube/hami/annotations.h"
-#include "scheduler/gang/ward.h"
+#include "scheduler/gang/backfill_reservation.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -192,7 +192,7 @@ static void test_who_outranks_it_waits_for_nobody(void **state)
 	give_pod(s.m, json_incref(high));
 	ask(&s, high, node, NULL);
 	assert_string_equal(node, "a");
-	/* Its end is the ward's. */
+	/* Its end is the backfill reservation's. */
 	for (unsigned i = 0; i < NODE_COUNT; i++)
 		model_pod_gone(s.m, s.gang[i]);
 	ask(&s, lone, node, NULL);
@@ -221,15 +221,15 @@ static void test_lone_pods_do_not_wait_for_ever(void **state)
 		ask(&s, lone, node, NULL);
 		open_ns += *node ? 10 * SECOND : 0;
 	}
-	/* It has a patience's time in each WARD_MOST_NS. */
-	assert_in_range(open_ns, 24 * 60 * MINUTE / (WARD_MOST_NS + PATIENCE) * PATIENCE,
+	/* It has a patience's time in each RESERVATION_MOST_NS. */
+	assert_in_range(open_ns, 24 * 60 * MINUTE / (RESERVATION_MOST_NS + PATIENCE) * PATIENCE,
 			24 * 60 * MINUTE / 2);
 	json_decref(lone);
 	end(&s);
 }
 
 /* One that would not sit on an empty cluster keeps nobody away. */
-static void test_who_never_fits_has_no_ward(void **state)
+static void test_what_never_fits_has_no_reservation(void **state)
 {
 	struct scene s = begin(PATIENCE);
 	char node[8];
@@ -253,7 +253,7 @@ static void test_who_never_fits_has_no_ward(void **state)
 	end(&s);
 }
 
-/* Who is on a node that the gang is not asked about ends for no ward: what is short there, its quota, no ward makes good. */
+/* Who is on a node that the gang is not asked about ends for no backfill reservation: what is short there, its quota, no backfill reservation makes good. */
 static void test_who_is_elsewhere_counts_as_there(void **state)
 {
 	struct scene s = begin(PATIENCE);
@@ -285,7 +285,7 @@ int main(void)
 		cmocka_unit_test(test_its_wait_is_bounded),
 		cmocka_unit_test(test_who_outranks_it_waits_for_nobody),
 		cmocka_unit_test(test_lone_pods_do_not_wait_for_ever),
-		cmocka_unit_test(test_who_never_fits_has_no_ward),
+		cmocka_unit_test(test_what_never_fits_has_no_reservation),
 		cmocka_unit_test(test_who_is_elsewhere_counts_as_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

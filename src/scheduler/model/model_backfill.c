@@ -1,0 +1,64 @@
+/* The model's backfill reservation (backfill_reservation.h): which nodes lone pods leave to a gang that has waited for long. */
+#include "scheduler/gang/backfill_reservation.h"
+#include "scheduler/model/gang_room.h"
+#include "scheduler/model/model_gang.h"
+
+static void leave_node(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	node->is_reserved = false;
+}
+
+void model_backfill_end(struct model *m, const struct gang *gang)
+{
+	if (!gang || m->reservation != gang)
+		return;
+	table_each(&m->nodes, leave_node, NULL);
+	m->reservation = NULL;
+	/* Who was turned away there may go there now. */
+	model_note_room(m);
+}
+
+void model_backfill_consider(struct model *m, struct gang_rank *asker)
+{
+	struct gang *gang = asker->gang;
+	const struct gang_roll roll = gang_roll_of(gang);
+	if (!gang->lacks_since_ns)
+		gang->lacks_since_ns = m->now_ns ? m->now_ns : 1;
+	if (m->reservation ||
+	    !reservation_is_due(gang->lacks_since_ns, m->now_ns, m->terms.gang_patience_ns))
+		return;
+	/* Whether it gets one or not: looked at again after another patience. */
+	gang->lacks_since_ns = m->now_ns;
+	if (!gang_room_reservation(m, gang, asker, gang_missing(&roll)))
+		return;
+	m->reservation = gang;
+	m->reserved_since_ns = m->now_ns;
+}
+
+void model_backfill_advance(struct model *m)
+{
+	if (!m->reservation)
+		return;
+	const struct gang_roll roll = gang_roll_of(m->reservation);
+	if (gang_judge(&roll) == GANG_JOINTLY &&
+	    !reservation_is_over(m->reserved_since_ns, m->now_ns))
+		return;
+	if (m->reservation->lacks_since_ns)
+		m->reservation->lacks_since_ns = m->now_ns;
+	model_backfill_end(m, m->reservation);
+}
+
+bool model_backfill_bars(const struct model *m, const struct model_node *node,
+			 const struct model_pod *pod)
+{
+	if (!node->is_reserved || (pod && pod->member && pod->member->gang == m->reservation))
+		return false;
+	return !pod || !m->reservation->first ||
+	       pod->priority <= m->reservation->first->pod->priority;
+}
+
+const char *model_backfill_name(const struct model *m)
+{
+	return m->reservation ? gang_name(m->reservation) : "";
+}
