@@ -136,7 +136,7 @@ static const struct settings_row rows[] = {
 	  .help = "on or off: events of pods say which nodes were found fit for their cards, and why none was" },
 	{ "place_by_use", SETTINGS_SWITCH, AT(places_by_use), "off",
 	  .help = "on or off: pods that say so are placed by what others use of cards, not by what they were promised" },
-	{ "filler_patience", SETTINGS_DURATION, AT(filler_patience_ns), "60s", .min = 0,
+	{ "filler_patience", SETTINGS_DURATION, AT(opportunistic_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
 	  .help = "one of these is evicted when it has had too little for this long; 0: never" },
 	{ "gangs", SETTINGS_SWITCH, AT(has_gangs), "on",

@@ -163,7 +163,7 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.bind_limit_ns = config->bind_limit_ns,
 		.gang_wait_ns = config->gang_wait_ns,
 		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
-		.filler_patience_ns = config->filler_patience_ns,
+		.opportunistic_patience_ns = config->opportunistic_patience_ns,
 		.has_filter_events = config->has_filter_events,
 		.audit = s->audit,
 		.lease_namespace = has_lease ? lease_namespace : NULL,

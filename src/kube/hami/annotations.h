@@ -29,7 +29,7 @@
 #define KUBE_DURATION "duration" /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
 #define KUBE_PLACEMENT \
-	"placement" /* use or guarantee: by what its cores are placed: scheduler/opportunistic/filler.h */
+	"placement" /* use or guarantee: by what its cores are placed: scheduler/opportunistic/opportunistic.h */
 /*
  * On a pod that was placed by use, written by the scheduler: its shares as in KUBE_POD_ALLOCATED, but with the cores that
  * it asked for. There they are 0, as nothing of a card's time is promised to it.

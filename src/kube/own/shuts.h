@@ -1,6 +1,6 @@
 /*
  * Which of a node's cards are shut to pods that are placed by use (annotation allot.dev/node-shut), as allot-scheduler writes it
- * when it has sent some away (scheduler/opportunistic/filler.h), so that its successor knows it:
+ * when it has sent some away (scheduler/opportunistic/opportunistic.h), so that its successor knows it:
  *
  *     {"cards":[{"id":"GPU-..","until":1790000600,"rounds":2}]}
  *

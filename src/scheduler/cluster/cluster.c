@@ -331,15 +331,16 @@ static int start_parts(struct cluster *c)
 	if (r >= 0 && c->terms.kube_lease_name)
 		r = kube_lease_start(c->client, c->terms.kube_lease_namespace,
 				     c->terms.kube_lease_name, &c->kube_lease);
-	const bool has_fillers = c->terms.model.request.places_by_use;
-	const struct evictor_terms evict = { .client = c->client,
-					     .model = c->model,
-					     .component = c->terms.component,
-					     .patience_ns = has_fillers ? c->terms.filler_patience_ns
-									: 0,
-					     .audit = c->terms.audit,
-					     .may_act = may_act,
-					     .data = c };
+	const bool has_opportunistic = c->terms.model.request.places_by_use;
+	const struct evictor_terms evict = {
+		.client = c->client,
+		.model = c->model,
+		.component = c->terms.component,
+		.patience_ns = has_opportunistic ? c->terms.opportunistic_patience_ns : 0,
+		.audit = c->terms.audit,
+		.may_act = may_act,
+		.data = c
+	};
 	if (r >= 0)
 		r = evictor_start(&evict, &c->evictor);
 	if (r >= 0)

@@ -27,7 +27,7 @@ struct cluster_terms {
 	uint64_t bind_limit_ns;                   /* 0: BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;                    /* gather.h */
 	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
-	uint64_t filler_patience_ns;              /* evictor.h; 0: nobody is evicted */
+	uint64_t opportunistic_patience_ns;       /* evictor.h; 0: nobody is evicted */
 	bool has_filter_events;                   /* recorder.h */
 	struct sched_audit *audit;                /* NULL: off; longer than the cluster */
 	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */

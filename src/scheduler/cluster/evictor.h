@@ -1,5 +1,5 @@
 /*
- * Sends fillers (filler.h) away from cards where they have had too little for too long, and pods whose room another of higher
+ * Sends opportunistic pods (opportunistic.h) away from cards where they have had too little for too long, and pods whose room another of higher
  * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Their controllers make them anew, and they are placed where there is room; an event
  * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
@@ -19,7 +19,7 @@ struct evictor_terms {
 	struct kube_client *client; /* as the model, longer than the evictor */
 	struct model *model;
 	const char *component;       /* whose events they are; kept; NULL: allot-scheduler */
-	uint64_t patience_ns;        /* of fillers; 0: none is evicted */
+	uint64_t patience_ns;        /* of opportunistic pods; 0: none is evicted */
 	struct sched_audit *audit;   /* NULL: off */
 	bool (*may_act)(void *data); /* asked before each look: false: another leads */
 	void *data;

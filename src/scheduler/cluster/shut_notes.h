@@ -1,4 +1,4 @@
-/* Writes on nodes which of their cards are shut to fillers (shut.h), as soon as the model says so, and again until it is done. The client's thread. */
+/* Writes on nodes which of their cards are shut to opportunistic pods (shut.h), as soon as the model says so, and again until it is done. The client's thread. */
 #ifndef ALLOT_SCHEDULER_CLUSTER_SHUT_NOTES_H
 #define ALLOT_SCHEDULER_CLUSTER_SHUT_NOTES_H
 

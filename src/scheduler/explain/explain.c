@@ -81,7 +81,7 @@ static void add_request(json_t *to, const struct request *request)
 	json_object_set_new(to, "asks", list);
 	add_words(to, "use_type", request->use_type);
 	add_words(to, "nouse_type", request->nouse_type);
-	if (request->is_filler)
+	if (request->is_opportunistic)
 		json_object_set_new(to, "placed_by", json_string("use"));
 	json_object_set_new(to, "node_policy", json_string(request_nodes_words[request->nodes]));
 	if (request->is_mutex)

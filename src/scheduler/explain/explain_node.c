@@ -10,7 +10,7 @@
 #include "scheduler/extender/extender_gang.h"
 #include "scheduler/model/model_gang.h"
 #include "scheduler/model/model_inside.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 #define REASON_MAX 320
 #define MIB_BITS 20
@@ -19,15 +19,15 @@
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 
 /*
- * What pods that are placed by use (filler.h) find of cards, in figures: of what their time is taken, by whom it is lent, and
+ * What pods that are placed by use (opportunistic.h) find of cards, in figures: of what their time is taken, by whom it is lent, and
  * whether it is shut to them. Inside explain*.c alone.
  */
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static bool is_filler(const struct model *m)
+static bool is_opportunistic(const struct model *m)
 {
-	return m->fit.request->is_filler;
+	return m->fit.request->is_opportunistic;
 }
 
 /* Why nothing is known of the card's use: then it is judged by promises. NULL: something is. */
@@ -47,7 +47,7 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 
 static uint64_t shut_for_ns(const struct model *m, const struct model_node *node, unsigned i)
 {
-	return filler_shut_for_ns(use_of(&node->use, i, m->now_ns), m->now_ns);
+	return opportunistic_shut_for_ns(use_of(&node->use, i, m->now_ns), m->now_ns);
 }
 
 static json_int_t seconds_of(uint64_t ns)
@@ -58,20 +58,20 @@ static json_int_t seconds_of(uint64_t ns)
 /* Is card i shut to it? */
 static bool explain_is_shut(const struct model *m, const struct model_node *node, unsigned i)
 {
-	return is_filler(m) && shut_for_ns(m, node, i);
+	return is_opportunistic(m) && shut_for_ns(m, node, i);
 }
 
-/* The same figures as filler_taken_pct() has them. */
+/* The same figures as opportunistic_taken_pct() has them. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
-	const struct filler_card card = fit_filler_card(&m->fit, &node->stock, i);
+	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->stock, i);
 	uint64_t shut_ns = shut_for_ns(m, node, i);
 	json_t *use = json_pack("{s:I,s:I,s:i,s:i,s:i,s:I}", "promised_pct",
 				(json_int_t)card.guaranteed_pct, "lent_pct",
 				(json_int_t)card.borrowed_pct, "measured_pct",
 				(int)card.use->held_pct, "peak_pct", (int)card.use->peak_pct,
 				"now_pct", (int)card.use->now_pct, "taken_pct",
-				(json_int_t)filler_taken_pct(&card, m->now_ns));
+				(json_int_t)opportunistic_taken_pct(&card, m->now_ns));
 	if (shut_ns)
 		json_object_set_new(use, "shut_for_s", json_integer(seconds_of(shut_ns)));
 	return use;
@@ -81,7 +81,7 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 				 unsigned i)
 {
 	const char *why = why_unknown(m, node, i);
-	if (!is_filler(m))
+	if (!is_opportunistic(m))
 		return;
 	if (why)
 		json_object_set_new(to, "use_unknown", json_string(why));
@@ -95,7 +95,7 @@ static void explain_add_use(json_t *to, const struct model *m, const struct mode
 	unsigned unknown = 0, shut = 0;
 	uint64_t first_ns = 0;
 	const char *why = NULL;
-	if (!is_filler(m))
+	if (!is_opportunistic(m))
 		return;
 	for (unsigned i = 0; i < node->stock.count; i++) {
 		const char *of_this = why_unknown(m, node, i);

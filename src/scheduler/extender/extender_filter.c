@@ -220,7 +220,7 @@ static void look_for_victims(struct filtering *f)
 	unsigned looked_at = 0;
 	int32_t priority, lowest = INT32_MAX;
 	const bool may = may_preempt(f);
-	if (f->ask->request.is_filler)
+	if (f->ask->request.is_opportunistic)
 		return;
 	for (size_t i = 0; i < answer->args->count && looked_at < DISPLACE_NODES_MOST; i++) {
 		const char *name = answer->args->name[i].text;

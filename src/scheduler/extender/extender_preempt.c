@@ -78,7 +78,7 @@ static void spare(struct victims *v, const struct model_pod *pod)
 /* Who fills what others leave goes first, whatever its priority. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
-	bool a_fills = model_is_filler(a), b_fills = model_is_filler(b);
+	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
@@ -93,8 +93,8 @@ static void sort_by_priority(struct model_pod **pod, size_t count)
 		}
 }
 
-/* Those who are named end; those of lower priority may, and for who is no filler itself those who are. */
-static int sort_out(const json_t *named, int32_t priority, bool is_filler, struct victims *v)
+/* Those who are named end; those of lower priority may, and for who is no opportunistic pod itself those who are. */
+static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic, struct victims *v)
 {
 	size_t count = 0;
 	for (const struct model_pod *p = v->node->pods; p; p = p->next)
@@ -106,8 +106,8 @@ static int sort_out(const json_t *named, int32_t priority, bool is_filler, struc
 	for (struct model_pod *p = v->node->pods; p; p = p->next)
 		if (is_named(named, p->text))
 			end(v, p);
-		else if (p->is_bound &&
-			 (p->priority < priority || (!is_filler && model_is_filler(p))))
+		else if (p->is_bound && (p->priority < priority ||
+					 (!is_opportunistic && model_is_opportunistic(p))))
 			v->more[v->more_count++] = p;
 	sort_by_priority(v->more, v->more_count);
 	return 0;
@@ -160,7 +160,7 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
 	if (!v->node || v->node->aside || stock_copy(&v->node->stock, &v->stock) < 0 ||
-	    sort_out(named, ask_priority(ask), ask->request.is_filler, v) < 0 ||
+	    sort_out(named, ask_priority(ask), ask->request.is_opportunistic, v) < 0 ||
 	    !add_victims(m, ask, v))
 		return false;
 	bool is_whole = answer_named(v->list, named);

@@ -17,9 +17,10 @@
 
 /* ---- whose eyes ---- */
 
-struct filler_card fit_filler_card(const struct fit *fit, const struct stock *stock, unsigned i)
+struct opportunistic_card fit_opportunistic_card(const struct fit *fit, const struct stock *stock,
+						 unsigned i)
 {
-	return (struct filler_card){
+	return (struct opportunistic_card){
 		.total_pct = stock->card[i].cores_total_mpct / MPCT,
 		.guaranteed_pct = stock->use[i].cores_pct,
 		.borrowed_pct = stock->use[i].borrowed_pct,
@@ -29,13 +30,13 @@ struct filler_card fit_filler_card(const struct fit *fit, const struct stock *st
 
 const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret)
 {
-	if (!fit->request->is_filler || !stock->seen)
+	if (!fit->request->is_opportunistic || !stock->seen)
 		return stock;
 	*ret = *stock;
 	ret->card = fit->seen;
 	for (unsigned i = 0; i < stock->count; i++) {
-		const struct filler_card card = fit_filler_card(fit, stock, i);
-		uint64_t taken_pct = filler_taken_pct(&card, fit->now_ns);
+		const struct opportunistic_card card = fit_opportunistic_card(fit, stock, i);
+		uint64_t taken_pct = opportunistic_taken_pct(&card, fit->now_ns);
 		fit->seen[i] = stock->card[i];
 		fit->seen[i].cores_used_mpct =
 			(uint32_t)((taken_pct < CORES_MOST_PCT ? taken_pct : CORES_MOST_PCT) * MPCT);
@@ -567,7 +568,8 @@ static int make_shares(const struct fit *fit, const struct stock *stock, struct 
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
 			/* Where nothing is known of the card's use it was judged by promises, and is one. */
-			if (request->is_filler && use_of(stock->seen, pick->card, fit->now_ns)) {
+			if (request->is_opportunistic &&
+			    use_of(stock->seen, pick->card, fit->now_ns)) {
 				s->borrowed_pct = s->cores_pct;
 				s->cores_pct = 0;
 			}

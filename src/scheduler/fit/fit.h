@@ -15,7 +15,7 @@
 #include "kube/hami/shares.h"
 #include "policy/placement/choose.h"
 #include "scheduler/fit/fit_quota.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/request/request.h"
 #include "scheduler/stock/stock.h"
 
@@ -63,12 +63,13 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 void fit_set_mix(struct fit *fit, const struct place_mix *mix);
 
 /*
- * A node's cards as the request finds them: for a filler (filler.h) their time is taken by use, for all others they are as they
+ * A node's cards as the request finds them: for an opportunistic pod (opportunistic.h) their time is taken by use, for all others they are as they
  * are. *ret is room for them, valid until the next call; fit_check() and fit_choose() look through this by themselves.
  */
 const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret);
-/* What a filler's time on card i is judged by. */
-struct filler_card fit_filler_card(const struct fit *fit, const struct stock *stock, unsigned i);
+/* What an opportunistic pod's time on card i is judged by. */
+struct opportunistic_card fit_opportunistic_card(const struct fit *fit, const struct stock *stock,
+						 unsigned i);
 
 /*
  * Of card[i], which may be used otherwise than in the stock: why it does not serve a share of a part of the fit's request, or

@@ -114,25 +114,25 @@ void model_each_quota(const struct model *model,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
 /*
- * Fillers (filler.h) that have had too little for `patience_ns` (0: none goes), and pods that are in the way of others of higher
+ * Opportunistic pods (opportunistic.h) that have had too little for `patience_ns` (0: none goes), and pods that are in the way of others of higher
  * priority, and are to go: each is returned once, and counts as leaving for two
  * minutes. To be called each second or so. `most` at a time; texts are the model's, until the next call that changes it.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
 	bool is_displaced; /* another pod needs its memory or its place; else it has too little of: */
-	bool is_preempted;                   /* it is no filler: that pod has a higher priority */
+	bool is_preempted; /* it is no opportunistic pod: that pod has a higher priority */
 	const char *for_namespace, *for_pod; /* that pod */
 	const char *card;
-	unsigned used_pct, asked_pct; /* of that card: by others; by all fillers */
+	unsigned used_pct, asked_pct; /* of that card: by others; by all opportunistic pods */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
 /* It may not be evicted: it stays for some minutes, and others go in its place. A uid that is not known is fine. */
-void model_keep_filler(struct model *model, const char *uid);
+void model_keep_opportunistic(struct model *model, const char *uid);
 
 /*
- * Nodes with cards that were shut to fillers since this was asked: their annotation allot.dev/node-shut is to be `text`, which
+ * Nodes with cards that were shut to opportunistic pods since this was asked: their annotation allot.dev/node-shut is to be `text`, which
  * is the caller's; NULL: there is to be none. 1, 0: no more, or -ENOMEM. model_shut_again(): it could not be written.
  */
 struct model_shut {

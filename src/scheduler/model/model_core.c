@@ -4,7 +4,7 @@
 
 #include "scheduler/model/model.h"
 #include "scheduler/model/model_gang.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 #define HOLD_NS (UINT64_C(300) * 1000000000)
 
@@ -150,7 +150,7 @@ static void show_cards(void *data, void *thing)
 				   .card = &node->stock.card[i],
 				   .use = use,
 				   .borrowed_pct = node->stock.use[i].borrowed_pct,
-				   .shut_for_ns = filler_shut_for_ns(use, walk->now_ns) });
+				   .shut_for_ns = opportunistic_shut_for_ns(use, walk->now_ns) });
 	}
 }
 

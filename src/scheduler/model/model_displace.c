@@ -1,5 +1,5 @@
 /*
- * Pods that find no room, but would if others ended: fillers (filler.h) whatever the priorities are, and pods of lower priority.
+ * Pods that find no room, but would if others ended: opportunistic pods (opportunistic.h) whatever the priorities are, and pods of lower priority.
  * kube-scheduler's own preemption counts what kubelets count, and knows nothing of the memory and the time of a card. Which node
  * that is was found out by a filter's call, which alone knows where the pod may go; who goes is decided some seconds later, if
  * the pod still waits then. Until it sits there, or WANT_MOST_NS later, nobody who does not outrank it takes what was freed.
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler/model/model_inside.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 #define SETTLE_NS (UINT64_C(5) * 1000000000) /* what others are about to give back may do */
 
@@ -18,7 +18,7 @@
 /* For whose sake others may end. */
 struct wanting {
 	int32_t priority;
-	bool may_preempt; /* pods of lower priority, not fillers alone */
+	bool may_preempt; /* pods of lower priority, not opportunistic pods alone */
 };
 
 static bool may_end(const struct model *m, const struct model_pod *pod,
@@ -26,7 +26,7 @@ static bool may_end(const struct model *m, const struct model_pod *pod,
 {
 	if (!pod->is_bound || pod->kept_ns > m->now_ns)
 		return false;
-	if (model_is_filler(pod) && !m->keeps_fillers)
+	if (model_is_opportunistic(pod) && !m->keeps_opportunistic)
 		return true;
 	return for_whom->may_preempt && pod->priority < for_whom->priority;
 }
@@ -53,40 +53,40 @@ static bool fits(struct model *m, const struct stock *stock)
 }
 
 /*
- * All that could go, in the order in which they should, fillers first; who goes already is gone from the stock. NULL: no
+ * All that could go, in the order in which they should, opportunistic pods first; who goes already is gone from the stock. NULL: no
  * memory.
  */
-static struct filler *list_victims(const struct model *m, const struct model_node *node,
-				   const struct wanting *for_whom, struct stock *stock,
-				   size_t *ret_count)
+static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
+					  const struct wanting *for_whom, struct stock *stock,
+					  size_t *ret_count)
 {
 	size_t pods = 0, count = 0;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
 		pods++;
-	struct filler *list = calloc(pods + 1, sizeof(*list));
+	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next)
 		if (model_is_going(m, p))
 			stock_discharge(stock, &p->charged->hold);
 		else if (may_end(m, p, for_whom))
-			list[count++] = (struct filler){ .priority = model_is_filler(p)
-									     ? INT32_MIN
-									     : p->priority,
-							 .since_s = p->since_s,
-							 .pod = p };
+			list[count++] = (struct opportunistic){
+				.priority = model_is_opportunistic(p) ? INT32_MIN : p->priority,
+				.since_s = p->since_s,
+				.pod = p
+			};
 	*ret_count = count;
 	if (list)
-		filler_sort(list, count);
+		opportunistic_sort(list, count);
 	return list;
 }
 
-static const struct stock_hold *hold_of(const struct filler *one)
+static const struct stock_hold *hold_of(const struct opportunistic *one)
 {
 	const struct model_pod *pod = one->pod;
 	return &pod->charged->hold;
 }
 
 /* One after the other goes until there is room; then who is not needed for it is spared, the highest first. */
-static bool choose(struct model *m, struct stock *stock, struct filler *list, size_t count)
+static bool choose(struct model *m, struct stock *stock, struct opportunistic *list, size_t count)
 {
 	size_t gone = 0;
 	while (!fits(m, stock)) {
@@ -106,7 +106,7 @@ static bool choose(struct model *m, struct stock *stock, struct filler *list, si
 
 /* Would there be room for what m->fit is about? *ret_list is to be freed. */
 static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
-		     struct filler **ret_list, size_t *ret_count)
+		     struct opportunistic **ret_list, size_t *ret_count)
 {
 	cleanup_stock struct stock stock = { 0 };
 	*ret_list = NULL;
@@ -135,7 +135,7 @@ bool model_want_costs(struct model *m, const struct request *request, const char
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
 	const struct model_node *node = model_find_node(m, name);
-	cleanup_free struct filler *list = NULL;
+	cleanup_free struct opportunistic *list = NULL;
 	size_t count;
 	if (!pod || !pod->at_open || !node || node->aside)
 		return false;
@@ -173,7 +173,7 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 
 /* ---- the evictions ---- */
 
-/* So that no other filler takes what was made free. */
+/* So that no other opportunistic pod takes what was made free. */
 static void shut_cards(struct model *m, struct model_node *node, const struct stock_hold *hold)
 {
 	for (unsigned i = 0; i < node->use.count && i < node->stock.count; i++)
@@ -187,7 +187,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 {
 	struct model_node *node = pod->wants;
 	const struct wanting for_whom = { pod->priority, pod->may_preempt };
-	cleanup_free struct filler *list = NULL;
+	cleanup_free struct opportunistic *list = NULL;
 	size_t count, named = 0;
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
@@ -200,11 +200,11 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		model_name_victim(m, victim, &ret[named]);
 		ret[named].for_namespace = pod->pod_namespace;
 		ret[named].for_pod = model_pod_name(pod);
-		ret[named].is_preempted = !model_is_filler(victim);
+		ret[named].is_preempted = !model_is_opportunistic(victim);
 		ret[named++].is_displaced = true;
 		shut_cards(m, node, &victim->charged->hold);
-		/* Fillers' place nobody needs to be kept from but fillers, to whom their cards are shut. */
-		if (!model_is_filler(victim) && !node->kept_for)
+		/* Opportunistic pods' place nobody needs to be kept from but opportunistic pods, to whom their cards are shut. */
+		if (!model_is_opportunistic(victim) && !node->kept_for)
 			node->kept_for = pod;
 	}
 	return named;

@@ -34,9 +34,9 @@ struct model_node {
 	char *aside;                      /* why what it says can't be true; NULL: it can */
 	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
 	bool is_there, is_listed;
-	bool is_reserved;  /* lone pods leave it to the model's backfill reservation */
-	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
-	bool is_room_old;  /* its cards are used otherwise since `room` was counted */
+	bool is_reserved; /* lone pods leave it to the model's backfill reservation */
+	bool is_shut_news; /* which of its cards are shut to opportunistic pods is to be written to it */
+	bool is_room_old;         /* its cards are used otherwise since `room` was counted */
 	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
 	struct model_pod *pods; /* that are charged here */
 	size_t references;      /* of what pods hold */
@@ -83,7 +83,7 @@ struct model_pod {
 	uint64_t kept_ns;  /* that was refused: until then it stays */
 	struct model_node *wants; /* it would find room there if others ended; NULL: nowhere; a reference */
 	uint64_t wants_ns; /* since then */
-	bool may_preempt;  /* there, who has a lower priority, and not fillers alone */
+	bool may_preempt;  /* there, who has a lower priority, and not opportunistic pods alone */
 	bool is_bound, is_ending, is_listed;
 	bool is_called;   /* to be told of, as one that was passed over */
 	uint16_t name_at; /* in `text`, behind the uid */
@@ -101,9 +101,9 @@ struct model {
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	bool has_called; /* there is a pod that is_called */
 	uint64_t now_ns;
-	int64_t wall_s;     /* at now_ns; 0: nobody has said */
-	bool keeps_fillers; /* they are evicted for nobody */
-	bool has_shut;      /* there is a node that is_shut_news */
+	int64_t wall_s;           /* at now_ns; 0: nobody has said */
+	bool keeps_opportunistic; /* they are evicted for nobody */
+	bool has_shut;            /* there is a node that is_shut_news */
 	struct fit fit;
 	struct gang *reservation; /* who has one (backfill_reservation.h); NULL: nobody */
 	uint64_t reserved_since_ns;
@@ -126,8 +126,8 @@ static inline struct shut_now model_both_clocks(const struct model *model)
 	return (struct shut_now){ model->now_ns, model->wall_s };
 }
 
-/* It was placed by use: scheduler/opportunistic/filler.h. */
-static inline bool model_is_filler(const struct model_pod *pod)
+/* It was placed by use: scheduler/opportunistic/opportunistic.h. */
+static inline bool model_is_opportunistic(const struct model_pod *pod)
 {
 	return pod->charged && stock_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
 }
@@ -221,15 +221,16 @@ void model_room_forget(struct model *model, struct model_node *node);
 void model_room_words_gone(struct model *model);
 void model_room_free(struct model *model);
 
-/* ---- model_filler.c, model_displace.c ---- */
+/* ---- model_opportunistic.c, model_displace.c ---- */
 
-/* That card of the node is shut to fillers from now on: model_take_shut(). */
+/* That card of the node is shut to opportunistic pods from now on: model_take_shut(). */
 void model_shut_card(struct model *model, struct model_node *node, unsigned card);
 /* It is taken to go from now on. *ret gets its names. */
-void model_name_victim(struct model *model, struct model_pod *filler, struct model_eviction *ret);
+void model_name_victim(struct model *model, struct model_pod *opportunistic,
+		       struct model_eviction *ret);
 /*
- * A filter's call has found no node for the pod. Would the end of fillers, or of pods of lower priority, make room on this one?
- * *ret_priority: the highest of those; INT32_MIN: all are fillers.
+ * A filter's call has found no node for the pod. Would the end of opportunistic pods, or of pods of lower priority, make room on this one?
+ * *ret_priority: the highest of those; INT32_MIN: all are opportunistic pods.
  */
 bool model_want_costs(struct model *model, const struct request *request, const char *uid,
 		      bool may_preempt, const char *node, int32_t *ret_priority);

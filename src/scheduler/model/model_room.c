@@ -36,7 +36,7 @@ _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 void model_count_request(struct model *m, const struct request *request)
 {
 	/* What fills is promised no time: it takes no room from anybody who asks for some. */
-	if (request->is_filler)
+	if (request->is_opportunistic)
 		return;
 	if (!m->room && request->count) {
 		m->room = calloc(1, sizeof(*m->room));

@@ -6,12 +6,12 @@
 
 #include "base/clock.h"
 #include "kube/own/shuts.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/stock/stock.h"
 #include "scheduler/util/digest.h"
 
-#define SHUT_MOST_S ((int64_t)(FILLER_SHUT_MOST_NS / NSEC_PER_SEC))
-#define FORGIVE_S ((int64_t)(FILLER_FORGIVE_NS / NSEC_PER_SEC))
+#define SHUT_MOST_S ((int64_t)(OPPORTUNISTIC_SHUT_MOST_NS / NSEC_PER_SEC))
+#define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
 /* By our clock, which may be younger than what is over: then that was when it began. */
 static uint64_t by_our_clock(int64_t until_s, struct shut_now now)
@@ -70,7 +70,7 @@ int shut_hear(struct use *u, const char *text, const struct stock *stock, struct
 /* In whole seconds, upwards. 0: nothing of it counts any more. */
 static int64_t on_the_wall(uint64_t shut_ns, struct shut_now now)
 {
-	if (!shut_ns || now.ns >= shut_ns + FILLER_FORGIVE_NS)
+	if (!shut_ns || now.ns >= shut_ns + OPPORTUNISTIC_FORGIVE_NS)
 		return 0;
 	if (now.ns >= shut_ns)
 		return now.wall_s - (int64_t)((now.ns - shut_ns) / NSEC_PER_SEC);

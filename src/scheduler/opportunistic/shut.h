@@ -1,6 +1,6 @@
 /*
- * Cards that are shut to fillers (filler.h), past the end of whoever shut them: as an annotation of their node (kube/own/shuts.h),
- * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than FILLER_SHUT_MOST_NS
+ * Cards that are shut to opportunistic pods (opportunistic.h), past the end of whoever shut them: as an annotation of their node (kube/own/shuts.h),
+ * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than OPPORTUNISTIC_SHUT_MOST_NS
  * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
  */
 #ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_SHUT_H

@@ -16,15 +16,15 @@
 
 struct stock;
 
-/* Of one card. What fillers do there is kept here as well: filler.h. */
+/* Of one card. What opportunistic pods do there is kept here as well: opportunistic.h. */
 struct use_card {
 	uint64_t id;    /* a digest of its UUID */
 	bool is_said;   /* else its node does not name it */
 	uint8_t rounds; /* of evictions, in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
-	uint64_t pressed_ns; /* fillers have less than they asked for since then; 0: they do not */
-	uint64_t shut_ns;    /* no filler comes until then */
+	uint64_t pressed_ns; /* opportunistic pods have less than they asked for since then; 0: they do not */
+	uint64_t shut_ns; /* no opportunistic pod comes until then */
 };
 
 struct use {

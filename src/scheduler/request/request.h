@@ -14,7 +14,7 @@
  *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
  *     allot.dev/memory, allot.dev/cores  kube/own/live.h: what its node will give it, where that is more than its limits
- *     allot.dev/placement                use: it fills what others leave of cards' time (filler.h); guarantee
+ *     allot.dev/placement                use: it fills what others leave of cards' time (opportunistic.h); guarantee
  *
  * Pure but for memory; thread safe.
  */
@@ -77,8 +77,8 @@ struct request {
 	/* Of cards, the same for all parts: fit.h compares each but once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
-	unsigned words;    /* enum request_words, of all parts: a bit each */
-	bool is_filler;    /* its cores are not to be promised, but lent while others leave them */
+	unsigned words;        /* enum request_words, of all parts: a bit each */
+	bool is_opportunistic; /* its cores are not to be promised, but lent while others leave them */
 	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
 	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
 	char *text;        /* what words and mode point into; owned */

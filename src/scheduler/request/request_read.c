@@ -155,7 +155,7 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/* A card alone is no part of one; and of gpu-manager's units the kubelet has no more than are promised. */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
-		request->is_filler = false;
+		request->is_opportunistic = false;
 	if (!r_hami || !r_vcuda) {
 		request->words |= r_hami ? REQUEST_WORDS_VCUDA : REQUEST_WORDS_HAMI;
 		request->part[request->count++] = (struct request_part){

@@ -207,8 +207,8 @@ static int read_placement(const struct kube_pod *pod, struct request *request, s
 		return error_set(err, EINVAL,
 				 OWN(KUBE_PLACEMENT) ": '%.40s': must be use or guarantee",
 				 placement);
-	request->is_filler = placement ? !strcmp(placement, "use")
-				       : workload && !strcmp(workload, "inference");
+	request->is_opportunistic = placement ? !strcmp(placement, "use")
+					      : workload && !strcmp(workload, "inference");
 	return 0;
 }
 

@@ -1,8 +1,8 @@
-/* Cards that are shut to fillers, past a restart of the scheduler: by annotations of their nodes. */
+/* Cards that are shut to opportunistic pods, past a restart of the scheduler: by annotations of their nodes. */
 #include "../cluster.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/model/model_inside.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 #include "verbs.h"
 
 #define S UINT64_C(1000000000)
@@ -50,8 +50,8 @@ static void test_from_one_to_the_next(void **state)
 	make_cards(&one);
 	make_cards(&next);
 	assert_null(tell(&one, 50000, WALL));
-	filler_shut(&one.use.card[1], 50000 * S);
-	filler_shut(&one.use.card[1], 50001 * S);
+	opportunistic_shut(&one.use.card[1], 50000 * S);
+	opportunistic_shut(&one.use.card[1], 50001 * S);
 	char *text = tell(&one, 50001, WALL + 1);
 	assert_string_equal(text,
 			    "{\"cards\":[{\"id\":\"GPU-b\",\"until\":1790001201,\"rounds\":2}]}");
@@ -61,7 +61,7 @@ static void test_from_one_to_the_next(void **state)
 	assert_int_equal(left_s(&next, 1, 100), 1200 - 60);
 	assert_int_equal(next.use.card[1].rounds, 2);
 	/* It goes on where the other was: the next time is the third. */
-	filler_shut(&next.use.card[1], 101 * S);
+	opportunistic_shut(&next.use.card[1], 101 * S);
 	assert_int_equal(left_s(&next, 1, 101), 2400);
 	/* What it wrote itself changes nothing; nor what is said of it by who knows less. */
 	char *own = tell(&next, 101, WALL + 62);
@@ -80,7 +80,7 @@ static void test_what_is_over(void **state)
 {
 	struct cards one, next;
 	make_cards(&one);
-	filler_shut(&one.use.card[0], 100000 * S);
+	opportunistic_shut(&one.use.card[0], 100000 * S);
 	char *text = tell(&one, 100600 + 3600, WALL + 3600);
 	assert_string_equal(text,
 			    "{\"cards\":[{\"id\":\"GPU-a\",\"until\":1790000000,\"rounds\":1}]}");
@@ -90,14 +90,14 @@ static void test_what_is_over(void **state)
 		make_cards(&next);
 		assert_int_equal(hear(&next, text, ups_s[i], WALL + 3600), 0);
 		assert_int_equal(left_s(&next, 0, ups_s[i]), 0);
-		filler_shut(&next.use.card[0], ups_s[i] * S);
+		opportunistic_shut(&next.use.card[0], ups_s[i] * S);
 		assert_int_equal(left_s(&next, 0, ups_s[i]), 1200);
 		use_free(&next.use);
 	}
 	/* Forgiven: it begins with ten minutes, and nothing is said of it any more. */
 	make_cards(&next);
 	assert_int_equal(hear(&next, text, 100000, WALL + 12 * 3600), 0);
-	filler_shut(&next.use.card[0], 100000 * S);
+	opportunistic_shut(&next.use.card[0], 100000 * S);
 	assert_int_equal(left_s(&next, 0, 100000), 600);
 	use_free(&next.use);
 	assert_null(tell(&one, 100600 + 12 * 3600, WALL + 12 * 3600));
@@ -115,11 +115,11 @@ static void test_what_is_wrong(void **state)
 			      "\"rounds\":255}]}",
 			      100, WALL),
 			 0);
-	assert_int_equal(left_s(&c, 0, 100), FILLER_SHUT_MOST_NS / S);
-	filler_shut(&c.use.card[0], 101 * S);
-	assert_int_equal(left_s(&c, 0, 101), FILLER_SHUT_MOST_NS / S);
+	assert_int_equal(left_s(&c, 0, 100), OPPORTUNISTIC_SHUT_MOST_NS / S);
+	opportunistic_shut(&c.use.card[0], 101 * S);
+	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_SHUT_MOST_NS / S);
 	assert_int_equal(hear(&c, "{\"cards\":1}", 101, WALL), -22);
-	assert_int_equal(left_s(&c, 0, 101), FILLER_SHUT_MOST_NS / S);
+	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_SHUT_MOST_NS / S);
 	/* Long over, by a clock of 1970. */
 	assert_int_equal(
 		hear(&c, "{\"cards\":[{\"id\":\"GPU-b\",\"until\":0,\"rounds\":9}]}", 101, WALL), 0);
@@ -159,13 +159,13 @@ static void say(struct model *m, int at, int now, const char *shut)
 	give_node(m, node);
 }
 
-static json_t *pod(const char *name, const char *cores, bool is_filler)
+static json_t *pod(const char *name, const char *cores, bool is_opportunistic)
 {
 	char limits[120];
 	snprintf(limits, sizeof(limits),
 		 "\"nvidia.com/gpumem\":\"100\",\"nvidia.com/gpucores\":\"%s\"", cores);
 	json_t *object = pod_object(name, limits);
-	if (is_filler)
+	if (is_opportunistic)
 		annotate(object, "allot.dev/placement", "use");
 	return object;
 }
@@ -179,27 +179,27 @@ static bool fits(struct model *m)
 	return is;
 }
 
-/* One whose fillers were sent away. What it says of the node is to be freed. */
+/* One whose opportunistic pods were sent away. What it says of the node is to be freed. */
 static char *send_away(struct model *m)
 {
 	struct model_eviction list[8];
 	struct model_shut shut;
-	json_t *training = pod("training", "80", false), *filler = pod("filler", "50", true);
+	json_t *training = pod("training", "80", false), *opportunistic = pod("filler", "50", true);
 	model_advance(m, 1000 * S);
 	model_set_wall(m, WALL);
 	say(m, 1, 0, NULL);
 	allocate(training, "n", "n-0,NVIDIA,100,80:;", "success", true);
 	give_pod(m, training);
-	allocate(filler, "n", "n-0,NVIDIA,100,0:;", "success", true);
-	annotate(filler, "allot.dev/borrowed", "n-0,NVIDIA,100,50:;");
-	give_pod(m, json_incref(filler));
+	allocate(opportunistic, "n", "n-0,NVIDIA,100,0:;", "success", true);
+	annotate(opportunistic, "allot.dev/borrowed", "n-0,NVIDIA,100,50:;");
+	give_pod(m, json_incref(opportunistic));
 	say(m, 2, 80, NULL);
 	assert_int_equal(model_take_evictions(m, S, list, 8), 0);
 	model_advance(m, 1001 * S);
 	assert_int_equal(model_take_shut(m, &shut), 0);
 	assert_int_equal(model_take_evictions(m, S, list, 8), 1);
-	model_pod_gone(m, filler);
-	json_decref(filler);
+	model_pod_gone(m, opportunistic);
+	json_decref(opportunistic);
 	assert_int_equal(model_take_shut(m, &shut), 1);
 	assert_string_equal(shut.node, "n");
 	char *text = shut.text;

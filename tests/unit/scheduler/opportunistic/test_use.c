@@ -53,7 +53,7 @@ static struct model *trained(void)
 	return m;
 }
 
-static json_t *filler_object(const char *name)
+static json_t *opportunistic_object(const char *name)
 {
 	json_t *pod = pod_object(name, INFERENCE);
 	annotate(pod, "allot.dev/workload", "inference");
@@ -61,9 +61,9 @@ static json_t *filler_object(const char *name)
 }
 
 /* That card or none. */
-static json_t *filler_for(const char *name, const char *card)
+static json_t *opportunistic_for(const char *name, const char *card)
 {
-	json_t *pod = filler_object(name);
+	json_t *pod = opportunistic_object(name);
 	annotate(pod, "nvidia.com/use-gpuuuid", card);
 	return pod;
 }
@@ -116,17 +116,17 @@ static void test_it_fills(void **state)
 	say_use(m, 1, 30, 30, 80);
 	say_use(m, 2, 30, 30, 80);
 	for (int i = 0; i < 3; i++) {
-		assert_true(fits(m, filler_for(names[i], "n-0"), ""));
+		assert_true(fits(m, opportunistic_for(names[i], "n-0"), ""));
 		/* Nothing of the card is promised to it. */
-		char *borrowed = place(m, filler_for(names[i], "n-0"), names[i],
+		char *borrowed = place(m, opportunistic_for(names[i], "n-0"), names[i],
 				       "n-0,NVIDIA,1000,0:;");
 		assert_string_equal(borrowed, "n-0,NVIDIA,1000,20:;");
 		free(borrowed);
 	}
 	/* 30 + 10 + 60 of the first, 80 + 20 of the second. */
-	assert_false(fits(m, filler_for("d", "n-0"), NO_CORE_THERE));
-	free(place(m, filler_object("d"), "d", "n-1,NVIDIA,1000,0:;"));
-	assert_false(fits(m, filler_object("e"), NO_CORE));
+	assert_false(fits(m, opportunistic_for("d", "n-0"), NO_CORE_THERE));
+	free(place(m, opportunistic_object("d"), "d", "n-1,NVIDIA,1000,0:;"));
+	assert_false(fits(m, opportunistic_object("e"), NO_CORE));
 	assert_int_equal(card_of(m, "n-0").cores_used_mpct, 80000);
 	assert_int_equal(card_of(m, "n-0").memory_used_bytes, UINT64_C(7000) << 20);
 	/* What was promised to nobody is there for those who want a promise. */
@@ -207,11 +207,11 @@ static void test_who_is_judged_how(void **state)
 	model_free(m);
 }
 
-/* Where no use is known a filler is like anybody: so nodes of HAMi's limit it as they do. */
+/* Where no use is known an opportunistic pod is like anybody: so nodes of HAMi's limit it as they do. */
 static void test_without_use_it_is_a_promise(void **state)
 {
 	struct model *m = trained();
-	assert_null(place(m, filler_object("a"), "a", "n-0,NVIDIA,1000,20:;"));
+	assert_null(place(m, opportunistic_object("a"), "a", "n-0,NVIDIA,1000,20:;"));
 	assert_int_equal(card_of(m, "n-0").cores_used_mpct, 100000);
 	model_free(m);
 }
@@ -224,7 +224,7 @@ static struct model *filled(void)
 	for (int i = 0; i < 4; i++) {
 		char name[8], since[24];
 		snprintf(name, sizeof(name), "f%d", i);
-		json_t *pod = filler_for(name, "n-0");
+		json_t *pod = opportunistic_for(name, "n-0");
 		snprintf(since, sizeof(since), "%d", 1790000000 + i);
 		annotate(pod, KUBE_POD_BIND_TIME, since);
 		free(place(m, pod, name, "n-0,NVIDIA,1000,0:;"));
@@ -266,16 +266,16 @@ static void test_it_goes(void **state)
 	for (int i = 1; i < 4; i++) {
 		char name[8];
 		snprintf(name, sizeof(name), "f%d", i);
-		json_t *gone = filler_object(name);
+		json_t *gone = opportunistic_object(name);
 		model_pod_gone(m, gone);
 		json_decref(gone);
 	}
 	/* Nobody comes while it is shut, though nobody works. */
 	say_use(m, 4, 0, 0, 80);
-	assert_false(fits(m, filler_for("g", "n-0"), NO_CORE_THERE));
+	assert_false(fits(m, opportunistic_for("g", "n-0"), NO_CORE_THERE));
 	model_advance(m, 1123 * S + 1200 * S);
 	say_use(m, 5, 0, 0, 80);
-	assert_true(fits(m, filler_for("g", "n-0"), ""));
+	assert_true(fits(m, opportunistic_for("g", "n-0"), ""));
 	model_free(m);
 }
 
@@ -306,7 +306,7 @@ static void test_they_are_victims(void **state)
 	assert_true(json_equal(json_object_get(n, "Pods"), expected));
 	json_decref(expected);
 	json_decref(answer);
-	/* Not so a filler. */
+	/* Not so an opportunistic pod. */
 	annotate(pod, "allot.dev/placement", "use");
 	answer = extender_preempt(m, args);
 	assert_int_equal(json_object_size(json_object_get(answer, "NodeNameToMetaVictims")), 0);
@@ -335,18 +335,18 @@ static void test_they_give_way(void **state)
 	for (int i = 2; i < 4; i++) {
 		char name[8];
 		snprintf(name, sizeof(name), "f%d", i);
-		json_t *gone = filler_object(name);
+		json_t *gone = opportunistic_object(name);
 		model_pod_gone(m, gone);
 		json_decref(gone);
 	}
 	/* Who has gone does not come back before it is there. */
 	say_use(m, 9, 0, 0, 80);
-	assert_false(fits(m, filler_for("f4", "n-0"), NO_CORE_THERE));
+	assert_false(fits(m, opportunistic_for("f4", "n-0"), NO_CORE_THERE));
 	assert_true(fits(m, pod, ""));
 	model_free(m);
 }
 
-/* Whom nobody's end helps, and who is a filler itself, sends nobody away; who has ended by then neither. */
+/* Whom nobody's end helps, and who is an opportunistic pod itself, sends nobody away; who has ended by then neither. */
 static void test_they_stay(void **state)
 {
 	struct model *m = filled();

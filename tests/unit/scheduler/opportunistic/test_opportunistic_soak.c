@@ -1,6 +1,6 @@
 /*
- * Fillers and ordinary pods at random, on nodes whose use is said, grows old, jumps up and down. Memory, slots and promised time
- * are never given twice; for ordinary pods it is as if fillers wanted no time at all; and no more of these are sent away than
+ * Opportunistic pods and ordinary pods at random, on nodes whose use is said, grows old, jumps up and down. Memory, slots and promised time
+ * are never given twice; for ordinary pods it is as if opportunistic pods wanted no time at all; and no more of these are sent away than
  * lacked something.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ struct cluster {
 	struct model *model; /* places by use */
 	struct model *twin;  /* does not, and is told the same */
 	json_t *pod[PODS];
-	bool is_filler[PODS];
+	bool is_opportunistic[PODS];
 	unsigned made, at;
 	uint64_t now_s;
 	unsigned now_pct[NODES][CARDS];
@@ -93,11 +93,11 @@ static void make_pod(struct cluster *c, unsigned i)
 		 "\"nvidia.com/gpu\":\"%u\",\"nvidia.com/gpumem\":\"%u\",\"nvidia.com/gpucores\":\"%u\"",
 		 1 + below(2), 100 * (1 + below(15)), cores[below(6)]);
 	c->pod[i] = pod_object(name, limits);
-	c->is_filler[i] = below(2);
-	if (c->is_filler[i])
+	c->is_opportunistic[i] = below(2);
+	if (c->is_opportunistic[i])
 		annotate(c->pod[i], "allot.dev/placement", "use");
 	json_object_set_new(json_object_get(c->pod[i], "spec"), "priority", json_integer(below(3)));
-	/* Here fillers alone are to go for others. */
+	/* Here opportunistic pods alone are to go for others. */
 	json_object_set_new(json_object_get(c->pod[i], "spec"), "preemptionPolicy",
 			    json_string("Never"));
 	tell_pod(c, i);
@@ -127,7 +127,7 @@ static void write_down(struct cluster *c, unsigned i, const struct decision *d)
 {
 	char *shares = shares_format(&d->shares), *borrowed = shares_format_borrowed(&d->shares);
 	bool borrows = shares_borrow(&d->shares);
-	assert_true(!borrows || c->is_filler[i]);
+	assert_true(!borrows || c->is_opportunistic[i]);
 	allocate(c->pod[i], d->node, shares, "success", true);
 	if (borrows)
 		annotate(c->pod[i], "allot.dev/borrowed", borrowed);
@@ -149,7 +149,7 @@ static void schedule_pod(struct cluster *c, unsigned i)
 	json_t *args = filter_args(json_incref(c->pod[i]), node);
 	json_t *answer = verbs_filter(c->model, args), *other = verbs_filter(c->twin, args);
 	bool fits = *fitting(answer);
-	if (!c->is_filler[i] && !json_equal(answer, other))
+	if (!c->is_opportunistic[i] && !json_equal(answer, other))
 		fail_msg("%s, without fillers' time %s", json_dumps(answer, 0),
 			 json_dumps(other, 0));
 	json_t *bind = bind_args(name_of(c->pod[i]), node);
@@ -180,7 +180,7 @@ static void check_eviction(struct cluster *c, const struct model_eviction *e)
 	unsigned i = 0;
 	while (i < PODS && (!c->pod[i] || strcmp(name_of(c->pod[i]), e->name) != 0))
 		i++;
-	assert_true(i < PODS && c->is_filler[i] && is_bound(c->pod[i]));
+	assert_true(i < PODS && c->is_opportunistic[i] && is_bound(c->pod[i]));
 	c->displaced += e->is_displaced;
 	c->sent += !e->is_displaced;
 	if (!e->is_displaced) {

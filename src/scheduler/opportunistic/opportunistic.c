@@ -1,4 +1,4 @@
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t filler_taken_pct(const struct filler_card *c, uint64_t now_ns)
+uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t now_ns)
 {
 	if (!c->use)
 		return c->guaranteed_pct + c->borrowed_pct;
@@ -22,19 +22,21 @@ uint64_t filler_taken_pct(const struct filler_card *c, uint64_t now_ns)
 		return c->total_pct;
 	/* Some may have ended since: then they hold what they did until the node says otherwise. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
-	uint64_t used = peak < held ? least(held, peak + FILLER_MARGIN_PCT) : peak;
+	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
 }
 
-uint64_t filler_lack_pct(const struct filler_card *c)
+uint64_t opportunistic_lack_pct(const struct opportunistic_card *c)
 {
-	return c->use ? less(c->borrowed_pct, less(c->total_pct, c->use->now_pct) + FILLER_SLACK_PCT)
+	return c->use ? less(c->borrowed_pct,
+			     less(c->total_pct, c->use->now_pct) + OPPORTUNISTIC_SLACK_PCT)
 		      : 0;
 }
 
 /* ---- when ---- */
 
-bool filler_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns, uint64_t after_ns)
+bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
+			  uint64_t after_ns)
 {
 	if (!lack_pct)
 		use->pressed_ns = 0;
@@ -43,19 +45,19 @@ bool filler_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns, uin
 	return use->pressed_ns && now_ns - use->pressed_ns >= after_ns;
 }
 
-void filler_shut(struct use_card *use, uint64_t now_ns)
+void opportunistic_shut(struct use_card *use, uint64_t now_ns)
 {
-	uint64_t shut_ns = FILLER_SHUT_NS;
-	if (!use->shut_ns || now_ns >= use->shut_ns + FILLER_FORGIVE_NS)
+	uint64_t shut_ns = OPPORTUNISTIC_SHUT_NS;
+	if (!use->shut_ns || now_ns >= use->shut_ns + OPPORTUNISTIC_FORGIVE_NS)
 		use->rounds = 0;
-	for (unsigned i = 0; i < use->rounds && shut_ns < FILLER_SHUT_MOST_NS; i++)
+	for (unsigned i = 0; i < use->rounds && shut_ns < OPPORTUNISTIC_SHUT_MOST_NS; i++)
 		shut_ns *= 2;
-	use->shut_ns = now_ns + least(shut_ns, FILLER_SHUT_MOST_NS);
+	use->shut_ns = now_ns + least(shut_ns, OPPORTUNISTIC_SHUT_MOST_NS);
 	use->rounds += use->rounds < UINT8_MAX;
 	use->pressed_ns = 0;
 }
 
-uint64_t filler_shut_for_ns(const struct use_card *use, uint64_t now_ns)
+uint64_t opportunistic_shut_for_ns(const struct use_card *use, uint64_t now_ns)
 {
 	return use ? less(use->shut_ns, now_ns) : 0;
 }
@@ -64,22 +66,22 @@ uint64_t filler_shut_for_ns(const struct use_card *use, uint64_t now_ns)
 
 static int compare(const void *a, const void *b)
 {
-	const struct filler *x = a, *y = b;
+	const struct opportunistic *x = a, *y = b;
 	if (x->priority != y->priority)
 		return x->priority < y->priority ? -1 : 1;
 	return (x->since_s < y->since_s) - (x->since_s > y->since_s);
 }
 
-void filler_sort(struct filler *list, size_t count)
+void opportunistic_sort(struct opportunistic *list, size_t count)
 {
 	qsort(list, count, sizeof(*list), compare);
 }
 
-size_t filler_choose(struct filler *list, size_t count, uint64_t lack_pct)
+size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t lack_pct)
 {
 	uint64_t got = 0;
 	size_t chosen = 0;
-	filler_sort(list, count);
+	opportunistic_sort(list, count);
 	for (size_t i = 0; i < count; i++) {
 		list[i].goes = got < lack_pct;
 		got += list[i].goes ? list[i].borrowed_pct : 0;

@@ -1,9 +1,9 @@
-/* The model's fillers (filler.h): on which cards they have had too little for too long, and who goes. */
+/* The model's opportunistic pods (opportunistic.h): on which cards they have had too little for too long, and who goes. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "scheduler/model/model_inside.h"
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 /* One that was named is taken to go; where it is still there after this, it counts again. */
 #define GOING_NS (UINT64_C(120) * 1000000000)
@@ -19,23 +19,25 @@ struct look {
 };
 
 /* Those of the card that could go; what all have borrowed that do not go already. NULL: no memory. */
-static struct filler *list_fillers(const struct model *m, const struct model_node *node,
-				   const char *card, size_t *ret_count, uint64_t *ret_borrowed_pct)
+static struct opportunistic *list_opportunistic(const struct model *m,
+						const struct model_node *node, const char *card,
+						size_t *ret_count, uint64_t *ret_borrowed_pct)
 {
 	size_t pods = 0, count = 0;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
 		pods++;
-	struct filler *list = calloc(pods + 1, sizeof(*list));
+	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next) {
 		uint64_t borrowed_pct = stock_hold_borrowed_pct(&p->charged->hold, card);
 		if (!borrowed_pct || model_is_going(m, p))
 			continue;
 		*ret_borrowed_pct += borrowed_pct;
 		if (p->is_bound && p->kept_ns <= m->now_ns)
-			list[count++] = (struct filler){ .priority = p->priority,
-							 .since_s = p->since_s,
-							 .borrowed_pct = (unsigned)borrowed_pct,
-							 .pod = p };
+			list[count++] =
+				(struct opportunistic){ .priority = p->priority,
+							.since_s = p->since_s,
+							.borrowed_pct = (unsigned)borrowed_pct,
+							.pod = p };
 	}
 	*ret_count = count;
 	return list;
@@ -50,7 +52,7 @@ void model_name_victim(struct model *m, struct model_pod *pod, struct model_evic
 					.node = pod->charged->node->name };
 }
 
-static void name_victim(struct look *l, const char *card, const struct filler_card *seen,
+static void name_victim(struct look *l, const char *card, const struct opportunistic_card *seen,
 			struct model_pod *pod)
 {
 	struct model_eviction *e = &l->ret[l->count++];
@@ -64,21 +66,21 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 {
 	const struct place_card *card = &node->stock.card[i];
 	uint64_t now_ns = l->model->now_ns;
-	struct filler_card seen = { .total_pct = card->cores_total_mpct / MPCT,
-				    .guaranteed_pct = node->stock.use[i].cores_pct,
-				    .use = use_of(&node->use, i, now_ns) };
+	struct opportunistic_card seen = { .total_pct = card->cores_total_mpct / MPCT,
+					   .guaranteed_pct = node->stock.use[i].cores_pct,
+					   .use = use_of(&node->use, i, now_ns) };
 	size_t count;
 	if (i >= node->use.count)
 		return;
-	cleanup_free struct filler *list = list_fillers(l->model, node, card->uuid, &count,
-							&seen.borrowed_pct);
+	cleanup_free struct opportunistic *list = list_opportunistic(l->model, node, card->uuid,
+								     &count, &seen.borrowed_pct);
 	if (!list)
 		return; /* no memory: the next look */
-	uint64_t lack_pct = filler_lack_pct(&seen);
-	if (!filler_is_due(&node->use.card[i], lack_pct, now_ns, l->patience_ns) ||
+	uint64_t lack_pct = opportunistic_lack_pct(&seen);
+	if (!opportunistic_is_due(&node->use.card[i], lack_pct, now_ns, l->patience_ns) ||
 	    l->count == l->most)
 		return;
-	if (!filler_choose(list, count, lack_pct))
+	if (!opportunistic_choose(list, count, lack_pct))
 		return;
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].goes)
@@ -98,7 +100,7 @@ static void look_at_node(void *data, void *thing)
 
 void model_shut_card(struct model *m, struct model_node *node, unsigned card)
 {
-	filler_shut(&node->use.card[card], m->now_ns);
+	opportunistic_shut(&node->use.card[card], m->now_ns);
 	node->is_shut_news = m->has_shut = true;
 }
 
@@ -135,7 +137,7 @@ void model_shut_again(struct model *m, const char *name)
 
 /* ---- who goes ---- */
 
-void model_keep_filler(struct model *m, const char *uid)
+void model_keep_opportunistic(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	if (!pod)
@@ -148,7 +150,7 @@ size_t model_take_evictions(struct model *m, uint64_t patience_ns, struct model_
 			    size_t most)
 {
 	struct look l = { .model = m, .patience_ns = patience_ns, .ret = ret, .most = most };
-	m->keeps_fillers = !patience_ns;
+	m->keeps_opportunistic = !patience_ns;
 	l.count = model_take_displaced(m, ret, most);
 	if (patience_ns)
 		table_each(&m->nodes, look_at_node, &l);

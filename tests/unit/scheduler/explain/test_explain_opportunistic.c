@@ -40,7 +40,7 @@ static void give_training(struct model *m)
 }
 
 /* Placed by use: 20 % of what is left. */
-static void give_filler(struct model *m, const char *name)
+static void give_opportunistic(struct model *m, const char *name)
 {
 	json_t *pod = pod_object(name, LIMITS("20"));
 	allocate(pod, "n", "n-0,NVIDIA,100,0:;", "success", true);
@@ -85,8 +85,8 @@ static void test_the_figures(void **state)
 	give_training(m);
 	say_use(m, 1, 30, 12, 80);
 	say_use(m, 2, 30, 12, 80);
-	give_filler(m, "f1");
-	give_filler(m, "f2");
+	give_opportunistic(m, "f1");
+	give_opportunistic(m, "f2");
 	give_waiting(m, "p", "use");
 	json_t *card = entry(m, "p", true), *node = entry(m, "p", false);
 	assert_member(card, "use",
@@ -155,7 +155,7 @@ static void test_why_it_is_not_known(void **state)
 	model_free(m);
 }
 
-/* Fillers were sent away: nobody's end makes room then. */
+/* Opportunistic pods were sent away: nobody's end makes room then. */
 static void test_shut(void **state)
 {
 	struct model *m = model_by_use();
@@ -163,7 +163,7 @@ static void test_shut(void **state)
 	give_training(m);
 	say_use(m, 1, 0, 0, 80);
 	say_use(m, 2, 95, 95, 80);
-	give_filler(m, "f1");
+	give_opportunistic(m, "f1");
 	assert_int_equal(model_take_evictions(m, S, list, 4), 0);
 	model_advance(m, 1001 * S);
 	assert_int_equal(model_take_evictions(m, S, list, 4), 1);
@@ -189,7 +189,7 @@ static void test_what_it_has(void **state)
 	const struct explain_ask ask = { "ns", "f1", NULL };
 	json_t *answer;
 	give_node(m, node_object("n", 1, 8192, 100));
-	give_filler(m, "f1");
+	give_opportunistic(m, "f1");
 	assert_int_equal(explain_pod(m, &ask, &answer, NULL), 0);
 	assert_member(answer, "shares",
 		      "[{\"container\":0,\"card\":\"n-0\",\"memory_mib\":100,\"cores_pct\":0,"

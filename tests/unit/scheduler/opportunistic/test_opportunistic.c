@@ -7,15 +7,15 @@
 
 #include <cmocka.h>
 
-#include "scheduler/opportunistic/filler.h"
+#include "scheduler/opportunistic/opportunistic.h"
 
 #define S UINT64_C(1000000000)
 #define NOW (1000 * S)
 
 static uint64_t taken(uint64_t guaranteed, uint64_t borrowed, struct use_card use)
 {
-	const struct filler_card card = { 100, guaranteed, borrowed, &use };
-	return filler_taken_pct(&card, NOW);
+	const struct opportunistic_card card = { 100, guaranteed, borrowed, &use };
+	return opportunistic_taken_pct(&card, NOW);
 }
 
 static struct use_card used(uint16_t peak, uint16_t now, uint16_t held)
@@ -28,7 +28,8 @@ static struct use_card used(uint16_t peak, uint16_t now, uint16_t held)
 static void test_what_is_taken(void **state)
 {
 	/* What nobody measures is used. */
-	assert_int_equal(filler_taken_pct(&(struct filler_card){ 100, 80, 15, NULL }, NOW), 95);
+	assert_int_equal(
+		opportunistic_taken_pct(&(struct opportunistic_card){ 100, 80, 15, NULL }, NOW), 95);
 	/* The use with a margin, never more than was promised by it. */
 	assert_int_equal(taken(80, 0, used(30, 0, 80)), 40);
 	assert_int_equal(taken(80, 20, used(30, 0, 80)), 60);
@@ -44,7 +45,7 @@ static void test_what_is_taken(void **state)
 	assert_int_equal(taken(80, 0, used(0, 0, 0)), 80);
 	/* Who has gone since is there still. */
 	assert_int_equal(taken(30, 0, used(75, 0, 80)), 80);
-	/* Fillers were sent from it a moment ago. */
+	/* Opportunistic pods were sent from it a moment ago. */
 	struct use_card shut = used(0, 0, 80);
 	shut.shut_ns = NOW + 1;
 	assert_int_equal(taken(80, 0, shut), 100);
@@ -54,7 +55,7 @@ static void test_what_is_taken(void **state)
 
 static uint64_t lack(uint64_t borrowed, struct use_card use)
 {
-	return filler_lack_pct(&(struct filler_card){ 100, 80, borrowed, &use });
+	return opportunistic_lack_pct(&(struct opportunistic_card){ 100, 80, borrowed, &use });
 }
 
 static void test_what_is_lacking(void **state)
@@ -65,20 +66,21 @@ static void test_what_is_lacking(void **state)
 	assert_int_equal(lack(60, used(0, 80, 80)), 38);
 	assert_int_equal(lack(60, used(99, 10, 80)), 0); /* a peak takes nothing now */
 	assert_int_equal(lack(20, used(0, 300, 80)), 18);
-	assert_int_equal(filler_lack_pct(&(struct filler_card){ 100, 80, 60, NULL }), 0);
+	assert_int_equal(opportunistic_lack_pct(&(struct opportunistic_card){ 100, 80, 60, NULL }),
+			 0);
 }
 
 static void test_it_has_to_last(void **state)
 {
 	struct use_card use = { 0 };
-	assert_false(filler_is_due(&use, 20, 5 * S, 60 * S));
-	assert_false(filler_is_due(&use, 20, 64 * S, 60 * S));
-	assert_true(filler_is_due(&use, 1, 65 * S, 60 * S));
+	assert_false(opportunistic_is_due(&use, 20, 5 * S, 60 * S));
+	assert_false(opportunistic_is_due(&use, 20, 64 * S, 60 * S));
+	assert_true(opportunistic_is_due(&use, 1, 65 * S, 60 * S));
 	/* A moment of enough begins it anew. */
-	assert_false(filler_is_due(&use, 0, 66 * S, 60 * S));
-	assert_false(filler_is_due(&use, 20, 67 * S, 60 * S));
-	assert_false(filler_is_due(&use, 20, 126 * S, 60 * S));
-	assert_true(filler_is_due(&use, 20, 127 * S, 60 * S));
+	assert_false(opportunistic_is_due(&use, 0, 66 * S, 60 * S));
+	assert_false(opportunistic_is_due(&use, 20, 67 * S, 60 * S));
+	assert_false(opportunistic_is_due(&use, 20, 126 * S, 60 * S));
+	assert_true(opportunistic_is_due(&use, 20, 127 * S, 60 * S));
 }
 
 static void test_longer_each_time(void **state)
@@ -87,30 +89,30 @@ static void test_longer_each_time(void **state)
 	struct use_card use = { 0 };
 	uint64_t now_ns = NOW;
 	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
-		filler_shut(&use, now_ns);
+		opportunistic_shut(&use, now_ns);
 		assert_int_equal(use.shut_ns - now_ns, minutes[i] * 60 * S);
 		now_ns = use.shut_ns + 300 * S;
 	}
 	/* Half a day without: forgiven. */
-	now_ns = use.shut_ns + FILLER_FORGIVE_NS;
-	filler_shut(&use, now_ns);
-	assert_int_equal(use.shut_ns - now_ns, FILLER_SHUT_NS);
+	now_ns = use.shut_ns + OPPORTUNISTIC_FORGIVE_NS;
+	opportunistic_shut(&use, now_ns);
+	assert_int_equal(use.shut_ns - now_ns, OPPORTUNISTIC_SHUT_NS);
 	/* However often. */
 	for (int i = 0; i < 1000; i++)
-		filler_shut(&use, now_ns += S);
-	assert_int_equal(use.shut_ns - now_ns, FILLER_SHUT_MOST_NS);
+		opportunistic_shut(&use, now_ns += S);
+	assert_int_equal(use.shut_ns - now_ns, OPPORTUNISTIC_SHUT_MOST_NS);
 }
 
-/* Of fillers { priority, since, borrowed }, named by their place: a bit for each that goes. */
-static unsigned gone(const struct filler *from, size_t count, uint64_t lack_pct)
+/* Of opportunistic pods { priority, since, borrowed }, named by their place: a bit for each that goes. */
+static unsigned gone(const struct opportunistic *from, size_t count, uint64_t lack_pct)
 {
-	struct filler list[8];
+	struct opportunistic list[8];
 	unsigned bits = 0;
 	for (size_t i = 0; i < count; i++) {
 		list[i] = from[i];
 		list[i].pod = (void *)(uintptr_t)i;
 	}
-	size_t chosen = filler_choose(list, count, lack_pct);
+	size_t chosen = opportunistic_choose(list, count, lack_pct);
 	for (size_t i = 0; i < count; i++)
 		bits |= (unsigned)list[i].goes << (uintptr_t)list[i].pod;
 	assert_int_equal(chosen, __builtin_popcount(bits));
@@ -119,7 +121,7 @@ static unsigned gone(const struct filler *from, size_t count, uint64_t lack_pct)
 
 static void test_who_goes(void **state)
 {
-	const struct filler like[] = { { 0, 100, 20 }, { 0, 300, 20 }, { 0, 200, 20 } };
+	const struct opportunistic like[] = { { 0, 100, 20 }, { 0, 300, 20 }, { 0, 200, 20 } };
 	/* The youngest, and no more than it takes. */
 	assert_int_equal(gone(like, 3, 1), 2);
 	assert_int_equal(gone(like, 3, 20), 2);
@@ -127,18 +129,18 @@ static void test_who_goes(void **state)
 	assert_int_equal(gone(like, 3, 60), 7);
 	assert_int_equal(gone(like, 3, 100), 7);
 	/* The lowest priority goes first, however old it is. */
-	const struct filler ranks[] = { { 5, 300, 20 }, { -5, 100, 20 }, { 0, 200, 20 } };
+	const struct opportunistic ranks[] = { { 5, 300, 20 }, { -5, 100, 20 }, { 0, 200, 20 } };
 	assert_int_equal(gone(ranks, 3, 20), 2);
 	assert_int_equal(gone(ranks, 3, 40), 2 | 4);
 	/* Who is not needed after all stays: the second frees enough by itself, and the first the most. */
-	const struct filler sizes[] = { { 0, 200, 10 }, { 0, 100, 30 } };
+	const struct opportunistic sizes[] = { { 0, 200, 10 }, { 0, 100, 30 } };
 	assert_int_equal(gone(sizes, 2, 10), 1);
 	assert_int_equal(gone(sizes, 2, 25), 2);
 	assert_int_equal(gone(sizes, 0, 25), 0);
 }
 
 /*
- * A card whose use goes up and down, from each minute to each half a day: fillers come whenever there is room, and are sent
+ * A card whose use goes up and down, from each minute to each half a day: opportunistic pods come whenever there is room, and are sent
  * away whenever they lack. Over a week they are sent as often as the rule says at most.
  */
 static void test_no_to_and_fro(void **state)
@@ -153,21 +155,22 @@ static void test_no_to_and_fro(void **state)
 			use.now_pct = (uint16_t)now;
 			/* A peak of the last minutes. */
 			use.peak_pct = (uint16_t)(t % periods_s[i] < 300 || now ? 80 : 0);
-			struct filler_card card = { 100, 80, borrowed, &use };
-			while (filler_taken_pct(&card, t * S) + 20 <= 100) {
+			struct opportunistic_card card = { 100, 80, borrowed, &use };
+			while (opportunistic_taken_pct(&card, t * S) + 20 <= 100) {
 				card.borrowed_pct = borrowed += 20;
 				came++;
 			}
-			if (!filler_is_due(&use, filler_lack_pct(&card), t * S, 60 * S))
+			if (!opportunistic_is_due(&use, opportunistic_lack_pct(&card), t * S, 60 * S))
 				continue;
-			struct filler list[5];
+			struct opportunistic list[5];
 			for (unsigned k = 0; k < borrowed / 20; k++)
-				list[k] = (struct filler){ .borrowed_pct = 20 };
-			size_t gone_now = filler_choose(list, borrowed / 20, filler_lack_pct(&card));
+				list[k] = (struct opportunistic){ .borrowed_pct = 20 };
+			size_t gone_now = opportunistic_choose(list, borrowed / 20,
+							       opportunistic_lack_pct(&card));
 			borrowed -= 20 * (unsigned)gone_now;
 			sent++;
-			filler_shut(&use, t * S);
-			assert_true(borrowed + now <= 100 + FILLER_SLACK_PCT);
+			opportunistic_shut(&use, t * S);
+			assert_true(borrowed + now <= 100 + OPPORTUNISTIC_SLACK_PCT);
 		}
 		print_message("up and down each %u s: %u came, sent away %u times in a week\n",
 			      periods_s[i], came, sent);
