@@ -45,9 +45,9 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 	return "its node does not say it of this card";
 }
 
-static uint64_t shut_for_ns(const struct model *m, const struct model_node *node, unsigned i)
+static uint64_t cooldown_for_ns(const struct model *m, const struct model_node *node, unsigned i)
 {
-	return opportunistic_shut_for_ns(use_of(&node->use, i, m->now_ns), m->now_ns);
+	return opportunistic_cooldown_for_ns(use_of(&node->use, i, m->now_ns), m->now_ns);
 }
 
 static json_int_t seconds_of(uint64_t ns)
@@ -56,24 +56,24 @@ static json_int_t seconds_of(uint64_t ns)
 }
 
 /* Is card i shut to it? */
-static bool explain_is_shut(const struct model *m, const struct model_node *node, unsigned i)
+static bool explain_is_cooling(const struct model *m, const struct model_node *node, unsigned i)
 {
-	return is_opportunistic(m) && shut_for_ns(m, node, i);
+	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
 /* The same figures as opportunistic_taken_pct() has them. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->stock, i);
-	uint64_t shut_ns = shut_for_ns(m, node, i);
+	uint64_t cooldown_ns = cooldown_for_ns(m, node, i);
 	json_t *use = json_pack("{s:I,s:I,s:i,s:i,s:i,s:I}", "promised_pct",
 				(json_int_t)card.guaranteed_pct, "lent_pct",
 				(json_int_t)card.borrowed_pct, "measured_pct",
 				(int)card.use->held_pct, "peak_pct", (int)card.use->peak_pct,
 				"now_pct", (int)card.use->now_pct, "taken_pct",
 				(json_int_t)opportunistic_taken_pct(&card, m->now_ns));
-	if (shut_ns)
-		json_object_set_new(use, "shut_for_s", json_integer(seconds_of(shut_ns)));
+	if (cooldown_ns)
+		json_object_set_new(use, "shut_for_s", json_integer(seconds_of(cooldown_ns)));
 	return use;
 }
 
@@ -92,26 +92,26 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 /* For a pod that is not placed by use: nothing is added. After fit_begin() on model->fit for its request. */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
-	unsigned unknown = 0, shut = 0;
+	unsigned unknown = 0, cooldown = 0;
 	uint64_t first_ns = 0;
 	const char *why = NULL;
 	if (!is_opportunistic(m))
 		return;
 	for (unsigned i = 0; i < node->stock.count; i++) {
 		const char *of_this = why_unknown(m, node, i);
-		uint64_t shut_ns = shut_for_ns(m, node, i);
+		uint64_t cooldown_ns = cooldown_for_ns(m, node, i);
 		unknown += of_this != NULL;
 		why = of_this ? of_this : why;
-		shut += shut_ns > 0;
-		if (shut_ns && (!first_ns || shut_ns < first_ns))
-			first_ns = shut_ns;
+		cooldown += cooldown_ns > 0;
+		if (cooldown_ns && (!first_ns || cooldown_ns < first_ns))
+			first_ns = cooldown_ns;
 	}
 	if (unknown) {
 		json_object_set_new(to, "cards_of_unknown_use", json_integer(unknown));
 		json_object_set_new(to, "use_unknown", json_string(why));
 	}
-	if (shut) {
-		json_object_set_new(to, "cards_shut", json_integer(shut));
+	if (cooldown) {
+		json_object_set_new(to, "cards_shut", json_integer(cooldown));
 		json_object_set_new(to, "open_in_s", json_integer(seconds_of(first_ns)));
 	}
 }
@@ -197,7 +197,7 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 	struct lack lack[PLACE_MAX_CARDS], most = { 0 };
 	unsigned able = 0, short_of = 0;
 	for (unsigned i = 0; i < node->stock.count; i++)
-		able += !explain_is_shut(m, node, i) &&
+		able += !explain_is_cooling(m, node, i) &&
 			lack_of(&card[i], request, reasons->reason[i], &lack[able]);
 	if (able < request->count)
 		return NULL;

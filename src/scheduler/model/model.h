@@ -133,14 +133,14 @@ void model_keep_opportunistic(struct model *model, const char *uid);
 
 /*
  * Nodes with cards that were shut to opportunistic pods since this was asked: their annotation allot.dev/node-shut is to be `text`, which
- * is the caller's; NULL: there is to be none. 1, 0: no more, or -ENOMEM. model_shut_again(): it could not be written.
+ * is the caller's; NULL: there is to be none. 1, 0: no more, or -ENOMEM. model_cooldown_again(): it could not be written.
  */
-struct model_shut {
+struct model_cooldown {
 	const char *node; /* the model's, until the next call that changes it */
 	char *text;
 };
-int model_take_shut(struct model *model, struct model_shut *ret);
-void model_shut_again(struct model *model, const char *node);
+int model_take_cooldown(struct model *model, struct model_cooldown *ret);
+void model_cooldown_again(struct model *model, const char *node);
 
 struct model_counts {
 	size_t nodes;       /* that have cards */
@@ -158,7 +158,7 @@ struct model_card_view {
 	const struct place_card *card;
 	const struct use_card *use; /* what is used of it; NULL: not known */
 	uint64_t borrowed_pct;      /* that pods placed by use have asked for */
-	uint64_t shut_for_ns;       /* it takes none of these; 0: it does */
+	uint64_t cooldown_for_ns;   /* it takes none of these; 0: it does */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

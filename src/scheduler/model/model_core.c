@@ -143,14 +143,14 @@ static void show_cards(void *data, void *thing)
 	const struct model_node *node = thing;
 	for (unsigned i = 0; i < node->stock.count; i++) {
 		const struct use_card *use = use_of(&node->use, i, walk->now_ns);
-		walk->card(walk->data,
-			   &(struct model_card_view){
-				   .node = node->name,
-				   .index = i,
-				   .card = &node->stock.card[i],
-				   .use = use,
-				   .borrowed_pct = node->stock.use[i].borrowed_pct,
-				   .shut_for_ns = opportunistic_shut_for_ns(use, walk->now_ns) });
+		walk->card(walk->data, &(struct model_card_view){
+					       .node = node->name,
+					       .index = i,
+					       .card = &node->stock.card[i],
+					       .use = use,
+					       .borrowed_pct = node->stock.use[i].borrowed_pct,
+					       .cooldown_for_ns = opportunistic_cooldown_for_ns(
+						       use, walk->now_ns) });
 	}
 }
 

@@ -174,12 +174,12 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 /* ---- the evictions ---- */
 
 /* So that no other opportunistic pod takes what was made free. */
-static void shut_cards(struct model *m, struct model_node *node, const struct stock_hold *hold)
+static void cooldown_cards(struct model *m, struct model_node *node, const struct stock_hold *hold)
 {
 	for (unsigned i = 0; i < node->use.count && i < node->stock.count; i++)
 		if (stock_hold_borrowed_pct(hold, node->stock.card[i].uuid) &&
-		    node->use.card[i].shut_ns <= m->now_ns)
-			model_shut_card(m, node, i);
+		    node->use.card[i].cooldown_ns <= m->now_ns)
+			model_cooldown_card(m, node, i);
 }
 
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
@@ -202,7 +202,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		ret[named].for_pod = model_pod_name(pod);
 		ret[named].is_preempted = !model_is_opportunistic(victim);
 		ret[named++].is_displaced = true;
-		shut_cards(m, node, &victim->charged->hold);
+		cooldown_cards(m, node, &victim->charged->hold);
 		/* Opportunistic pods' place nobody needs to be kept from but opportunistic pods, to whom their cards are shut. */
 		if (!model_is_opportunistic(victim) && !node->kept_for)
 			node->kept_for = pod;

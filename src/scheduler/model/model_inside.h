@@ -15,7 +15,7 @@
 
 #include "scheduler/fit/fit.h"
 #include "scheduler/model/model.h"
-#include "scheduler/opportunistic/shut.h"
+#include "scheduler/opportunistic/cooldown.h"
 #include "scheduler/opportunistic/use.h"
 #include "scheduler/stock/stock.h"
 #include "scheduler/util/digest.h"
@@ -35,7 +35,7 @@ struct model_node {
 	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
 	bool is_there, is_listed;
 	bool is_reserved; /* lone pods leave it to the model's backfill reservation */
-	bool is_shut_news; /* which of its cards are shut to opportunistic pods is to be written to it */
+	bool is_cooldown_news; /* which of its cards are shut to opportunistic pods is to be written to it */
 	bool is_room_old;         /* its cards are used otherwise since `room` was counted */
 	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
 	struct model_pod *pods; /* that are charged here */
@@ -103,7 +103,7 @@ struct model {
 	uint64_t now_ns;
 	int64_t wall_s;           /* at now_ns; 0: nobody has said */
 	bool keeps_opportunistic; /* they are evicted for nobody */
-	bool has_shut;            /* there is a node that is_shut_news */
+	bool has_cooldown;        /* there is a node that is_cooldown_news */
 	struct fit fit;
 	struct gang *reservation; /* who has one (backfill_reservation.h); NULL: nobody */
 	uint64_t reserved_since_ns;
@@ -121,9 +121,9 @@ static inline bool model_is_going(const struct model *model, const struct model_
 	return pod->is_ending || pod->going_ns > model->now_ns;
 }
 
-static inline struct shut_now model_both_clocks(const struct model *model)
+static inline struct cooldown_now model_both_clocks(const struct model *model)
 {
-	return (struct shut_now){ model->now_ns, model->wall_s };
+	return (struct cooldown_now){ model->now_ns, model->wall_s };
 }
 
 /* It was placed by use: scheduler/opportunistic/opportunistic.h. */
@@ -223,8 +223,8 @@ void model_room_free(struct model *model);
 
 /* ---- model_opportunistic.c, model_displace.c ---- */
 
-/* That card of the node is shut to opportunistic pods from now on: model_take_shut(). */
-void model_shut_card(struct model *model, struct model_node *node, unsigned card);
+/* That card of the node is shut to opportunistic pods from now on: model_take_cooldown(). */
+void model_cooldown_card(struct model *model, struct model_node *node, unsigned card);
 /* It is taken to go from now on. *ret gets its names. */
 void model_name_victim(struct model *model, struct model_pod *opportunistic,
 		       struct model_eviction *ret);

@@ -6,7 +6,7 @@
 #include "kube/util/blame.h"
 #include "kube/util/quantity.h"
 #include "scheduler/model/model_inside.h"
-#include "scheduler/opportunistic/shut.h"
+#include "scheduler/opportunistic/cooldown.h"
 
 /* ---- entries ---- */
 
@@ -74,8 +74,8 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
 			 &why);
 	node->stock.seen = &node->use;
 	if (r >= 0)
-		r = shut_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->stock,
-			      model_both_clocks(m), &why);
+		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->stock,
+				  model_both_clocks(m), &why);
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
 

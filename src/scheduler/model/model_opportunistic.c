@@ -85,7 +85,7 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].goes)
 			name_victim(l, card->uuid, &seen, list[k].pod);
-	model_shut_card(l->model, node, i);
+	model_cooldown_card(l->model, node, i);
 }
 
 static void look_at_node(void *data, void *thing)
@@ -98,41 +98,41 @@ static void look_at_node(void *data, void *thing)
 
 /* ---- what outlives us ---- */
 
-void model_shut_card(struct model *m, struct model_node *node, unsigned card)
+void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {
-	opportunistic_shut(&node->use.card[card], m->now_ns);
-	node->is_shut_news = m->has_shut = true;
+	opportunistic_cooldown(&node->use.card[card], m->now_ns);
+	node->is_cooldown_news = m->has_cooldown = true;
 }
 
-static void find_shut(void *data, void *thing)
+static void find_cooldown(void *data, void *thing)
 {
 	struct model_node *node = thing, **found = data;
-	if (!*found && node->is_shut_news)
+	if (!*found && node->is_cooldown_news)
 		*found = node;
 }
 
-int model_take_shut(struct model *m, struct model_shut *ret)
+int model_take_cooldown(struct model *m, struct model_cooldown *ret)
 {
 	struct model_node *node = NULL;
 	char *text;
-	if (m->has_shut)
-		table_each(&m->nodes, find_shut, &node);
-	m->has_shut = node != NULL;
+	if (m->has_cooldown)
+		table_each(&m->nodes, find_cooldown, &node);
+	m->has_cooldown = node != NULL;
 	if (!node)
 		return 0;
-	int r = shut_tell(&node->use, &node->stock, model_both_clocks(m), &text);
+	int r = cooldown_tell(&node->use, &node->stock, model_both_clocks(m), &text);
 	if (r < 0)
 		return r;
-	node->is_shut_news = false;
-	*ret = (struct model_shut){ node->name, text };
+	node->is_cooldown_news = false;
+	*ret = (struct model_cooldown){ node->name, text };
 	return 1;
 }
 
-void model_shut_again(struct model *m, const char *name)
+void model_cooldown_again(struct model *m, const char *name)
 {
 	struct model_node *node = model_find_node(m, name);
 	if (node)
-		node->is_shut_news = m->has_shut = true;
+		node->is_cooldown_news = m->has_cooldown = true;
 }
 
 /* ---- who goes ---- */

@@ -18,7 +18,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 {
 	if (!c->use)
 		return c->guaranteed_pct + c->borrowed_pct;
-	if (now_ns < c->use->shut_ns)
+	if (now_ns < c->use->cooldown_ns)
 		return c->total_pct;
 	/* Some may have ended since: then they hold what they did until the node says otherwise. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
@@ -45,21 +45,21 @@ bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_
 	return use->pressed_ns && now_ns - use->pressed_ns >= after_ns;
 }
 
-void opportunistic_shut(struct use_card *use, uint64_t now_ns)
+void opportunistic_cooldown(struct use_card *use, uint64_t now_ns)
 {
-	uint64_t shut_ns = OPPORTUNISTIC_SHUT_NS;
-	if (!use->shut_ns || now_ns >= use->shut_ns + OPPORTUNISTIC_FORGIVE_NS)
+	uint64_t cooldown_ns = OPPORTUNISTIC_COOLDOWN_NS;
+	if (!use->cooldown_ns || now_ns >= use->cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)
 		use->rounds = 0;
-	for (unsigned i = 0; i < use->rounds && shut_ns < OPPORTUNISTIC_SHUT_MOST_NS; i++)
-		shut_ns *= 2;
-	use->shut_ns = now_ns + least(shut_ns, OPPORTUNISTIC_SHUT_MOST_NS);
+	for (unsigned i = 0; i < use->rounds && cooldown_ns < OPPORTUNISTIC_COOLDOWN_MOST_NS; i++)
+		cooldown_ns *= 2;
+	use->cooldown_ns = now_ns + least(cooldown_ns, OPPORTUNISTIC_COOLDOWN_MOST_NS);
 	use->rounds += use->rounds < UINT8_MAX;
 	use->pressed_ns = 0;
 }
 
-uint64_t opportunistic_shut_for_ns(const struct use_card *use, uint64_t now_ns)
+uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_ns)
 {
-	return use ? less(use->shut_ns, now_ns) : 0;
+	return use ? less(use->cooldown_ns, now_ns) : 0;
 }
 
 /* ---- who ---- */

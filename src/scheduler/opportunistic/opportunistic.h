@@ -9,8 +9,8 @@
  *   Placing    Used is what the node has measured of those that are no opportunistic pods.
  *   Pressed    What is used now leaves opportunistic pods less than they asked for. When that has lasted, as many of them go as makes
  *              it suffice for the others: the lowest priority first, and of equals who came last.
- *   Shut       A card that they were sent from takes no opportunistic pod for OPPORTUNISTIC_SHUT_NS, and twice as long each time that it happens
- *              again within OPPORTUNISTIC_FORGIVE_NS, up to OPPORTUNISTIC_SHUT_MOST_NS: use that goes up and down sends them to and fro
+ *   Shut       A card that they were sent from takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS, and twice as long each time that it happens
+ *              again within OPPORTUNISTIC_FORGIVE_NS, up to OPPORTUNISTIC_COOLDOWN_MOST_NS: use that goes up and down sends them to and fro
  *              a few times a day at most.
  *
  * Pure; thread safe.
@@ -26,8 +26,8 @@
 
 #define OPPORTUNISTIC_MARGIN_PCT 10 /* what is guaranteed and not used is lent but for this */
 #define OPPORTUNISTIC_SLACK_PCT 2 /* want so small does not count: what is measured is not exact */
-#define OPPORTUNISTIC_SHUT_NS (UINT64_C(600) * 1000000000)
-#define OPPORTUNISTIC_SHUT_MOST_NS (UINT64_C(4 * 3600) * 1000000000)
+#define OPPORTUNISTIC_COOLDOWN_NS (UINT64_C(600) * 1000000000)
+#define OPPORTUNISTIC_COOLDOWN_MOST_NS (UINT64_C(4 * 3600) * 1000000000)
 #define OPPORTUNISTIC_FORGIVE_NS (UINT64_C(12 * 3600) * 1000000000)
 
 /* A card's time, in percent. */
@@ -50,9 +50,9 @@ uint64_t opportunistic_lack_pct(const struct opportunistic_card *card);
 bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
 			  uint64_t after_ns);
 /* Some were sent from the card. */
-void opportunistic_shut(struct use_card *use, uint64_t now_ns);
+void opportunistic_cooldown(struct use_card *use, uint64_t now_ns);
 /* 0: it is open. `use` NULL: it is not known, and that it was shut counts for nothing. */
-uint64_t opportunistic_shut_for_ns(const struct use_card *use, uint64_t now_ns);
+uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_ns);
 
 /* One that could go. */
 struct opportunistic {

@@ -78,7 +78,7 @@ int use_hear(struct use *u, const char *text, const struct stock *stock, uint64_
 		return error_set_errno(err, ENOMEM, "use of cards");
 	/* What is said of cards that came is yet to be read. */
 	if (!is_of(u, stock))
-		u->shut_said = 0;
+		u->cooldown_said = 0;
 	free(u->card);
 	u->card = card;
 	u->count = stock->count;

@@ -24,16 +24,16 @@ struct use_card {
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t pressed_ns; /* opportunistic pods have less than they asked for since then; 0: they do not */
-	uint64_t shut_ns; /* no opportunistic pod comes until then */
+	uint64_t cooldown_ns; /* no opportunistic pod comes until then */
 };
 
 struct use {
-	unsigned count;        /* 0: nothing is known */
-	struct use_card *card; /* in the order of the node's stock; owned */
-	uint64_t said;         /* a digest of the annotation; 0: none was seen yet */
-	uint64_t heard_ns;     /* when it changed last */
-	bool is_moving;        /* it was seen to change */
-	uint64_t shut_said;    /* a digest of what was read by shut.h; 0: nothing was */
+	unsigned count;         /* 0: nothing is known */
+	struct use_card *card;  /* in the order of the node's stock; owned */
+	uint64_t said;          /* a digest of the annotation; 0: none was seen yet */
+	uint64_t heard_ns;      /* when it changed last */
+	bool is_moving;         /* it was seen to change */
+	uint64_t cooldown_said; /* a digest of what was read by cooldown.h; 0: nothing was */
 };
 
 /*

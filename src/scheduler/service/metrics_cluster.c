@@ -102,9 +102,9 @@ static double borrowed(const struct model_card_view *v)
 	return (double)v->borrowed_pct;
 }
 
-static double shut_for(const struct model_card_view *v)
+static double cooldown_for(const struct model_card_view *v)
 {
-	return (double)v->shut_for_ns / (double)NSEC_PER_SEC;
+	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
 /* Of cards whose use is known: with place_by_use. */
@@ -119,7 +119,7 @@ static const struct use_row {
 	  "The same at its peak over the last minutes: by this others are placed." },
 	{ "allot_scheduler_card_borrowed_ratio", borrowed,
 	  "Percent of the device's time that pods placed by use have asked for." },
-	{ "allot_scheduler_card_shut_seconds", shut_for,
+	{ "allot_scheduler_card_shut_seconds", cooldown_for,
 	  "For how long the device takes no pods placed by use, as some were sent away from it; 0: "
 	  "it does." },
 };

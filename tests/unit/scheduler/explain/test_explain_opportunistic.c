@@ -156,7 +156,7 @@ static void test_why_it_is_not_known(void **state)
 }
 
 /* Opportunistic pods were sent away: nobody's end makes room then. */
-static void test_shut(void **state)
+static void test_cooldown(void **state)
 {
 	struct model *m = model_by_use();
 	struct model_eviction list[4];
@@ -208,7 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_figures),
 		cmocka_unit_test(test_why_it_is_not_known),
-		cmocka_unit_test(test_shut),
+		cmocka_unit_test(test_cooldown),
 		cmocka_unit_test(test_what_it_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,11 +46,11 @@ static void test_what_is_taken(void **state)
 	/* Who has gone since is there still. */
 	assert_int_equal(taken(30, 0, used(75, 0, 80)), 80);
 	/* Opportunistic pods were sent from it a moment ago. */
-	struct use_card shut = used(0, 0, 80);
-	shut.shut_ns = NOW + 1;
-	assert_int_equal(taken(80, 0, shut), 100);
-	shut.shut_ns = NOW;
-	assert_int_equal(taken(80, 0, shut), 10);
+	struct use_card cooldown = used(0, 0, 80);
+	cooldown.cooldown_ns = NOW + 1;
+	assert_int_equal(taken(80, 0, cooldown), 100);
+	cooldown.cooldown_ns = NOW;
+	assert_int_equal(taken(80, 0, cooldown), 10);
 }
 
 static uint64_t lack(uint64_t borrowed, struct use_card use)
@@ -89,18 +89,18 @@ static void test_longer_each_time(void **state)
 	struct use_card use = { 0 };
 	uint64_t now_ns = NOW;
 	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
-		opportunistic_shut(&use, now_ns);
-		assert_int_equal(use.shut_ns - now_ns, minutes[i] * 60 * S);
-		now_ns = use.shut_ns + 300 * S;
+		opportunistic_cooldown(&use, now_ns);
+		assert_int_equal(use.cooldown_ns - now_ns, minutes[i] * 60 * S);
+		now_ns = use.cooldown_ns + 300 * S;
 	}
 	/* Half a day without: forgiven. */
-	now_ns = use.shut_ns + OPPORTUNISTIC_FORGIVE_NS;
-	opportunistic_shut(&use, now_ns);
-	assert_int_equal(use.shut_ns - now_ns, OPPORTUNISTIC_SHUT_NS);
+	now_ns = use.cooldown_ns + OPPORTUNISTIC_FORGIVE_NS;
+	opportunistic_cooldown(&use, now_ns);
+	assert_int_equal(use.cooldown_ns - now_ns, OPPORTUNISTIC_COOLDOWN_NS);
 	/* However often. */
 	for (int i = 0; i < 1000; i++)
-		opportunistic_shut(&use, now_ns += S);
-	assert_int_equal(use.shut_ns - now_ns, OPPORTUNISTIC_SHUT_MOST_NS);
+		opportunistic_cooldown(&use, now_ns += S);
+	assert_int_equal(use.cooldown_ns - now_ns, OPPORTUNISTIC_COOLDOWN_MOST_NS);
 }
 
 /* Of opportunistic pods { priority, since, borrowed }, named by their place: a bit for each that goes. */
@@ -169,7 +169,7 @@ static void test_no_to_and_fro(void **state)
 							       opportunistic_lack_pct(&card));
 			borrowed -= 20 * (unsigned)gone_now;
 			sent++;
-			opportunistic_shut(&use, t * S);
+			opportunistic_cooldown(&use, t * S);
 			assert_true(borrowed + now <= 100 + OPPORTUNISTIC_SLACK_PCT);
 		}
 		print_message("up and down each %u s: %u came, sent away %u times in a week\n",

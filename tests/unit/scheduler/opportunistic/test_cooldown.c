@@ -26,22 +26,23 @@ static void make_cards(struct cards *c)
 static int hear(struct cards *c, const char *text, uint64_t now_s, int64_t wall_s)
 {
 	struct error err;
-	return shut_hear(&c->use, text, &c->stock, (struct shut_now){ now_s * S, wall_s }, &err);
+	return cooldown_hear(&c->use, text, &c->stock, (struct cooldown_now){ now_s * S, wall_s },
+			     &err);
 }
 
 static char *tell(const struct cards *c, uint64_t now_s, int64_t wall_s)
 {
 	char *text;
-	const struct shut_now now = { now_s * S, wall_s };
-	assert_int_equal(shut_tell(&c->use, &c->stock, now, &text), 0);
+	const struct cooldown_now now = { now_s * S, wall_s };
+	assert_int_equal(cooldown_tell(&c->use, &c->stock, now, &text), 0);
 	return text;
 }
 
 /* For so long; 0: it is open. */
 static uint64_t left_s(const struct cards *c, unsigned i, uint64_t now_s)
 {
-	uint64_t shut_ns = c->use.card[i].shut_ns;
-	return shut_ns > now_s * S ? (shut_ns - now_s * S) / S : 0;
+	uint64_t cooldown_ns = c->use.card[i].cooldown_ns;
+	return cooldown_ns > now_s * S ? (cooldown_ns - now_s * S) / S : 0;
 }
 
 static void test_from_one_to_the_next(void **state)
@@ -50,8 +51,8 @@ static void test_from_one_to_the_next(void **state)
 	make_cards(&one);
 	make_cards(&next);
 	assert_null(tell(&one, 50000, WALL));
-	opportunistic_shut(&one.use.card[1], 50000 * S);
-	opportunistic_shut(&one.use.card[1], 50001 * S);
+	opportunistic_cooldown(&one.use.card[1], 50000 * S);
+	opportunistic_cooldown(&one.use.card[1], 50001 * S);
 	char *text = tell(&one, 50001, WALL + 1);
 	assert_string_equal(text,
 			    "{\"cards\":[{\"id\":\"GPU-b\",\"until\":1790001201,\"rounds\":2}]}");
@@ -61,7 +62,7 @@ static void test_from_one_to_the_next(void **state)
 	assert_int_equal(left_s(&next, 1, 100), 1200 - 60);
 	assert_int_equal(next.use.card[1].rounds, 2);
 	/* It goes on where the other was: the next time is the third. */
-	opportunistic_shut(&next.use.card[1], 101 * S);
+	opportunistic_cooldown(&next.use.card[1], 101 * S);
 	assert_int_equal(left_s(&next, 1, 101), 2400);
 	/* What it wrote itself changes nothing; nor what is said of it by who knows less. */
 	char *own = tell(&next, 101, WALL + 62);
@@ -80,7 +81,7 @@ static void test_what_is_over(void **state)
 {
 	struct cards one, next;
 	make_cards(&one);
-	opportunistic_shut(&one.use.card[0], 100000 * S);
+	opportunistic_cooldown(&one.use.card[0], 100000 * S);
 	char *text = tell(&one, 100600 + 3600, WALL + 3600);
 	assert_string_equal(text,
 			    "{\"cards\":[{\"id\":\"GPU-a\",\"until\":1790000000,\"rounds\":1}]}");
@@ -90,14 +91,14 @@ static void test_what_is_over(void **state)
 		make_cards(&next);
 		assert_int_equal(hear(&next, text, ups_s[i], WALL + 3600), 0);
 		assert_int_equal(left_s(&next, 0, ups_s[i]), 0);
-		opportunistic_shut(&next.use.card[0], ups_s[i] * S);
+		opportunistic_cooldown(&next.use.card[0], ups_s[i] * S);
 		assert_int_equal(left_s(&next, 0, ups_s[i]), 1200);
 		use_free(&next.use);
 	}
 	/* Forgiven: it begins with ten minutes, and nothing is said of it any more. */
 	make_cards(&next);
 	assert_int_equal(hear(&next, text, 100000, WALL + 12 * 3600), 0);
-	opportunistic_shut(&next.use.card[0], 100000 * S);
+	opportunistic_cooldown(&next.use.card[0], 100000 * S);
 	assert_int_equal(left_s(&next, 0, 100000), 600);
 	use_free(&next.use);
 	assert_null(tell(&one, 100600 + 12 * 3600, WALL + 12 * 3600));
@@ -115,11 +116,11 @@ static void test_what_is_wrong(void **state)
 			      "\"rounds\":255}]}",
 			      100, WALL),
 			 0);
-	assert_int_equal(left_s(&c, 0, 100), OPPORTUNISTIC_SHUT_MOST_NS / S);
-	opportunistic_shut(&c.use.card[0], 101 * S);
-	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_SHUT_MOST_NS / S);
+	assert_int_equal(left_s(&c, 0, 100), OPPORTUNISTIC_COOLDOWN_MOST_NS / S);
+	opportunistic_cooldown(&c.use.card[0], 101 * S);
+	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_COOLDOWN_MOST_NS / S);
 	assert_int_equal(hear(&c, "{\"cards\":1}", 101, WALL), -22);
-	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_SHUT_MOST_NS / S);
+	assert_int_equal(left_s(&c, 0, 101), OPPORTUNISTIC_COOLDOWN_MOST_NS / S);
 	/* Long over, by a clock of 1970. */
 	assert_int_equal(
 		hear(&c, "{\"cards\":[{\"id\":\"GPU-b\",\"until\":0,\"rounds\":9}]}", 101, WALL), 0);
@@ -146,7 +147,7 @@ static struct model *model_by_use(void)
 	return m;
 }
 
-static void say(struct model *m, int at, int now, const char *shut)
+static void say(struct model *m, int at, int now, const char *cooldown)
 {
 	char text[200];
 	json_t *node = node_object("n", 1, 8192, 100);
@@ -154,8 +155,8 @@ static void say(struct model *m, int at, int now, const char *shut)
 		 "{\"t\":%d,\"cards\":[{\"id\":\"n-0\",\"peak\":%d,\"now\":%d,\"held\":80,\"mem\":0}]}",
 		 at, now, now);
 	annotate(node, KUBE_NODE_USE, text);
-	if (shut)
-		annotate(node, KUBE_NODE_SHUT, shut);
+	if (cooldown)
+		annotate(node, KUBE_NODE_SHUT, cooldown);
 	give_node(m, node);
 }
 
@@ -183,7 +184,7 @@ static bool fits(struct model *m)
 static char *send_away(struct model *m)
 {
 	struct model_eviction list[8];
-	struct model_shut shut;
+	struct model_cooldown cooldown;
 	json_t *training = pod("training", "80", false), *opportunistic = pod("filler", "50", true);
 	model_advance(m, 1000 * S);
 	model_set_wall(m, WALL);
@@ -196,21 +197,21 @@ static char *send_away(struct model *m)
 	say(m, 2, 80, NULL);
 	assert_int_equal(model_take_evictions(m, S, list, 8), 0);
 	model_advance(m, 1001 * S);
-	assert_int_equal(model_take_shut(m, &shut), 0);
+	assert_int_equal(model_take_cooldown(m, &cooldown), 0);
 	assert_int_equal(model_take_evictions(m, S, list, 8), 1);
 	model_pod_gone(m, opportunistic);
 	json_decref(opportunistic);
-	assert_int_equal(model_take_shut(m, &shut), 1);
-	assert_string_equal(shut.node, "n");
-	char *text = shut.text;
-	assert_int_equal(model_take_shut(m, &shut), 0);
+	assert_int_equal(model_take_cooldown(m, &cooldown), 1);
+	assert_string_equal(cooldown.node, "n");
+	char *text = cooldown.text;
+	assert_int_equal(model_take_cooldown(m, &cooldown), 0);
 	/* It could not be written. */
-	model_shut_again(m, "n");
-	model_shut_again(m, "no such node");
-	assert_int_equal(model_take_shut(m, &shut), 1);
-	assert_string_equal(shut.text, text);
-	free(shut.text);
-	assert_int_equal(model_take_shut(m, &shut), 0);
+	model_cooldown_again(m, "n");
+	model_cooldown_again(m, "no such node");
+	assert_int_equal(model_take_cooldown(m, &cooldown), 1);
+	assert_string_equal(cooldown.text, text);
+	free(cooldown.text);
+	assert_int_equal(model_take_cooldown(m, &cooldown), 0);
 	return text;
 }
 

@@ -1,4 +1,4 @@
-#include "scheduler/cluster/shut_notes.h"
+#include "scheduler/cluster/cooldown_notes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 
 struct note {
 	LIST_ENTRY(note) link;
-	struct shut_notes *notes;
+	struct cooldown_notes *notes;
 	struct kube_call *call;
 	char node[];
 };
 
-struct shut_notes {
+struct cooldown_notes {
 	struct kube_client *client;
 	struct model *model;
 	bool is_failing; /* and that was said */
@@ -39,32 +39,32 @@ static void forget(struct note *note)
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct note *note = data;
-	struct shut_notes *n = note->notes;
+	struct cooldown_notes *n = note->notes;
 	bool has_failed = answer->err.code && answer->status != STATUS_NOT_FOUND;
 	note->call = NULL;
 	if (has_failed) {
 		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
 			  "node %s: which cards are shut can't be noted: %s", note->node,
 			  answer->err.text);
-		model_shut_again(n->model, note->node);
+		model_cooldown_again(n->model, note->node);
 	}
 	n->is_failing = has_failed;
 	forget(note);
 }
 
 /* false: no memory. */
-static bool begin(struct shut_notes *n, const struct model_shut *shut)
+static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
-	const struct patch_pair pair = { KUBE_NODE_SHUT, shut->text };
+	const struct patch_pair pair = { KUBE_NODE_SHUT, cooldown->text };
 	cleanup_free char *body = patch_metadata(&pair, 1, NULL, 0, NULL);
-	struct note *note = calloc(1, sizeof(*note) + strlen(shut->node) + 1);
+	struct note *note = calloc(1, sizeof(*note) + strlen(cooldown->node) + 1);
 	if (!note)
 		return false;
 	note->notes = n;
-	strcpy(note->node, shut->node);
+	strcpy(note->node, cooldown->node);
 	LIST_INSERT_HEAD(&n->under_way, note, link);
-	snprintf(path, sizeof(path), "/api/v1/nodes/%s", shut->node);
+	snprintf(path, sizeof(path), "/api/v1/nodes/%s", cooldown->node);
 	const struct kube_request request = {
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
 	};
@@ -76,7 +76,7 @@ static bool begin(struct shut_notes *n, const struct model_shut *shut)
 	return false;
 }
 
-static bool is_under_way(const struct shut_notes *n, const char *node)
+static bool is_under_way(const struct cooldown_notes *n, const char *node)
 {
 	const struct note *note;
 	LIST_FOREACH(note, &n->under_way, link)
@@ -85,32 +85,32 @@ static bool is_under_way(const struct shut_notes *n, const char *node)
 	return false;
 }
 
-void shut_notes_write(struct shut_notes *n)
+void cooldown_notes_write(struct cooldown_notes *n)
 {
-	struct model_shut shut;
-	for (int i = 0; i < AT_ONCE && model_take_shut(n->model, &shut) > 0; i++) {
+	struct model_cooldown cooldown;
+	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
 		/* Two writes of one node could arrive the other way round. */
-		bool is_later = is_under_way(n, shut.node) || !begin(n, &shut);
-		free(shut.text);
+		bool is_later = is_under_way(n, cooldown.node) || !begin(n, &cooldown);
+		free(cooldown.text);
 		if (!is_later)
 			continue;
-		model_shut_again(n->model, shut.node);
+		model_cooldown_again(n->model, cooldown.node);
 		return;
 	}
 }
 
-int shut_notes_new(struct kube_client *client, struct model *model, struct shut_notes **ret)
+int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret)
 {
-	struct shut_notes *n = calloc(1, sizeof(*n));
+	struct cooldown_notes *n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	*n = (struct shut_notes){ .client = client, .model = model };
+	*n = (struct cooldown_notes){ .client = client, .model = model };
 	LIST_INIT(&n->under_way);
 	*ret = n;
 	return 0;
 }
 
-struct shut_notes *shut_notes_free(struct shut_notes *n)
+struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *n)
 {
 	if (!n)
 		return NULL;

@@ -1,4 +1,4 @@
-#include "scheduler/opportunistic/shut.h"
+#include "scheduler/opportunistic/cooldown.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,29 +10,29 @@
 #include "scheduler/stock/stock.h"
 #include "scheduler/util/digest.h"
 
-#define SHUT_MOST_S ((int64_t)(OPPORTUNISTIC_SHUT_MOST_NS / NSEC_PER_SEC))
+#define COOLDOWN_MOST_S ((int64_t)(OPPORTUNISTIC_COOLDOWN_MOST_NS / NSEC_PER_SEC))
 #define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
 /* By our clock, which may be younger than what is over: then that was when it began. */
-static uint64_t by_our_clock(int64_t until_s, struct shut_now now)
+static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 {
 	if (until_s >= now.wall_s) {
 		int64_t left_s = until_s - now.wall_s;
-		return now.ns +
-		       (uint64_t)(left_s < SHUT_MOST_S ? left_s : SHUT_MOST_S) * NSEC_PER_SEC;
+		return now.ns + (uint64_t)(left_s < COOLDOWN_MOST_S ? left_s : COOLDOWN_MOST_S) *
+					NSEC_PER_SEC;
 	}
 	uint64_t past_ns = (uint64_t)(now.wall_s - until_s) * NSEC_PER_SEC;
 	return now.ns > past_ns ? now.ns - past_ns : 1;
 }
 
-static void shut(struct use_card *card, const struct kube_shut *said, struct shut_now now)
+static void cooldown(struct use_card *card, const struct kube_shut *said, struct cooldown_now now)
 {
 	/* Forgiven by now. */
 	if (said->until_s < now.wall_s && now.wall_s - said->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = by_our_clock(said->until_s, now);
-	if (until_ns > card->shut_ns)
-		card->shut_ns = until_ns;
+	if (until_ns > card->cooldown_ns)
+		card->cooldown_ns = until_ns;
 	if (said->rounds > card->rounds)
 		card->rounds = (uint8_t)said->rounds;
 }
@@ -40,18 +40,18 @@ static void shut(struct use_card *card, const struct kube_shut *said, struct shu
 static void open_all(struct use *u)
 {
 	for (unsigned i = 0; i < u->count; i++) {
-		u->card[i].shut_ns = 0;
+		u->card[i].cooldown_ns = 0;
 		u->card[i].rounds = 0;
 	}
 }
 
-int shut_hear(struct use *u, const char *text, const struct stock *stock, struct shut_now now,
-	      struct error *err)
+int cooldown_hear(struct use *u, const char *text, const struct stock *stock,
+		  struct cooldown_now now, struct error *err)
 {
 	struct kube_shuts shuts = { 0 };
 	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
 	/* Before anything is known of the cards nobody is placed by use. */
-	if (said == u->shut_said || !u->count)
+	if (said == u->cooldown_said || !u->count)
 		return 0;
 	if (!text)
 		open_all(u);
@@ -61,23 +61,24 @@ int shut_hear(struct use *u, const char *text, const struct stock *stock, struct
 	for (unsigned i = 0; i < u->count && i < stock->count; i++)
 		for (size_t k = 0; k < shuts.count; k++)
 			if (!strcmp(shuts.card[k].id, stock->card[i].uuid))
-				shut(&u->card[i], &shuts.card[k], now);
+				cooldown(&u->card[i], &shuts.card[k], now);
 	shuts_free(&shuts);
-	u->shut_said = said;
+	u->cooldown_said = said;
 	return r;
 }
 
 /* In whole seconds, upwards. 0: nothing of it counts any more. */
-static int64_t on_the_wall(uint64_t shut_ns, struct shut_now now)
+static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
 {
-	if (!shut_ns || now.ns >= shut_ns + OPPORTUNISTIC_FORGIVE_NS)
+	if (!cooldown_ns || now.ns >= cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)
 		return 0;
-	if (now.ns >= shut_ns)
-		return now.wall_s - (int64_t)((now.ns - shut_ns) / NSEC_PER_SEC);
-	return now.wall_s + (int64_t)((shut_ns - now.ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+	if (now.ns >= cooldown_ns)
+		return now.wall_s - (int64_t)((now.ns - cooldown_ns) / NSEC_PER_SEC);
+	return now.wall_s + (int64_t)((cooldown_ns - now.ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
 }
 
-int shut_tell(const struct use *u, const struct stock *stock, struct shut_now now, char **ret)
+int cooldown_tell(const struct use *u, const struct stock *stock, struct cooldown_now now,
+		  char **ret)
 {
 	struct kube_shuts shuts = { .card = calloc(u->count + 1, sizeof(*shuts.card)) };
 	if (!shuts.card)
@@ -85,7 +86,7 @@ int shut_tell(const struct use *u, const struct stock *stock, struct shut_now no
 	for (unsigned i = 0; i < u->count && i < stock->count; i++) {
 		struct kube_shut *said = &shuts.card[shuts.count];
 		const char *uuid = stock->card[i].uuid;
-		int64_t until_s = on_the_wall(u->card[i].shut_ns, now);
+		int64_t until_s = on_the_wall(u->card[i].cooldown_ns, now);
 		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(said->id))
 			continue;
 		strcpy(said->id, uuid);

@@ -1,10 +1,10 @@
 /*
  * Cards that are shut to opportunistic pods (opportunistic.h), past the end of whoever shut them: as an annotation of their node (kube/own/shuts.h),
- * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than OPPORTUNISTIC_SHUT_MOST_NS
+ * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than OPPORTUNISTIC_COOLDOWN_MOST_NS
  * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
  */
-#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_SHUT_H
-#define ALLOT_SCHEDULER_OPPORTUNISTIC_SHUT_H
+#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_COOLDOWN_H
+#define ALLOT_SCHEDULER_OPPORTUNISTIC_COOLDOWN_H
 
 #include <stdint.h>
 
@@ -14,15 +14,16 @@
 struct stock;
 
 /* Both clocks at one moment: ours, and what people's says, in seconds since 1970. */
-struct shut_now {
+struct cooldown_now {
 	uint64_t ns;
 	int64_t wall_s;
 };
 
 /* The annotation as it is now; NULL: there is none. `use` is of `stock`'s cards. -EINVAL: it can't be read, and is as what it was; -ENOMEM. */
-int shut_hear(struct use *use, const char *text, const struct stock *stock, struct shut_now now,
-	      struct error *err);
+int cooldown_hear(struct use *use, const char *text, const struct stock *stock,
+		  struct cooldown_now now, struct error *err);
 /* What it is to be. *ret NULL: there is nothing to be said of any card; else to be freed by free(). -ENOMEM. */
-int shut_tell(const struct use *use, const struct stock *stock, struct shut_now now, char **ret);
+int cooldown_tell(const struct use *use, const struct stock *stock, struct cooldown_now now,
+		  char **ret);
 
 #endif
