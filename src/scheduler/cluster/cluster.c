@@ -231,7 +231,7 @@ static double score_of(const struct cluster *c, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "Node"));
 	const struct model_node *node = name ? model_find_node(c->model, name) : NULL;
-	return node ? place_cards_score(node->stock.card, node->stock.count) : 0;
+	return node ? place_cards_score(node->inventory.card, node->inventory.count) : 0;
 }
 
 int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *data,

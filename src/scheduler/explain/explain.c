@@ -90,11 +90,11 @@ static void add_request(json_t *to, const struct request *request)
 		json_object_set_new(to, "mode", json_string(request->mode));
 }
 
-static json_t *list_shares(const struct stock_hold *hold)
+static json_t *list_shares(const struct inventory_hold *hold)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < hold->count; i++) {
-		const struct stock_share *s = &hold->share[i];
+		const struct inventory_share *s = &hold->share[i];
 		json_t *one = json_pack("{s:i,s:s}", "container", (int)s->container, "card",
 					s->card);
 		explain_add_share(one, s);
@@ -189,18 +189,18 @@ static void look_at_node(void *data, void *thing)
 	if (!node->is_there)
 		return;
 	s->nodes_aside += node->aside != NULL;
-	s->nodes_without += !node->aside && !node->stock.count;
-	s->nodes += !node->aside && node->stock.count;
-	if (!node->aside && !node->stock.count)
+	s->nodes_without += !node->aside && !node->inventory.count;
+	s->nodes += !node->aside && node->inventory.count;
+	if (!node->aside && !node->inventory.count)
 		return;
-	for (unsigned i = 0; i < node->stock.count; i++) {
-		s->cordoned += node->stock.card[i].is_cordoned;
-		s->sick += node->stock.card[i].is_sick;
-		count_kind(s, &node->stock.card[i]);
+	for (unsigned i = 0; i < node->inventory.count; i++) {
+		s->cordoned += node->inventory.card[i].is_cordoned;
+		s->sick += node->inventory.card[i].is_sick;
+		count_kind(s, &node->inventory.card[i]);
 	}
-	s->cards += node->stock.count;
-	if (node->stock.count > s->most_cards)
-		s->most_cards = node->stock.count;
+	s->cards += node->inventory.count;
+	if (node->inventory.count > s->most_cards)
+		s->most_cards = node->inventory.count;
 	s->node[s->count++] = node;
 }
 

@@ -64,7 +64,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 /* The same figures as opportunistic_taken_pct() has them. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
-	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->stock, i);
+	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
 	uint64_t cooldown_ns = cooldown_for_ns(m, node, i);
 	json_t *use = json_pack("{s:I,s:I,s:i,s:i,s:i,s:I}", "promised_pct",
 				(json_int_t)card.guaranteed_pct, "lent_pct",
@@ -97,7 +97,7 @@ static void explain_add_use(json_t *to, const struct model *m, const struct mode
 	const char *why = NULL;
 	if (!is_opportunistic(m))
 		return;
-	for (unsigned i = 0; i < node->stock.count; i++) {
+	for (unsigned i = 0; i < node->inventory.count; i++) {
 		const char *of_this = why_unknown(m, node, i);
 		uint64_t cooldown_ns = cooldown_for_ns(m, node, i);
 		unknown += of_this != NULL;
@@ -116,7 +116,7 @@ static void explain_add_use(json_t *to, const struct model *m, const struct mode
 	}
 }
 
-void explain_add_share(json_t *to, const struct stock_share *share)
+void explain_add_share(json_t *to, const struct inventory_share *share)
 {
 	json_object_set_new(to, "memory_mib", json_integer(share->memory_mib));
 	json_object_set_new(to, "cores_pct", json_integer(share->cores_pct));
@@ -196,7 +196,7 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 	const struct place_request *request = &reasons->part->place;
 	struct lack lack[PLACE_MAX_CARDS], most = { 0 };
 	unsigned able = 0, short_of = 0;
-	for (unsigned i = 0; i < node->stock.count; i++)
+	for (unsigned i = 0; i < node->inventory.count; i++)
 		able += !explain_is_cooling(m, node, i) &&
 			lack_of(&card[i], request, reasons->reason[i], &lack[able]);
 	if (able < request->count)
@@ -219,15 +219,15 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 
 /* ---- a node that does not serve ---- */
 
-static json_t *count_reasons(const struct stock *stock, const struct fit_reasons *reasons)
+static json_t *count_reasons(const struct inventory *inventory, const struct fit_reasons *reasons)
 {
 	json_t *object = json_object();
 	unsigned of[PLACE_REASON_COUNT] = { 0 };
-	if (reasons->part->place.count > stock->count) {
-		json_object_set_new(object, TOO_FEW_CARDS, json_integer(stock->count));
+	if (reasons->part->place.count > inventory->count) {
+		json_object_set_new(object, TOO_FEW_CARDS, json_integer(inventory->count));
 		return object;
 	}
-	for (unsigned i = 0; i < stock->count; i++)
+	for (unsigned i = 0; i < inventory->count; i++)
 		of[reasons->reason[i]]++;
 	for (unsigned r = PLACE_FITS + 1; r < PLACE_REASON_COUNT; r++)
 		if (of[r])
@@ -265,15 +265,15 @@ static void add_why_not(json_t *to, const struct model *m, const struct model_no
 			const struct place_card *card, const struct fit_reasons *reasons)
 {
 	char text[REASON_MAX];
-	const struct stock *stock = &node->stock;
+	const struct inventory *inventory = &node->inventory;
 	json_t *lacks = node_lacks(m, node, card, reasons);
 	json_object_set_new(to, "verdict", json_string(lacks ? "full" : "unfit"));
-	fit_reasons_text(stock, reasons, text, sizeof(text));
+	fit_reasons_text(inventory, reasons, text, sizeof(text));
 	json_object_set_new(to, "why", json_string(text));
 	json_object_set_new(to, "container", json_integer((json_int_t)reasons->part->container));
 	json_object_set_new(to, "beside_others", json_boolean(m->fit.picks > 0));
-	json_object_set_new(to, "reasons", count_reasons(stock, reasons));
-	add_most(to, card, stock->count, reasons->reason);
+	json_object_set_new(to, "reasons", count_reasons(inventory, reasons));
+	add_most(to, card, inventory->count, reasons->reason);
 	if (lacks)
 		json_object_set_new(to, "lacks", lacks);
 }
@@ -285,7 +285,7 @@ static json_t *list_holders(const struct model_node *node, const char *card)
 	json_t *list = json_array();
 	for (const struct model_pod *pod = node->pods; pod; pod = pod->next)
 		for (unsigned i = 0; i < pod->charged->hold.count; i++) {
-			const struct stock_share *s = &pod->charged->hold.share[i];
+			const struct inventory_share *s = &pod->charged->hold.share[i];
 			if (s->card != card)
 				continue;
 			json_t *one = json_pack("{s:s,s:s,s:i}", "namespace", pod->pod_namespace,
@@ -301,7 +301,7 @@ static json_t *list_cards(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const enum place_reason *reason)
 {
 	json_t *list = json_array();
-	for (unsigned i = 0; i < node->stock.count; i++) {
+	for (unsigned i = 0; i < node->inventory.count; i++) {
 		const struct place_card *c = &card[i];
 		json_t *one = json_pack("{s:s,s:i,s:s,s:I,s:I,s:i,s:i,s:i,s:i}", "uuid", c->uuid,
 					"index", (int)i, "type", c->type, "memory_mib",
@@ -329,8 +329,8 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		     bool has_cards)
 {
 	const struct request *request = pod->request;
-	struct stock view;
-	const struct stock *stock;
+	struct inventory view;
+	const struct inventory *inventory;
 	const struct place_card *card;
 	struct fit_reasons reasons = { 0 };
 	json_t *object;
@@ -339,29 +339,30 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		json_object_set_new(object, "why", explain_text(node->aside));
 		return object;
 	}
-	if (!node->stock.count)
+	if (!node->inventory.count)
 		return verdict(node, "without cards");
-	stock = fit_see(&m->fit, &node->stock, &view);
-	card = stock->card;
+	inventory = fit_see(&m->fit, &node->inventory, &view);
+	card = inventory->card;
 	/* Tells whether its cards were tried with the pod's other containers on them. */
 	m->fit.picks = 0;
-	if (fit_check(&m->fit, &node->stock, &reasons)) {
+	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		bool is_left = model_backfill_bars(m, node, pod);
 		object = verdict(node, is_left ? "left" : "fits");
-		json_object_set_new(object, "score",
-				    json_real(place_cards_score(node->stock.card, stock->count)));
+		json_object_set_new(
+			object, "score",
+			json_real(place_cards_score(node->inventory.card, inventory->count)));
 		if (is_left)
 			json_object_set_new(object, "why",
 					    json_sprintf(EXTENDER_RESERVED, model_backfill_name(m)));
 		if (request->count)
-			fit_each_card(&m->fit, stock, &request->part[0], reasons.reason);
+			fit_each_card(&m->fit, inventory, &request->part[0], reasons.reason);
 	} else {
 		object = verdict(node, "unfit");
-		card = m->fit.picks ? m->fit.card : stock->card;
+		card = m->fit.picks ? m->fit.card : inventory->card;
 		add_why_not(object, m, node, card, &reasons);
 	}
 	explain_add_use(object, m, node);
-	json_object_set_new(object, "cards", json_integer(stock->count));
+	json_object_set_new(object, "cards", json_integer(inventory->count));
 	if (has_cards)
 		json_object_set_new(object, "card", list_cards(m, node, card, reasons.reason));
 	return object;

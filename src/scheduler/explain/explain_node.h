@@ -14,7 +14,7 @@ json_t *explain_node(struct model *model, const struct model_node *node,
 		     const struct model_pod *pod, bool has_cards);
 
 /* How much of a card a container's share is. */
-void explain_add_share(json_t *to, const struct stock_share *share);
+void explain_add_share(json_t *to, const struct inventory_share *share);
 
 /* What was found to be wrong with something: texts of it may have been cut within a character. */
 json_t *explain_text(const char *text);

@@ -51,19 +51,19 @@ int32_t ask_priority(const struct ask *ask)
 	return (int32_t)json_integer_value(json_object_get(spec, "priority"));
 }
 
-int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct error *err)
+int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, struct error *err)
 {
-	struct stock stock;
-	const struct stock_said said = model_node_said(m, node);
+	struct inventory inventory;
+	const struct inventory_said said = model_node_said(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	const struct model_node *known = name ? table_find(&m->nodes, name) : NULL;
-	int r = stock_read(&said, &m->words, &stock, err);
+	int r = inventory_read(&said, &m->words, &inventory, err);
 	if (r < 0)
 		return r;
 	for (const struct model_pod *p = known ? known->pods : NULL; p; p = p->next)
-		stock_charge(&stock, &p->charged->hold);
-	*ret = stock;
+		inventory_charge(&inventory, &p->charged->hold);
+	*ret = inventory;
 	return 0;
 }
 
@@ -73,11 +73,11 @@ int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct e
 #define TIE 1e-12
 
 /* Higher is better but for REQUEST_NODES_SPREAD. `mix` NULL: HAMi's score. */
-static double score_cards(struct model *m, const struct place_mix *mix, const struct stock *stock,
-			  const struct place_tally *room)
+static double score_cards(struct model *m, const struct place_mix *mix,
+			  const struct inventory *inventory, const struct place_tally *room)
 {
-	double score = place_cards_score(stock->card, stock->count);
-	return mix ? TIE * score - model_room_loss(m, stock, room) : score;
+	double score = place_cards_score(inventory->card, inventory->count);
+	return mix ? TIE * score - model_room_loss(m, inventory, room) : score;
 }
 
 static double score_of(struct model *m, const struct place_mix *mix, const struct call_args *args,
@@ -85,15 +85,15 @@ static double score_of(struct model *m, const struct place_mix *mix, const struc
 {
 	const char *name = args->name[i].text;
 	const double none = mix ? -MODEL_ROOM_ALL : 0; /* of no cards */
-	struct stock stock = { 0 };
+	struct inventory inventory = { 0 };
 	if (!args->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
-		return node ? score_cards(m, mix, &node->stock, node->room) : none;
+		return node ? score_cards(m, mix, &node->inventory, node->room) : none;
 	}
-	if (asked_stock(m, json_array_get(args->whole, i), &stock, NULL) < 0)
+	if (asked_inventory(m, json_array_get(args->whole, i), &inventory, NULL) < 0)
 		return none;
-	double score = score_cards(m, mix, &stock, NULL);
-	stock_free(&stock);
+	double score = score_cards(m, mix, &inventory, NULL);
+	inventory_free(&inventory);
 	model_room_words_gone(m);
 	return score;
 }

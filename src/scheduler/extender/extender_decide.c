@@ -50,7 +50,7 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 		return error_set(err, ENOENT, "node %.128s: is not known", a->node);
 	if (node->aside)
 		return error_set(err, ENOSPC, "node %.128s: is set aside: %s", a->node, node->aside);
-	if (!node->stock.count)
+	if (!node->inventory.count)
 		return error_set(err, ENOSPC, "node %.128s: has told of no cards", a->node);
 	return 0;
 }
@@ -76,10 +76,10 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	model_hold_to_quota(m, pod->pod_namespace);
 	if (is_by_room(pod->request))
 		fit_set_mix(&m->fit, model_mix(m));
-	int r = fit_choose(&m->fit, &node->stock, ret, &reasons);
+	int r = fit_choose(&m->fit, &node->inventory, ret, &reasons);
 	model_put_back(pod);
 	if (r == -ENOSPC) {
-		fit_reasons_text(&node->stock, &reasons, text, sizeof(text));
+		fit_reasons_text(&node->inventory, &reasons, text, sizeof(text));
 		return error_set(err, ENOSPC, "node %.128s: %s", node->name, text);
 	}
 	return r < 0 ? error_set_errno(err, -r, "node %.128s", node->name) : 0;

@@ -41,30 +41,31 @@ static struct filter_verdict say(struct filtering *f, enum filter_list list, con
 	return verdict;
 }
 
-static struct kept_text count_reasons(const struct stock *stock, const struct fit_reasons *reasons)
+static struct kept_text count_reasons(const struct inventory *inventory,
+				      const struct fit_reasons *reasons)
 {
 	struct kept_text key;
 	memset(&key, 0, sizeof(key)); /* its padding too: it is compared whole */
-	key.cards = (unsigned char)stock->count;
-	key.lacks = reasons->part->place.count > stock->count;
-	for (unsigned i = 0; i < stock->count; i++)
+	key.cards = (unsigned char)inventory->count;
+	key.lacks = reasons->part->place.count > inventory->count;
+	for (unsigned i = 0; i < inventory->count; i++)
 		key.of[reasons->reason[i]]++;
 	key.is_kept = true;
 	return key;
 }
 
-static struct filter_verdict say_reasons(struct filtering *f, const struct stock *stock,
+static struct filter_verdict say_reasons(struct filtering *f, const struct inventory *inventory,
 					 const struct fit_reasons *reasons)
 {
-	enum filter_list list = fit_is_curable(stock, reasons) ? FILTER_FAILED : FILTER_HOPELESS;
-	struct kept_text key = count_reasons(stock, reasons);
+	enum filter_list list = fit_is_curable(inventory, reasons) ? FILTER_FAILED : FILTER_HOPELESS;
+	struct kept_text key = count_reasons(inventory, reasons);
 	unsigned slot = 0;
 	for (unsigned i = 0; i < sizeof(key.of); i++)
 		slot = slot * 31 + key.of[i];
 	struct kept_text *kept = &f->kept[(slot * 31 + key.cards) % TEXTS_KEPT];
 	if (memcmp(&key, kept, offsetof(struct kept_text, word)) != 0) {
 		char text[REASON_MAX];
-		fit_reasons_text(stock, reasons, text, sizeof(text));
+		fit_reasons_text(inventory, reasons, text, sizeof(text));
 		key.word = say(f, list, text).word;
 		*kept = key;
 	}
@@ -74,21 +75,22 @@ static struct filter_verdict say_reasons(struct filtering *f, const struct stock
 /* ---- nodes ---- */
 
 /* Does it fit? Else why not. */
-static struct filter_verdict judge(struct filtering *f, const struct stock *stock)
+static struct filter_verdict judge(struct filtering *f, const struct inventory *inventory)
 {
 	struct fit_reasons reasons;
-	if (!stock->count)
+	if (!inventory->count)
 		return say(f, FILTER_HOPELESS, UNREGISTERED);
-	return fit_check(&f->model->fit, stock, &reasons) ? fits : say_reasons(f, stock, &reasons);
+	return fit_check(&f->model->fit, inventory, &reasons) ? fits
+							      : say_reasons(f, inventory, &reasons);
 }
 
 /* One that came by its name. */
 static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
-	static const struct stock none;
+	static const struct inventory none;
 	if (node && node->aside)
 		return say(f, FILTER_HOPELESS, node->aside);
-	struct filter_verdict verdict = judge(f, node ? &node->stock : &none);
+	struct filter_verdict verdict = judge(f, node ? &node->inventory : &none);
 	if (verdict.list != FILTER_FITS || !node)
 		return verdict;
 	char text[REASON_MAX];
@@ -107,13 +109,13 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 /* One that came whole. */
 static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
 {
-	struct stock stock = { 0 };
+	struct inventory inventory = { 0 };
 	struct error err = { 0 };
-	int r = asked_stock(f->model, node, &stock, &err);
+	int r = asked_inventory(f->model, node, &inventory, &err);
 	if (r < 0 && r != -ENODATA)
 		return say(f, FILTER_HOPELESS, err.text);
-	struct filter_verdict verdict = judge(f, &stock);
-	stock_free(&stock);
+	struct filter_verdict verdict = judge(f, &inventory);
+	inventory_free(&inventory);
 	fit_words_gone(&f->model->fit);
 	return verdict;
 }
@@ -180,7 +182,7 @@ static void find_nodes(const struct filtering *f, size_t from, struct model_node
 		struct model_node *node = found[i];
 		ret[i] = node && node->is_there ? node : NULL;
 		if (node)
-			stock_prefetch(&node->stock);
+			inventory_prefetch(&node->inventory);
 	}
 }
 

@@ -23,9 +23,10 @@ void ask_end(struct ask *ask);
 int32_t ask_priority(const struct ask *ask);
 
 /*
- * The cards of a node that came whole, as it says of itself, with what the model knows to be used of them. As stock_read();
- * to be freed by stock_free().
+ * The cards of a node that came whole, as it says of itself, with what the model knows to be used of them. As inventory_read();
+ * to be freed by inventory_free().
  */
-int asked_stock(struct model *model, const json_t *node, struct stock *ret, struct error *err);
+int asked_inventory(struct model *model, const json_t *node, struct inventory *ret,
+		    struct error *err);
 
 #endif

@@ -24,7 +24,7 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct stock stock;              /* without those that are to end */
+	struct inventory inventory;      /* without those that are to end */
 	const struct model_space *space; /* of the pod that waits; NULL: it has no quota */
 	struct quota_amounts used;       /* there, without those either */
 	struct model_pod **more;         /* that may end as well, and hold cards here; owned */
@@ -57,19 +57,19 @@ static bool is_named(const json_t *victims, const char *uid)
 
 static void end(struct victims *v, const struct model_pod *pod)
 {
-	stock_discharge(&v->stock, &pod->charged->hold);
+	inventory_discharge(&v->inventory, &pod->charged->hold);
 	if (pod->space != v->space)
 		return;
-	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
+	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
 	quota_subtract(&v->used, &had);
 }
 
 static void spare(struct victims *v, const struct model_pod *pod)
 {
-	stock_charge(&v->stock, &pod->charged->hold);
+	inventory_charge(&v->inventory, &pod->charged->hold);
 	if (pod->space != v->space)
 		return;
-	const struct quota_amounts has = stock_hold_sum(&pod->charged->hold);
+	const struct quota_amounts has = inventory_hold_sum(&pod->charged->hold);
 	quota_add(&v->used, &has);
 }
 
@@ -118,7 +118,7 @@ static bool fits(struct model *m, const struct ask *ask, const struct victims *v
 	struct fit_reasons reasons;
 	if (v->space)
 		fit_hold_to(&m->fit, &v->space->limits, &v->used);
-	return !ask->broken.code && fit_check(&m->fit, &v->stock, &reasons);
+	return !ask->broken.code && fit_check(&m->fit, &v->inventory, &reasons);
 }
 
 /* One after the other ends, until there is room; then whoever is not needed for it is spared, the highest first. */
@@ -159,7 +159,7 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 	/* Who wishes for no cards is at home on any node that kube-scheduler has found. */
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
-	if (!v->node || v->node->aside || stock_copy(&v->node->stock, &v->stock) < 0 ||
+	if (!v->node || v->node->aside || inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
 	    sort_out(named, ask_priority(ask), ask->request.is_opportunistic, v) < 0 ||
 	    !add_victims(m, ask, v))
 		return false;
@@ -189,7 +189,7 @@ static void answer_for(struct model *m, const struct ask *ask, const char *name,
 				    json_integer(json_integer_value(violations)));
 		json_object_set_new(answer, name, one);
 	}
-	stock_free(&v.stock);
+	inventory_free(&v.inventory);
 	free(v.more);
 	free(v.is_spared);
 	json_decref(v.list);

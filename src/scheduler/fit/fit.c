@@ -17,27 +17,28 @@
 
 /* ---- whose eyes ---- */
 
-struct opportunistic_card fit_opportunistic_card(const struct fit *fit, const struct stock *stock,
-						 unsigned i)
+struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
+						 const struct inventory *inventory, unsigned i)
 {
 	return (struct opportunistic_card){
-		.total_pct = stock->card[i].cores_total_mpct / MPCT,
-		.guaranteed_pct = stock->use[i].cores_pct,
-		.borrowed_pct = stock->use[i].borrowed_pct,
-		.use = use_of(stock->seen, i, fit->now_ns),
+		.total_pct = inventory->card[i].cores_total_mpct / MPCT,
+		.guaranteed_pct = inventory->use[i].cores_pct,
+		.borrowed_pct = inventory->use[i].borrowed_pct,
+		.use = use_of(inventory->seen, i, fit->now_ns),
 	};
 }
 
-const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret)
+const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
+				struct inventory *ret)
 {
-	if (!fit->request->is_opportunistic || !stock->seen)
-		return stock;
-	*ret = *stock;
+	if (!fit->request->is_opportunistic || !inventory->seen)
+		return inventory;
+	*ret = *inventory;
 	ret->card = fit->seen;
-	for (unsigned i = 0; i < stock->count; i++) {
-		const struct opportunistic_card card = fit_opportunistic_card(fit, stock, i);
+	for (unsigned i = 0; i < inventory->count; i++) {
+		const struct opportunistic_card card = fit_opportunistic_card(fit, inventory, i);
 		uint64_t taken_pct = opportunistic_taken_pct(&card, fit->now_ns);
-		fit->seen[i] = stock->card[i];
+		fit->seen[i] = inventory->card[i];
 		fit->seen[i].cores_used_mpct =
 			(uint32_t)((taken_pct < CORES_MOST_PCT ? taken_pct : CORES_MOST_PCT) * MPCT);
 	}
@@ -71,10 +72,10 @@ static bool is_type(const struct request *request, const char *type)
 	return place_is_type(request->use_type, request->nouse_type, type);
 }
 
-static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
+static bool is_kind(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
-	const char *mode = stock->mode ? stock->mode : stock->use[i].mode;
-	const char *type = stock->card[i].type;
+	const char *mode = inventory->mode ? inventory->mode : inventory->use[i].mode;
+	const char *type = inventory->card[i].type;
 	if (type != fit->type || mode != fit->mode) {
 		fit->is_wanted = recall(&fit->modes, fit->request, mode, is_mode) &&
 				 recall(&fit->types, fit->request, type, is_type);
@@ -85,24 +86,24 @@ static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 }
 
 /* Else the kubelet would start it without a card, or fail it. */
-static bool is_served(const struct fit *fit, const struct stock *stock)
+static bool is_served(const struct fit *fit, const struct inventory *inventory)
 {
-	return !(fit->request->words & ~stock->served);
+	return !(fit->request->words & ~inventory->served);
 }
 
 /* As place_check_card(), and in that order, with what src/policy/placement knows nothing of. */
-enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
+enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)
 {
-	if (!is_served(fit, stock))
+	if (!is_served(fit, inventory))
 		return PLACE_CARD_NOT_SERVED;
-	if (stock->unknown)
+	if (inventory->unknown)
 		return PLACE_CARD_USE_UNKNOWN;
 	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
-	if (!is_kind(fit, stock, i))
+	if (!is_kind(fit, inventory, i))
 		return PLACE_CARD_TYPE_MISMATCH;
 	if (fit->request->is_mutex && card[i].slots_used &&
 	    (reason == PLACE_FITS || reason > PLACE_CARD_TIME_SLICING_EXHAUSTED))
@@ -135,20 +136,21 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 }
 
 /* Do enough cards serve it? Where not, reasons are written for all, and those that would are told so as well. */
-static bool look(struct fit *fit, const struct stock *stock, const struct place_card *card,
+static bool look(struct fit *fit, const struct inventory *inventory, const struct place_card *card,
 		 const struct request_part *part, enum place_reason *reason)
 {
 	unsigned able = 0, wanted = part->place.count;
 	bool has_numa = part->place.numa_bind, is_any = !has_numa && !is_by_card(fit);
 	fit_quota_look_at(&fit->quota, part);
-	for (unsigned i = 0; i < stock->count && !(is_any && able == wanted); i++) {
-		reason[i] = fit_check_card(fit, stock, card, i, &part->place);
+	for (unsigned i = 0; i < inventory->count && !(is_any && able == wanted); i++) {
+		reason[i] = fit_check_card(fit, inventory, card, i, &part->place);
 		able += reason[i] == PLACE_FITS;
 	}
 	bool is_numa = able >= wanted && has_numa;
-	if (able >= wanted && (!is_numa || most_of_one_numa(card, stock->count, reason) >= wanted))
+	if (able >= wanted &&
+	    (!is_numa || most_of_one_numa(card, inventory->count, reason) >= wanted))
 		return true;
-	for (unsigned i = 0; i < stock->count; i++)
+	for (unsigned i = 0; i < inventory->count; i++)
 		if (reason[i] == PLACE_FITS)
 			reason[i] = is_numa ? PLACE_NUMA_NOT_FIT : PLACE_ALLOCATED_INSUFFICIENT;
 	return false;
@@ -156,30 +158,31 @@ static bool look(struct fit *fit, const struct stock *stock, const struct place_
 
 /* ---- cards for a part ---- */
 
-static struct place_link link_of(const struct stock *stock, unsigned i, unsigned k)
+static struct place_link link_of(const struct inventory *inventory, unsigned i, unsigned k)
 {
-	unsigned score = stock->score ? stock->score[i * stock->count + k] : 0;
+	unsigned score = inventory->score ? inventory->score[i * inventory->count + k] : 0;
 	unsigned level = score % SCORE_OF_NVLINK / SCORE_OF_LEVEL;
 	unsigned nvlinks = score / SCORE_OF_NVLINK;
-	if (!stock->score)
-		level = stock->card[i].numa == stock->card[k].numa ? PLACE_LEVEL_NODE
-								   : PLACE_LEVEL_SYS;
+	if (!inventory->score)
+		level = inventory->card[i].numa == inventory->card[k].numa ? PLACE_LEVEL_NODE
+									   : PLACE_LEVEL_SYS;
 	return (struct place_link){
 		.nvlinks = (uint8_t)(nvlinks < UINT8_MAX ? nvlinks : UINT8_MAX),
 		.level = level < PLACE_LEVEL_COUNT ? level : PLACE_LEVEL_PSB,
 	};
 }
 
-/* The cards of `among` that the part may have, to be chosen from; their places in the stock in `at`. */
-static void lay_out(struct fit *fit, const struct stock *stock, const struct request_part *part,
-		    const struct place_card *card, uint64_t among, unsigned at[PLACE_MAX_CARDS])
+/* The cards of `among` that the part may have, to be chosen from; their places in the inventory in `at`. */
+static void lay_out(struct fit *fit, const struct inventory *inventory,
+		    const struct request_part *part, const struct place_card *card, uint64_t among,
+		    unsigned at[PLACE_MAX_CARDS])
 {
 	struct place_node *node = &fit->node;
 	unsigned n = 0;
 	fit_quota_look_at(&fit->quota, part);
-	for (unsigned i = 0; i < stock->count; i++)
-		if ((among >> i & 1) && is_served(fit, stock) && !stock->unknown &&
-		    is_kind(fit, stock, i) && !(fit->request->is_mutex && card[i].slots_used) &&
+	for (unsigned i = 0; i < inventory->count; i++)
+		if ((among >> i & 1) && is_served(fit, inventory) && !inventory->unknown &&
+		    is_kind(fit, inventory, i) && !(fit->request->is_mutex && card[i].slots_used) &&
 		    !fit_quota_refuses(&fit->quota, &card[i], &part->place)) {
 			node->card[n] = card[i];
 			at[n++] = i;
@@ -187,7 +190,7 @@ static void lay_out(struct fit *fit, const struct stock *stock, const struct req
 	node->card_count = n;
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < i; k++)
-			place_node_link(node, i, k, link_of(stock, at[i], at[k]));
+			place_node_link(node, i, k, link_of(inventory, at[i], at[k]));
 }
 
 static void take(struct place_card *card, const struct place_need *need)
@@ -198,7 +201,7 @@ static void take(struct place_card *card, const struct place_need *need)
 }
 
 /* Appends picks for a part, of the cards in `among`, and takes them of `card`. */
-typedef bool pick_fn(struct fit *fit, const struct stock *stock, unsigned part,
+typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 
 static void add_pick(struct fit *fit, unsigned part, struct place_card *card, unsigned which,
@@ -209,13 +212,13 @@ static void add_pick(struct fit *fit, unsigned part, struct place_card *card, un
 }
 
 /* The best by the request's policy. */
-static bool place_part(struct fit *fit, const struct stock *stock, unsigned part,
+static bool place_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		       struct place_card *card, uint64_t among)
 {
 	struct place_choice choice;
 	unsigned at[PLACE_MAX_CARDS];
 	const struct request_part *p = &fit->request->part[part];
-	lay_out(fit, stock, p, card, among, at);
+	lay_out(fit, inventory, p, card, among, at);
 	if (place_choose(&fit->node, &p->place, &choice) < 0 ||
 	    fit->picks + choice.count > REQUEST_SHARES_MAX)
 		return false;
@@ -238,7 +241,7 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
  * The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. Where a quota
  * depends on the cards, those of which it takes least.
  */
-static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
+static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
 {
 	const struct place_request *r = &fit->request->part[part].place;
@@ -247,8 +250,8 @@ static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 	if (r->numa_bind || fit->picks + r->count > REQUEST_SHARES_MAX)
 		return false;
 	fit_quota_look_at(&fit->quota, &fit->request->part[part]);
-	for (unsigned i = 0; i < stock->count && (n < r->count || is_by_card(fit)); i++) {
-		if (!(among >> i & 1) || fit_check_card(fit, stock, card, i, r) != PLACE_FITS)
+	for (unsigned i = 0; i < inventory->count && (n < r->count || is_by_card(fit)); i++) {
+		if (!(among >> i & 1) || fit_check_card(fit, inventory, card, i, r) != PLACE_FITS)
 			continue;
 		unsigned at = is_by_card(fit) ? rank_by_need(card, found, n, i, r) : n;
 		memmove(&found[at + 1], &found[at], (n++ - at) * sizeof(found[0]));
@@ -258,7 +261,7 @@ static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 		return false;
 	for (unsigned i = 0; i < r->count; i++)
 		chosen |= UINT64_C(1) << found[i];
-	for (unsigned i = 0; i < stock->count; i++)
+	for (unsigned i = 0; i < inventory->count; i++)
 		if (chosen >> i & 1)
 			add_pick(fit, part, card, i, place_need(&card[i], r));
 	return true;
@@ -266,16 +269,18 @@ static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 
 /* ---- the quota of what was picked ---- */
 
-enum stock_stage fit_stage(const struct request_part *part)
+enum inventory_stage fit_stage(const struct request_part *part)
 {
-	return part->is_init ? STOCK_INIT : part->is_sidecar ? STOCK_SIDECAR : STOCK_APP;
+	return part->is_init      ? INVENTORY_INIT
+	       : part->is_sidecar ? INVENTORY_SIDECAR
+				  : INVENTORY_APP;
 }
 
 /* By what would be charged. */
-static bool is_in_quota(struct fit *fit, const struct stock *stock)
+static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
-	struct stock_hold hold = { .share = fit->share };
+	struct inventory_hold hold = { .share = fit->share };
 	if (!is_by_card(fit))
 		return true;
 	for (unsigned p = 0; p < request->count; p++)
@@ -283,15 +288,15 @@ static bool is_in_quota(struct fit *fit, const struct stock *stock)
 			const struct fit_pick *pick = &fit->pick[i];
 			if (pick->part != p)
 				continue;
-			hold.share[hold.count++] = (struct stock_share){
-				.card = stock->card[pick->card].uuid,
+			hold.share[hold.count++] = (struct inventory_share){
+				.card = inventory->card[pick->card].uuid,
 				.memory_mib = (uint32_t)(pick->need.memory_bytes >> MIB_BITS),
 				.cores_pct = pick->need.cores_mpct / MPCT,
 				.container = (uint16_t)request->part[p].container,
 				.stage = (uint8_t)fit_stage(&request->part[p]),
 			};
 		}
-	const struct quota_amounts sum = stock_hold_sum(&hold);
+	const struct quota_amounts sum = inventory_hold_sum(&hold);
 	return quota_allows(&fit->quota.left, &sum);
 }
 
@@ -307,14 +312,14 @@ static void drop_picks(struct fit *fit, unsigned from)
 }
 
 /* Where what `pick` finds would be more than the quota, it may still suffice for what takes least of it. */
-static bool pick_in_quota(struct fit *fit, const struct stock *stock, unsigned part, pick_fn *pick,
-			  uint64_t among)
+static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, unsigned part,
+			  pick_fn *pick, uint64_t among)
 {
 	const unsigned before = fit->picks;
 	for (;; pick = pick_part) {
-		if (!pick(fit, stock, part, fit->card, among))
+		if (!pick(fit, inventory, part, fit->card, among))
 			return false;
-		if (is_in_quota(fit, stock))
+		if (is_in_quota(fit, inventory))
 			return true;
 		drop_picks(fit, before);
 		fit->quota.is_over = true;
@@ -326,9 +331,10 @@ static bool pick_in_quota(struct fit *fit, const struct stock *stock, unsigned p
 /* ---- all parts ---- */
 
 /* What an init container finds: the node as it is, with the sidecars that began before it. */
-static void lay_out_init(struct fit *fit, const struct stock *stock, const struct request_part *init)
+static void lay_out_init(struct fit *fit, const struct inventory *inventory,
+			 const struct request_part *init)
 {
-	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
+	memcpy(fit->card, inventory->card, inventory->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < fit->picks; i++) {
 		const struct request_part *p = &fit->request->part[fit->pick[i].part];
 		if (p->is_sidecar && p->container < init->container)
@@ -336,37 +342,38 @@ static void lay_out_init(struct fit *fit, const struct stock *stock, const struc
 	}
 }
 
-static int fail(struct fit *fit, const struct stock *stock, unsigned part, struct fit_reasons *ret)
+static int fail(struct fit *fit, const struct inventory *inventory, unsigned part,
+		struct fit_reasons *ret)
 {
 	ret->part = &fit->request->part[part];
 	memset(ret->reason, PLACE_FITS, sizeof(ret->reason));
-	look(fit, stock, fit->card, ret->part, ret->reason);
-	for (unsigned i = 0; fit->quota.is_over && i < stock->count; i++)
+	look(fit, inventory, fit->card, ret->part, ret->reason);
+	for (unsigned i = 0; fit->quota.is_over && i < inventory->count; i++)
 		if (ret->reason[i] == PLACE_FITS || ret->reason[i] == PLACE_ALLOCATED_INSUFFICIENT)
 			ret->reason[i] = PLACE_QUOTA_NOT_FIT;
 	return -ENOSPC;
 }
 
-static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
+static int place_all(struct fit *fit, const struct inventory *inventory, pick_fn *pick,
 		     struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
 	uint64_t used = 0;
 	fit->picks = 0;
 	fit->quota.is_over = false;
-	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
+	memcpy(fit->card, inventory->card, inventory->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < request->count; i++)
-		if (!request->part[i].is_init && !pick_in_quota(fit, stock, i, pick, ALL_CARDS))
-			return fail(fit, stock, i, ret);
+		if (!request->part[i].is_init && !pick_in_quota(fit, inventory, i, pick, ALL_CARDS))
+			return fail(fit, inventory, i, ret);
 	for (unsigned i = 0; i < fit->picks; i++)
 		used |= UINT64_C(1) << fit->pick[i].card;
 	for (unsigned i = 0; i < request->count; i++) {
 		if (!request->part[i].is_init)
 			continue;
-		lay_out_init(fit, stock, &request->part[i]);
-		if (!pick_in_quota(fit, stock, i, pick, used) &&
-		    !pick_in_quota(fit, stock, i, pick, ALL_CARDS))
-			return fail(fit, stock, i, ret);
+		lay_out_init(fit, inventory, &request->part[i]);
+		if (!pick_in_quota(fit, inventory, i, pick, used) &&
+		    !pick_in_quota(fit, inventory, i, pick, ALL_CARDS))
+			return fail(fit, inventory, i, ret);
 	}
 	return 0;
 }
@@ -387,13 +394,13 @@ static bool is_pair(const struct fit *fit)
 }
 
 /* Does the card serve the second part with the first one on it? */
-static bool serves_both(struct fit *fit, const struct stock *stock, unsigned i)
+static bool serves_both(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const struct request_part *part = fit->request->part;
-	fit->card[i] = stock->card[i];
+	fit->card[i] = inventory->card[i];
 	const struct place_need need = place_need(&fit->card[i], &part[0].place);
 	take(&fit->card[i], &need);
-	return fit_check_card(fit, stock, fit->card, i, &part[1].place) == PLACE_FITS;
+	return fit_check_card(fit, inventory, fit->card, i, &part[1].place) == PLACE_FITS;
 }
 
 /*
@@ -401,7 +408,7 @@ static bool serves_both(struct fit *fit, const struct stock *stock, unsigned i)
  * own and of those that serve both has to come from those that serve either: if these suffice, pick_scarce() finds the cards,
  * else nothing does.
  */
-static bool look_at_pair(struct fit *fit, const struct stock *stock)
+static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request_part *part = fit->request->part;
 	uint64_t shared = fit->serves[0] & fit->serves[1];
@@ -409,7 +416,7 @@ static bool look_at_pair(struct fit *fit, const struct stock *stock)
 	fit->both = 0;
 	for (uint64_t left = shared; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
-		fit->both |= (uint64_t)serves_both(fit, stock, i) << i;
+		fit->both |= (uint64_t)serves_both(fit, inventory, i) << i;
 	}
 	for (unsigned p = 0; p < 2; p++) {
 		unsigned have = count_bits((fit->serves[p] & ~shared) | fit->both);
@@ -419,7 +426,7 @@ static bool look_at_pair(struct fit *fit, const struct stock *stock)
 }
 
 /* Those that are of no use to the other one first, and last those that it could have instead. */
-static bool pick_scarce(struct fit *fit, const struct stock *stock, unsigned part,
+static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,
 			struct place_card *card, uint64_t among)
 {
 	const struct place_request *r = &fit->request->part[part].place;
@@ -429,7 +436,7 @@ static bool pick_scarce(struct fit *fit, const struct stock *stock, unsigned par
 	for (unsigned t = 0; t < sizeof(tiers) / sizeof(tiers[0]); t++)
 		for (uint64_t left = tiers[t]; left && n < r->count; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			if (fit_check_card(fit, stock, card, i, r) != PLACE_FITS)
+			if (fit_check_card(fit, inventory, card, i, r) != PLACE_FITS)
 				continue;
 			add_pick(fit, part, card, i, place_need(&card[i], r));
 			n++;
@@ -468,7 +475,7 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
  * Which cards serve each part, in fit->serves; true: as many serve all parts as these want together. Then whichever are
  * taken for one part, enough that nobody has touched are left for the next one, and no more cards are looked at.
  */
-static bool count_able(struct fit *fit, const struct stock *stock)
+static bool count_able(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
 	unsigned wanted = 0, able_to_all = 0;
@@ -477,10 +484,10 @@ static bool count_able(struct fit *fit, const struct stock *stock)
 		wanted += request->part[p].place.count;
 		fit->serves[p] = 0;
 	}
-	for (unsigned i = 0; i < stock->count; i++) {
+	for (unsigned i = 0; i < inventory->count; i++) {
 		bool is_able_to_all = !is_numa;
 		for (size_t p = 0; p < request->count; p++) {
-			bool is_able = fit_check_card(fit, stock, stock->card, i,
+			bool is_able = fit_check_card(fit, inventory, inventory->card, i,
 						      &request->part[p].place) == PLACE_FITS;
 			fit->serves[p] |= (uint64_t)is_able << i;
 			is_able_to_all &= is_able;
@@ -493,63 +500,64 @@ static bool count_able(struct fit *fit, const struct stock *stock)
 }
 
 /* Where those of which it takes least are too much of a quota, no others are less. */
-static bool fit_together(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
-	if (place_all(fit, stock, pick_part, ret) == 0)
+	if (place_all(fit, inventory, pick_part, ret) == 0)
 		return true;
 	return !(fit->quota.is_over && !fit->quota.has_init) &&
-	       place_all(fit, stock, place_part, ret) == 0;
+	       place_all(fit, inventory, place_part, ret) == 0;
 }
 
 /* Several parts, each by itself first. */
-static bool check_parts(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+static bool check_parts(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
-	if (!is_by_card(fit) && count_able(fit, stock))
+	if (!is_by_card(fit) && count_able(fit, inventory))
 		return true;
 	for (size_t p = 0; p < request->count; p++) {
 		const struct place_request *place = &request->part[p].place;
 		ret->part = &request->part[p];
 		if ((is_by_card(fit) || count_bits(fit->serves[p]) < place->count ||
 		     place->numa_bind) &&
-		    !look(fit, stock, stock->card, ret->part, ret->reason))
+		    !look(fit, inventory, inventory->card, ret->part, ret->reason))
 			return false;
 	}
 	if (!is_pair(fit))
-		return fit_together(fit, stock, ret);
-	if (look_at_pair(fit, stock))
+		return fit_together(fit, inventory, ret);
+	if (look_at_pair(fit, inventory))
 		return true;
 	/* For the reasons. */
-	place_all(fit, stock, pick_part, ret);
+	place_all(fit, inventory, pick_part, ret);
 	return false;
 }
 
-bool fit_check(struct fit *fit, const struct stock *cards, struct fit_reasons *ret)
+bool fit_check(struct fit *fit, const struct inventory *cards, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
-	struct stock view;
-	const struct stock *stock = fit_see(fit, cards, &view);
+	struct inventory view;
+	const struct inventory *inventory = fit_see(fit, cards, &view);
 	ret->is_beyond_quota = fit->quota.is_beyond;
 	if (request->count > 1)
-		return check_parts(fit, stock, ret);
+		return check_parts(fit, inventory, ret);
 	ret->part = request->part;
 	if (!request->count)
 		return true;
-	if (!look(fit, stock, stock->card, ret->part, ret->reason))
+	if (!look(fit, inventory, inventory->card, ret->part, ret->reason))
 		return false;
 	return !is_by_card(fit) || request->part[0].place.count == 1 ||
-	       fit_together(fit, stock, ret);
+	       fit_together(fit, inventory, ret);
 }
 
-void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
-		   enum place_reason ret[PLACE_MAX_CARDS])
+void fit_each_card(struct fit *fit, const struct inventory *inventory,
+		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS])
 {
 	fit_quota_look_at(&fit->quota, part);
-	for (unsigned i = 0; i < stock->count; i++)
-		ret[i] = fit_check_card(fit, stock, stock->card, i, &part->place);
+	for (unsigned i = 0; i < inventory->count; i++)
+		ret[i] = fit_check_card(fit, inventory, inventory->card, i, &part->place);
 }
 
-static int make_shares(const struct fit *fit, const struct stock *stock, struct kube_shares *ret)
+static int make_shares(const struct fit *fit, const struct inventory *inventory,
+		       struct kube_shares *ret)
 {
 	const struct request *request = fit->request;
 	struct kube_shares shares = { .containers = request->containers };
@@ -564,12 +572,12 @@ static int make_shares(const struct fit *fit, const struct stock *stock, struct 
 			struct kube_share *s = &shares.share[shares.count++];
 			s->container = request->part[p].container;
 			strcpy(s->kind, SHARE_KIND);
-			strcpy(s->card, stock->card[pick->card].uuid);
+			strcpy(s->card, inventory->card[pick->card].uuid);
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
 			/* Where nothing is known of the card's use it was judged by promises, and is one. */
 			if (request->is_opportunistic &&
-			    use_of(stock->seen, pick->card, fit->now_ns)) {
+			    use_of(inventory->seen, pick->card, fit->now_ns)) {
 				s->borrowed_pct = s->cores_pct;
 				s->cores_pct = 0;
 			}
@@ -578,16 +586,16 @@ static int make_shares(const struct fit *fit, const struct stock *stock, struct 
 	return 0;
 }
 
-int fit_choose(struct fit *fit, const struct stock *cards, struct kube_shares *ret,
+int fit_choose(struct fit *fit, const struct inventory *cards, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons)
 {
-	struct stock view;
-	const struct stock *stock = fit_see(fit, cards, &view);
+	struct inventory view;
+	const struct inventory *inventory = fit_see(fit, cards, &view);
 	ret_reasons->is_beyond_quota = fit->quota.is_beyond;
-	int r = place_all(fit, stock, place_part, ret_reasons);
+	int r = place_all(fit, inventory, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)
-		r = place_all(fit, stock, pick_part, ret_reasons);
-	if (r < 0 && is_pair(fit) && !count_able(fit, stock) && look_at_pair(fit, stock))
-		r = place_all(fit, stock, pick_scarce, ret_reasons);
-	return r < 0 ? r : make_shares(fit, stock, ret);
+		r = place_all(fit, inventory, pick_part, ret_reasons);
+	if (r < 0 && is_pair(fit) && !count_able(fit, inventory) && look_at_pair(fit, inventory))
+		r = place_all(fit, inventory, pick_scarce, ret_reasons);
+	return r < 0 ? r : make_shares(fit, inventory, ret);
 }

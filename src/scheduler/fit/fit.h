@@ -17,11 +17,11 @@
 #include "scheduler/fit/fit_quota.h"
 #include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/request/request.h"
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 
 struct fit_pick {
 	unsigned part; /* of the request */
-	unsigned card; /* of the stock */
+	unsigned card; /* of the inventory */
 	struct place_need need;
 };
 
@@ -49,7 +49,7 @@ struct fit {
 	uint64_t both;                           /* of two parts: those that serve both at a time */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
-	struct stock_share share[REQUEST_SHARES_MAX]; /* what they would be charged */
+	struct inventory_share share[REQUEST_SHARES_MAX]; /* what they would be charged */
 };
 
 /* The request that all is about from now on; valid as long. To be called anew after any change of a node's cards. */
@@ -66,16 +66,17 @@ void fit_set_mix(struct fit *fit, const struct place_mix *mix);
  * A node's cards as the request finds them: for an opportunistic pod (opportunistic.h) their time is taken by use, for all others they are as they
  * are. *ret is room for them, valid until the next call; fit_check() and fit_choose() look through this by themselves.
  */
-const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret);
+const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
+				struct inventory *ret);
 /* What an opportunistic pod's time on card i is judged by. */
-struct opportunistic_card fit_opportunistic_card(const struct fit *fit, const struct stock *stock,
-						 unsigned i);
+struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
+						 const struct inventory *inventory, unsigned i);
 
 /*
- * Of card[i], which may be used otherwise than in the stock: why it does not serve a share of a part of the fit's request, or
+ * Of card[i], which may be used otherwise than in the inventory: why it does not serve a share of a part of the fit's request, or
  * PLACE_FITS.
  */
-enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
+enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *part);
 
@@ -87,27 +88,27 @@ struct fit_reasons {
 };
 
 /* Does it? A request of no part does. *ret is written where it does not. */
-bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret);
+bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret);
 
 /* Of each card by itself why it does not serve that part; PLACE_FITS: it does. To be told of a node that fits. */
-void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
-		   enum place_reason ret[PLACE_MAX_CARDS]);
+void fit_each_card(struct fit *fit, const struct inventory *inventory,
+		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
 /* Would the end of others help, as far as the cards themselves tell? */
-bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons);
+bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
 /* When a part of the request runs. */
-enum stock_stage fit_stage(const struct request_part *part);
+enum inventory_stage fit_stage(const struct request_part *part);
 
 /* As place_reasons_text(). */
-int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,
-		     size_t size);
+int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,
+		     char *text, size_t size);
 
 /*
  * The shares of cards that it gets. -ENOSPC: it does not fit, and *ret_reasons is written; -ENOMEM. *ret is to be freed by
  * shares_free().
  */
-int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
+int fit_choose(struct fit *fit, const struct inventory *inventory, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons);
 
 #endif

@@ -1,10 +1,10 @@
 /* What fit_check()'s reasons mean, and how they are told. */
 #include "scheduler/fit/fit.h"
 
-bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)
+bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons)
 {
 	unsigned curable = 0;
-	for (unsigned i = 0; i < stock->count; i++)
+	for (unsigned i = 0; i < inventory->count; i++)
 		switch (reasons->reason[i]) {
 		case PLACE_CARD_NOT_SERVED:
 		case PLACE_CARD_USE_UNKNOWN:
@@ -18,8 +18,9 @@ bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons
 	return curable >= reasons->part->place.count;
 }
 
-int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,
-		     size_t size)
+int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,
+		     char *text, size_t size)
 {
-	return place_reasons_text(reasons->reason, stock->count, &reasons->part->place, text, size);
+	return place_reasons_text(reasons->reason, inventory->count, &reasons->part->place, text,
+				  size);
 }

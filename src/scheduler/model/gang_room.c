@@ -33,10 +33,10 @@ struct scan {
 static void look_at(struct model *m, struct scanned *of)
 {
 	struct fit_reasons reasons;
-	const struct stock *stock = of->node ? &of->node->stock : NULL;
-	of->is_fit = stock && !of->node->aside && stock->count &&
-		     fit_check(&m->fit, stock, &reasons);
-	of->score = of->is_fit ? place_cards_score(stock->card, stock->count) : 0;
+	const struct inventory *inventory = of->node ? &of->node->inventory : NULL;
+	of->is_fit = inventory && !of->node->aside && inventory->count &&
+		     fit_check(&m->fit, inventory, &reasons);
+	of->score = of->is_fit ? place_cards_score(inventory->card, inventory->count) : 0;
 }
 
 static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
@@ -88,7 +88,7 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 	struct fit_reasons reasons;
 	struct kube_shares shares;
 	begin_fit(m, pod);
-	if (fit_choose(&m->fit, &node->stock, &shares, &reasons) < 0)
+	if (fit_choose(&m->fit, &node->inventory, &shares, &reasons) < 0)
 		return false;
 	int r = model_make_hold(m, pod, node, &shares, ret, NULL);
 	shares_free(&shares);
@@ -113,15 +113,15 @@ struct seating {
 /* As if it were the pod's for good: its namespace's quota has to have room for all of them together as well. */
 static void charge(struct model_pod *pod, const struct model_hold *hold)
 {
-	const struct quota_amounts has = stock_hold_sum(&hold->hold);
-	stock_charge(&hold->node->stock, &hold->hold);
+	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
+	inventory_charge(&hold->node->inventory, &hold->hold);
 	quota_add(&pod->space->used, &has);
 }
 
 static void discharge(struct model_pod *pod, const struct model_hold *hold)
 {
-	const struct quota_amounts had = stock_hold_sum(&hold->hold);
-	stock_discharge(&hold->node->stock, &hold->hold);
+	const struct quota_amounts had = inventory_hold_sum(&hold->hold);
+	inventory_discharge(&hold->node->inventory, &hold->hold);
 	quota_subtract(&pod->space->used, &had);
 }
 

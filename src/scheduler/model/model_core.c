@@ -91,9 +91,9 @@ static void count_node(void *data, void *thing)
 {
 	struct model_counts *c = data;
 	const struct model_node *node = thing;
-	c->nodes += node->stock.count > 0;
+	c->nodes += node->inventory.count > 0;
 	c->nodes_aside += node->aside != NULL;
-	c->cards += node->stock.count;
+	c->cards += node->inventory.count;
 }
 
 static void count_pod(void *data, void *thing)
@@ -141,14 +141,14 @@ static void show_cards(void *data, void *thing)
 {
 	const struct walk *walk = data;
 	const struct model_node *node = thing;
-	for (unsigned i = 0; i < node->stock.count; i++) {
+	for (unsigned i = 0; i < node->inventory.count; i++) {
 		const struct use_card *use = use_of(&node->use, i, walk->now_ns);
 		walk->card(walk->data, &(struct model_card_view){
 					       .node = node->name,
 					       .index = i,
-					       .card = &node->stock.card[i],
+					       .card = &node->inventory.card[i],
 					       .use = use,
-					       .borrowed_pct = node->stock.use[i].borrowed_pct,
+					       .borrowed_pct = node->inventory.use[i].borrowed_pct,
 					       .cooldown_for_ns = opportunistic_cooldown_for_ns(
 						       use, walk->now_ns) });
 	}
@@ -167,7 +167,7 @@ static void show_shares(void *data, void *thing)
 	const struct model_pod *pod = thing;
 	const struct model_hold *charged = pod->charged;
 	for (unsigned i = 0; charged && i < charged->hold.count; i++) {
-		const struct stock_share *s = &charged->hold.share[i];
+		const struct inventory_share *s = &charged->hold.share[i];
 		walk->share(walk->data,
 			    &(struct model_share_view){ .pod_namespace = pod->pod_namespace,
 							.pod = model_pod_name(pod),

@@ -40,25 +40,25 @@ static bool has_any(const struct model *m, const struct model_node *node,
 	return p;
 }
 
-static void drop_stock(struct stock *stock)
+static void drop_inventory(struct inventory *inventory)
 {
-	stock_free(stock);
+	inventory_free(inventory);
 }
-#define cleanup_stock cleanup(drop_stock)
+#define cleanup_inventory cleanup(drop_inventory)
 
-static bool fits(struct model *m, const struct stock *stock)
+static bool fits(struct model *m, const struct inventory *inventory)
 {
 	struct fit_reasons reasons;
-	return fit_check(&m->fit, stock, &reasons);
+	return fit_check(&m->fit, inventory, &reasons);
 }
 
 /*
- * All that could go, in the order in which they should, opportunistic pods first; who goes already is gone from the stock. NULL: no
+ * All that could go, in the order in which they should, opportunistic pods first; who goes already is gone from the inventory. NULL: no
  * memory.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
-					  const struct wanting *for_whom, struct stock *stock,
-					  size_t *ret_count)
+					  const struct wanting *for_whom,
+					  struct inventory *inventory, size_t *ret_count)
 {
 	size_t pods = 0, count = 0;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
@@ -66,7 +66,7 @@ static struct opportunistic *list_victims(const struct model *m, const struct mo
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next)
 		if (model_is_going(m, p))
-			stock_discharge(stock, &p->charged->hold);
+			inventory_discharge(inventory, &p->charged->hold);
 		else if (may_end(m, p, for_whom))
 			list[count++] = (struct opportunistic){
 				.priority = model_is_opportunistic(p) ? INT32_MIN : p->priority,
@@ -79,27 +79,28 @@ static struct opportunistic *list_victims(const struct model *m, const struct mo
 	return list;
 }
 
-static const struct stock_hold *hold_of(const struct opportunistic *one)
+static const struct inventory_hold *hold_of(const struct opportunistic *one)
 {
 	const struct model_pod *pod = one->pod;
 	return &pod->charged->hold;
 }
 
 /* One after the other goes until there is room; then who is not needed for it is spared, the highest first. */
-static bool choose(struct model *m, struct stock *stock, struct opportunistic *list, size_t count)
+static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
+		   size_t count)
 {
 	size_t gone = 0;
-	while (!fits(m, stock)) {
+	while (!fits(m, inventory)) {
 		if (gone == count)
 			return false;
 		list[gone].goes = true;
-		stock_discharge(stock, hold_of(&list[gone++]));
+		inventory_discharge(inventory, hold_of(&list[gone++]));
 	}
 	for (size_t i = gone; i-- > 0;) {
-		stock_charge(stock, hold_of(&list[i]));
-		list[i].goes = !fits(m, stock);
+		inventory_charge(inventory, hold_of(&list[i]));
+		list[i].goes = !fits(m, inventory);
 		if (list[i].goes)
-			stock_discharge(stock, hold_of(&list[i]));
+			inventory_discharge(inventory, hold_of(&list[i]));
 	}
 	return true;
 }
@@ -108,12 +109,12 @@ static bool choose(struct model *m, struct stock *stock, struct opportunistic *l
 static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
 		     struct opportunistic **ret_list, size_t *ret_count)
 {
-	cleanup_stock struct stock stock = { 0 };
+	cleanup_inventory struct inventory inventory = { 0 };
 	*ret_list = NULL;
-	if (!has_any(m, node, for_whom) || stock_copy(&node->stock, &stock) < 0)
+	if (!has_any(m, node, for_whom) || inventory_copy(&node->inventory, &inventory) < 0)
 		return false;
-	*ret_list = list_victims(m, node, for_whom, &stock, ret_count);
-	return *ret_list && choose(m, &stock, *ret_list, *ret_count);
+	*ret_list = list_victims(m, node, for_whom, &inventory, ret_count);
+	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
 /* ---- a filter's call ---- */
@@ -174,10 +175,11 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 /* ---- the evictions ---- */
 
 /* So that no other opportunistic pod takes what was made free. */
-static void cooldown_cards(struct model *m, struct model_node *node, const struct stock_hold *hold)
+static void cooldown_cards(struct model *m, struct model_node *node,
+			   const struct inventory_hold *hold)
 {
-	for (unsigned i = 0; i < node->use.count && i < node->stock.count; i++)
-		if (stock_hold_borrowed_pct(hold, node->stock.card[i].uuid) &&
+	for (unsigned i = 0; i < node->use.count && i < node->inventory.count; i++)
+		if (inventory_hold_borrowed_pct(hold, node->inventory.card[i].uuid) &&
 		    node->use.card[i].cooldown_ns <= m->now_ns)
 			model_cooldown_card(m, node, i);
 }

@@ -1,7 +1,7 @@
 /*
  * What the model is made of: for its own files and the extender's verbs.
  *
- *     nodes: name -> model_node   stock, and a list of the pods that are charged to it
+ *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
  *     pods:  uid  -> model_pod    what its annotations note, what is reserved for it; at most one of both is charged
  *     quotas: "namespace/name" -> model_quota, spaces: namespace -> model_space    model_quota.c
  *     open:  the pods that are bound to no node yet: only they have anything that time takes back
@@ -17,7 +17,7 @@
 #include "scheduler/model/model.h"
 #include "scheduler/opportunistic/cooldown.h"
 #include "scheduler/opportunistic/use.h"
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
 #include "scheduler/util/table.h"
 
@@ -29,7 +29,7 @@ struct gang_rank;   /* model_gang.h */
 /* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
 	struct table_entry entry;         /* by its name */
-	struct stock stock;               /* empty while it is not there */
+	struct inventory inventory;       /* empty while it is not there */
 	uint64_t filtered_in;             /* the model's `filters` as one asked about it */
 	char *aside;                      /* why what it says can't be true; NULL: it can */
 	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
@@ -47,7 +47,7 @@ struct model_node {
 
 struct model_hold {
 	struct model_node *node; /* NULL: there is none; a reference */
-	struct stock_hold hold;
+	struct inventory_hold hold;
 	uint64_t expires_ns; /* 0: never */
 };
 
@@ -129,7 +129,7 @@ static inline struct cooldown_now model_both_clocks(const struct model *model)
 /* It was placed by use: scheduler/opportunistic/opportunistic.h. */
 static inline bool model_is_opportunistic(const struct model_pod *pod)
 {
-	return pod->charged && stock_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
+	return pod->charged && inventory_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
 }
 
 /* ---- model_node.c ---- */
@@ -140,7 +140,7 @@ struct model_node *model_find_node(const struct model *model, const char *name);
 struct model_node *model_node_take(struct model *model, const char *name);
 void model_node_give(struct model *model, struct model_node *node);
 /* What a Node object says. */
-struct stock_said model_node_said(const struct model *model, const json_t *node);
+struct inventory_said model_node_said(const struct model *model, const json_t *node);
 void model_nodes_begin(struct model *model);
 void model_nodes_synced(struct model *model);
 void model_nodes_free(struct model *model);
@@ -158,7 +158,7 @@ void model_put_back(struct model_pod *pod);
  */
 int model_pod_ahead(struct model *model, json_t *pod, struct error *err);
 /*
- * What these shares are on that node, to be charged by stock_charge(). -EINVAL, -ENOMEM. To be given up by model_drop_hold(),
+ * What these shares are on that node, to be charged by inventory_charge(). -EINVAL, -ENOMEM. To be given up by model_drop_hold(),
  * while it is not charged, or by model_reserve_hold().
  */
 int model_make_hold(struct model *model, const struct model_pod *pod, struct model_node *node,
@@ -213,7 +213,7 @@ const struct place_mix *model_mix(struct model *model);
  * node's, which has not changed since; NULL: it is counted.
  */
 #define MODEL_ROOM_ALL 1.0
-double model_room_loss(struct model *model, const struct stock *stock,
+double model_room_loss(struct model *model, const struct inventory *inventory,
 		       const struct place_tally *room);
 /* The node has no cards any more. */
 void model_room_forget(struct model *model, struct model_node *node);

@@ -13,7 +13,7 @@
 static void forget_cards(struct model *m, struct model_node *node)
 {
 	model_room_forget(m, node);
-	stock_free(&node->stock);
+	inventory_free(&node->inventory);
 	free(node->aside);
 	node->aside = NULL;
 	node->said = 0;
@@ -70,11 +70,11 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
 	if (!m->terms.request.places_by_use)
 		return 0;
 	struct error why = { 0 };
-	int r = use_hear(&node->use, annotation(object, KUBE_NODE_USE), &node->stock, m->now_ns,
+	int r = use_hear(&node->use, annotation(object, KUBE_NODE_USE), &node->inventory, m->now_ns,
 			 &why);
-	node->stock.seen = &node->use;
+	node->inventory.seen = &node->use;
 	if (r >= 0)
-		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->stock,
+		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->inventory,
 				  model_both_clocks(m), &why);
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
@@ -93,30 +93,30 @@ static bool is_served(const json_t *node, const char *resource)
 	return amount && quantity_read_any(amount, &devices, NULL) >= 0 && devices > 0;
 }
 
-struct stock_said model_node_said(const struct model *m, const json_t *node)
+struct inventory_said model_node_said(const struct model *m, const json_t *node)
 {
 	const struct request_terms *terms = &m->terms.request;
 	const unsigned served = (is_served(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
 				(is_served(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
-	return (struct stock_said){ .served = served,
-				    .cards = annotation(node, KUBE_NODE_REGISTER),
-				    .scores = annotation(node, KUBE_NODE_SCORE),
-				    .cordon = annotation(node, KUBE_NODE_CORDON) };
+	return (struct inventory_said){ .served = served,
+					.cards = annotation(node, KUBE_NODE_REGISTER),
+					.scores = annotation(node, KUBE_NODE_SCORE),
+					.cordon = annotation(node, KUBE_NODE_CORDON) };
 }
 
 /* What was known is replaced, and charged anew. */
-static int take_cards(struct model *m, struct model_node *node, const struct stock_said *said,
+static int take_cards(struct model *m, struct model_node *node, const struct inventory_said *said,
 		      struct error *err)
 {
-	struct stock stock = { 0 };
+	struct inventory inventory = { 0 };
 	struct error why = { 0 };
-	int r = stock_read(said, &m->words, &stock, &why);
+	int r = inventory_read(said, &m->words, &inventory, &why);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "node %s", node->name);
 	forget_cards(m, node);
-	node->stock = stock;
+	node->inventory = inventory;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
-		stock_charge(&node->stock, &p->charged->hold);
+		inventory_charge(&node->inventory, &p->charged->hold);
 	if (r == 0 || r == -ENODATA)
 		return 0;
 	node->aside = strdup(why.text);
@@ -129,7 +129,7 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
-	const struct stock_said said = model_node_said(m, object);
+	const struct inventory_said said = model_node_said(m, object);
 	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
 	digest = digest_add(digest_add(digest, said.scores), said.cordon);
 	digest = digest * 4 + said.served;

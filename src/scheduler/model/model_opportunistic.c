@@ -28,7 +28,7 @@ static struct opportunistic *list_opportunistic(const struct model *m,
 		pods++;
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next) {
-		uint64_t borrowed_pct = stock_hold_borrowed_pct(&p->charged->hold, card);
+		uint64_t borrowed_pct = inventory_hold_borrowed_pct(&p->charged->hold, card);
 		if (!borrowed_pct || model_is_going(m, p))
 			continue;
 		*ret_borrowed_pct += borrowed_pct;
@@ -64,10 +64,10 @@ static void name_victim(struct look *l, const char *card, const struct opportuni
 
 static void look_at(struct look *l, struct model_node *node, unsigned i)
 {
-	const struct place_card *card = &node->stock.card[i];
+	const struct place_card *card = &node->inventory.card[i];
 	uint64_t now_ns = l->model->now_ns;
 	struct opportunistic_card seen = { .total_pct = card->cores_total_mpct / MPCT,
-					   .guaranteed_pct = node->stock.use[i].cores_pct,
+					   .guaranteed_pct = node->inventory.use[i].cores_pct,
 					   .use = use_of(&node->use, i, now_ns) };
 	size_t count;
 	if (i >= node->use.count)
@@ -91,8 +91,8 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 static void look_at_node(void *data, void *thing)
 {
 	struct model_node *node = thing;
-	for (unsigned i = 0; i < node->stock.count; i++)
-		if (node->stock.use[i].borrowed_pct)
+	for (unsigned i = 0; i < node->inventory.count; i++)
+		if (node->inventory.use[i].borrowed_pct)
 			look_at(data, node, i);
 }
 
@@ -120,7 +120,7 @@ int model_take_cooldown(struct model *m, struct model_cooldown *ret)
 	m->has_cooldown = node != NULL;
 	if (!node)
 		return 0;
-	int r = cooldown_tell(&node->use, &node->stock, model_both_clocks(m), &text);
+	int r = cooldown_tell(&node->use, &node->inventory, model_both_clocks(m), &text);
 	if (r < 0)
 		return r;
 	node->is_cooldown_news = false;

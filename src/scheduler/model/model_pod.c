@@ -21,8 +21,8 @@ void model_lift(struct model_pod *pod)
 {
 	if (!pod->charged)
 		return;
-	stock_discharge(&pod->charged->node->stock, &pod->charged->hold);
-	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
+	inventory_discharge(&pod->charged->node->inventory, &pod->charged->hold);
+	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
 	quota_subtract(&pod->space->used, &had);
 	pod->charged->node->is_room_old = true;
 	*pod->at = pod->next;
@@ -45,14 +45,14 @@ void model_put_back(struct model_pod *pod)
 		pod->next->at = &pod->next;
 	node->pods = pod;
 	node->is_room_old = true;
-	stock_charge(&node->stock, &hold->hold);
-	const struct quota_amounts has = stock_hold_sum(&hold->hold);
+	inventory_charge(&node->inventory, &hold->hold);
+	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
 	quota_add(&pod->space->used, &has);
 }
 
 void model_drop_hold(struct model *m, struct model_hold *hold)
 {
-	stock_hold_free(&hold->hold, &m->words);
+	inventory_hold_free(&hold->hold, &m->words);
 	if (hold->node)
 		model_node_give(m, hold->node);
 	*hold = (struct model_hold){ 0 };
@@ -171,7 +171,7 @@ static void read_stages(const struct kube_pod *from, uint8_t *stage)
 	for (size_t i = 0; i < from->init_containers; i++) {
 		const char *policy = json_string_value(
 			json_object_get(pod_container(from, i), "restartPolicy"));
-		stage[i] = policy && !strcmp(policy, "Always") ? STOCK_SIDECAR : STOCK_INIT;
+		stage[i] = policy && !strcmp(policy, "Always") ? INVENTORY_SIDECAR : INVENTORY_INIT;
 	}
 }
 
@@ -179,7 +179,7 @@ static int make_hold(struct model *m, const struct kube_shares *shares, const ui
 		     size_t stages, const char *node, struct model_hold *ret, struct error *err)
 {
 	struct model_hold hold = { 0 };
-	int r = stock_hold_make(shares, stage, stages, &m->words, &hold.hold, err);
+	int r = inventory_hold_make(shares, stage, stages, &m->words, &hold.hold, err);
 	if (r < 0)
 		return r;
 	hold.node = model_node_take(m, node);

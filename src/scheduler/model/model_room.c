@@ -118,20 +118,20 @@ struct counting {
 	bool is_out_of_memory;
 };
 
-static struct place_tally tally_of(struct model_room *room, const struct stock *stock)
+static struct place_tally tally_of(struct model_room *room, const struct inventory *inventory)
 {
 	struct place_tally tally = { 0 };
-	for (unsigned i = 0; i < stock->count; i++)
-		place_tally_add(&room->mix.kinds, fits_of(room, &stock->card[i]), &tally);
+	for (unsigned i = 0; i < inventory->count; i++)
+		place_tally_add(&room->mix.kinds, fits_of(room, &inventory->card[i]), &tally);
 	return tally;
 }
 
-static void count_kind(const struct place_mix *kinds, unsigned k, const struct stock *stock,
+static void count_kind(const struct place_mix *kinds, unsigned k, const struct inventory *inventory,
 		       struct place_tally *tally)
 {
 	tally->shares[k] = tally->cards[k] = 0;
-	for (unsigned i = 0; i < stock->count; i++) {
-		uint16_t fits = place_kind_fits(&stock->card[i], &kinds->kind[k].request);
+	for (unsigned i = 0; i < inventory->count; i++) {
+		uint16_t fits = place_kind_fits(&inventory->card[i], &kinds->kind[k].request);
 		tally->shares[k] += fits;
 		tally->cards[k] = (uint16_t)(tally->cards[k] + (fits > 0));
 	}
@@ -146,10 +146,11 @@ static bool count_room(struct model_room *room, struct model_node *node)
 		return false;
 	const struct place_tally before = *node->room;
 	if (is_first || node->is_room_old)
-		*node->room = tally_of(room, &node->stock);
+		*node->room = tally_of(room, &node->inventory);
 	else
 		for (uint64_t left = room->new_kinds; left; left &= left - 1)
-			count_kind(kinds, (unsigned)__builtin_ctzll(left), &node->stock, node->room);
+			count_kind(kinds, (unsigned)__builtin_ctzll(left), &node->inventory,
+				   node->room);
 	for (unsigned k = 0; k < kinds->count; k++)
 		room->total[k] += (uint64_t)place_room(kinds, node->room, k) -
 				  (room->new_kinds >> k & 1 ? 0 : place_room(kinds, &before, k));
@@ -162,7 +163,7 @@ static void count_node(void *data, void *thing)
 	struct counting *c = data;
 	struct model_node *node = thing;
 	bool is_old = node->is_room_old || !node->room || c->room->new_kinds;
-	if (node->stock.count && is_old && !count_room(c->room, node))
+	if (node->inventory.count && is_old && !count_room(c->room, node))
 		c->is_out_of_memory = true;
 }
 
@@ -194,7 +195,7 @@ void model_room_forget(struct model *m, struct model_node *node)
 	for (unsigned k = 0; room && node->room && k < room->mix.kinds.count; k++)
 		if (!(room->new_kinds >> k & 1))
 			room->total[k] -= place_room(&room->mix.kinds, node->room, k);
-	if (node->stock.count)
+	if (node->inventory.count)
 		model_room_words_gone(m);
 	free(node->room);
 	node->room = NULL;
@@ -211,7 +212,7 @@ void model_room_words_gone(struct model *m)
 /* The cards of one node while shares are laid on them, one after the other. */
 struct laying {
 	struct model *model;
-	const struct stock *stock;
+	const struct inventory *inventory;
 	const struct place_card *card; /* as they are by now, and what they would serve */
 	const struct place_tally *tally;
 	double loss; /* so far */
@@ -231,10 +232,10 @@ static bool find_least(struct laying *l, const struct place_request *share, uint
 {
 	struct model_room *room = l->model->room;
 	bool found = false;
-	for (unsigned i = 0; i < l->stock->count; i++) {
+	for (unsigned i = 0; i < l->inventory->count; i++) {
 		const struct place_card *card = &l->card[i];
 		if (!(among >> i & 1) || (found && is_same_state(card, &l->card[*ret])) ||
-		    fit_check_card(&l->model->fit, l->stock, l->card, i, share) != PLACE_FITS)
+		    fit_check_card(&l->model->fit, l->inventory, l->card, i, share) != PLACE_FITS)
 			continue;
 		const struct place_card with = place_with_share(card, share);
 		const struct place_fits before = *fits_of(room, card);
@@ -273,8 +274,8 @@ static bool lay_all(struct laying *l, const struct request *request)
 {
 	struct place_card *card = l->model->fit.card;
 	struct place_tally tally = *l->tally;
-	struct laying own = { l->model, l->stock, card, &tally, 0 };
-	memcpy(card, l->stock->card, l->stock->count * sizeof(*card));
+	struct laying own = { l->model, l->inventory, card, &tally, 0 };
+	memcpy(card, l->inventory->card, l->inventory->count * sizeof(*card));
 	bool fits = true;
 	for (size_t p = 0; fits && p < request->count; p++)
 		if (!request->part[p].is_init)
@@ -283,14 +284,16 @@ static bool lay_all(struct laying *l, const struct request *request)
 	return fits;
 }
 
-double model_room_loss(struct model *m, const struct stock *stock, const struct place_tally *counted)
+double model_room_loss(struct model *m, const struct inventory *inventory,
+		       const struct place_tally *counted)
 {
 	static const struct place_tally none;
 	const struct request *request = m->fit.request;
-	const struct place_tally anew = counted ? none : tally_of(m->room, stock);
-	struct laying l = {
-		.model = m, .stock = stock, .card = stock->card, .tally = counted ? counted : &anew
-	};
+	const struct place_tally anew = counted ? none : tally_of(m->room, inventory);
+	struct laying l = { .model = m,
+			    .inventory = inventory,
+			    .card = inventory->card,
+			    .tally = counted ? counted : &anew };
 	unsigned i = 0;
 	/* Most are of one share, for which nothing has to be written down. */
 	bool is_lone = request->count == 1 && request->part[0].place.count == 1;

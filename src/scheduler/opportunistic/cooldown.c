@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "kube/own/shuts.h"
 #include "scheduler/opportunistic/opportunistic.h"
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
 
 #define COOLDOWN_MOST_S ((int64_t)(OPPORTUNISTIC_COOLDOWN_MOST_NS / NSEC_PER_SEC))
@@ -45,7 +45,7 @@ static void open_all(struct use *u)
 	}
 }
 
-int cooldown_hear(struct use *u, const char *text, const struct stock *stock,
+int cooldown_hear(struct use *u, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err)
 {
 	struct kube_shuts shuts = { 0 };
@@ -58,9 +58,9 @@ int cooldown_hear(struct use *u, const char *text, const struct stock *stock,
 	int r = text ? shuts_parse(text, &shuts, err) : 0;
 	if (r == -ENOMEM)
 		return r;
-	for (unsigned i = 0; i < u->count && i < stock->count; i++)
+	for (unsigned i = 0; i < u->count && i < inventory->count; i++)
 		for (size_t k = 0; k < shuts.count; k++)
-			if (!strcmp(shuts.card[k].id, stock->card[i].uuid))
+			if (!strcmp(shuts.card[k].id, inventory->card[i].uuid))
 				cooldown(&u->card[i], &shuts.card[k], now);
 	shuts_free(&shuts);
 	u->cooldown_said = said;
@@ -77,15 +77,15 @@ static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
 	return now.wall_s + (int64_t)((cooldown_ns - now.ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
 }
 
-int cooldown_tell(const struct use *u, const struct stock *stock, struct cooldown_now now,
+int cooldown_tell(const struct use *u, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret)
 {
 	struct kube_shuts shuts = { .card = calloc(u->count + 1, sizeof(*shuts.card)) };
 	if (!shuts.card)
 		return -ENOMEM;
-	for (unsigned i = 0; i < u->count && i < stock->count; i++) {
+	for (unsigned i = 0; i < u->count && i < inventory->count; i++) {
 		struct kube_shut *said = &shuts.card[shuts.count];
-		const char *uuid = stock->card[i].uuid;
+		const char *uuid = inventory->card[i].uuid;
 		int64_t until_s = on_the_wall(u->card[i].cooldown_ns, now);
 		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(said->id))
 			continue;

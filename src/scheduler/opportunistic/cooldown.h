@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "scheduler/opportunistic/use.h"
 
-struct stock;
+struct inventory;
 
 /* Both clocks at one moment: ours, and what people's says, in seconds since 1970. */
 struct cooldown_now {
@@ -19,11 +19,11 @@ struct cooldown_now {
 	int64_t wall_s;
 };
 
-/* The annotation as it is now; NULL: there is none. `use` is of `stock`'s cards. -EINVAL: it can't be read, and is as what it was; -ENOMEM. */
-int cooldown_hear(struct use *use, const char *text, const struct stock *stock,
+/* The annotation as it is now; NULL: there is none. `use` is of `inventory`'s cards. -EINVAL: it can't be read, and is as what it was; -ENOMEM. */
+int cooldown_hear(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
 /* What it is to be. *ret NULL: there is nothing to be said of any card; else to be freed by free(). -ENOMEM. */
-int cooldown_tell(const struct use *use, const struct stock *stock, struct cooldown_now now,
+int cooldown_tell(const struct use *use, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kube/own/uses.h"
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
 
 void use_free(struct use *u)
@@ -30,15 +30,15 @@ static const struct kube_use *find_said(const struct kube_uses *uses, const char
 	return NULL;
 }
 
-/* As the stock has them; of each what was kept, and what is said now. */
+/* As the inventory has them; of each what was kept, and what is said now. */
 static struct use_card *lay_out(const struct use *u, const struct kube_uses *uses,
-				const struct stock *stock)
+				const struct inventory *inventory)
 {
-	struct use_card *card = calloc(stock->count + 1, sizeof(*card));
-	for (unsigned i = 0; card && i < stock->count; i++) {
-		uint64_t id = digest_add(DIGEST_FIRST, stock->card[i].uuid);
+	struct use_card *card = calloc(inventory->count + 1, sizeof(*card));
+	for (unsigned i = 0; card && i < inventory->count; i++) {
+		uint64_t id = digest_add(DIGEST_FIRST, inventory->card[i].uuid);
 		const struct use_card *before = find(u, id);
-		const struct kube_use *said = find_said(uses, stock->card[i].uuid);
+		const struct kube_use *said = find_said(uses, inventory->card[i].uuid);
 		if (before)
 			card[i] = *before;
 		card[i].id = id;
@@ -53,35 +53,35 @@ static struct use_card *lay_out(const struct use *u, const struct kube_uses *use
 	return card;
 }
 
-/* The stock has just these cards, in this order. */
-static bool is_of(const struct use *u, const struct stock *stock)
+/* The inventory has just these cards, in this order. */
+static bool is_of(const struct use *u, const struct inventory *inventory)
 {
-	bool is_same = u->count == stock->count;
-	for (unsigned i = 0; is_same && i < stock->count; i++)
-		is_same = u->card[i].id == digest_add(DIGEST_FIRST, stock->card[i].uuid);
+	bool is_same = u->count == inventory->count;
+	for (unsigned i = 0; is_same && i < inventory->count; i++)
+		is_same = u->card[i].id == digest_add(DIGEST_FIRST, inventory->card[i].uuid);
 	return is_same;
 }
 
-int use_hear(struct use *u, const char *text, const struct stock *stock, uint64_t now_ns,
+int use_hear(struct use *u, const char *text, const struct inventory *inventory, uint64_t now_ns,
 	     struct error *err)
 {
 	struct kube_uses uses = { 0 };
 	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
-	if (said == u->said && (!said || is_of(u, stock)))
+	if (said == u->said && (!said || is_of(u, inventory)))
 		return 0;
 	int r = text ? uses_parse(text, &uses, err) : 0;
 	if (r == -ENOMEM)
 		return r;
-	struct use_card *card = lay_out(u, &uses, stock);
+	struct use_card *card = lay_out(u, &uses, inventory);
 	uses_free(&uses);
 	if (!card)
 		return error_set_errno(err, ENOMEM, "use of cards");
 	/* What is said of cards that came is yet to be read. */
-	if (!is_of(u, stock))
+	if (!is_of(u, inventory))
 		u->cooldown_said = 0;
 	free(u->card);
 	u->card = card;
-	u->count = stock->count;
+	u->count = inventory->count;
 	if (said != u->said) {
 		u->is_moving = u->said != 0;
 		u->heard_ns = now_ns;

@@ -14,7 +14,7 @@
 #define USE_FRESH_NS \
 	(UINT64_C(180) * 1000000000) /* three times as long as a node is silent at most by default */
 
-struct stock;
+struct inventory;
 
 /* Of one card. What opportunistic pods do there is kept here as well: opportunistic.h. */
 struct use_card {
@@ -29,7 +29,7 @@ struct use_card {
 
 struct use {
 	unsigned count;         /* 0: nothing is known */
-	struct use_card *card;  /* in the order of the node's stock; owned */
+	struct use_card *card;  /* in the order of the node's inventory; owned */
 	uint64_t said;          /* a digest of the annotation; 0: none was seen yet */
 	uint64_t heard_ns;      /* when it changed last */
 	bool is_moving;         /* it was seen to change */
@@ -37,14 +37,14 @@ struct use {
 };
 
 /*
- * The annotation as it is now; NULL: there is none. `stock`: the node's cards, of which some may be others than before. What
+ * The annotation as it is now; NULL: there is none. `inventory`: the node's cards, of which some may be others than before. What
  * was kept of cards that stay is kept. -EINVAL: it can't be read, and is as none; -ENOMEM.
  */
-int use_hear(struct use *use, const char *text, const struct stock *stock, uint64_t now_ns,
+int use_hear(struct use *use, const char *text, const struct inventory *inventory, uint64_t now_ns,
 	     struct error *err);
 void use_free(struct use *use); /* leaves one of nothing */
 
-/* Of the stock's card i. NULL: it is not known, or no longer. `use` may be NULL. */
+/* Of the inventory's card i. NULL: it is not known, or no longer. `use` may be NULL. */
 const struct use_card *use_of(const struct use *use, unsigned i, uint64_t now_ns);
 
 #endif

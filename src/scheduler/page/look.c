@@ -46,9 +46,9 @@ static struct look_node look_at(const struct model_node *node)
 {
 	struct look_node l = { .node = node };
 	unsigned full = 0;
-	for (unsigned i = 0; i < node->stock.count; i++) {
-		add_card(&l.sum, &node->stock.card[i]);
-		full += is_full(&node->stock.card[i]);
+	for (unsigned i = 0; i < node->inventory.count; i++) {
+		add_card(&l.sum, &node->inventory.card[i]);
+		full += is_full(&node->inventory.card[i]);
 	}
 	l.state = node->aside                            ? VIEW_ASIDE
 		  : l.sum.unhealthy                      ? VIEW_UNHEALTHY
@@ -66,7 +66,7 @@ static void see_node(void *data, void *thing)
 	if (!node->is_there)
 		return;
 	l->nodes_aside += node->aside != NULL;
-	if (!node->aside && !node->stock.count) {
+	if (!node->aside && !node->inventory.count) {
 		l->nodes_without++;
 		return;
 	}

@@ -46,7 +46,8 @@ static void write_node(const struct look_node *n, struct json_text *t)
 	json_text_open(t, NULL, '{');
 	json_text_string(t, "node", n->node->name);
 	json_text_string(t, "state", view_node_states[n->state]);
-	json_text_string(t, "type", n->node->stock.count ? n->node->stock.card[0].type : NULL);
+	json_text_string(t, "type",
+			 n->node->inventory.count ? n->node->inventory.card[0].type : NULL);
 	json_text_string(t, "why", n->node->aside);
 	write_sum(&n->sum, t);
 	json_text_close(t, '}');
@@ -94,7 +95,7 @@ static void write_asks(const struct request *request, struct json_text *t)
 
 static void write_has(const struct model_pod *pod, struct json_text *t)
 {
-	const struct quota_amounts has = stock_hold_sum(&pod->charged->hold);
+	const struct quota_amounts has = inventory_hold_sum(&pod->charged->hold);
 	json_text_string(t, "node", pod->charged->node->name);
 	json_text_whole(t, "cards", (int64_t)has.of[QUOTA_GPUS]);
 	json_text_whole(t, "memory_mib", (int64_t)has.of[QUOTA_MEMORY]);
@@ -164,7 +165,7 @@ static void write_pods(const struct page_cluster *c, const struct view *view,
 static void write_card(const struct page_cluster *c, const struct model_node *node, unsigned i,
 		       struct json_text *t)
 {
-	const struct place_card *card = &node->stock.card[i];
+	const struct place_card *card = &node->inventory.card[i];
 	const struct use_card *use = use_of(&node->use, i, c->model->now_ns);
 	json_text_open(t, NULL, '{');
 	json_text_whole(t, "index", i);
@@ -190,9 +191,10 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 }
 
 /* In the words of /api/topology of a node's own page, from HAMi's figures for pairs. */
-static void write_link(const struct stock *stock, unsigned a, unsigned b, struct json_text *t)
+static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
+		       struct json_text *t)
 {
-	unsigned score = stock->score[a * stock->count + b];
+	unsigned score = inventory->score[a * inventory->count + b];
 	unsigned level = score % NVLINK_SCORE / LEVEL_SCORE;
 	json_text_open(t, NULL, '{');
 	json_text_open(t, "devices", '[');
@@ -207,19 +209,19 @@ static void write_link(const struct stock *stock, unsigned a, unsigned b, struct
 	json_text_close(t, '}');
 }
 
-static void write_links(const struct stock *stock, struct json_text *t)
+static void write_links(const struct inventory *inventory, struct json_text *t)
 {
 	json_text_open(t, "links", '[');
-	for (unsigned a = 0; stock->score && a < stock->count; a++)
-		for (unsigned b = a + 1; b < stock->count; b++)
-			write_link(stock, a, b, t);
+	for (unsigned a = 0; inventory->score && a < inventory->count; a++)
+		for (unsigned b = a + 1; b < inventory->count; b++)
+			write_link(inventory, a, b, t);
 	json_text_close(t, ']');
 }
 
-static unsigned card_index(const struct stock *stock, const char *uuid)
+static unsigned card_index(const struct inventory *inventory, const char *uuid)
 {
 	unsigned i = 0;
-	while (i < stock->count && stock->card[i].uuid != uuid)
+	while (i < inventory->count && inventory->card[i].uuid != uuid)
 		i++;
 	return i;
 }
@@ -230,12 +232,12 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 	begin_pod(pod, t);
 	json_text_open(t, "shares", '[');
 	for (unsigned i = 0; i < pod->charged->hold.count; i++) {
-		const struct stock_share *s = &pod->charged->hold.share[i];
-		unsigned index = card_index(&node->stock, s->card);
+		const struct inventory_share *s = &pod->charged->hold.share[i];
+		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
 		/* A card that the node no longer has is named as it was promised. */
-		if (index < node->stock.count)
+		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else
 			json_text_null(t, "index");
@@ -290,10 +292,10 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	page_node_url(c->node_url, node->name, url, sizeof(url));
 	json_text_string(t, "url", strcmp(c->node_url, "none") ? url : NULL);
 	json_text_open(t, "devices", '[');
-	for (unsigned i = 0; i < node->stock.count; i++)
+	for (unsigned i = 0; i < node->inventory.count; i++)
 		write_card(c, node, i, t);
 	json_text_close(t, ']');
-	write_links(&node->stock, t);
+	write_links(&node->inventory, t);
 	write_pods_here(node, t);
 	json_text_close(t, '}');
 }

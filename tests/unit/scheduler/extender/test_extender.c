@@ -269,8 +269,8 @@ static void test_scores(void **state)
 	give_pod(m, running("a", "n1",
 			    "n1-0,NVIDIA,8000,100:n1-1,NVIDIA,8000,100:n1-2,NVIDIA,4480,40:;"));
 	give_pod(m, running("b", "n2", "n2-0,NVIDIA,4096,60:n2-3,NVIDIA,4096,60:;"));
-	const struct stock *n1 = &model_find_node(m, "n1")->stock,
-			   *n2 = &model_find_node(m, "n2")->stock;
+	const struct inventory *n1 = &model_find_node(m, "n1")->inventory,
+			       *n2 = &model_find_node(m, "n2")->inventory;
 	assert_true(place_cards_score(n1->card, n1->count) == 19.75);
 	assert_true(place_cards_score(n2->card, n2->count) == 10.50);
 	for (size_t i = 0; i < 2; i++) {

@@ -25,7 +25,7 @@ static unsigned below(unsigned n)
 
 static struct fit fit;
 static struct place_card card[CARDS];
-static struct stock_use use[CARDS];
+static struct inventory_use use[CARDS];
 static struct request_part part[2];
 static char uuid[CARDS][8];
 
@@ -110,7 +110,7 @@ static void check_shares(const struct kube_shares *shares)
 static void test_against_every_way(void **state)
 {
 	const struct request request = { .containers = 2, .count = 2, .part = part };
-	const struct stock stock = { .count = CARDS, .card = card, .use = use };
+	const struct inventory inventory = { .count = CARDS, .card = card, .use = use };
 	unsigned possible = 0;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct fit_reasons reasons;
@@ -122,14 +122,14 @@ static void test_against_every_way(void **state)
 		bool can = can_be();
 		possible += can;
 		fit_begin(&fit, &request);
-		if (fit_check(&fit, &stock, &reasons) != can)
+		if (fit_check(&fit, &inventory, &reasons) != can)
 			fail_msg("round %u: it can%s be", round, can ? "" : "not");
 		if (!can) {
 			assert_in_range(reasons.part - part, 0, 1);
 			assert_int_not_equal(reasons.reason[0], PLACE_FITS);
 		}
 		/* And what filter lets through is bound. */
-		assert_int_equal(fit_choose(&fit, &stock, &shares, &reasons) == 0, can);
+		assert_int_equal(fit_choose(&fit, &inventory, &shares, &reasons) == 0, can);
 		if (can)
 			check_shares(&shares);
 		shares_free(&shares);
@@ -142,7 +142,7 @@ static void test_the_larger_ones_are_left(void **state)
 {
 	static const unsigned free_mib[CARDS] = { 4, 3, 3, 6, 0, 0 };
 	const struct request request = { .containers = 2, .count = 2, .part = part };
-	const struct stock stock = { .count = CARDS, .card = card, .use = use };
+	const struct inventory inventory = { .count = CARDS, .card = card, .use = use };
 	struct fit_reasons reasons;
 	struct kube_shares shares;
 	for (unsigned i = 0; i < CARDS; i++) {
@@ -161,8 +161,8 @@ static void test_the_larger_ones_are_left(void **state)
 		part[p].place.evaluator[0] = "spread";
 	}
 	fit_begin(&fit, &request);
-	assert_true(fit_check(&fit, &stock, &reasons));
-	assert_int_equal(fit_choose(&fit, &stock, &shares, &reasons), 0);
+	assert_true(fit_check(&fit, &inventory, &reasons));
+	assert_int_equal(fit_choose(&fit, &inventory, &shares, &reasons), 0);
 	check_shares(&shares);
 	shares_free(&shares);
 }

@@ -152,9 +152,9 @@ static void add_room(void *data, void *thing)
 	struct rooms *rooms = data;
 	const struct model_node *node = thing;
 	struct place_tally tally = { 0 };
-	for (unsigned i = 0; i < node->stock.count; i++) {
+	for (unsigned i = 0; i < node->inventory.count; i++) {
 		struct place_fits fits;
-		place_card_fits(rooms->mix, &node->stock.card[i], &fits);
+		place_card_fits(rooms->mix, &node->inventory.card[i], &fits);
 		place_tally_add(rooms->mix, &fits, &tally);
 	}
 	for (unsigned k = 0; k < rooms->mix->count; k++) {

@@ -12,29 +12,29 @@
 /* Cards as a model has them whose node has said what is used of them. */
 struct cards {
 	struct place_card card[CARDS];
-	struct stock stock;
+	struct inventory inventory;
 	struct use use;
 };
 
 static void make_cards(struct cards *c)
 {
 	*c = (struct cards){ .card = { { .uuid = "GPU-a" }, { .uuid = "GPU-b" } } };
-	c->stock = (struct stock){ .count = CARDS, .card = c->card };
-	assert_int_equal(use_hear(&c->use, "{\"t\":1,\"cards\":[]}", &c->stock, 0, NULL), 0);
+	c->inventory = (struct inventory){ .count = CARDS, .card = c->card };
+	assert_int_equal(use_hear(&c->use, "{\"t\":1,\"cards\":[]}", &c->inventory, 0, NULL), 0);
 }
 
 static int hear(struct cards *c, const char *text, uint64_t now_s, int64_t wall_s)
 {
 	struct error err;
-	return cooldown_hear(&c->use, text, &c->stock, (struct cooldown_now){ now_s * S, wall_s },
-			     &err);
+	return cooldown_hear(&c->use, text, &c->inventory,
+			     (struct cooldown_now){ now_s * S, wall_s }, &err);
 }
 
 static char *tell(const struct cards *c, uint64_t now_s, int64_t wall_s)
 {
 	char *text;
 	const struct cooldown_now now = { now_s * S, wall_s };
-	assert_int_equal(cooldown_tell(&c->use, &c->stock, now, &text), 0);
+	assert_int_equal(cooldown_tell(&c->use, &c->inventory, now, &text), 0);
 	return text;
 }
 

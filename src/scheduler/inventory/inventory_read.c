@@ -9,7 +9,7 @@
 #include "kube/hami/cordon.h"
 #include "kube/hami/scores.h"
 #include "kube/util/blame.h"
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 
 #define MIB_BITS 20
 #define MPCT 1000
@@ -72,14 +72,15 @@ static int check_cards(const struct kube_cards *cards, struct error *err)
 
 /* ---- taking it over ---- */
 
-static bool take_card(const struct kube_card *from, const char *cordon, struct stock *stock)
+static bool take_card(const struct kube_card *from, const char *cordon, struct inventory *inventory)
 {
-	unsigned i = stock->count;
+	unsigned i = inventory->count;
 	unsigned cores_pct = from->cores_pct < CORES_MOST_PCT ? from->cores_pct : CORES_MOST_PCT;
-	stock->use[i].mode = word_take(stock->words, *from->mode ? from->mode : CARD_MODE_DEFAULT);
-	stock->card[i] = (struct place_card){
-		.uuid = word_take(stock->words, from->id),
-		.type = word_take(stock->words, from->type),
+	inventory->use[i].mode = word_take(inventory->words,
+					   *from->mode ? from->mode : CARD_MODE_DEFAULT);
+	inventory->card[i] = (struct place_card){
+		.uuid = word_take(inventory->words, from->id),
+		.type = word_take(inventory->words, from->type),
 		.memory_total_bytes = from->memory_mib << MIB_BITS,
 		.cores_total_mpct = cores_pct * MPCT,
 		.slots_total = from->count,
@@ -89,17 +90,17 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct s
 		.is_sick = !from->is_healthy,
 		.is_cordoned = cordon_has(cordon, from->id),
 	};
-	stock->count++;
-	return stock->use[i].mode && stock->card[i].uuid && stock->card[i].type;
+	inventory->count++;
+	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
 /* Mostly they are of one: then nobody has to look at each card's. */
-static const char *mode_of_all(const struct stock *stock)
+static const char *mode_of_all(const struct inventory *inventory)
 {
-	for (unsigned i = 1; i < stock->count; i++)
-		if (stock->use[i].mode != stock->use[0].mode)
+	for (unsigned i = 1; i < inventory->count; i++)
+		if (inventory->use[i].mode != inventory->use[0].mode)
 			return NULL;
-	return stock->use[0].mode;
+	return inventory->use[0].mode;
 }
 
 static size_t find_scores(const struct kube_scores *scores, const char *uuid)
@@ -111,31 +112,31 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 }
 
 /* Scores that can't be read, or are not of all these cards, say nothing: cards are no less free for that. */
-static void take_scores(const char *text, struct stock *stock)
+static void take_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
-	size_t at[PLACE_MAX_CARDS], n = stock->count;
+	size_t at[PLACE_MAX_CARDS], n = inventory->count;
 	bool is_whole = true;
 	if (n < 2 || scores_parse(text, &scores, NULL) < 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		at[i] = find_scores(&scores, stock->card[i].uuid);
+		at[i] = find_scores(&scores, inventory->card[i].uuid);
 		is_whole &= at[i] < scores.count;
 	}
-	stock->score = is_whole ? calloc(n * n, sizeof(*stock->score)) : NULL;
-	for (size_t i = 0; stock->score && i < n; i++)
+	inventory->score = is_whole ? calloc(n * n, sizeof(*inventory->score)) : NULL;
+	for (size_t i = 0; inventory->score && i < n; i++)
 		for (size_t k = 0; k < n; k++) {
 			int score = scores.score[at[i] * scores.count + at[k]];
-			stock->score[i * n + k] = (uint16_t)(score < UINT16_MAX ? score
-										: UINT16_MAX);
+			inventory->score[i * n + k] = (uint16_t)(score < UINT16_MAX ? score
+										    : UINT16_MAX);
 		}
 	scores_free(&scores);
 }
 
-int stock_read(const struct stock_said *said, struct table *words, struct stock *ret,
-	       struct error *err)
+int inventory_read(const struct inventory_said *said, struct table *words, struct inventory *ret,
+		   struct error *err)
 {
-	struct stock stock = { .words = words, .served = said->served };
+	struct inventory inventory = { .words = words, .served = said->served };
 	cleanup(free_cards) struct kube_cards cards = { 0 };
 	if (!said->cards)
 		return -ENODATA;
@@ -146,18 +147,18 @@ int stock_read(const struct stock_said *said, struct table *words, struct stock 
 		return blame(err, r);
 	if (!cards.count)
 		return -ENODATA;
-	stock.card = calloc(cards.count, sizeof(*stock.card));
-	stock.use = calloc(cards.count, sizeof(*stock.use));
-	bool is_whole = stock.card && stock.use;
+	inventory.card = calloc(cards.count, sizeof(*inventory.card));
+	inventory.use = calloc(cards.count, sizeof(*inventory.use));
+	bool is_whole = inventory.card && inventory.use;
 	for (size_t i = 0; is_whole && i < cards.count; i++)
-		is_whole = take_card(&cards.card[i], said->cordon, &stock);
+		is_whole = take_card(&cards.card[i], said->cordon, &inventory);
 	if (!is_whole) {
-		stock_free(&stock);
+		inventory_free(&inventory);
 		return error_set_errno(err, ENOMEM, KUBE_NODE_REGISTER);
 	}
-	stock.mode = mode_of_all(&stock);
+	inventory.mode = mode_of_all(&inventory);
 	if (said->scores)
-		take_scores(said->scores, &stock);
-	*ret = stock;
+		take_scores(said->scores, &inventory);
+	*ret = inventory;
 	return 0;
 }

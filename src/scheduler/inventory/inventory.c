@@ -1,4 +1,4 @@
-#include "scheduler/stock/stock.h"
+#include "scheduler/inventory/inventory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,19 +17,19 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 }
 
 /* The sums, as src/policy/placement counts: what does not fit there is more than any card has. */
-static void tell(struct stock *stock, unsigned i)
+static void tell(struct inventory *inventory, unsigned i)
 {
-	const struct stock_use *use = &stock->use[i];
-	struct place_card *card = &stock->card[i];
+	const struct inventory_use *use = &inventory->use[i];
+	struct place_card *card = &inventory->card[i];
 	card->memory_used_bytes = at_most(use->memory_mib, UINT64_MAX >> (MIB_BITS + 2)) << MIB_BITS;
 	card->cores_used_mpct = (uint32_t)(at_most(use->cores_pct, UINT32_MAX / MPCT) * MPCT);
 	card->slots_used = (uint32_t)at_most(use->slots, UINT32_MAX);
 }
 
-static int find_card(const struct stock *stock, const char *uuid)
+static int find_card(const struct inventory *inventory, const char *uuid)
 {
-	for (unsigned i = 0; i < stock->count; i++)
-		if (stock->card[i].uuid == uuid)
+	for (unsigned i = 0; i < inventory->count; i++)
+		if (inventory->card[i].uuid == uuid)
 			return (int)i;
 	return -1;
 }
@@ -56,16 +56,16 @@ static void raise_to(struct demand *to, const struct demand *least)
 }
 
 /* What the hold has of the card of share `from`, its first of that card. */
-static struct demand demand_of(const struct stock_hold *hold, unsigned from)
+static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
-	const struct stock_share *before = NULL; /* the last of an init container's */
+	const struct inventory_share *before = NULL; /* the last of an init container's */
 	for (unsigned i = from; i < hold->count; i++) {
-		const struct stock_share *s = &hold->share[i];
+		const struct inventory_share *s = &hold->share[i];
 		const struct demand one = { s->memory_mib, s->cores_pct, 1, s->borrowed_pct };
 		if (s->card != hold->share[from].card)
 			continue;
-		if (s->stage != STOCK_INIT) {
+		if (s->stage != INVENTORY_INIT) {
 			add(&lasting, &one);
 			continue;
 		}
@@ -80,7 +80,7 @@ static struct demand demand_of(const struct stock_hold *hold, unsigned from)
 	return peak;
 }
 
-static bool is_first_of_card(const struct stock_hold *hold, unsigned i)
+static bool is_first_of_card(const struct inventory_hold *hold, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
 		if (hold->share[k].card == hold->share[i].card)
@@ -88,7 +88,7 @@ static bool is_first_of_card(const struct stock_hold *hold, unsigned i)
 	return true;
 }
 
-struct quota_amounts stock_hold_sum(const struct stock_hold *hold)
+struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold)
 {
 	struct demand sum = { 0 };
 	for (unsigned i = 0; i < hold->count; i++)
@@ -101,34 +101,35 @@ struct quota_amounts stock_hold_sum(const struct stock_hold *hold)
 	};
 }
 
-static void apply(struct stock *stock, const struct stock_hold *hold, bool is_taken)
+static void apply(struct inventory *inventory, const struct inventory_hold *hold, bool is_taken)
 {
-	stock->unknown += hold->is_unknown ? is_taken ? 1u : -1u : 0u;
+	inventory->unknown += hold->is_unknown ? is_taken ? 1u : -1u : 0u;
 	for (unsigned i = 0; i < hold->count; i++) {
-		int card = is_first_of_card(hold, i) ? find_card(stock, hold->share[i].card) : -1;
+		int card = is_first_of_card(hold, i) ? find_card(inventory, hold->share[i].card)
+						     : -1;
 		if (card < 0)
 			continue;
-		struct stock_use *use = &stock->use[card];
+		struct inventory_use *use = &inventory->use[card];
 		const struct demand d = demand_of(hold, i);
 		use->memory_mib += is_taken ? d.memory_mib : -d.memory_mib;
 		use->cores_pct += is_taken ? d.cores_pct : -d.cores_pct;
 		use->slots += is_taken ? d.slots : -d.slots;
 		use->borrowed_pct += is_taken ? d.borrowed_pct : -d.borrowed_pct;
-		tell(stock, (unsigned)card);
+		tell(inventory, (unsigned)card);
 	}
 }
 
-void stock_charge(struct stock *stock, const struct stock_hold *hold)
+void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold)
 {
-	apply(stock, hold, true);
+	apply(inventory, hold, true);
 }
 
-void stock_discharge(struct stock *stock, const struct stock_hold *hold)
+void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold)
 {
-	apply(stock, hold, false);
+	apply(inventory, hold, false);
 }
 
-uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card)
+uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card)
 {
 	uint64_t pct = 0;
 	for (unsigned i = 0; i < hold->count; i++)
@@ -139,29 +140,30 @@ uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card
 
 /* ---- holds ---- */
 
-int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
-		    struct table *words, struct stock_hold *ret, struct error *err)
+int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
+			struct table *words, struct inventory_hold *ret, struct error *err)
 {
-	struct stock_hold hold = { 0 };
-	if (shares->count > STOCK_SHARES_MAX)
+	struct inventory_hold hold = { 0 };
+	if (shares->count > INVENTORY_SHARES_MAX)
 		return error_set(err, EINVAL, "%zu shares of cards: must be at most %d",
-				 shares->count, STOCK_SHARES_MAX);
+				 shares->count, INVENTORY_SHARES_MAX);
 	hold.share = shares->count ? calloc(shares->count, sizeof(*hold.share)) : NULL;
 	if (!hold.share && shares->count)
 		return error_set_errno(err, ENOMEM, "shares");
 	for (; hold.count < shares->count; hold.count++) {
 		const struct kube_share *from = &shares->share[hold.count];
-		struct stock_share *to = &hold.share[hold.count];
-		*to = (struct stock_share){
+		struct inventory_share *to = &hold.share[hold.count];
+		*to = (struct inventory_share){
 			.card = word_take(words, from->card),
 			.memory_mib = (uint32_t)from->memory_mib, /* at most INT32_MAX: shares.c */
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
-			.stage = from->container < containers ? stage[from->container] : STOCK_APP,
+			.stage = from->container < containers ? stage[from->container]
+							      : INVENTORY_APP,
 			.borrowed_pct = (uint8_t)from->borrowed_pct, /* at most 100 */
 		};
 		if (!to->card) {
-			stock_hold_free(&hold, words);
+			inventory_hold_free(&hold, words);
 			return error_set_errno(err, ENOMEM, "shares");
 		}
 	}
@@ -169,27 +171,27 @@ int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size
 	return 0;
 }
 
-void stock_hold_free(struct stock_hold *hold, struct table *words)
+void inventory_hold_free(struct inventory_hold *hold, struct table *words)
 {
 	for (unsigned i = 0; i < hold->count; i++)
 		word_give(words, hold->share[i].card);
 	free(hold->share);
-	*hold = (struct stock_hold){ 0 };
+	*hold = (struct inventory_hold){ 0 };
 }
 
 /* ---- life ---- */
 
-void stock_free(struct stock *stock)
+void inventory_free(struct inventory *inventory)
 {
-	for (unsigned i = 0; i < stock->count; i++) {
-		word_give(stock->words, stock->card[i].uuid);
-		word_give(stock->words, stock->card[i].type);
-		word_give(stock->words, stock->use[i].mode);
+	for (unsigned i = 0; i < inventory->count; i++) {
+		word_give(inventory->words, inventory->card[i].uuid);
+		word_give(inventory->words, inventory->card[i].type);
+		word_give(inventory->words, inventory->use[i].mode);
 	}
-	free(stock->card);
-	free(stock->use);
-	free(stock->score);
-	*stock = (struct stock){ 0 };
+	free(inventory->card);
+	free(inventory->use);
+	free(inventory->score);
+	*inventory = (struct inventory){ 0 };
 }
 
 /* NULL where there is nothing to copy, or no memory. */
@@ -199,19 +201,19 @@ static void *copy_of(const void *from, size_t size)
 	return to ? memcpy(to, from, size) : NULL;
 }
 
-int stock_copy(const struct stock *from, struct stock *ret)
+int inventory_copy(const struct inventory *from, struct inventory *ret)
 {
 	size_t n = from->count;
-	struct stock to = { .words = from->words,
-			    .seen = from->seen,
-			    .unknown = from->unknown,
-			    .served = from->served,
-			    .mode = from->mode,
-			    .card = copy_of(from->card, n * sizeof(*from->card)),
-			    .use = copy_of(from->use, n * sizeof(*from->use)),
-			    .score = copy_of(from->score, n * n * sizeof(*from->score)) };
+	struct inventory to = { .words = from->words,
+				.seen = from->seen,
+				.unknown = from->unknown,
+				.served = from->served,
+				.mode = from->mode,
+				.card = copy_of(from->card, n * sizeof(*from->card)),
+				.use = copy_of(from->use, n * sizeof(*from->use)),
+				.score = copy_of(from->score, n * n * sizeof(*from->score)) };
 	if (n && (!to.card || !to.use || (from->score && !to.score))) {
-		stock_free(&to);
+		inventory_free(&to);
 		return -ENOMEM;
 	}
 	/* The words are there: each only gets a reference more, which needs no memory. */
