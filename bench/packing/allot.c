@@ -181,7 +181,7 @@ void allot_ended(void *data, unsigned id)
 /* ---- life ---- */
 
 void *allot_begin(const struct packing_policy *policy, const struct packing_cluster *cluster,
-		  const struct packing_mix *mix, uint64_t seed)
+		  const struct packing_histogram *histogram, uint64_t seed)
 {
 	struct allot *a = calloc(1, sizeof(*a));
 	struct model_terms terms = { .request = request_terms_default };

@@ -46,7 +46,7 @@ uint32_t packing_free_cards(const struct packing_node *node, unsigned cards);
 struct packing_policy {
 	const char *name;
 	void *(*begin)(const struct packing_policy *policy, const struct packing_cluster *cluster,
-		       const struct packing_mix *mix, uint64_t seed);
+		       const struct packing_histogram *histogram, uint64_t seed);
 	/* false: nowhere. */
 	bool (*place)(void *data, const struct packing_cluster *cluster,
 		      const struct packing_task *task, unsigned id, struct packing_place *ret);
@@ -58,7 +58,7 @@ struct packing_policy {
 
 /*
  * "allot" is the scheduler's own code in this process, from JSON to JSON, by the policy that is named; "hami" HAMi's formulas
- * (policy/placement/score.h has them too), "fgd" fragmentation gradient descent, told the mix beforehand, as
+ * (policy/placement/score.h has them too), "fgd" fragmentation gradient descent, told the workload histogram beforehand, as
  * in its paper, "fgd+" the same with the fuller node where both are nearly as good, "random" any node that fits.
  */
 extern const struct packing_policy packing_policies[];
@@ -69,8 +69,8 @@ const struct packing_policy *packing_policy_find(const char *name);
 /* Of packing_policies alone. */
 #define PACKING_SIGNATURES(kind) \
 	void *kind##_begin(const struct packing_policy *policy, \
-			   const struct packing_cluster *cluster, const struct packing_mix *mix, \
-			   uint64_t seed); \
+			   const struct packing_cluster *cluster, \
+			   const struct packing_histogram *histogram, uint64_t seed); \
 	bool kind##_place(void *data, const struct packing_cluster *cluster, \
 			  const struct packing_task *task, unsigned id, struct packing_place *ret); \
 	void kind##_end(void *data)

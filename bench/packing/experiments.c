@@ -15,7 +15,7 @@
 struct run {
 	const struct packing_policy *policy;
 	void *data;
-	struct packing_mix mix;
+	struct packing_histogram histogram;
 	struct packing_cluster cluster;
 	struct packing_random random;
 	double used; /* GPUs */
@@ -30,9 +30,9 @@ static struct run *begin(const struct packing_policy *policy, const struct packi
 		abort();
 	run->policy = policy;
 	run->random.state = seed;
-	packing_mix_make(setting->has_models, setting->has_cpus, &run->mix);
+	packing_histogram_make(setting->has_models, setting->has_cpus, &run->histogram);
 	packing_cluster_make(setting->scale, setting->has_cpus, &run->cluster);
-	run->data = policy->begin(policy, &run->cluster, &run->mix, seed);
+	run->data = policy->begin(policy, &run->cluster, &run->histogram, seed);
 	return run;
 }
 
@@ -103,7 +103,7 @@ struct packing_result packing_fill(const struct packing_policy *policy,
 	struct run *run = begin(policy, setting, seed);
 	double all = run->cluster.cards, asked = 0;
 	while (asked < demand * all) {
-		const struct packing_task *task = packing_draw(&run->mix, &run->random);
+		const struct packing_task *task = packing_draw(&run->histogram, &run->random);
 		struct packing_place at;
 		bool is_placed = place(run, task, r.tasks, &at);
 		if (!is_placed) {
@@ -215,7 +215,7 @@ static void try_waiting(struct day *day)
 	memset(has_failed, 0, sizeof(has_failed));
 	for (unsigned i = 0; i < day->waiting; i++) {
 		unsigned id = day->wait[i];
-		bool *failed = &has_failed[packing_kind_of(&day->run->mix, day->task[id].task)];
+		bool *failed = &has_failed[packing_kind_of(&day->run->histogram, day->task[id].task)];
 		if (*failed || !try_task(day, id)) {
 			*failed = true;
 			day->wait[left++] = id;
@@ -227,8 +227,8 @@ static void try_waiting(struct day *day)
 static void draw(struct day *day, double load)
 {
 	double wanted = 0, at_s = 0;
-	for (size_t k = 0; k < day->run->mix.count; k++) {
-		const struct packing_kind *kind = &day->run->mix.kind[k];
+	for (size_t k = 0; k < day->run->histogram.count; k++) {
+		const struct packing_kind *kind = &day->run->histogram.kind[k];
 		wanted += kind->part * cards_of(&kind->task) * packing_mean_s(kind->task.class);
 	}
 	double apart_s = wanted / (load * day->run->cluster.cards);
@@ -236,7 +236,8 @@ static void draw(struct day *day, double load)
 		at_s -= log(1 - packing_random_part(&day->run->random)) * apart_s;
 		if (at_s >= 2 * DAY_S)
 			return;
-		const struct packing_task *task = packing_draw(&day->run->mix, &day->run->random);
+		const struct packing_task *task = packing_draw(&day->run->histogram,
+							       &day->run->random);
 		day->task[day->tasks] = (struct arrival){
 			.task = task,
 			.at_s = at_s,

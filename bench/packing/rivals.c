@@ -45,7 +45,7 @@ static uint32_t hami_cards(const struct packing_node *node, const struct packing
 }
 
 void *hami_begin(const struct packing_policy *policy, const struct packing_cluster *cluster,
-		 const struct packing_mix *mix, uint64_t seed)
+		 const struct packing_histogram *histogram, uint64_t seed)
 {
 	return (void *)(uintptr_t)policy;
 }
@@ -75,12 +75,12 @@ void hami_end(void *data)
 /* ---- fragmentation gradient descent ---- */
 
 /*
- * A node's fragmentation is what a task, drawn from the mix, is expected to find on it and can't use: all that is left where
+ * A node's fragmentation is what a task, drawn from the workload histogram, is expected to find on it and can't use: all that is left where
  * it does not fit, else what is left of the cards that have too little for it (sections 3 and 4 of its paper). A task goes
  * where that grows least. What was found of a node holds until the node changes.
  */
 struct fgd {
-	const struct packing_mix *mix;
+	const struct packing_histogram *histogram;
 	size_t typical; /* kinds by how frequent they are, as many as make up nearly all */
 	size_t order[1024];
 	double part_of_typical, tie;
@@ -101,7 +101,7 @@ static double fragments(const struct fgd *fgd, const struct packing_cluster *one
 	for (unsigned k = 0; k < node->cards; k++)
 		all += node->left_milli[k];
 	for (size_t i = 0; i < fgd->typical; i++) {
-		const struct packing_kind *kind = &fgd->mix->kind[fgd->order[i]];
+		const struct packing_kind *kind = &fgd->histogram->kind[fgd->order[i]];
 		double useless = 0;
 		if (!kind->task.cards)
 			continue;
@@ -157,10 +157,10 @@ bool fgd_place(void *data, const struct packing_cluster *cluster, const struct p
 	       unsigned id, struct packing_place *ret)
 {
 	struct fgd *fgd = data;
-	size_t kind = packing_kind_of(fgd->mix, task);
+	size_t kind = packing_kind_of(fgd->histogram, task);
 	const struct found *best = NULL;
 	for (unsigned n = 0; n < cluster->nodes; n++) {
-		struct found *found = &fgd->found[n * fgd->mix->count + kind];
+		struct found *found = &fgd->found[n * fgd->histogram->count + kind];
 		if (!packing_fits(cluster, n, task))
 			continue;
 		if (found->version != cluster->node[n].version + 1)
@@ -174,21 +174,22 @@ bool fgd_place(void *data, const struct packing_cluster *cluster, const struct p
 }
 
 void *fgd_begin(const struct packing_policy *policy, const struct packing_cluster *cluster,
-		const struct packing_mix *mix, uint64_t seed)
+		const struct packing_histogram *histogram, uint64_t seed)
 {
 	struct fgd *fgd = calloc(1, sizeof(*fgd));
-	if (!fgd || !(fgd->found = calloc(cluster->nodes * mix->count, sizeof(*fgd->found))))
+	if (!fgd || !(fgd->found = calloc(cluster->nodes * histogram->count, sizeof(*fgd->found))))
 		abort();
-	fgd->mix = mix;
+	fgd->histogram = histogram;
 	fgd->tie = policy->nodes ? FULLER_FIRST : 0;
-	for (size_t i = 0; i < mix->count; i++) {
+	for (size_t i = 0; i < histogram->count; i++) {
 		size_t at = i;
-		for (; at && mix->kind[fgd->order[at - 1]].part < mix->kind[i].part; at--)
+		for (; at && histogram->kind[fgd->order[at - 1]].part < histogram->kind[i].part;
+		     at--)
 			fgd->order[at] = fgd->order[at - 1];
 		fgd->order[at] = i;
 	}
 	while (fgd->part_of_typical < TYPICAL_PART)
-		fgd->part_of_typical += mix->kind[fgd->order[fgd->typical++]].part;
+		fgd->part_of_typical += histogram->kind[fgd->order[fgd->typical++]].part;
 	return fgd;
 }
 
@@ -202,7 +203,7 @@ void fgd_end(void *data)
 /* ---- chance ---- */
 
 void *any_begin(const struct packing_policy *policy, const struct packing_cluster *cluster,
-		const struct packing_mix *mix, uint64_t seed)
+		const struct packing_histogram *histogram, uint64_t seed)
 {
 	struct packing_random *random = malloc(sizeof(*random));
 	if (!random)

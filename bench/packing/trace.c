@@ -101,7 +101,7 @@ static const double lasted_s[PACKING_CLASSES][QUANTILES] = {
 	{ 58, 136, 171, 417, 482, 553, 958, 3599, 61202, 101998, 209987, 1332357 },
 };
 
-/* ---- the mix ---- */
+/* ---- the workload histogram ---- */
 
 static enum packing_class class_of(unsigned cards, unsigned milli)
 {
@@ -114,20 +114,20 @@ static enum packing_class class_of(unsigned cards, unsigned milli)
 	}
 }
 
-static void add_kind(struct packing_mix *mix, struct packing_task task, double tasks)
+static void add_kind(struct packing_histogram *histogram, struct packing_task task, double tasks)
 {
 	size_t k = 0;
-	while (k < mix->count &&
-	       (mix->kind[k].task.cards != task.cards || mix->kind[k].task.milli != task.milli ||
-		mix->kind[k].task.cpu_milli != task.cpu_milli ||
-		mix->kind[k].task.models != task.models))
+	while (k < histogram->count && (histogram->kind[k].task.cards != task.cards ||
+					histogram->kind[k].task.milli != task.milli ||
+					histogram->kind[k].task.cpu_milli != task.cpu_milli ||
+					histogram->kind[k].task.models != task.models))
 		k++;
-	if (k == mix->count)
-		mix->kind[mix->count++] = (struct packing_kind){ .task = task };
-	mix->kind[k].part += tasks;
+	if (k == histogram->count)
+		histogram->kind[histogram->count++] = (struct packing_kind){ .task = task };
+	histogram->kind[k].part += tasks;
 }
 
-void packing_mix_make(bool has_models, bool has_cpus, struct packing_mix *ret)
+void packing_histogram_make(bool has_models, bool has_cpus, struct packing_histogram *ret)
 {
 	double all = 0;
 	ret->count = 0;
@@ -171,13 +171,14 @@ double packing_random_part(struct packing_random *random)
 	return (double)(packing_random_next(random) >> 11) * 0x1p-53;
 }
 
-const struct packing_task *packing_draw(const struct packing_mix *mix, struct packing_random *random)
+const struct packing_task *packing_draw(const struct packing_histogram *histogram,
+					struct packing_random *random)
 {
 	double at = packing_random_part(random);
 	size_t k = 0;
-	while (k + 1 < mix->count && at >= mix->kind[k].part)
-		at -= mix->kind[k++].part;
-	return &mix->kind[k].task;
+	while (k + 1 < histogram->count && at >= histogram->kind[k].part)
+		at -= histogram->kind[k++].part;
+	return &histogram->kind[k].task;
 }
 
 /* Between two quantiles by the logarithm, as times are spread so. */

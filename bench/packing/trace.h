@@ -60,13 +60,13 @@ struct packing_kind {
 };
 
 /* What is drawn from. */
-struct packing_mix {
+struct packing_histogram {
 	size_t count;
 	struct packing_kind kind[1024];
 };
 
 /* Of GPU tasks, that name models as the trace has it, or none does; that want CPUs beside, or none. */
-void packing_mix_make(bool has_models, bool has_cpus, struct packing_mix *ret);
+void packing_histogram_make(bool has_models, bool has_cpus, struct packing_histogram *ret);
 
 struct packing_random {
 	uint64_t state;
@@ -74,13 +74,15 @@ struct packing_random {
 uint64_t packing_random_next(struct packing_random *random);
 double packing_random_part(struct packing_random *random); /* 0 to 1 */
 
-/* Which kind of the mix a task is that was drawn from it. */
-static inline size_t packing_kind_of(const struct packing_mix *mix, const struct packing_task *task)
+/* Which kind of the workload histogram a task is that was drawn from it. */
+static inline size_t packing_kind_of(const struct packing_histogram *histogram,
+				     const struct packing_task *task)
 {
-	return (size_t)((const char *)task - (const char *)mix->kind) / sizeof(mix->kind[0]);
+	return (size_t)((const char *)task - (const char *)histogram->kind) /
+	       sizeof(histogram->kind[0]);
 }
 
-const struct packing_task *packing_draw(const struct packing_mix *mix,
+const struct packing_task *packing_draw(const struct packing_histogram *histogram,
 					struct packing_random *random);
 /* How long it runs, a day at most; and the mean of that over many. */
 double packing_draw_s(enum packing_class class, struct packing_random *random);

@@ -18,7 +18,7 @@
  * than anybody asks for. So the cost of a place is, first, how much that could still be given out
  * becomes useless by it, over a ladder of usual parts of a card (an eighth, a quarter, a half, all);
  * after that, how much stays free there: the fuller card is taken. (The first is the measure of
- * "Beware of Fragmentation", USENIX ATC 2023, with a ladder for the mix of tasks, which nobody knows.)
+ * "Beware of Fragmentation", USENIX ATC 2023, with a ladder for the histogram of workloads, which nobody knows.)
  */
 
 /* What is left of a card, in parts of its all. */
@@ -156,14 +156,14 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* A request of no mix finds no room worth anything, and leaves the choice to what comes after. */
+/* A request of no workload histogram finds no room worth anything, and leaves the choice to what comes after. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {
 	double loss[PLACE_MAX_CARDS];
-	if (!node->mix)
+	if (!node->histogram)
 		return;
-	place_room_losses(node->mix, node, request, loss);
+	place_room_losses(node->histogram, node, request, loss);
 	for (unsigned i = 0; i < node->card_count; i++)
 		ret->card[i] = (int64_t)(loss[i] * LOSS_DIGITS + (loss[i] < 0 ? -0.5 : 0.5));
 }

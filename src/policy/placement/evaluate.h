@@ -10,7 +10,7 @@
  *   share     parts of cards: leaves least behind that is of no use, then fits best
  *   capacity  the most memory left afterwards
  *   balance   the least taken afterwards, of compute or memory, whichever is scarcer
- *   room      takes the least room from what else is asked for (room.h), as far as the node's mix tells
+ *   room      takes the least room from what else is asked for (room.h), as far as the node's workload histogram tells
  *   binpack   the highest of HAMi's card scores
  *   spread    the lowest
  *

@@ -52,11 +52,11 @@ struct place_card {
 	bool is_cordoned;
 };
 
-struct place_mix; /* room.h */
+struct place_histogram; /* room.h */
 
 struct place_node {
-	const struct place_mix
-		*mix; /* what else is asked for, of this node or others like it; NULL: not known */
+	const struct place_histogram *
+		histogram; /* what else is asked for, of this node or others like it; NULL: not known */
 	unsigned card_count; /* at most PLACE_MAX_CARDS */
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_link link[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* both ways the same */

@@ -72,27 +72,27 @@ int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, 
 /* Of what takes the same of the room, the fuller node: less than any request of a kind that is asked for is worth. */
 #define TIE 1e-12
 
-/* Higher is better but for REQUEST_NODES_SPREAD. `mix` NULL: HAMi's score. */
-static double score_cards(struct model *m, const struct place_mix *mix,
+/* Higher is better but for REQUEST_NODES_SPREAD. `histogram` NULL: HAMi's score. */
+static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)
 {
 	double score = place_cards_score(inventory->card, inventory->count);
-	return mix ? TIE * score - model_room_loss(m, inventory, room) : score;
+	return histogram ? TIE * score - model_room_loss(m, inventory, room) : score;
 }
 
-static double score_of(struct model *m, const struct place_mix *mix, const struct call_args *args,
-		       size_t i)
+static double score_of(struct model *m, const struct place_histogram *histogram,
+		       const struct call_args *args, size_t i)
 {
 	const char *name = args->name[i].text;
-	const double none = mix ? -MODEL_ROOM_ALL : 0; /* of no cards */
+	const double none = histogram ? -MODEL_ROOM_ALL : 0; /* of no cards */
 	struct inventory inventory = { 0 };
 	if (!args->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
-		return node ? score_cards(m, mix, &node->inventory, node->room) : none;
+		return node ? score_cards(m, histogram, &node->inventory, node->room) : none;
 	}
 	if (asked_inventory(m, json_array_get(args->whole, i), &inventory, NULL) < 0)
 		return none;
-	double score = score_cards(m, mix, &inventory, NULL);
+	double score = score_cards(m, histogram, &inventory, NULL);
 	inventory_free(&inventory);
 	model_room_words_gone(m);
 	return score;
@@ -145,12 +145,12 @@ char *extender_prioritize(struct model *m, const struct call_args *args)
 	/* The answer has no place for an error: nodes that nothing is known of are all alike. */
 	if (ask_begin(m, args->object, &ask, NULL) < 0)
 		return write_ranks(args, score, false);
-	const struct place_mix *mix = NULL;
+	const struct place_histogram *histogram = NULL;
 	if (ask.request.nodes == REQUEST_NODES_FRAGMENTATION && ask.request.count)
-		mix = model_mix(m);
+		histogram = model_histogram(m);
 	fit_begin(&m->fit, &ask.request);
 	for (size_t i = 0; i < args->count; i++)
-		score[i] = score_of(m, mix, args, i);
+		score[i] = score_of(m, histogram, args, i);
 	char *text = write_ranks(args, score, ask.request.nodes == REQUEST_NODES_SPREAD);
 	ask_end(&ask);
 	return text;

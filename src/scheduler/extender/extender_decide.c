@@ -75,7 +75,7 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
 	if (is_by_room(pod->request))
-		fit_set_mix(&m->fit, model_mix(m));
+		fit_set_histogram(&m->fit, model_histogram(m));
 	int r = fit_choose(&m->fit, &node->inventory, ret, &reasons);
 	model_put_back(pod);
 	if (r == -ENOSPC) {

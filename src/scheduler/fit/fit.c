@@ -451,7 +451,7 @@ void fit_begin(struct fit *fit, const struct request *request)
 	fit->request = request;
 	fit_words_gone(fit);
 	fit_quota_clear(&fit->quota);
-	fit->node.mix = NULL;
+	fit->node.histogram = NULL;
 }
 
 void fit_words_gone(struct fit *fit)
@@ -460,9 +460,9 @@ void fit_words_gone(struct fit *fit)
 	fit->type = fit->mode = NULL;
 }
 
-void fit_set_mix(struct fit *fit, const struct place_mix *mix)
+void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
 {
-	fit->node.mix = mix;
+	fit->node.histogram = histogram;
 }
 
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,

@@ -60,7 +60,7 @@ void fit_words_gone(struct fit *fit);
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 		 const struct quota_amounts *used);
 /* What else is asked for, to choose cards by from now on; valid as long. */
-void fit_set_mix(struct fit *fit, const struct place_mix *mix);
+void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram);
 
 /*
  * A node's cards as the request finds them: for an opportunistic pod (opportunistic.h) their time is taken by use, for all others they are as they

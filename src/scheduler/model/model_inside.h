@@ -206,9 +206,9 @@ void model_count_request(struct model *model, const struct request *request);
  * What is asked for, with the prices of now. Valid until the next change of a node's cards or the next count; NULL: nothing is
  * asked for, or there is no memory.
  */
-const struct place_mix *model_mix(struct model *model);
+const struct place_histogram *model_histogram(struct model *model);
 /*
- * What a request, that of the model's `fit`, would take of the room on such cards, by the prices of the last model_mix(): its
+ * What a request, that of the model's `fit`, would take of the room on such cards, by the prices of the last model_histogram(): its
  * shares go where each takes least. MODEL_ROOM_ALL, what all room of the cluster is worth, where it does not fit. `room`: the
  * node's, which has not changed since; NULL: it is counted.
  */

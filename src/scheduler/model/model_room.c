@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "scheduler/model/model_inside.h"
-#include "scheduler/request/mix.h"
+#include "scheduler/request/workload_histogram.h"
 
 /* Cards are in much the same states: of so many it is remembered what they would serve. */
 #define MEMO_CARDS 4096
@@ -23,7 +23,7 @@ struct memo_card {
 };
 
 struct model_room {
-	struct mix mix;
+	struct histogram histogram;
 	uint64_t new_kinds; /* bit k: kind k was counted nowhere yet */
 	uint64_t total[PLACE_KINDS_MAX];
 	uint64_t generation; /* 1 and more: another when a type's word may be another one's */
@@ -48,7 +48,8 @@ void model_count_request(struct model *m, const struct request *request)
 		unsigned kind;
 		place.use_type = request->use_type;
 		place.nouse_type = request->nouse_type;
-		if (!request->part[i].is_init && mix_count(&m->room->mix, &place, &kind) == 1)
+		if (!request->part[i].is_init &&
+		    histogram_count(&m->room->histogram, &place, &kind) == 1)
 			m->room->new_kinds |= UINT64_C(1) << kind;
 	}
 }
@@ -56,7 +57,7 @@ void model_count_request(struct model *m, const struct request *request)
 void model_room_free(struct model *m)
 {
 	if (m->room) {
-		mix_free(&m->room->mix);
+		histogram_free(&m->room->histogram);
 		free(m->room->memo);
 	}
 	free(m->room);
@@ -98,7 +99,7 @@ static const struct place_fits *fits_of(struct model_room *room, const struct pl
 	if (memo->generation != room->generation || memcmp(&memo->card, &state, sizeof(state)) != 0) {
 		memo->generation = room->generation;
 		memo->card = state;
-		place_card_fits(&room->mix.kinds, &state, &memo->fits);
+		place_card_fits(&room->histogram.kinds, &state, &memo->fits);
 	}
 	return &memo->fits;
 }
@@ -108,7 +109,7 @@ static void tell_memo_of_kind(struct model_room *room, unsigned kind)
 	for (unsigned i = 0; i < MEMO_CARDS; i++)
 		if (room->memo[i].generation == room->generation)
 			room->memo[i].fits.of[kind] = place_kind_fits(
-				&room->memo[i].card, &room->mix.kinds.kind[kind].request);
+				&room->memo[i].card, &room->histogram.kinds.kind[kind].request);
 }
 
 /* ---- of the nodes ---- */
@@ -122,12 +123,12 @@ static struct place_tally tally_of(struct model_room *room, const struct invento
 {
 	struct place_tally tally = { 0 };
 	for (unsigned i = 0; i < inventory->count; i++)
-		place_tally_add(&room->mix.kinds, fits_of(room, &inventory->card[i]), &tally);
+		place_tally_add(&room->histogram.kinds, fits_of(room, &inventory->card[i]), &tally);
 	return tally;
 }
 
-static void count_kind(const struct place_mix *kinds, unsigned k, const struct inventory *inventory,
-		       struct place_tally *tally)
+static void count_kind(const struct place_histogram *kinds, unsigned k,
+		       const struct inventory *inventory, struct place_tally *tally)
 {
 	tally->shares[k] = tally->cards[k] = 0;
 	for (unsigned i = 0; i < inventory->count; i++) {
@@ -140,7 +141,7 @@ static void count_kind(const struct place_mix *kinds, unsigned k, const struct i
 /* All kinds where its cards are used otherwise, else those that are new. */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
-	const struct place_mix *kinds = &room->mix.kinds;
+	const struct place_histogram *kinds = &room->histogram.kinds;
 	bool is_first = !node->room;
 	if (is_first && !(node->room = calloc(1, sizeof(*node->room))))
 		return false;
@@ -167,7 +168,7 @@ static void count_node(void *data, void *thing)
 		c->is_out_of_memory = true;
 }
 
-const struct place_mix *model_mix(struct model *m)
+const struct place_histogram *model_histogram(struct model *m)
 {
 	struct model_room *room = m->room;
 	struct counting counting = { .room = room };
@@ -175,7 +176,7 @@ const struct place_mix *model_mix(struct model *m)
 		room->memo = calloc(MEMO_CARDS, sizeof(*room->memo));
 	if (!room || !room->memo)
 		return NULL;
-	for (unsigned k = 0; k < room->mix.kinds.count; k++)
+	for (unsigned k = 0; k < room->histogram.kinds.count; k++)
 		if (room->new_kinds >> k & 1) {
 			room->total[k] = 0;
 			tell_memo_of_kind(room, k);
@@ -185,16 +186,16 @@ const struct place_mix *model_mix(struct model *m)
 	/* What could not be counted is, the next time. */
 	if (counting.is_out_of_memory)
 		return NULL;
-	mix_price(&room->mix, room->total);
-	return &room->mix.kinds;
+	histogram_price(&room->histogram, room->total);
+	return &room->histogram.kinds;
 }
 
 void model_room_forget(struct model *m, struct model_node *node)
 {
 	struct model_room *room = m->room;
-	for (unsigned k = 0; room && node->room && k < room->mix.kinds.count; k++)
+	for (unsigned k = 0; room && node->room && k < room->histogram.kinds.count; k++)
 		if (!(room->new_kinds >> k & 1))
-			room->total[k] -= place_room(&room->mix.kinds, node->room, k);
+			room->total[k] -= place_room(&room->histogram.kinds, node->room, k);
 	if (node->inventory.count)
 		model_room_words_gone(m);
 	free(node->room);
@@ -239,7 +240,7 @@ static bool find_least(struct laying *l, const struct place_request *share, uint
 			continue;
 		const struct place_card with = place_with_share(card, share);
 		const struct place_fits before = *fits_of(room, card);
-		double loss = place_card_loss(&room->mix.kinds, l->tally, &before,
+		double loss = place_card_loss(&room->histogram.kinds, l->tally, &before,
 					      fits_of(room, &with));
 		if (found && loss >= *ret_loss)
 			continue;
@@ -263,7 +264,7 @@ static bool lay(struct laying *l, const struct place_request *share, struct plac
 			return false;
 		const struct place_fits before = *fits_of(room, &card[i]);
 		card[i] = place_with_share(&card[i], share);
-		place_tally_change(&room->mix.kinds, &before, fits_of(room, &card[i]), tally);
+		place_tally_change(&room->histogram.kinds, &before, fits_of(room, &card[i]), tally);
 		l->loss += loss;
 		among &= ~(UINT64_C(1) << i);
 	}

@@ -22,13 +22,14 @@ static struct place_node node_of(unsigned cards)
 	return node;
 }
 
-static struct place_tally tally_of(const struct place_mix *mix, const struct place_node *node)
+static struct place_tally tally_of(const struct place_histogram *histogram,
+				   const struct place_node *node)
 {
 	struct place_tally tally = { 0 };
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct place_fits fits;
-		place_card_fits(mix, &node->card[i], &fits);
-		place_tally_add(mix, &fits, &tally);
+		place_card_fits(histogram, &node->card[i], &fits);
+		place_tally_add(histogram, &fits, &tally);
 	}
 	return tally;
 }
@@ -66,60 +67,60 @@ static void kinds(void **state)
 /* A quarter of a card, a card, and two cards, on four cards of which one has a half left. */
 static void rooms(void **state)
 {
-	struct place_mix mix = { .count = 3,
-				 .kind = { { asking(1, 4 * GIB, 25), 1 },
-					   { asking(1, 16 * GIB, 100), 10 },
-					   { asking(2, 16 * GIB, 100), 100 } } };
+	struct place_histogram histogram = { .count = 3,
+					     .kind = { { asking(1, 4 * GIB, 25), 1 },
+						       { asking(1, 16 * GIB, 100), 10 },
+						       { asking(2, 16 * GIB, 100), 100 } } };
 	struct place_node node = node_of(4);
 	node.card[3].slots_used = 1;
 	node.card[3].memory_used_bytes = 8 * GIB;
 	node.card[3].cores_used_mpct = 50000;
-	struct place_tally all = tally_of(&mix, &node);
-	assert_int_equal(place_room(&mix, &all, 0), 14);
-	assert_int_equal(place_room(&mix, &all, 1), 3);
-	assert_int_equal(place_room(&mix, &all, 2), 1);
+	struct place_tally all = tally_of(&histogram, &node);
+	assert_int_equal(place_room(&histogram, &all, 0), 14);
+	assert_int_equal(place_room(&histogram, &all, 1), 3);
+	assert_int_equal(place_room(&histogram, &all, 2), 1);
 
 	/* On a free card one quarter and one card are lost, and no pair: two cards are still free. Beside the half nothing else. */
-	struct place_request quarter = mix.kind[0].request;
+	struct place_request quarter = histogram.kind[0].request;
 	double loss[PLACE_MAX_CARDS];
-	place_room_losses(&mix, &node, &quarter, loss);
+	place_room_losses(&histogram, &node, &quarter, loss);
 	assert_true(loss[0] == 1 + 10 && loss[1] == loss[0] && loss[2] == loss[0]);
 	assert_true(loss[3] == 1);
 
 	/* With one free card less the pair is lost, too. */
 	struct place_node less = node;
 	less.card[0] = place_with_share(&node.card[0], &quarter);
-	place_room_losses(&mix, &less, &quarter, loss);
+	place_room_losses(&histogram, &less, &quarter, loss);
 	assert_true(loss[0] == 1 && loss[1] == 1 + 10 + 100 && loss[3] == 1);
 
 	/* The same by both ways of counting. */
-	struct place_tally after = tally_of(&mix, &less);
+	struct place_tally after = tally_of(&histogram, &less);
 	struct place_fits before, now;
-	place_card_fits(&mix, &node.card[0], &before);
-	place_card_fits(&mix, &less.card[0], &now);
+	place_card_fits(&histogram, &node.card[0], &before);
+	place_card_fits(&histogram, &less.card[0], &now);
 	struct place_tally changed = all;
-	place_tally_change(&mix, &before, &now, &changed);
+	place_tally_change(&histogram, &before, &now, &changed);
 	assert_memory_equal(&changed, &after, sizeof(after));
-	assert_true(place_card_loss(&mix, &all, &before, &now) == 11);
-	assert_true(place_card_loss(&mix, &after, &now, &before) == -11);
+	assert_true(place_card_loss(&histogram, &all, &before, &now) == 11);
+	assert_true(place_card_loss(&histogram, &after, &now, &before) == -11);
 }
 
 /* Three of a pair's kind find room on four cards only two by two. */
 static void several_cards(void **state)
 {
-	struct place_mix mix = { .count = 1, .kind = { { asking(3, 4 * GIB, 50), 1 } } };
+	struct place_histogram histogram = { .count = 1, .kind = { { asking(3, 4 * GIB, 50), 1 } } };
 	struct place_node node = node_of(4);
-	struct place_tally all = tally_of(&mix, &node);
-	assert_int_equal(place_room(&mix, &all, 0), 2); /* eight halves, three at a time */
+	struct place_tally all = tally_of(&histogram, &node);
+	assert_int_equal(place_room(&histogram, &all, 0), 2); /* eight halves, three at a time */
 	node.card[0].is_sick = node.card[1].is_sick = true;
-	all = tally_of(&mix, &node);
-	assert_int_equal(place_room(&mix, &all, 0), 0); /* of two cards no three differ */
+	all = tally_of(&histogram, &node);
+	assert_int_equal(place_room(&histogram, &all, 0), 0); /* of two cards no three differ */
 }
 
 /* Where most ask for 65 %, 36 % are had from a card that has only 40 left for less than from a free one. */
 static void evaluator(void **state)
 {
-	struct place_mix mix = {
+	struct place_histogram histogram = {
 		.count = 2, .kind = { { asking(1, GIB, 65), 0.7 }, { asking(1, GIB, 32), 0.3 } }
 	};
 	struct place_node node = node_of(3);
@@ -131,11 +132,11 @@ static void evaluator(void **state)
 	node.card[2].slots_used = 1;
 	node.card[2].cores_used_mpct = 30000;
 	/* All lose one 32: card 0 of three, card 1 its only one, card 2 of two; but cards 0 and 2 lose their 65 as well. */
-	node.mix = &mix;
+	node.histogram = &histogram;
 	assert_int_equal(place_choose(&node, &request, &choice), 0);
 	assert_int_equal(choice.card[0], 1);
-	/* Without a mix all are alike: the first. */
-	node.mix = NULL;
+	/* Without a workload histogram all are alike: the first. */
+	node.histogram = NULL;
 	assert_int_equal(place_choose(&node, &request, &choice), 0);
 	assert_int_equal(choice.card[0], 0);
 }

@@ -142,7 +142,7 @@ static json_t *cards_of(const struct model *m)
 }
 
 struct rooms {
-	const struct place_mix *mix;
+	const struct place_histogram *histogram;
 	uint64_t of[PLACE_KINDS_MAX];
 };
 
@@ -154,24 +154,24 @@ static void add_room(void *data, void *thing)
 	struct place_tally tally = { 0 };
 	for (unsigned i = 0; i < node->inventory.count; i++) {
 		struct place_fits fits;
-		place_card_fits(rooms->mix, &node->inventory.card[i], &fits);
-		place_tally_add(rooms->mix, &fits, &tally);
+		place_card_fits(rooms->histogram, &node->inventory.card[i], &fits);
+		place_tally_add(rooms->histogram, &fits, &tally);
 	}
-	for (unsigned k = 0; k < rooms->mix->count; k++) {
-		rooms->of[k] += place_room(rooms->mix, &tally, k);
-		assert_int_equal(node->room ? place_room(rooms->mix, node->room, k) : 0,
-				 place_room(rooms->mix, &tally, k));
+	for (unsigned k = 0; k < rooms->histogram->count; k++) {
+		rooms->of[k] += place_room(rooms->histogram, &tally, k);
+		assert_int_equal(node->room ? place_room(rooms->histogram, node->room, k) : 0,
+				 place_room(rooms->histogram, &tally, k));
 	}
 }
 
 static void check_rooms(struct cluster *c)
 {
-	struct rooms rooms = { .mix = model_mix(c->model) };
+	struct rooms rooms = { .histogram = model_histogram(c->model) };
 	double worth = 0;
-	assert_non_null(rooms.mix);
+	assert_non_null(rooms.histogram);
 	table_each(&c->model->nodes, add_room, &rooms);
-	for (unsigned k = 0; k < rooms.mix->count; k++)
-		worth += rooms.mix->kind[k].price * ((double)rooms.of[k] + 1);
+	for (unsigned k = 0; k < rooms.histogram->count; k++)
+		worth += rooms.histogram->kind[k].price * ((double)rooms.of[k] + 1);
 	assert_true(worth > 1 - 1e-9 && worth < 1 + 1e-9);
 }
 

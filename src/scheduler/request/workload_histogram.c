@@ -1,10 +1,10 @@
-#include "scheduler/request/mix.h"
+#include "scheduler/request/workload_histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* 2 to the power of 1 / MIX_HALF_LIFE: that much more than the one before it does a request count. */
+/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: that much more than the one before it does a request count. */
 #define GROWTH 1.000693387462580632
 /* Then all are counted in larger units: sums stay exact enough. */
 #define UNIT_MOST 1e9
@@ -97,88 +97,89 @@ static const char **copy_words(struct place_request *kind)
 
 /* ---- counting ---- */
 
-static unsigned least_counted(const struct mix *mix)
+static unsigned least_counted(const struct histogram *histogram)
 {
 	unsigned least = 0;
-	for (unsigned k = 1; k < mix->kinds.count; k++)
-		if (mix->count[k] < mix->count[least])
+	for (unsigned k = 1; k < histogram->kinds.count; k++)
+		if (histogram->count[k] < histogram->count[least])
 			least = k;
 	return least;
 }
 
 /* Has it come a short while ago? It is remembered, or forgotten as it gets a place. */
-static bool has_come_before(struct mix *mix, const struct place_request *kind)
+static bool has_come_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
-	for (unsigned i = 0; i < MIX_ONCE; i++)
-		if (mix->once[i] == digest) {
-			mix->once[i] = 0;
+	for (unsigned i = 0; i < HISTOGRAM_ONCE; i++)
+		if (histogram->once[i] == digest) {
+			histogram->once[i] = 0;
 			return true;
 		}
-	mix->once[mix->next_once++ % MIX_ONCE] = digest;
+	histogram->once[histogram->next_once++ % HISTOGRAM_ONCE] = digest;
 	return false;
 }
 
-static void next_unit(struct mix *mix)
+static void next_unit(struct histogram *histogram)
 {
-	mix->unit *= GROWTH;
-	if (mix->unit < UNIT_MOST)
+	histogram->unit *= GROWTH;
+	if (histogram->unit < UNIT_MOST)
 		return;
-	for (unsigned k = 0; k < mix->kinds.count; k++)
-		mix->count[k] /= mix->unit;
-	mix->unit = 1;
+	for (unsigned k = 0; k < histogram->kinds.count; k++)
+		histogram->count[k] /= histogram->unit;
+	histogram->unit = 1;
 }
 
 /* A place for a kind that has none. 0 and the place; -EAGAIN: it gets none now; -ENOMEM. */
-static int make_place(struct mix *mix, struct place_request *kind, unsigned *ret)
+static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
-	bool is_full = mix->kinds.count == PLACE_KINDS_MAX;
+	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;
 	if (words_bytes(&kind->use_type) + words_bytes(&kind->nouse_type) > WORDS_BYTES_MOST ||
-	    (is_full && !has_come_before(mix, kind)))
+	    (is_full && !has_come_before(histogram, kind)))
 		return -EAGAIN;
 	const char **words = copy_words(kind);
 	if (!words)
 		return -ENOMEM;
-	unsigned k = is_full ? least_counted(mix) : mix->kinds.count++;
-	free(mix->words[k]);
-	mix->words[k] = words;
-	mix->kinds.kind[k] = (struct place_kind){ .request = *kind };
-	mix->count[k] = 0;
+	unsigned k = is_full ? least_counted(histogram) : histogram->kinds.count++;
+	free(histogram->words[k]);
+	histogram->words[k] = words;
+	histogram->kinds.kind[k] = (struct place_kind){ .request = *kind };
+	histogram->count[k] = 0;
 	*ret = k;
 	return 0;
 }
 
-int mix_count(struct mix *mix, const struct place_request *request, unsigned *ret_kind)
+int histogram_count(struct histogram *histogram, const struct place_request *request,
+		    unsigned *ret_kind)
 {
 	struct place_request kind = kind_of(request);
 	unsigned k = 0;
-	if (mix->unit <= 0)
-		mix->unit = 1;
-	next_unit(mix);
-	while (k < mix->kinds.count && !is_kind(&mix->kinds.kind[k].request, &kind))
+	if (histogram->unit <= 0)
+		histogram->unit = 1;
+	next_unit(histogram);
+	while (k < histogram->kinds.count && !is_kind(&histogram->kinds.kind[k].request, &kind))
 		k++;
-	bool is_new = k == mix->kinds.count;
-	int r = is_new ? make_place(mix, &kind, &k) : 0;
+	bool is_new = k == histogram->kinds.count;
+	int r = is_new ? make_place(histogram, &kind, &k) : 0;
 	if (r < 0)
 		return r == -EAGAIN ? 0 : r;
-	mix->count[k] += mix->unit;
+	histogram->count[k] += histogram->unit;
 	if (is_new)
 		*ret_kind = k;
 	return is_new;
 }
 
-void mix_price(struct mix *mix, const uint64_t room[PLACE_KINDS_MAX])
+void histogram_price(struct histogram *histogram, const uint64_t room[PLACE_KINDS_MAX])
 {
 	double all = 0;
-	for (unsigned k = 0; k < mix->kinds.count; k++)
-		all += mix->count[k];
-	for (unsigned k = 0; k < mix->kinds.count; k++)
-		mix->kinds.kind[k].price = mix->count[k] / all / ((double)room[k] + 1);
+	for (unsigned k = 0; k < histogram->kinds.count; k++)
+		all += histogram->count[k];
+	for (unsigned k = 0; k < histogram->kinds.count; k++)
+		histogram->kinds.kind[k].price = histogram->count[k] / all / ((double)room[k] + 1);
 }
 
-void mix_free(struct mix *mix)
+void histogram_free(struct histogram *histogram)
 {
-	for (unsigned k = 0; k < mix->kinds.count; k++)
-		free(mix->words[k]);
-	*mix = (struct mix){ 0 };
+	for (unsigned k = 0; k < histogram->kinds.count; k++)
+		free(histogram->words[k]);
+	*histogram = (struct histogram){ 0 };
 }

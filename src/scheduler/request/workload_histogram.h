@@ -2,26 +2,26 @@
  * What is asked for: the kinds of requests that pods have made lately, each with how often, as policy/placement/room.h wants them.
  *
  * Nobody configures it: each request is counted when its pod is seen for the first time. What was counted fades, by half with
- * each MIX_HALF_LIFE requests that come after it, so that no clock takes part. Where there are more kinds than have a place,
+ * each HISTOGRAM_HALF_LIFE requests that come after it, so that no clock takes part. Where there are more kinds than have a place,
  * the one that counts least goes. A kind's price is its part of all requests over the room that is left for it: what is
  * scarce and asked for is dear, and the whole of a kind's room is worth its part of the requests, however much it is.
  *
  * One thread.
  */
-#ifndef ALLOT_SCHEDULER_REQUEST_MIX_H
-#define ALLOT_SCHEDULER_REQUEST_MIX_H
+#ifndef ALLOT_SCHEDULER_REQUEST_WORKLOAD_HISTOGRAM_H
+#define ALLOT_SCHEDULER_REQUEST_WORKLOAD_HISTOGRAM_H
 
 #include "policy/placement/room.h"
 
-#define MIX_HALF_LIFE 1000
-#define MIX_ONCE 64
+#define HISTOGRAM_HALF_LIFE 1000
+#define HISTOGRAM_ONCE 64
 
-struct mix {
-	struct place_mix kinds; /* as policy/placement/room.h has it; their words are owned */
+struct histogram {
+	struct place_histogram kinds; /* as policy/placement/room.h has it; their words are owned */
 	double count[PLACE_KINDS_MAX]; /* of requests, in units of its own */
 	double unit;                   /* what a request counts now; 0: none has come */
 	const char **words[PLACE_KINDS_MAX];
-	uint64_t once[MIX_ONCE]; /* digests of kinds that came while there was no place for them */
+	uint64_t once[HISTOGRAM_ONCE]; /* digests of kinds that came while there was no place for them */
 	unsigned next_once;
 };
 
@@ -29,9 +29,10 @@ struct mix {
  * Counts a request. Returns 1 and the place that has become this kind's, which was free or had one that had to go; 0:
  * the kind was there already, or has none; -ENOMEM: it is not counted.
  */
-int mix_count(struct mix *mix, const struct place_request *request, unsigned *ret_kind);
+int histogram_count(struct histogram *histogram, const struct place_request *request,
+		    unsigned *ret_kind);
 /* Of each kind its price, by the room that is left for it. */
-void mix_price(struct mix *mix, const uint64_t room[PLACE_KINDS_MAX]);
-void mix_free(struct mix *mix); /* leaves one of zeros, which is an empty one */
+void histogram_price(struct histogram *histogram, const uint64_t room[PLACE_KINDS_MAX]);
+void histogram_free(struct histogram *histogram); /* leaves one of zeros, which is an empty one */
 
 #endif
