@@ -202,7 +202,7 @@ static void decide_on_holder(struct arbiter *a)
 						  : ARBITER_END_CAP);
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
-	} else if (other != NONE && turn_gives_way(a, t, other)) {
+	} else if (other != NONE && turn_should_yield(a, t, other)) {
 		/* Idle on one device, it may be at work on the others. */
 		if (is_idle ? member_idle(a, t) : member_end_turn(t))
 			return;

@@ -342,7 +342,7 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 /* turn_end.c */
 
 /* Whether the holder, which may go on otherwise, should give way to `other`; its turn is renewed if not. */
-bool turn_gives_way(struct arbiter *a, struct tenant *t, int other);
+bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
 /* Whether the holder's lease ends with its tokens now; with a step of its program, where it works in steps. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
 /* True when the tokens will be gone once the work in flight is done. */

@@ -139,7 +139,7 @@ static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return like != NONE && turn_is_over(a, t, like);
 }
 
-bool turn_gives_way(struct arbiter *a, struct tenant *t, int other)
+bool turn_should_yield(struct arbiter *a, struct tenant *t, int other)
 {
 	if (lease_is_idle(a, t)) {
 		charge_unused_lease(a, t);
