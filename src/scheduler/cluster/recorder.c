@@ -15,7 +15,7 @@
 #include "kube/util/object.h"
 #include "scheduler/extender/filter_words.h"
 #include "scheduler/util/allowance.h"
-#include "scheduler/util/table.h"
+#include "scheduler/util/string_map.h"
 
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* of which a pod has events: those that came first keep theirs */
@@ -29,8 +29,8 @@ struct told {
 };
 
 struct pod {
-	struct table_entry entry; /* by uid */
-	TAILQ_ENTRY(pod) link;    /* whose turn to be forgotten comes first */
+	struct string_map_entry entry; /* by uid */
+	TAILQ_ENTRY(pod) link;         /* whose turn to be forgotten comes first */
 	char *uid, *name, *in_namespace;
 	struct told failed[WORDS_MOST], placed;
 	uint64_t due_ns, step_ns;  /* when it may be told again, and after how long it was last */
@@ -56,7 +56,7 @@ struct telling {
 struct recorder {
 	struct kube_client *client;
 	const char *component;
-	struct table pods;
+	struct string_map pods;
 	TAILQ_HEAD(pod_list, pod) order;
 	TAILQ_HEAD(, job) jobs;
 	LIST_HEAD(, telling) tellings;
@@ -82,7 +82,7 @@ static void forget_pod(struct recorder *r, struct pod *p)
 		if (t->pod == p)
 			forget_telling(t);
 	}
-	table_remove(&r->pods, &p->entry);
+	string_map_remove(&r->pods, &p->entry);
 	TAILQ_REMOVE(&r->order, p, link);
 	r->pod_count--;
 	free(p->uid);
@@ -106,7 +106,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 		free(p);
 		return NULL;
 	}
-	table_add(&r->pods, &p->entry, p->uid);
+	string_map_add(&r->pods, &p->entry, p->uid);
 	TAILQ_INSERT_TAIL(&r->order, p, link);
 	r->pod_count++;
 	return p;
@@ -115,7 +115,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 /* The one that was asked about last is forgotten last. NULL: no memory. */
 static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
 {
-	struct pod *p = table_find(&r->pods, uid);
+	struct pod *p = string_map_find(&r->pods, uid);
 	if (!p) {
 		if (r->pod_count == RECORDER_PODS_MOST)
 			forget_pod(r, TAILQ_FIRST(&r->order));
@@ -193,7 +193,7 @@ static void do_job(struct recorder *r, const struct job *job)
 {
 	struct filter_say says[FILTER_SAYS_MOST];
 	const char *uid = text_of(job->answer, "uid");
-	struct pod *p = uid ? table_find(&r->pods, uid) : NULL;
+	struct pod *p = uid ? string_map_find(&r->pods, uid) : NULL;
 	unsigned count = p ? filter_says(job->answer, says) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct told *told = told_of(p, says[i].word);
@@ -277,7 +277,7 @@ void recorder_filtered(struct recorder *r, struct filter_answer *answer)
 void recorder_placed(struct recorder *r, const struct decision *d, double score)
 {
 	char text[FILTER_TEXT_MAX];
-	struct pod *p = table_find(&r->pods, d->uid);
+	struct pod *p = string_map_find(&r->pods, d->uid);
 	/* Another try at the same node is no news. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
@@ -324,7 +324,7 @@ struct recorder *recorder_free(struct recorder *r)
 	while (!TAILQ_EMPTY(&r->order))
 		forget_pod(r, TAILQ_FIRST(&r->order));
 	alarm_clear(kube_client_reactor(r->client), &r->work);
-	table_free(&r->pods);
+	string_map_free(&r->pods);
 	free(r);
 	return NULL;
 }

@@ -14,9 +14,9 @@
 #define TYPES_MAX 32 /* that are told of; a cluster has a handful */
 
 /* Nobody changes a table by looking at each of its things. */
-static struct table *table_of(const struct table *table)
+static struct string_map *string_map_of(const struct string_map *table)
 {
-	return (struct table *)(uintptr_t)table;
+	return (struct string_map *)(uintptr_t)table;
 }
 
 /* ---- the pod ---- */
@@ -215,7 +215,7 @@ static int make_survey(const struct model *m, struct survey *ret)
 	*ret = (struct survey){ .node = calloc(m->nodes.count + 1, sizeof(struct model_node *)) };
 	if (!ret->node)
 		return -ENOMEM;
-	table_each(table_of(&m->nodes), look_at_node, ret);
+	string_map_each(string_map_of(&m->nodes), look_at_node, ret);
 	qsort(ret->node, ret->count, sizeof(*ret->node), compare_names);
 	return 0;
 }
@@ -280,7 +280,7 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 	struct looking looking = { .ask = ask };
 	if (!model_is_ready(m))
 		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
-	table_each(table_of(&m->pods), look_at_pod, &looking);
+	string_map_each(string_map_of(&m->pods), look_at_pod, &looking);
 	if (!looking.found)
 		return blame(
 			err,

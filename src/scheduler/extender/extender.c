@@ -57,7 +57,7 @@ int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, 
 	const struct inventory_said said = model_node_said(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
-	const struct model_node *known = name ? table_find(&m->nodes, name) : NULL;
+	const struct model_node *known = name ? string_map_find(&m->nodes, name) : NULL;
 	int r = inventory_read(&said, &m->words, &inventory, err);
 	if (r < 0)
 		return r;

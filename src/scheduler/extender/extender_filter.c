@@ -167,18 +167,19 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 }
 
 /* What is known of those that came by their names, from there on. */
-static void find_nodes(const struct filtering *f, size_t from, struct model_node *ret[TABLE_SOME])
+static void find_nodes(const struct filtering *f, size_t from,
+		       struct model_node *ret[STRING_MAP_SOME])
 {
 	const struct call_args *args = f->answer->args;
-	struct table_text text[TABLE_SOME];
-	void *found[TABLE_SOME] = { 0 };
+	struct string_map_text text[STRING_MAP_SOME];
+	void *found[STRING_MAP_SOME] = { 0 };
 	unsigned count = 0;
-	for (; count < TABLE_SOME && from + count < args->count && !args->whole; count++) {
+	for (; count < STRING_MAP_SOME && from + count < args->count && !args->whole; count++) {
 		const struct call_name *name = &args->name[from + count];
-		text[count] = (struct table_text){ name->text ? name->text : "", name->length };
+		text[count] = (struct string_map_text){ name->text ? name->text : "", name->length };
 	}
-	table_find_some(&f->model->nodes, text, count, found);
-	for (unsigned i = 0; i < TABLE_SOME; i++) {
+	string_map_find_some(&f->model->nodes, text, count, found);
+	for (unsigned i = 0; i < STRING_MAP_SOME; i++) {
 		struct model_node *node = found[i];
 		ret[i] = node && node->is_there ? node : NULL;
 		if (node)
@@ -189,14 +190,14 @@ static void find_nodes(const struct filtering *f, size_t from, struct model_node
 static void judge_all(struct filtering *f)
 {
 	struct filter_answer *answer = f->answer;
-	struct model_node *node[TABLE_SOME];
+	struct model_node *node[STRING_MAP_SOME];
 	f->model->filters++;
 	fit_begin(&f->model->fit, &f->ask->request);
 	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
 	for (size_t i = 0; i < answer->args->count; i++) {
-		if (i % TABLE_SOME == 0)
+		if (i % STRING_MAP_SOME == 0)
 			find_nodes(f, i, node);
-		answer->verdict[i] = judge_any(f, i, node[i % TABLE_SOME]);
+		answer->verdict[i] = judge_any(f, i, node[i % STRING_MAP_SOME]);
 		answer->fits += answer->verdict[i].list == FILTER_FITS;
 	}
 }

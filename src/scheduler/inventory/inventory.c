@@ -141,7 +141,7 @@ uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const ch
 /* ---- holds ---- */
 
 int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
-			struct table *words, struct inventory_hold *ret, struct error *err)
+			struct string_map *words, struct inventory_hold *ret, struct error *err)
 {
 	struct inventory_hold hold = { 0 };
 	if (shares->count > INVENTORY_SHARES_MAX)
@@ -154,7 +154,7 @@ int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, 
 		const struct kube_share *from = &shares->share[hold.count];
 		struct inventory_share *to = &hold.share[hold.count];
 		*to = (struct inventory_share){
-			.card = word_take(words, from->card),
+			.card = intern(words, from->card),
 			.memory_mib = (uint32_t)from->memory_mib, /* at most INT32_MAX: shares.c */
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
@@ -171,10 +171,10 @@ int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, 
 	return 0;
 }
 
-void inventory_hold_free(struct inventory_hold *hold, struct table *words)
+void inventory_hold_free(struct inventory_hold *hold, struct string_map *words)
 {
 	for (unsigned i = 0; i < hold->count; i++)
-		word_give(words, hold->share[i].card);
+		intern_release(words, hold->share[i].card);
 	free(hold->share);
 	*hold = (struct inventory_hold){ 0 };
 }
@@ -184,9 +184,9 @@ void inventory_hold_free(struct inventory_hold *hold, struct table *words)
 void inventory_free(struct inventory *inventory)
 {
 	for (unsigned i = 0; i < inventory->count; i++) {
-		word_give(inventory->words, inventory->card[i].uuid);
-		word_give(inventory->words, inventory->card[i].type);
-		word_give(inventory->words, inventory->use[i].mode);
+		intern_release(inventory->words, inventory->card[i].uuid);
+		intern_release(inventory->words, inventory->card[i].type);
+		intern_release(inventory->words, inventory->use[i].mode);
 	}
 	free(inventory->card);
 	free(inventory->use);
@@ -218,9 +218,9 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 	}
 	/* The words are there: each only gets a reference more, which needs no memory. */
 	for (; to.count < n; to.count++) {
-		word_take(to.words, to.card[to.count].uuid);
-		word_take(to.words, to.card[to.count].type);
-		word_take(to.words, to.use[to.count].mode);
+		intern(to.words, to.card[to.count].uuid);
+		intern(to.words, to.card[to.count].type);
+		intern(to.words, to.use[to.count].mode);
 	}
 	*ret = to;
 	return 0;

@@ -16,7 +16,7 @@
 #include "kube/hami/shares.h"
 #include "policy/placement/node.h"
 #include "scheduler/request/quota.h"
-#include "scheduler/util/table.h"
+#include "scheduler/util/string_map.h"
 
 #define INVENTORY_CACHE_LINE 64 /* bytes, mostly: elsewhere it is only slower */
 
@@ -37,7 +37,7 @@ struct inventory {
 	unsigned unknown; /* holds that can't be read: nothing more is given of its cards */
 	unsigned served;  /* the words that its kubelet serves: enum request_words of request.h */
 	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
-	struct table *words;
+	struct string_map *words;
 };
 
 /* A node's annotations about its cards, NULL where one is absent, and the resource vocabularies that its kubelet serves. */
@@ -50,8 +50,8 @@ struct inventory_said {
  * Nothing is used of it yet. -ENODATA: it says nothing of cards. -EINVAL: what it says can't be true: a list that can't be
  * read, too many cards, one named twice, or with figures that no card has; -ENOMEM.
  */
-int inventory_read(const struct inventory_said *said, struct table *words, struct inventory *ret,
-		   struct error *err);
+int inventory_read(const struct inventory_said *said, struct string_map *words,
+		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves one without cards */
 /* The same, to try something out. -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
@@ -91,8 +91,9 @@ struct inventory_hold {
 
 /* `stage`: of each of a pod's containers; those behind them are INVENTORY_APP. -EINVAL: too many; -ENOMEM. */
 int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
-			struct table *words, struct inventory_hold *ret, struct error *err);
-void inventory_hold_free(struct inventory_hold *hold, struct table *words); /* leaves an empty one */
+			struct string_map *words, struct inventory_hold *ret, struct error *err);
+void inventory_hold_free(struct inventory_hold *hold,
+			 struct string_map *words); /* leaves an empty one */
 /* How much of a card's time it borrows, as it is charged; of any card: `card` NULL. */
 uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card);
 

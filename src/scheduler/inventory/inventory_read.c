@@ -76,11 +76,11 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct i
 {
 	unsigned i = inventory->count;
 	unsigned cores_pct = from->cores_pct < CORES_MOST_PCT ? from->cores_pct : CORES_MOST_PCT;
-	inventory->use[i].mode = word_take(inventory->words,
-					   *from->mode ? from->mode : CARD_MODE_DEFAULT);
+	inventory->use[i].mode = intern(inventory->words,
+					*from->mode ? from->mode : CARD_MODE_DEFAULT);
 	inventory->card[i] = (struct place_card){
-		.uuid = word_take(inventory->words, from->id),
-		.type = word_take(inventory->words, from->type),
+		.uuid = intern(inventory->words, from->id),
+		.type = intern(inventory->words, from->type),
 		.memory_total_bytes = from->memory_mib << MIB_BITS,
 		.cores_total_mpct = cores_pct * MPCT,
 		.slots_total = from->count,
@@ -133,8 +133,8 @@ static void take_scores(const char *text, struct inventory *inventory)
 	scores_free(&scores);
 }
 
-int inventory_read(const struct inventory_said *said, struct table *words, struct inventory *ret,
-		   struct error *err)
+int inventory_read(const struct inventory_said *said, struct string_map *words,
+		   struct inventory *ret, struct error *err)
 {
 	struct inventory inventory = { .words = words, .served = said->served };
 	cleanup(free_cards) struct kube_cards cards = { 0 };

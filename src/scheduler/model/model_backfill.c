@@ -13,7 +13,7 @@ void model_backfill_end(struct model *m, const struct gang *gang)
 {
 	if (!gang || m->reservation != gang)
 		return;
-	table_each(&m->nodes, leave_node, NULL);
+	string_map_each(&m->nodes, leave_node, NULL);
 	m->reservation = NULL;
 	/* Who was turned away there may go there now. */
 	model_note_room(m);

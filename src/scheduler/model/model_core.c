@@ -29,8 +29,8 @@ struct model *model_free(struct model *m)
 	model_nodes_free(m);
 	model_quotas_free(m);
 	model_room_free(m);
-	table_free(&m->gangs);
-	table_free(&m->words);
+	string_map_free(&m->gangs);
+	string_map_free(&m->words);
 	free(m);
 	return NULL;
 }
@@ -116,17 +116,17 @@ static void count_gang(void *data, void *thing)
 }
 
 /* Nobody changes a table by looking at each of its things. */
-static struct table *table_of(const struct table *table)
+static struct string_map *string_map_of(const struct string_map *table)
 {
-	return (struct table *)(uintptr_t)table;
+	return (struct string_map *)(uintptr_t)table;
 }
 
 struct model_counts model_counts(const struct model *m)
 {
 	struct model_counts c = { 0 };
-	table_each(table_of(&m->nodes), count_node, &c);
-	table_each(table_of(&m->pods), count_pod, &c);
-	table_each(table_of(&m->gangs), count_gang, &c);
+	string_map_each(string_map_of(&m->nodes), count_node, &c);
+	string_map_each(string_map_of(&m->pods), count_pod, &c);
+	string_map_each(string_map_of(&m->gangs), count_gang, &c);
 	return c;
 }
 
@@ -157,8 +157,8 @@ static void show_cards(void *data, void *thing)
 void model_each_card(const struct model *m,
 		     void (*each)(void *data, const struct model_card_view *view), void *data)
 {
-	table_each(table_of(&m->nodes), show_cards,
-		   &(struct walk){ .card = each, .data = data, .now_ns = m->now_ns });
+	string_map_each(string_map_of(&m->nodes), show_cards,
+			&(struct walk){ .card = each, .data = data, .now_ns = m->now_ns });
 }
 
 static void show_shares(void *data, void *thing)
@@ -183,5 +183,6 @@ static void show_shares(void *data, void *thing)
 void model_each_share(const struct model *m,
 		      void (*each)(void *data, const struct model_share_view *view), void *data)
 {
-	table_each(table_of(&m->pods), show_shares, &(struct walk){ .share = each, .data = data });
+	string_map_each(string_map_of(&m->pods), show_shares,
+			&(struct walk){ .share = each, .data = data });
 }

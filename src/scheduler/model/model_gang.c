@@ -151,7 +151,7 @@ static struct gang *find_or_make(struct model *m, const char *pod_namespace,
 	memcpy(key, pod_namespace, at);
 	key[at - 1] = '/';
 	memcpy(key + at, said->name, size - at);
-	struct gang *gang = table_find(&m->gangs, key);
+	struct gang *gang = string_map_find(&m->gangs, key);
 	if (gang)
 		return gang;
 	gang = calloc(1, sizeof(*gang) + size);
@@ -160,7 +160,7 @@ static struct gang *find_or_make(struct model *m, const char *pod_namespace,
 	memcpy(gang->text, key, size);
 	gang->name_at = (uint16_t)at;
 	gang->by = said->by;
-	table_add(&m->gangs, &gang->entry, gang->text);
+	string_map_add(&m->gangs, &gang->entry, gang->text);
 	return gang;
 }
 
@@ -169,7 +169,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 	struct gang_rank *member = calloc(1, sizeof(*member)), **at = &gang->first;
 	if (!member) {
 		if (!gang->first) {
-			table_remove(&m->gangs, &gang->entry);
+			string_map_remove(&m->gangs, &gang->entry);
 			free(gang);
 		}
 		return -ENOMEM;
@@ -205,7 +205,7 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 		return;
 	}
 	model_backfill_end(m, gang);
-	table_remove(&m->gangs, &gang->entry);
+	string_map_remove(&m->gangs, &gang->entry);
 	free(gang);
 }
 
@@ -282,7 +282,7 @@ static void advance_one(void *data, void *thing)
 
 void model_gangs_advance(struct model *m)
 {
-	table_each(&m->gangs, advance_one, m);
+	string_map_each(&m->gangs, advance_one, m);
 	model_backfill_advance(m);
 }
 
@@ -307,6 +307,6 @@ static void take_unsized(void *data, void *thing)
 size_t model_take_unsized(struct model *m, struct model_unsized *ret, size_t most)
 {
 	struct unsized u = { .ret = ret, .most = most };
-	table_each(&m->gangs, take_unsized, &u);
+	string_map_each(&m->gangs, take_unsized, &u);
 	return u.count;
 }

@@ -24,7 +24,7 @@ struct gang_rank {
 };
 
 struct gang {
-	struct table_entry entry;
+	struct string_map_entry entry;
 	struct gang_rank *first;
 	const char *by;           /* what named it; constant */
 	unsigned size;            /* 0: nobody has said */

@@ -19,7 +19,7 @@
 #include "scheduler/opportunistic/use.h"
 #include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
-#include "scheduler/util/table.h"
+#include "scheduler/util/string_map.h"
 
 struct model_pod;
 struct model_room;  /* model_room.c */
@@ -28,7 +28,7 @@ struct gang_rank;   /* model_gang.h */
 
 /* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
-	struct table_entry entry;         /* by its name */
+	struct string_map_entry entry;    /* by its name */
 	struct inventory inventory;       /* empty while it is not there */
 	uint64_t filtered_in;             /* the model's `filters` as one asked about it */
 	char *aside;                      /* why what it says can't be true; NULL: it can */
@@ -55,16 +55,16 @@ struct model_quota;
 
 /* A namespace, while pods or quotas are of it. */
 struct model_space {
-	struct table_entry entry;   /* by its name */
-	struct model_quota *quotas; /* of cards */
-	struct quota_limits limits; /* of all of these */
-	struct quota_amounts used;  /* by what its pods are charged */
+	struct string_map_entry entry; /* by its name */
+	struct model_quota *quotas;    /* of cards */
+	struct quota_limits limits;    /* of all of these */
+	struct quota_amounts used;     /* by what its pods are charged */
 	size_t references;
 	char name[];
 };
 
 struct model_pod {
-	struct table_entry entry; /* by its uid */
+	struct string_map_entry entry; /* by its uid */
 	struct model_hold noted, reserved;
 	struct model_hold *charged;             /* one of both, or NULL */
 	struct model_pod *next, **at;           /* of the node that it is charged to */
@@ -92,7 +92,7 @@ struct model_pod {
 
 struct model {
 	struct model_terms terms;
-	struct table nodes, pods, words, quotas, spaces, gangs;
+	struct string_map nodes, pods, words, quotas, spaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
 	uint64_t changes;  /* grows with each change of a node, or of what a pod is or has */

@@ -23,7 +23,7 @@ static void drop_if_unused(struct model *m, struct model_node *node)
 {
 	if (node->is_there || node->references)
 		return;
-	table_remove(&m->nodes, &node->entry);
+	string_map_remove(&m->nodes, &node->entry);
 	forget_cards(m, node);
 	use_free(&node->use);
 	free(node);
@@ -31,13 +31,13 @@ static void drop_if_unused(struct model *m, struct model_node *node)
 
 struct model_node *model_node_take(struct model *m, const char *name)
 {
-	struct model_node *node = table_find(&m->nodes, name);
+	struct model_node *node = string_map_find(&m->nodes, name);
 	if (!node) {
 		node = calloc(1, sizeof(*node) + strlen(name) + 1);
 		if (!node)
 			return NULL;
 		strcpy(node->name, name);
-		table_add(&m->nodes, &node->entry, node->name);
+		string_map_add(&m->nodes, &node->entry, node->name);
 	}
 	node->references++;
 	return node;
@@ -51,7 +51,7 @@ void model_node_give(struct model *m, struct model_node *node)
 
 struct model_node *model_find_node(const struct model *m, const char *name)
 {
-	struct model_node *node = table_find(&m->nodes, name);
+	struct model_node *node = string_map_find(&m->nodes, name);
 	return node && node->is_there ? node : NULL;
 }
 
@@ -186,12 +186,12 @@ static void go_unlisted(void *data, void *thing)
 
 void model_nodes_begin(struct model *m)
 {
-	table_each(&m->nodes, unlist, NULL);
+	string_map_each(&m->nodes, unlist, NULL);
 }
 
 void model_nodes_synced(struct model *m)
 {
-	table_each(&m->nodes, go_unlisted, m);
+	string_map_each(&m->nodes, go_unlisted, m);
 }
 
 static void free_node(void *data, void *thing)
@@ -204,6 +204,6 @@ static void free_node(void *data, void *thing)
 
 void model_nodes_free(struct model *m)
 {
-	table_each(&m->nodes, free_node, m);
-	table_free(&m->nodes);
+	string_map_each(&m->nodes, free_node, m);
+	string_map_free(&m->nodes);
 }

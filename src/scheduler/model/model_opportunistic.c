@@ -116,7 +116,7 @@ int model_take_cooldown(struct model *m, struct model_cooldown *ret)
 	struct model_node *node = NULL;
 	char *text;
 	if (m->has_cooldown)
-		table_each(&m->nodes, find_cooldown, &node);
+		string_map_each(&m->nodes, find_cooldown, &node);
 	m->has_cooldown = node != NULL;
 	if (!node)
 		return 0;
@@ -153,6 +153,6 @@ size_t model_take_evictions(struct model *m, uint64_t patience_ns, struct model_
 	m->keeps_opportunistic = !patience_ns;
 	l.count = model_take_displaced(m, ret, most);
 	if (patience_ns)
-		table_each(&m->nodes, look_at_node, &l);
+		string_map_each(&m->nodes, look_at_node, &l);
 	return l.count;
 }

@@ -70,7 +70,7 @@ static void drop_hold(struct model *m, struct model_hold *hold)
 
 struct model_pod *model_find_pod(const struct model *m, const char *uid)
 {
-	return table_find(&m->pods, uid);
+	return string_map_find(&m->pods, uid);
 }
 
 static void set_open(struct model *m, struct model_pod *pod, bool is_open)
@@ -117,7 +117,7 @@ static void free_pod(struct model *m, struct model_pod *pod)
 
 static void forget(struct model *m, struct model_pod *pod)
 {
-	table_remove(&m->pods, &pod->entry);
+	string_map_remove(&m->pods, &pod->entry);
 	free_pod(m, pod);
 }
 
@@ -138,7 +138,7 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 	memcpy(pod->text, from->uid, uid_size);
 	memcpy(pod->text + uid_size, from->name, name_size);
 	pod->name_at = (uint16_t)uid_size;
-	table_add(&m->pods, &pod->entry, pod->text);
+	string_map_add(&m->pods, &pod->entry, pod->text);
 	return pod;
 }
 
@@ -486,12 +486,12 @@ static void forget_unlisted(void *data, void *thing)
 
 void model_pods_begin(struct model *m)
 {
-	table_each(&m->pods, unlist, NULL);
+	string_map_each(&m->pods, unlist, NULL);
 }
 
 void model_pods_synced(struct model *m)
 {
-	table_each(&m->pods, forget_unlisted, m);
+	string_map_each(&m->pods, forget_unlisted, m);
 }
 
 static void free_each(void *data, void *thing)
@@ -501,6 +501,6 @@ static void free_each(void *data, void *thing)
 
 void model_pods_free(struct model *m)
 {
-	table_each(&m->pods, free_each, m);
-	table_free(&m->pods);
+	string_map_each(&m->pods, free_each, m);
+	string_map_free(&m->pods);
 }

@@ -13,9 +13,9 @@
 #define KEY_MAX 512 /* namespace and name, each of 253 bytes at most */
 
 struct model_quota {
-	struct table_entry entry;  /* by "namespace/name" */
-	struct model_space *space; /* a reference */
-	struct model_quota *next;  /* of its namespace */
+	struct string_map_entry entry; /* by "namespace/name" */
+	struct model_space *space;     /* a reference */
+	struct model_quota *next;      /* of its namespace */
 	struct quota_limits limits;
 	bool is_listed;
 	char key[];
@@ -25,13 +25,13 @@ struct model_quota {
 
 struct model_space *model_space_take(struct model *m, const char *name)
 {
-	struct model_space *space = table_find(&m->spaces, name);
+	struct model_space *space = string_map_find(&m->spaces, name);
 	if (!space) {
 		space = calloc(1, sizeof(*space) + strlen(name) + 1);
 		if (!space)
 			return NULL;
 		strcpy(space->name, name);
-		table_add(&m->spaces, &space->entry, space->name);
+		string_map_add(&m->spaces, &space->entry, space->name);
 	}
 	space->references++;
 	return space;
@@ -41,13 +41,13 @@ void model_space_give(struct model *m, struct model_space *space)
 {
 	if (!space || --space->references)
 		return;
-	table_remove(&m->spaces, &space->entry);
+	string_map_remove(&m->spaces, &space->entry);
 	free(space);
 }
 
 const struct model_space *model_find_limited(const struct model *m, const char *name)
 {
-	const struct model_space *space = m->quotas.count ? table_find(&m->spaces, name) : NULL;
+	const struct model_space *space = m->quotas.count ? string_map_find(&m->spaces, name) : NULL;
 	return space && quota_is_any(&space->limits) ? space : NULL;
 }
 
@@ -78,7 +78,7 @@ static void forget(struct model *m, struct model_quota *quota)
 	while (*at != quota)
 		at = &(*at)->next;
 	*at = quota->next;
-	table_remove(&m->quotas, &quota->entry);
+	string_map_remove(&m->quotas, &quota->entry);
 	sum_up(m, space);
 	model_space_give(m, space);
 	free(quota);
@@ -97,7 +97,7 @@ static struct model_quota *new_quota(struct model *m, const char *in, const char
 	quota->next = space->quotas;
 	space->quotas = quota;
 	strcpy(quota->key, key);
-	table_add(&m->quotas, &quota->entry, quota->key);
+	string_map_add(&m->quotas, &quota->entry, quota->key);
 	return quota;
 }
 
@@ -122,7 +122,7 @@ int model_quota(struct model *m, const json_t *object, struct error *err)
 		return blame(err, error_set(err, EINVAL,
 					    "ResourceQuota without a namespace or a name that one "
 					    "may have"));
-	struct model_quota *quota = table_find(&m->quotas, key);
+	struct model_quota *quota = string_map_find(&m->quotas, key);
 	if (quota)
 		quota->is_listed = true;
 	int r = quota_read(object, &m->terms.request, &limits, err);
@@ -147,8 +147,9 @@ void model_quota_gone(struct model *m, const json_t *object)
 {
 	char key[KEY_MAX];
 	const char *in;
-	struct model_quota *quota = read_key(object, key, &in) < 0 ? NULL
-								   : table_find(&m->quotas, key);
+	struct model_quota *quota = read_key(object, key, &in) < 0
+					    ? NULL
+					    : string_map_find(&m->quotas, key);
 	if (quota)
 		forget(m, quota);
 }
@@ -170,12 +171,12 @@ static void forget_unlisted(void *data, void *thing)
 
 void model_quotas_begin(struct model *m)
 {
-	table_each(&m->quotas, unlist, NULL);
+	string_map_each(&m->quotas, unlist, NULL);
 }
 
 void model_quotas_synced(struct model *m)
 {
-	table_each(&m->quotas, forget_unlisted, m);
+	string_map_each(&m->quotas, forget_unlisted, m);
 }
 
 static void free_each(void *data, void *thing)
@@ -185,9 +186,9 @@ static void free_each(void *data, void *thing)
 
 void model_quotas_free(struct model *m)
 {
-	table_each(&m->quotas, free_each, m);
-	table_free(&m->quotas);
-	table_free(&m->spaces);
+	string_map_each(&m->quotas, free_each, m);
+	string_map_free(&m->quotas);
+	string_map_free(&m->spaces);
 }
 
 /* ---- views ---- */
@@ -217,5 +218,6 @@ void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
 	/* Nobody changes a table by looking at each of its things. */
-	table_each((struct table *)(uintptr_t)&m->spaces, show, &(struct walk){ each, data });
+	string_map_each((struct string_map *)(uintptr_t)&m->spaces, show,
+			&(struct walk){ each, data });
 }

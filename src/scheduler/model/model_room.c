@@ -181,7 +181,7 @@ const struct place_histogram *model_histogram(struct model *m)
 			room->total[k] = 0;
 			tell_memo_of_kind(room, k);
 		}
-	table_each(&m->nodes, count_node, &counting);
+	string_map_each(&m->nodes, count_node, &counting);
 	room->new_kinds = 0;
 	/* What could not be counted is, the next time. */
 	if (counting.is_out_of_memory)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Nobody changes a table by looking at each of its things. */
-static struct table *table_of(const struct table *table)
+static struct string_map *string_map_of(const struct string_map *table)
 {
-	return (struct table *)(uintptr_t)table;
+	return (struct string_map *)(uintptr_t)table;
 }
 
 /* ---- nodes ---- */
@@ -80,7 +80,7 @@ int look_make(const struct model *m, struct look *ret)
 			  .pods = m->pods.count };
 	if (!l.node)
 		return -ENOMEM;
-	table_each(table_of(&m->nodes), see_node, &l);
+	string_map_each(string_map_of(&m->nodes), see_node, &l);
 	for (const struct model_pod *pod = m->open; pod; pod = pod->next_open) {
 		enum view_pod_state state = look_pod_state(pod);
 		l.waiting += look_is_of_cards(pod) && state == VIEW_WAITING;
@@ -233,7 +233,7 @@ int look_pods(const struct model *m, const struct view *view, struct view_best *
 	if (r < 0)
 		return r;
 	if (view->pod_states & (1U << VIEW_BOUND | 1U << VIEW_ENDING)) {
-		table_each(table_of(&m->pods), pick, &p);
+		string_map_each(string_map_of(&m->pods), pick, &p);
 		return 0;
 	}
 	for (struct model_pod *pod = m->open; pod; pod = pod->next_open)

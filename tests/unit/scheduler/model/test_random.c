@@ -169,7 +169,7 @@ static void check_rooms(struct cluster *c)
 	struct rooms rooms = { .histogram = model_histogram(c->model) };
 	double worth = 0;
 	assert_non_null(rooms.histogram);
-	table_each(&c->model->nodes, add_room, &rooms);
+	string_map_each(&c->model->nodes, add_room, &rooms);
 	for (unsigned k = 0; k < rooms.histogram->count; k++)
 		worth += rooms.histogram->kind[k].price * ((double)rooms.of[k] + 1);
 	assert_true(worth > 1 - 1e-9 && worth < 1 + 1e-9);

@@ -1,4 +1,4 @@
-#include "scheduler/util/table.h"
+#include "scheduler/util/string_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +14,20 @@ static uint32_t hash_of(const char *text, size_t length)
 	return hash ^ hash >> 15;
 }
 
-static struct table_entry **bucket_of(const struct table *t, uint32_t hash)
+static struct string_map_entry **bucket_of(const struct string_map *t, uint32_t hash)
 {
 	return t->bucket ? &t->bucket[hash & (t->buckets - 1)]
-			 : (struct table_entry **)(uintptr_t)&t->first;
+			 : (struct string_map_entry **)(uintptr_t)&t->first;
 }
 
-static void grow(struct table *t)
+static void grow(struct string_map *t)
 {
 	size_t buckets = t->bucket ? t->buckets * 2 : BUCKETS_FIRST;
-	struct table_entry **bucket = calloc(buckets, sizeof(*bucket));
+	struct string_map_entry **bucket = calloc(buckets, sizeof(*bucket));
 	if (!bucket)
 		return;
 	for (size_t i = 0; i < (t->bucket ? t->buckets : 1); i++) {
-		struct table_entry *next, *e = t->bucket ? t->bucket[i] : t->first;
+		struct string_map_entry *next, *e = t->bucket ? t->bucket[i] : t->first;
 		for (; e; e = next) {
 			next = e->next;
 			e->next = bucket[e->hash & (buckets - 1)];
@@ -40,20 +40,20 @@ static void grow(struct table *t)
 	t->first = NULL;
 }
 
-void table_add(struct table *t, struct table_entry *entry, const char *text)
+void string_map_add(struct string_map *t, struct string_map_entry *entry, const char *text)
 {
 	if (t->count >= t->buckets)
 		grow(t);
 	uint32_t hash = hash_of(text, strlen(text));
-	struct table_entry **bucket = bucket_of(t, hash);
-	*entry = (struct table_entry){ .next = *bucket, .text = text, .hash = hash };
+	struct string_map_entry **bucket = bucket_of(t, hash);
+	*entry = (struct string_map_entry){ .next = *bucket, .text = text, .hash = hash };
 	*bucket = entry;
 	t->count++;
 }
 
-void table_remove(struct table *t, struct table_entry *entry)
+void string_map_remove(struct string_map *t, struct string_map_entry *entry)
 {
-	struct table_entry **at = bucket_of(t, entry->hash);
+	struct string_map_entry **at = bucket_of(t, entry->hash);
 	while (*at && *at != entry)
 		at = &(*at)->next;
 	if (*at) {
@@ -63,15 +63,15 @@ void table_remove(struct table *t, struct table_entry *entry)
 }
 
 /* From that one of a bucket on. */
-static struct table_entry *find_from(struct table_entry *e, uint32_t hash, const char *text,
-				     size_t length)
+static struct string_map_entry *find_from(struct string_map_entry *e, uint32_t hash,
+					  const char *text, size_t length)
 {
 	while (e && (e->hash != hash || strncmp(e->text, text, length) != 0 || e->text[length]))
 		e = e->next;
 	return e;
 }
 
-void *table_find(const struct table *t, const char *text)
+void *string_map_find(const struct string_map *t, const char *text)
 {
 	size_t length = strlen(text);
 	uint32_t hash = hash_of(text, length);
@@ -79,11 +79,11 @@ void *table_find(const struct table *t, const char *text)
 }
 
 /* In steps that each ask for the memory which the next one looks at. */
-void table_find_some(const struct table *t, const struct table_text *text, unsigned count,
-		     void *ret[TABLE_SOME])
+void string_map_find_some(const struct string_map *t, const struct string_map_text *text,
+			  unsigned count, void *ret[STRING_MAP_SOME])
 {
-	uint32_t hash[TABLE_SOME];
-	struct table_entry *first[TABLE_SOME];
+	uint32_t hash[STRING_MAP_SOME];
+	struct string_map_entry *first[STRING_MAP_SOME];
 	for (unsigned i = 0; i < count; i++) {
 		hash[i] = hash_of(text[i].text, text[i].length);
 		__builtin_prefetch(bucket_of(t, hash[i]));
@@ -99,10 +99,10 @@ void table_find_some(const struct table *t, const struct table_text *text, unsig
 		ret[i] = find_from(first[i], hash[i], text[i].text, text[i].length);
 }
 
-void table_each(struct table *t, void (*each)(void *data, void *thing), void *data)
+void string_map_each(struct string_map *t, void (*each)(void *data, void *thing), void *data)
 {
 	for (size_t i = 0; i < (t->bucket ? t->buckets : 1); i++) {
-		struct table_entry *next, *e = t->bucket ? t->bucket[i] : t->first;
+		struct string_map_entry *next, *e = t->bucket ? t->bucket[i] : t->first;
 		for (; e; e = next) {
 			next = e->next;
 			each(data, e);
@@ -110,23 +110,23 @@ void table_each(struct table *t, void (*each)(void *data, void *thing), void *da
 	}
 }
 
-void table_free(struct table *t)
+void string_map_free(struct string_map *t)
 {
 	free(t->bucket);
-	*t = (struct table){ 0 };
+	*t = (struct string_map){ 0 };
 }
 
 /* ---- words ---- */
 
 struct word {
-	struct table_entry entry;
+	struct string_map_entry entry;
 	size_t references;
 	char text[];
 };
 
-const char *word_take(struct table *words, const char *text)
+const char *intern(struct string_map *words, const char *text)
 {
-	struct word *word = table_find(words, text);
+	struct word *word = string_map_find(words, text);
 	if (!word) {
 		size_t size = strlen(text) + 1;
 		word = malloc(sizeof(*word) + size);
@@ -134,19 +134,19 @@ const char *word_take(struct table *words, const char *text)
 			return NULL;
 		word->references = 0;
 		memcpy(word->text, text, size);
-		table_add(words, &word->entry, word->text);
+		string_map_add(words, &word->entry, word->text);
 	}
 	word->references++;
 	return word->text;
 }
 
-void word_give(struct table *words, const char *text)
+void intern_release(struct string_map *words, const char *text)
 {
 	if (!text)
 		return;
 	struct word *word = (struct word *)(uintptr_t)(text - offsetof(struct word, text));
 	if (--word->references)
 		return;
-	table_remove(words, &word->entry);
+	string_map_remove(words, &word->entry);
 	free(word);
 }

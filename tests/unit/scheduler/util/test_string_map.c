@@ -1,11 +1,11 @@
 /* Things by their text, however many; and words that are kept once. */
 #include "../cluster.h"
-#include "scheduler/util/table.h"
+#include "scheduler/util/string_map.h"
 
 #define THINGS 5000
 
 struct thing {
-	struct table_entry entry;
+	struct string_map_entry entry;
 	char text[16];
 	bool is_seen;
 };
@@ -21,76 +21,76 @@ static void see(void *data, void *thing)
 static void take_out(void *data, void *thing)
 {
 	struct thing *t = thing;
-	table_remove(data, &t->entry);
+	string_map_remove(data, &t->entry);
 }
 
 static void test_many(void **state)
 {
-	struct table table = { 0 };
+	struct string_map table = { 0 };
 	struct thing *thing = calloc(THINGS, sizeof(*thing));
 	unsigned seen = 0;
-	assert_null(table_find(&table, "0"));
+	assert_null(string_map_find(&table, "0"));
 	for (unsigned i = 0; i < THINGS; i++) {
 		snprintf(thing[i].text, sizeof(thing[i].text), "%u", i);
-		table_add(&table, &thing[i].entry, thing[i].text);
+		string_map_add(&table, &thing[i].entry, thing[i].text);
 	}
 	for (unsigned i = 0; i < THINGS; i++)
-		assert_ptr_equal(table_find(&table, thing[i].text), &thing[i]);
-	assert_null(table_find(&table, "5000"));
-	table_each(&table, see, &seen);
+		assert_ptr_equal(string_map_find(&table, thing[i].text), &thing[i]);
+	assert_null(string_map_find(&table, "5000"));
+	string_map_each(&table, see, &seen);
 	assert_int_equal(seen, THINGS);
 	for (unsigned i = 0; i < THINGS; i += 2)
-		table_remove(&table, &thing[i].entry);
+		string_map_remove(&table, &thing[i].entry);
 	for (unsigned i = 0; i < THINGS; i++)
-		assert_ptr_equal(table_find(&table, thing[i].text), i % 2 ? &thing[i] : NULL);
-	table_each(&table, take_out, &table);
+		assert_ptr_equal(string_map_find(&table, thing[i].text), i % 2 ? &thing[i] : NULL);
+	string_map_each(&table, take_out, &table);
 	assert_int_equal(table.count, 0);
-	table_free(&table);
+	string_map_free(&table);
 	free(thing);
 }
 
 /* As each by itself, whether there or not. */
 static void test_some(void **state)
 {
-	struct table table = { 0 };
+	struct string_map table = { 0 };
 	struct thing *thing = calloc(THINGS, sizeof(*thing));
-	struct table_text text[TABLE_SOME];
-	char name[TABLE_SOME][16];
-	void *found[TABLE_SOME];
+	struct string_map_text text[STRING_MAP_SOME];
+	char name[STRING_MAP_SOME][16];
+	void *found[STRING_MAP_SOME];
 	for (unsigned n = 0; n <= THINGS; n = n * 4 + 1) {
 		for (size_t i = table.count; i < n; i++) {
 			snprintf(thing[i].text, sizeof(thing[i].text), "%zu", i);
-			table_add(&table, &thing[i].entry, thing[i].text);
+			string_map_add(&table, &thing[i].entry, thing[i].text);
 		}
-		for (unsigned from = 0; from < n + TABLE_SOME; from += TABLE_SOME - 1) {
-			for (unsigned i = 0; i < TABLE_SOME; i++) {
+		for (unsigned from = 0; from < n + STRING_MAP_SOME; from += STRING_MAP_SOME - 1) {
+			for (unsigned i = 0; i < STRING_MAP_SOME; i++) {
 				snprintf(name[i], sizeof(name[i]), "%uxy", from + i);
-				text[i] = (struct table_text){ name[i], strlen(name[i]) - 2 };
+				text[i] = (struct string_map_text){ name[i], strlen(name[i]) - 2 };
 			}
-			table_find_some(&table, text, TABLE_SOME, found);
-			for (unsigned i = 0; i < TABLE_SOME; i++)
+			string_map_find_some(&table, text, STRING_MAP_SOME, found);
+			for (unsigned i = 0; i < STRING_MAP_SOME; i++)
 				assert_ptr_equal(found[i], from + i < n ? &thing[from + i] : NULL);
 		}
 	}
-	table_free(&table);
+	string_map_free(&table);
 	free(thing);
 }
 
 static void test_words(void **state)
 {
-	struct table words = { 0 };
-	const char *first = word_take(&words, "GPU-a"), *other = word_take(&words, "GPU-b");
+	struct string_map words = { 0 };
+	const char *first = intern(&words, "GPU-a"), *other = intern(&words, "GPU-b");
 	char same[] = "GPU-a";
-	assert_ptr_equal(word_take(&words, same), first);
+	assert_ptr_equal(intern(&words, same), first);
 	assert_ptr_not_equal(first, other);
-	word_give(&words, first);
-	assert_non_null(table_find(&words, "GPU-a"));
-	word_give(&words, first);
-	assert_null(table_find(&words, "GPU-a"));
-	word_give(&words, other);
-	word_give(&words, NULL);
+	intern_release(&words, first);
+	assert_non_null(string_map_find(&words, "GPU-a"));
+	intern_release(&words, first);
+	assert_null(string_map_find(&words, "GPU-a"));
+	intern_release(&words, other);
+	intern_release(&words, NULL);
 	assert_int_equal(words.count, 0);
-	table_free(&words);
+	string_map_free(&words);
 }
 
 int main(void)
