@@ -12,7 +12,7 @@
 #include "kube/client/event.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
-#include "scheduler/bind/bind_words.h"
+#include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
 /* Of trying to undo a binding: another pod waits for the node. */

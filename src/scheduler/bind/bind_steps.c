@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/blame.h"
-#include "scheduler/bind/bind_words.h"
+#include "scheduler/bind/bind_annotations.h"
 
 /* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */
 #define LOCK_LOOK_NS (2 * NSEC_PER_SEC)

@@ -13,7 +13,7 @@
 #include "kube/client/event.h"
 #include "kube/client/reactor.h"
 #include "kube/util/object.h"
-#include "scheduler/extender/filter_words.h"
+#include "scheduler/extender/filter_events.h"
 #include "scheduler/util/allowance.h"
 #include "scheduler/util/string_map.h"
 

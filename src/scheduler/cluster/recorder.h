@@ -1,5 +1,5 @@
 /*
- * Tells pods what filter found, by events (filter_words.h), off its path: what is to be told is kept until the answer is on its
+ * Tells pods what filter found, by events (filter_events.h), off its path: what is to be told is kept until the answer is on its
  * way. A pod that waits is asked about again and again: it has one event a reason, whose count grows, as client-go's recorder
  * has it; and it is told at once, after 5 s, 10, 20 and so on up to RECORDER_REST_NS, whatever comes between. All pods
  * together are told RECORDER_PER_SECOND at most, and of RECORDER_NODES nodes; who finds no room is told another time. An event

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/extender/filter_words.h"
+#include "scheduler/extender/filter_events.h"
 
 static struct filter_say says[FILTER_SAYS_MOST];
 

@@ -1,4 +1,4 @@
-#include "scheduler/extender/filter_words.h"
+#include "scheduler/extender/filter_events.h"
 
 #include <stdbool.h>
 #include <stdio.h>

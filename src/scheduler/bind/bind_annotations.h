@@ -2,8 +2,8 @@
  * What a binding writes, in HAMi's words: annotations and label of the pod, the Binding, and the texts of events.
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_WORDS_H
-#define ALLOT_SCHEDULER_BIND_BIND_WORDS_H
+#ifndef ALLOT_SCHEDULER_BIND_BIND_ANNOTATIONS_H
+#define ALLOT_SCHEDULER_BIND_BIND_ANNOTATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "scheduler/bind/bind_words.h"
+#include "scheduler/bind/bind_annotations.h"
 
 #include <errno.h>
 #include <inttypes.h>

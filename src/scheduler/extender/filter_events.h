@@ -7,8 +7,8 @@
  *
  * HAMi names all nodes; here those that are named are few, as an event is not to be as long as a cluster is large. Pure.
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_FILTER_WORDS_H
-#define ALLOT_SCHEDULER_EXTENDER_FILTER_WORDS_H
+#ifndef ALLOT_SCHEDULER_EXTENDER_FILTER_EVENTS_H
+#define ALLOT_SCHEDULER_EXTENDER_FILTER_EVENTS_H
 
 #include <stddef.h>
 

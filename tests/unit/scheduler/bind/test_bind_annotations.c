@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "scheduler/bind/bind_words.h"
+#include "scheduler/bind/bind_annotations.h"
 
 static struct decision decision = {
 	.pod_namespace = (char *)"ns", .pod = (char *)"p", .uid = (char *)"u-1", .node = (char *)"n1"
@@ -117,5 +117,5 @@ int main(void)
 		cmocka_unit_test(test_which_pod),
 		cmocka_unit_test(test_what_a_pod_says),
 	};
-	return cmocka_run_group_tests_name("scheduler/bind_words", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("scheduler/bind_annotations", tests, NULL, NULL);
 }
