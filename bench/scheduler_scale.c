@@ -289,17 +289,17 @@ static void time_page(struct model *m, unsigned nodes, const char *what, const s
 	struct told told = { 0 };
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct error err;
-		struct look look;
+		struct aggregate aggregate;
 		struct told none = { 0 };
 		struct json_text t = { 0 };
 		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
 		model_pod_gone(m, pod);
 		uint64_t begun_ns = scale_computed_ns();
-		if (look_make(m, &look) < 0)
+		if (aggregate_make(m, &aggregate) < 0)
 			exit(1);
 		look_ns[i] = scale_computed_ns() - begun_ns;
-		const struct page_cluster c = { m, &look, reasons, true, true, "none", 1 };
+		const struct page_cluster c = { m, &aggregate, reasons, true, true, "none", 1 };
 		begun_ns = scale_computed_ns();
 		page_cluster_write(&c, view, &none, &t);
 		all_ns[i] = scale_computed_ns() - begun_ns;
@@ -310,7 +310,7 @@ static void time_page(struct model *m, unsigned nodes, const char *what, const s
 		news_ns[i] = scale_computed_ns() - begun_ns;
 		news_bytes = i ? news_bytes + t.used : 0;
 		free(json_text_end(&t));
-		look_free(&look);
+		aggregate_free(&aggregate);
 		if (model_pod(m, pod, &err) < 0)
 			scale_die("pod", &err);
 		json_decref(pod);

@@ -36,11 +36,11 @@ struct events {
 
 /* ---- one reader ---- */
 
-static struct page_cluster cluster_of(struct events *e, const struct look *look)
+static struct page_cluster cluster_of(struct events *e, const struct aggregate *aggregate)
 {
 	struct scheduler *s = e->scheduler;
 	return (struct page_cluster){ .model = cluster_model(s->cluster),
-				      .look = look,
+				      .aggregate = aggregate,
 				      .reasons = e->reasons,
 				      .is_ready = cluster_check_ready(s->cluster, NULL) >= 0,
 				      .leads = cluster_leads(s->cluster),
@@ -90,19 +90,19 @@ static bool tell_one(const struct page_cluster *c, struct reader *r)
 
 static void tell_all(struct events *e, uint64_t now_ns)
 {
-	struct look look;
+	struct aggregate aggregate;
 	struct model *m = cluster_model(e->scheduler->cluster);
-	if (look_make(m, &look) < 0)
+	if (aggregate_make(m, &aggregate) < 0)
 		return;
-	struct page_cluster c = cluster_of(e, &look);
+	struct page_cluster c = cluster_of(e, &aggregate);
 	e->changes = m->changes;
 	e->looked_ns = now_ns;
 	e->is_due = false;
 	e->led = c.leads;
 	for (unsigned i = 0; i < e->count; i++)
 		e->is_due |= !tell_one(&c, e->reader[i]);
-	past_note(&e->past, &look, now_ns);
-	look_free(&look);
+	past_note(&e->past, &aggregate, now_ns);
+	aggregate_free(&aggregate);
 }
 
 /* What this thread has computed: others may have the processor meanwhile, which is not the page's doing. */
@@ -170,12 +170,12 @@ static char *write_state(const struct page_cluster *c, const struct view *view)
 
 char *events_state(struct events *e, const struct view *view)
 {
-	struct look look;
+	struct aggregate aggregate;
 	struct scheduler *s = e->scheduler;
 	struct model *m = cluster_model(s->cluster);
-	if (look_make(m, &look) < 0)
+	if (aggregate_make(m, &aggregate) < 0)
 		return NULL;
-	const struct page_cluster c = cluster_of(e, &look);
+	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
 	/* While nobody follows, reasons are looked for only now. */
 	if (text && !e->count &&
@@ -183,7 +183,7 @@ char *events_state(struct events *e, const struct view *view)
 		free(text);
 		text = write_state(&c, view);
 	}
-	look_free(&look);
+	aggregate_free(&aggregate);
 	return text;
 }
 

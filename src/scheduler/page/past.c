@@ -5,16 +5,16 @@ static float part_pct(uint64_t part, uint64_t all)
 	return all ? (float)(100.0 * (double)part / (double)all) : 0;
 }
 
-void past_note(struct past *p, const struct look *look, uint64_t now_ns)
+void past_note(struct past *p, const struct aggregate *aggregate, uint64_t now_ns)
 {
 	unsigned last = (p->next + PAST_MOMENTS - 1) % PAST_MOMENTS;
 	if (p->moment[last].at_ns && now_ns - p->moment[last].at_ns < PAST_EVERY_NS)
 		return;
-	const struct look_sum *s = &look->sum;
+	const struct aggregate_sum *s = &aggregate->sum;
 	p->moment[p->next].at_ns = now_ns;
 	p->moment[p->next].memory_pct = part_pct(s->promised_bytes, s->memory_bytes);
 	p->moment[p->next].cores_pct = part_pct(s->promised_mpct, s->cores_mpct);
-	p->moment[p->next].waiting = (uint32_t)look->waiting;
+	p->moment[p->next].waiting = (uint32_t)aggregate->waiting;
 	p->next = (p->next + 1) % PAST_MOMENTS;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "http/dashboard/json_text.h"
-#include "scheduler/page/look.h"
+#include "scheduler/page/aggregate.h"
 
 #define PAST_MOMENTS 120
 #define PAST_EVERY_NS (5 * NSEC_PER_SEC)
@@ -23,7 +23,7 @@ struct past {
 };
 
 /* Notes a moment, where the last one is PAST_EVERY_NS ago. */
-void past_note(struct past *past, const struct look *look, uint64_t now_ns);
+void past_note(struct past *past, const struct aggregate *aggregate, uint64_t now_ns);
 /* Members "every_s", and lists with a value a moment, oldest first: "ages_s", "memory_pct", "cores_pct", "pods_waiting". */
 void past_write(const struct past *past, uint64_t now_ns, struct json_text *t);
 

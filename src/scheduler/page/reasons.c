@@ -78,7 +78,7 @@ static struct reason *next(struct reasons *r, const struct model *m, uint64_t no
 }
 
 /* False: it is the same as before. */
-static bool look(struct reason *r, struct model *m, uint64_t now_ns)
+static bool aggregate(struct reason *r, struct model *m, uint64_t now_ns)
 {
 	struct model_pod *pod = model_find_pod(m, r->uid);
 	json_t *explanation = NULL;
@@ -107,6 +107,6 @@ bool reasons_look(struct reasons *r, struct model *m, struct allowance *allowanc
 	struct reason *one;
 	while ((one = next(r, m, now_ns)) && clock_now_ns() - begun_ns < REASONS_MOST_NS &&
 	       !allowance_take(allowance, nodes < NODES_LEAST ? NODES_LEAST : nodes, now_ns))
-		is_other |= look(one, m, now_ns);
+		is_other |= aggregate(one, m, now_ns);
 	return is_other;
 }

@@ -11,7 +11,7 @@
 #define NVLINK_SCORE 100 /* policy/placement/node.h: of a pair, beside what its level is worth */
 #define LEVEL_SCORE 10
 
-static void write_sum(const struct look_sum *s, struct json_text *t)
+static void write_sum(const struct aggregate_sum *s, struct json_text *t)
 {
 	json_text_whole(t, "cards", s->cards);
 	json_text_whole(t, "cards_unhealthy", s->unhealthy);
@@ -25,7 +25,7 @@ static void write_sum(const struct look_sum *s, struct json_text *t)
 
 static void write_cluster(const struct page_cluster *c, struct json_text *t)
 {
-	const struct look *l = c->look;
+	const struct aggregate *l = c->aggregate;
 	json_text_open(t, NULL, '{');
 	json_text_bool(t, "ready", c->is_ready);
 	json_text_bool(t, "leads", c->leads);
@@ -41,7 +41,7 @@ static void write_cluster(const struct page_cluster *c, struct json_text *t)
 
 /* ---- nodes ---- */
 
-static void write_node(const struct look_node *n, struct json_text *t)
+static void write_node(const struct aggregate_node *n, struct json_text *t)
 {
 	json_text_open(t, NULL, '{');
 	json_text_string(t, "node", n->node->name);
@@ -58,13 +58,13 @@ static void write_nodes(const struct page_cluster *c, const struct view *view,
 {
 	struct view_best best;
 	struct told_writing w;
-	if (look_nodes(c->look, view, &best) < 0) {
+	if (aggregate_nodes(c->aggregate, view, &best) < 0) {
 		t->failed = true;
 		return;
 	}
 	told_rows_begin(&w, told);
 	for (size_t i = view->nodes_from; i < best.count; i++) {
-		const struct look_node *n = best.thing[i];
+		const struct aggregate_node *n = best.thing[i];
 		write_node(n, &w.row);
 		told_row(&w, n->node->name);
 	}
@@ -124,7 +124,7 @@ static void begin_pod(const struct model_pod *pod, struct json_text *t)
 	json_text_string(t, "uid", pod->text);
 	json_text_string(t, "namespace", pod->pod_namespace);
 	json_text_string(t, "pod", model_pod_name(pod));
-	json_text_string(t, "state", view_pod_states[look_pod_state(pod)]);
+	json_text_string(t, "state", view_pod_states[aggregate_pod_state(pod)]);
 	json_text_whole(t, "priority", pod->priority);
 }
 
@@ -137,7 +137,7 @@ static void write_pod(const struct page_cluster *c, const struct model_pod *pod,
 		json_text_null(t, "node");
 	if (!pod->is_bound)
 		write_asks(pod->request, t);
-	write_why(c, pod, look_pod_state(pod), t);
+	write_why(c, pod, aggregate_pod_state(pod), t);
 	json_text_close(t, '}');
 }
 
@@ -146,7 +146,7 @@ static void write_pods(const struct page_cluster *c, const struct view *view,
 {
 	struct view_best best;
 	struct told_writing w;
-	if (look_pods(c->model, view, &best) < 0) {
+	if (aggregate_pods(c->model, view, &best) < 0) {
 		t->failed = true;
 		return;
 	}
@@ -253,7 +253,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 static void write_pods_here(const struct model_node *node, struct json_text *t)
 {
 	struct view_best best;
-	if (look_pods_of(node, STATE_PODS_OF_NODE, &best) < 0) {
+	if (aggregate_pods_of(node, STATE_PODS_OF_NODE, &best) < 0) {
 		t->failed = true;
 		return;
 	}

@@ -5,7 +5,7 @@
 #ifndef ALLOT_SCHEDULER_PAGE_STATE_H
 #define ALLOT_SCHEDULER_PAGE_STATE_H
 
-#include "scheduler/page/look.h"
+#include "scheduler/page/aggregate.h"
 #include "scheduler/page/reasons.h"
 #include "scheduler/page/told.h"
 
@@ -13,7 +13,7 @@
 
 struct page_cluster {
 	const struct model *model;
-	const struct look *look;
+	const struct aggregate *aggregate;
 	struct reasons *reasons;
 	bool is_ready, leads;
 	const char *node_url; /* web_node_url; "none": none */

@@ -41,11 +41,11 @@ static void reader_end(struct reader *r)
 /* The next event's members. */
 static json_t *news(struct reader *r, const struct view *view)
 {
-	struct look look;
+	struct aggregate aggregate;
 	struct json_text t = { 0 };
-	assert_int_equal(look_make(r->model, &look), 0);
-	const struct page_cluster c = { r->model,         &look,    r->reasons, true, true,
-					"http://{node}/", r->now_ns };
+	assert_int_equal(aggregate_make(r->model, &aggregate), 0);
+	const struct page_cluster c = { r->model, &aggregate,       r->reasons, true,
+					true,     "http://{node}/", r->now_ns };
 	json_text_open(&t, NULL, '{');
 	bool is_news = page_cluster_write(&c, view, &r->told, &t);
 	json_text_close(&t, '}');
@@ -57,7 +57,7 @@ static json_t *news(struct reader *r, const struct view *view)
 		fail_msg("%s: %s", why.text, text);
 	assert_int_equal(is_news, json_object_size(r->news) > 0);
 	free(text);
-	look_free(&look);
+	aggregate_free(&aggregate);
 	return r->news;
 }
 
@@ -373,12 +373,12 @@ static void test_the_model_tells_of_changes(void **state)
 static void test_the_last_ten_minutes(void **state)
 {
 	struct past past = { 0 };
-	struct look look = { .sum = { .memory_bytes = 1000, .cores_mpct = 1000 } };
+	struct aggregate aggregate = { .sum = { .memory_bytes = 1000, .cores_mpct = 1000 } };
 	struct json_text t = { 0 };
 	for (unsigned second = 1; second <= 1000; second++) {
-		look.sum.promised_bytes = second;
-		look.waiting = second;
-		past_note(&past, &look, second * SECOND);
+		aggregate.sum.promised_bytes = second;
+		aggregate.waiting = second;
+		past_note(&past, &aggregate, second * SECOND);
 	}
 	json_text_open(&t, NULL, '{');
 	past_write(&past, 1001 * SECOND, &t);

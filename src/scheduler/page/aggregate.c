@@ -1,4 +1,4 @@
-#include "scheduler/page/look.h"
+#include "scheduler/page/aggregate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool is_full(const struct place_card *card)
 	       card->slots_used >= card->slots_total;
 }
 
-static void add_card(struct look_sum *sum, const struct place_card *card)
+static void add_card(struct aggregate_sum *sum, const struct place_card *card)
 {
 	sum->memory_bytes += card->memory_total_bytes;
 	sum->promised_bytes += card->memory_used_bytes;
@@ -30,7 +30,7 @@ static void add_card(struct look_sum *sum, const struct place_card *card)
 	sum->shares += card->slots_used;
 }
 
-static void add_sum(struct look_sum *to, const struct look_sum *from)
+static void add_sum(struct aggregate_sum *to, const struct aggregate_sum *from)
 {
 	to->memory_bytes += from->memory_bytes;
 	to->promised_bytes += from->promised_bytes;
@@ -42,9 +42,9 @@ static void add_sum(struct look_sum *to, const struct look_sum *from)
 	to->shares += from->shares;
 }
 
-static struct look_node look_at(const struct model_node *node)
+static struct aggregate_node look_at(const struct model_node *node)
 {
-	struct look_node l = { .node = node };
+	struct aggregate_node l = { .node = node };
 	unsigned full = 0;
 	for (unsigned i = 0; i < node->inventory.count; i++) {
 		add_card(&l.sum, &node->inventory.card[i]);
@@ -61,7 +61,7 @@ static struct look_node look_at(const struct model_node *node)
 
 static void see_node(void *data, void *thing)
 {
-	struct look *l = data;
+	struct aggregate *l = data;
 	const struct model_node *node = thing;
 	if (!node->is_there)
 		return;
@@ -74,26 +74,26 @@ static void see_node(void *data, void *thing)
 	add_sum(&l->sum, &l->node[l->count++].sum);
 }
 
-int look_make(const struct model *m, struct look *ret)
+int aggregate_make(const struct model *m, struct aggregate *ret)
 {
-	struct look l = { .node = calloc(m->nodes.count + 1, sizeof(*l.node)),
-			  .pods = m->pods.count };
+	struct aggregate l = { .node = calloc(m->nodes.count + 1, sizeof(*l.node)),
+			       .pods = m->pods.count };
 	if (!l.node)
 		return -ENOMEM;
 	string_map_each(string_map_of(&m->nodes), see_node, &l);
 	for (const struct model_pod *pod = m->open; pod; pod = pod->next_open) {
-		enum view_pod_state state = look_pod_state(pod);
-		l.waiting += look_is_of_cards(pod) && state == VIEW_WAITING;
-		l.reserved += look_is_of_cards(pod) && state == VIEW_RESERVED;
+		enum view_pod_state state = aggregate_pod_state(pod);
+		l.waiting += aggregate_is_of_cards(pod) && state == VIEW_WAITING;
+		l.reserved += aggregate_is_of_cards(pod) && state == VIEW_RESERVED;
 	}
 	*ret = l;
 	return 0;
 }
 
-void look_free(struct look *l)
+void aggregate_free(struct aggregate *l)
 {
 	free(l->node);
-	*l = (struct look){ 0 };
+	*l = (struct aggregate){ 0 };
 }
 
 /* ---- which are shown ---- */
@@ -123,7 +123,7 @@ static bool has_pod_of(const struct model_node *node, struct spaces *spaces)
 
 static int by_name(const void *one, const void *other)
 {
-	const struct look_node *a = one, *b = other;
+	const struct aggregate_node *a = one, *b = other;
 	return strcmp(a->node->name, b->node->name);
 }
 
@@ -135,7 +135,7 @@ static int by_part(uint64_t a, uint64_t a_of, uint64_t b, uint64_t b_of)
 
 static int by_memory(const void *one, const void *other)
 {
-	const struct look_node *a = one, *b = other;
+	const struct aggregate_node *a = one, *b = other;
 	int r = by_part(a->sum.promised_bytes, a->sum.memory_bytes, b->sum.promised_bytes,
 			b->sum.memory_bytes);
 	return r ? r : by_name(one, other);
@@ -143,7 +143,7 @@ static int by_memory(const void *one, const void *other)
 
 static int by_cores(const void *one, const void *other)
 {
-	const struct look_node *a = one, *b = other;
+	const struct aggregate_node *a = one, *b = other;
 	int r = by_part(a->sum.promised_mpct, a->sum.cores_mpct, b->sum.promised_mpct,
 			b->sum.cores_mpct);
 	return r ? r : by_name(one, other);
@@ -151,7 +151,7 @@ static int by_cores(const void *one, const void *other)
 
 static int by_shares(const void *one, const void *other)
 {
-	const struct look_node *a = one, *b = other;
+	const struct aggregate_node *a = one, *b = other;
 	if (a->sum.shares != b->sum.shares)
 		return a->sum.shares < b->sum.shares ? 1 : -1;
 	return by_name(one, other);
@@ -164,12 +164,12 @@ static int (*const orders[])(const void *, const void *) = {
 	[VIEW_BY_SHARES] = by_shares,
 };
 
-int look_nodes(const struct look *l, const struct view *view, struct view_best *ret)
+int aggregate_nodes(const struct aggregate *l, const struct view *view, struct view_best *ret)
 {
 	struct spaces spaces = { .part = view->pod_namespace };
 	int r = view_best_new(ret, view->nodes_from + VIEW_ROWS, orders[view->order]);
 	for (size_t i = 0; r >= 0 && i < l->count; i++) {
-		const struct look_node *n = &l->node[i];
+		const struct aggregate_node *n = &l->node[i];
 		if (view->node_states & (1U << n->state) && strstr(n->node->name, view->node) &&
 		    (!*view->pod_namespace || has_pod_of(n->node, &spaces)))
 			view_best_add(ret, n);
@@ -179,7 +179,7 @@ int look_nodes(const struct look *l, const struct view *view, struct view_best *
 
 /* ---- pods ---- */
 
-enum view_pod_state look_pod_state(const struct model_pod *pod)
+enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 {
 	if (pod->is_ending)
 		return VIEW_ENDING;
@@ -188,7 +188,7 @@ enum view_pod_state look_pod_state(const struct model_pod *pod)
 	return pod->charged ? VIEW_RESERVED : VIEW_WAITING;
 }
 
-bool look_is_of_cards(const struct model_pod *pod)
+bool aggregate_is_of_cards(const struct model_pod *pod)
 {
 	return pod->charged || pod->broken || (pod->request && pod->request->count);
 }
@@ -204,7 +204,7 @@ static int by_pod_name(const void *one, const void *other)
 
 static int by_pod_state(const void *one, const void *other)
 {
-	int r = (int)look_pod_state(one) - (int)look_pod_state(other);
+	int r = (int)aggregate_pod_state(one) - (int)aggregate_pod_state(other);
 	return r ? r : by_pod_name(one, other);
 }
 
@@ -220,13 +220,13 @@ static void pick(void *data, void *thing)
 	struct picking *p = data;
 	const struct model_pod *pod = thing;
 	const char *on = pod->charged ? pod->charged->node->name : NULL;
-	if (p->view->pod_states & (1U << look_pod_state(pod)) && look_is_of_cards(pod) &&
+	if (p->view->pod_states & (1U << aggregate_pod_state(pod)) && aggregate_is_of_cards(pod) &&
 	    (!*p->view->pod_namespace || is_of(&p->spaces, pod->pod_namespace)) &&
 	    (!on || strstr(on, p->view->node)))
 		view_best_add(p->best, pod);
 }
 
-int look_pods(const struct model *m, const struct view *view, struct view_best *ret)
+int aggregate_pods(const struct model *m, const struct view *view, struct view_best *ret)
 {
 	struct picking p = { view, ret, { .part = view->pod_namespace } };
 	int r = view_best_new(ret, view->pods_from + VIEW_ROWS, by_pod_state);
@@ -241,7 +241,7 @@ int look_pods(const struct model *m, const struct view *view, struct view_best *
 	return 0;
 }
 
-int look_pods_of(const struct model_node *node, size_t most, struct view_best *ret)
+int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret)
 {
 	int r = view_best_new(ret, most, by_pod_name);
 	for (const struct model_pod *pod = node->pods; r >= 0 && pod; pod = pod->next)
