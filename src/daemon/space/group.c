@@ -63,7 +63,7 @@ static void let_go(struct mps_group *g)
 	close_fd(&g->log_fd);
 	g->ask = mps_ask_free(g->ask);
 	loop_disarm(g->timer);
-	g->sight = (struct mps_sight){ 0 };
+	g->sight = (struct mps_processes){ 0 };
 	g->stopped_looks = 0;
 	g->quitting = g->gone = g->faulty = 0;
 	g->has_listed = g->has_asked_start = false;
@@ -71,12 +71,12 @@ static void let_go(struct mps_group *g)
 
 void mps_kill(struct mps_group *g)
 {
-	struct mps_sight now = { 0 };
+	struct mps_processes now = { 0 };
 	if (g->pidfd < 0)
 		return;
 	/* Children of a process that we hold by its pidfd: nobody else can have their numbers meanwhile but by a race
 	 * of two ends, for which they are looked at just now. */
-	mps_look(g->record.pid, &now);
+	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
 		mps_keep_old(g, &now.server[i]);
 		kill(now.server[i].pid, SIGKILL);

@@ -6,7 +6,7 @@
 
 #include "daemon/space/ask.h"
 #include "daemon/space/files.h"
-#include "daemon/space/look.h"
+#include "daemon/space/proc_scan.h"
 
 #define MPS_WHY_MAX 256
 
@@ -54,7 +54,7 @@ struct mps_group {
 	bool has_listed, has_asked_start; /* steps on the way from starting to ready */
 	uint64_t begun_ns, asked_ns;
 	uint64_t again_ns;                      /* since when it is to begin again; 0: it is not */
-	struct mps_sight sight;                 /* the last one */
+	struct mps_processes sight;             /* the last one */
 	struct mps_server old[MPS_SERVERS_MAX]; /* of control daemons before, until they are over */
 	unsigned old_count;
 	unsigned stopped_looks; /* in a row */

@@ -113,7 +113,7 @@ static void say_ready(struct mps_group *g)
 {
 	g->state = MPS_READY;
 	g->again_ns = 0;
-	mps_look(g->record.pid, &g->sight);
+	mps_scan(g->record.pid, &g->sight);
 	g->asked_ns = clock_now_ns();
 	log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS is ready",
 		    g->record.card->index, g->record.group, (unsigned)g->record.uid);
@@ -182,7 +182,7 @@ static void start_due(struct mps_group *g)
 
 /* ---- from then on ---- */
 
-static bool is_in(const struct mps_sight *sight, int pid)
+static bool is_in(const struct mps_processes *sight, int pid)
 {
 	for (unsigned i = 0; i < sight->server_count; i++)
 		if (sight->server[i].pid == pid)
@@ -264,8 +264,8 @@ static bool is_control_over(const struct mps_group *g)
 /* False: it is ending now. */
 static bool look_for_gone(struct mps_group *g)
 {
-	struct mps_sight before = g->sight;
-	mps_look(g->record.pid, &g->sight);
+	struct mps_processes before = g->sight;
+	mps_scan(g->record.pid, &g->sight);
 	for (unsigned i = 0; i < before.server_count; i++) {
 		if (is_in(&g->sight, before.server[i].pid))
 			continue;

@@ -2,8 +2,8 @@
  * What a control daemon and its servers are doing, by /proc and by what they write: the driver tells nobody else. Any
  * thread.
  */
-#ifndef ALLOT_DAEMON_SPACE_LOOK_H
-#define ALLOT_DAEMON_SPACE_LOOK_H
+#ifndef ALLOT_DAEMON_SPACE_PROC_SCAN_H
+#define ALLOT_DAEMON_SPACE_PROC_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@ struct mps_server {
 	bool is_stopped;
 };
 
-struct mps_sight {
+struct mps_processes {
 	bool is_stopped; /* the control daemon, by a signal or a debugger */
 	unsigned server_count;
 	struct mps_server server[MPS_SERVERS_MAX];
 };
 
 /* Its servers are its children. Of a daemon that is gone: nothing. */
-void mps_look(int control_pid, struct mps_sight *ret);
+void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*
  * Nothing is left of it, or a zombie alone. One that is killed serves nobody from the moment that its main thread is a

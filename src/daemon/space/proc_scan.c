@@ -1,4 +1,4 @@
-#include "daemon/space/look.h"
+#include "daemon/space/proc_scan.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "daemon/util/procfs.h"
 
 /* A zombie serves nobody. */
-static void add_server(struct mps_sight *s, int pid)
+static void add_server(struct mps_processes *s, int pid)
 {
 	struct mps_server server = { .pid = pid, .is_stopped = procfs_is_stopped(pid) };
 	if (s->server_count < MPS_SERVERS_MAX && procfs_start_time(pid, &server.start_time) >= 0)
@@ -17,7 +17,7 @@ static void add_server(struct mps_sight *s, int pid)
 }
 
 /* /proc/PID/task/TID/children, proc(5): it is any of its threads that starts a server. */
-static void add_children(struct mps_sight *s, int pid, const char *task)
+static void add_children(struct mps_processes *s, int pid, const char *task)
 {
 	char name[64], text[512], *save = NULL;
 	snprintf(name, sizeof(name), "task/%.20s/children", task);
@@ -27,10 +27,10 @@ static void add_children(struct mps_sight *s, int pid, const char *task)
 		add_server(s, atoi(word));
 }
 
-void mps_look(int control_pid, struct mps_sight *ret)
+void mps_scan(int control_pid, struct mps_processes *ret)
 {
 	char path[64];
-	*ret = (struct mps_sight){ .is_stopped = procfs_is_stopped(control_pid) };
+	*ret = (struct mps_processes){ .is_stopped = procfs_is_stopped(control_pid) };
 	snprintf(path, sizeof(path), "/proc/%d/task", control_pid);
 	cleanup_dir DIR *dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));)

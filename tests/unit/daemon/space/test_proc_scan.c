@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/space/look.h"
+#include "daemon/space/proc_scan.h"
 
 #define CONTROL "[2026-11-23 00:09:33.437 Control   432] "
 #define SERVER "[2026-11-23 00:09:44.594 Server   539] "
@@ -57,27 +57,27 @@ static void test_lines(void **state)
 /* This process as the control daemon. */
 static void test_children(void **state)
 {
-	struct mps_sight sight;
-	mps_look(getpid(), &sight);
+	struct mps_processes sight;
+	mps_scan(getpid(), &sight);
 	assert_int_equal(sight.server_count, 0);
 	assert_false(sight.is_stopped);
 	pid_t child = fork();
 	if (child == 0)
 		for (;;)
 			pause();
-	mps_look(getpid(), &sight);
+	mps_scan(getpid(), &sight);
 	assert_int_equal(sight.server_count, 1);
 	assert_int_equal(sight.server[0].pid, child);
 	assert_false(sight.server[0].is_stopped);
 	kill(child, SIGSTOP);
 	waitpid(child, NULL, WUNTRACED);
-	mps_look(getpid(), &sight);
+	mps_scan(getpid(), &sight);
 	assert_true(sight.server[0].is_stopped);
 	/* A zombie is none. */
 	kill(child, SIGKILL);
 	siginfo_t info;
 	waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
-	mps_look(getpid(), &sight);
+	mps_scan(getpid(), &sight);
 	assert_int_equal(sight.server_count, 0);
 	waitpid(child, NULL, 0);
 }
@@ -101,15 +101,15 @@ static bool comes_true(bool (*is_so)(const struct mps_server *), const struct mp
 
 static bool is_out_of_sight(const struct mps_server *server)
 {
-	struct mps_sight sight;
-	mps_look(getpid(), &sight);
+	struct mps_processes sight;
+	mps_scan(getpid(), &sight);
 	return sight.server_count == 0;
 }
 
 /* Its main thread first, as of one that is killed while the driver takes back what others of its threads had. */
 static void test_end(void **state)
 {
-	struct mps_sight sight;
+	struct mps_processes sight;
 	pthread_t thread;
 	pid_t child = fork();
 	if (child == 0) {
@@ -118,7 +118,7 @@ static void test_end(void **state)
 		pthread_exit(NULL);
 	}
 	waitpid(child, NULL, WUNTRACED);
-	mps_look(getpid(), &sight);
+	mps_scan(getpid(), &sight);
 	assert_int_equal(sight.server_count, 1);
 	const struct mps_server server = sight.server[0];
 	assert_false(mps_is_over(&server));
