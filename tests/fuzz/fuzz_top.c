@@ -49,15 +49,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (history_make(&history) < 0)
 		abort();
-	for (uint64_t look = 1; look <= 2; look++) {
+	for (uint64_t sample = 1; sample <= 2; sample++) {
 		cleanup_snapshot struct snapshot *snapshot = snapshot_make(text, NULL,
-									   look * 1000000000);
+									   sample * 1000000000);
 
 		if (!snapshot || history_feed(history, snapshot) < 0)
 			abort();
 		for (size_t i = 0; i < snapshot->share_count; i++)
 			FUZZ_CHECK(snapshot->shares[i].tenant < snapshot->tenant_count);
-		size_t of = (size + look) % (sizeof(sizes) / sizeof(sizes[0]));
+		size_t of = (size + sample) % (sizeof(sizes) / sizeof(sizes[0]));
 		draw(snapshot, history, sizes[of].columns, sizes[of].lines);
 	}
 	return 0;

@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/target.h"
-#include "cli/top/data/look.h"
+#include "cli/top/data/sample.h"
 #include "cli/top/data/source.h"
 #include "cli/top/keys.h"
 #include "cli/top/layout.h"
@@ -63,7 +63,7 @@ static const struct option_row rows[] = {
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	struct look look; /* the last one that was answered, or an empty one */
+	struct sample sample; /* the last one that was answered, or an empty one */
 	bool has_trouble;
 	struct error trouble; /* of the last one */
 	struct rows rows;
@@ -74,7 +74,7 @@ struct top {
 static void top_end(struct top *top)
 {
 	history_free(top->history);
-	look_free(&top->look);
+	sample_free(&top->sample);
 	order_free(&top->rows);
 }
 
@@ -110,19 +110,19 @@ static void describe_source(const struct daemon_target *target, char *text, size
 }
 
 /* Takes a look, which may be empty of anything but trouble: then the one before stays in sight. */
-static int take_look(struct top *top, struct look *look, struct error *err)
+static int take_look(struct top *top, struct sample *sample, struct error *err)
 {
-	bool is_answered = look->is_answered;
+	bool is_answered = sample->is_answered;
 
 	top->has_trouble = !is_answered;
-	top->trouble = look->trouble;
-	if (look->snapshot && (is_answered || !top->look.snapshot)) {
-		look_free(&top->look);
-		top->look = *look;
+	top->trouble = sample->trouble;
+	if (sample->snapshot && (is_answered || !top->sample.snapshot)) {
+		sample_free(&top->sample);
+		top->sample = *sample;
 	} else {
-		look_free(look);
+		sample_free(sample);
 	}
-	if (is_answered && history_feed(top->history, top->look.snapshot) < 0)
+	if (is_answered && history_feed(top->history, top->sample.snapshot) < 0)
 		return error_set(err, ENOMEM, "out of memory");
 	return 0;
 }
@@ -130,7 +130,7 @@ static int take_look(struct top *top, struct look *look, struct error *err)
 static int sort_rows(struct top *top, struct error *err)
 {
 	order_free(&top->rows);
-	if (order_make(top->look.snapshot, top->history, top->view.sort, top->view.is_reversed,
+	if (order_make(top->sample.snapshot, top->history, top->view.sort, top->view.is_reversed,
 		       top->view.filter, &top->rows) < 0)
 		return error_set(err, ENOMEM, "out of memory");
 	return 0;
@@ -138,7 +138,7 @@ static int sort_rows(struct top *top, struct error *err)
 
 static struct layout make_layout(const struct top *top, const char *clock)
 {
-	return (struct layout){ .snapshot = top->look.snapshot,
+	return (struct layout){ .snapshot = top->sample.snapshot,
 				.history = top->history,
 				.rows = &top->rows,
 				.view = &top->view,
@@ -161,8 +161,8 @@ static void read_clock(char text[16])
 static int print_json(const struct top *top, struct error *err)
 {
 	size_t flags = top->options->once ? JSON_INDENT(2) : JSON_COMPACT;
-	cleanup_json json_t *report = report_make(top->has_trouble ? NULL : top->look.list,
-						  top->has_trouble ? NULL : top->look.tasks,
+	cleanup_json json_t *report = report_make(top->has_trouble ? NULL : top->sample.list,
+						  top->has_trouble ? NULL : top->sample.tasks,
 						  top->history);
 
 	if (!report)
@@ -212,12 +212,12 @@ static int print(struct top *top, struct client **client, struct error *err)
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
 
 	for (bool is_first = true;; is_first = false) {
-		struct look look;
-		int r = look_take(&top->options->target, client, top->options->json, &look, err);
+		struct sample sample;
+		int r = sample_take(&top->options->target, client, top->options->json, &sample, err);
 
 		if (r < 0)
 			return r;
-		r = take_look(top, &look, err);
+		r = take_look(top, &sample, err);
 		if (r < 0)
 			return r;
 		if (top->options->once && (!is_first || top->has_trouble))
@@ -293,7 +293,7 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 
 		if (key == KEYS_OTHER)
 			continue;
-		outcome = keys_press(&top->view, top->look.snapshot, &top->rows, key);
+		outcome = keys_press(&top->view, top->sample.snapshot, &top->rows, key);
 		if (outcome == KEYS_QUIT)
 			return true;
 		if (outcome == KEYS_CHANGE)
@@ -313,11 +313,11 @@ static int show(struct top *top, struct source *source, struct error *err)
 
 	while (!ended_by) {
 		struct source_outcome outcome = { 0 };
-		struct look look;
+		struct sample sample;
 		int r = 0;
 
-		if (source_take(source, &look, &outcome))
-			r = take_look(top, &look, err);
+		if (source_take(source, &sample, &outcome))
+			r = take_look(top, &sample, err);
 		if (outcome.is_set)
 			show_outcome(&top->view, &outcome);
 		if (r == 0)
@@ -343,7 +343,7 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 	const char *no_color = getenv("NO_COLOR");
 	bool has_color = !top->options->no_color && !(no_color && *no_color);
 	struct source *source = NULL;
-	struct look look;
+	struct sample sample;
 	int r;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -351,9 +351,9 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 				 "standard input and output are not a terminal; write --once or "
 				 "--json");
 	/* The first look before anything is drawn: what can't work is said in a line. */
-	r = look_take(&top->options->target, client, false, &look, err);
+	r = sample_take(&top->options->target, client, false, &sample, err);
 	if (r == 0)
-		r = take_look(top, &look, err);
+		r = take_look(top, &sample, err);
 	if (r < 0)
 		return r;
 	catch_signals();

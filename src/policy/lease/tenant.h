@@ -9,7 +9,7 @@
  *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   turn_end.c when the holder's turn is over: its time, its tokens, its rests, its steps
- *   lease_look.c  how soon to look again
+ *   lease_poll.c  how soon to look again
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells

@@ -23,7 +23,7 @@ struct source {
 	pthread_cond_t wake;
 	bool is_ending;
 	bool has_look;
-	struct look look;
+	struct sample sample;
 	struct source_outcome outcome;
 	/* The change that is asked for or under way: op NULL: none. */
 	const char *op;
@@ -41,12 +41,12 @@ static void tell(struct source *source)
 	(void)n; /* it fails when it is readable as it is */
 }
 
-static void publish(struct source *source, const struct look *look)
+static void publish(struct source *source, const struct sample *sample)
 {
 	pthread_mutex_lock(&source->lock);
 	if (source->has_look)
-		look_free(&source->look);
-	source->look = *look;
+		sample_free(&source->sample);
+	source->sample = *sample;
 	source->has_look = true;
 	tell(source);
 	pthread_mutex_unlock(&source->lock);
@@ -54,12 +54,12 @@ static void publish(struct source *source, const struct look *look)
 
 static void look_once(struct source *source)
 {
-	struct look look = { 0 };
+	struct sample sample = { 0 };
 	struct error err = { 0 };
 
-	if (look_take(source->target, &source->client, false, &look, &err) < 0)
-		look = (struct look){ .trouble = err };
-	publish(source, &look);
+	if (sample_take(source->target, &source->client, false, &sample, &err) < 0)
+		sample = (struct sample){ .trouble = err };
+	publish(source, &sample);
 }
 
 static void finish(struct source *source, const struct error *err, const json_t *reply)
@@ -176,7 +176,7 @@ static void destroy(struct source *source)
 	json_decref(source->body);
 	json_decref(source->move);
 	if (source->has_look)
-		look_free(&source->look);
+		sample_free(&source->sample);
 	pthread_cond_destroy(&source->wake);
 	pthread_mutex_destroy(&source->lock);
 	free(source);
@@ -233,7 +233,8 @@ int source_fd(const struct source *source)
 	return source->fd;
 }
 
-bool source_take(struct source *source, struct look *ret_look, struct source_outcome *ret_outcome)
+bool source_take(struct source *source, struct sample *ret_sample,
+		 struct source_outcome *ret_outcome)
 {
 	uint64_t count;
 	ssize_t n = read(source->fd, &count, sizeof(count));
@@ -243,7 +244,7 @@ bool source_take(struct source *source, struct look *ret_look, struct source_out
 	pthread_mutex_lock(&source->lock);
 	has_look = source->has_look;
 	if (has_look)
-		*ret_look = source->look;
+		*ret_sample = source->sample;
 	source->has_look = false;
 	*ret_outcome = source->outcome;
 	source->outcome.is_set = false;

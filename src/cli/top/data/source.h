@@ -5,7 +5,7 @@
 #ifndef ALLOT_CLI_TOP_DATA_SOURCE_H
 #define ALLOT_CLI_TOP_DATA_SOURCE_H
 
-#include "cli/top/data/look.h"
+#include "cli/top/data/sample.h"
 
 struct source;
 
@@ -32,7 +32,8 @@ int source_fd(const struct source *source);
  * The newest look (true: there is one, which the caller frees), and the outcome of a change. Errors of a look are in
  * its `trouble`; then it has no snapshot.
  */
-bool source_take(struct source *source, struct look *ret_look, struct source_outcome *ret_outcome);
+bool source_take(struct source *source, struct sample *ret_sample,
+		 struct source_outcome *ret_outcome);
 
 /* Asks for a change; the body is the source's. -EBUSY: the one before is not done yet. */
 int source_change(struct source *source, const char *op, json_t *body, struct error *err);

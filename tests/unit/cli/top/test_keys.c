@@ -10,7 +10,7 @@ struct scene {
 	struct view view;
 };
 
-static void look(struct scene *scene)
+static void sample(struct scene *scene)
 {
 	order_free(&scene->rows);
 	snapshot_free(scene->snapshot);
@@ -30,7 +30,7 @@ static int set_up(void **state)
 	list_add(scene->list, "b", "paused", 0, 20);
 	list_add(scene->list, "c", "running", 0, 30);
 	scene->view.page = 2;
-	look(scene);
+	sample(scene);
 	*state = scene;
 	return 0;
 }
@@ -51,7 +51,7 @@ static enum keys_outcome press(struct scene *scene, uint32_t key)
 {
 	enum keys_outcome outcome = keys_press(&scene->view, scene->snapshot, &scene->rows, key);
 
-	look(scene);
+	sample(scene);
 	return outcome;
 }
 
@@ -221,7 +221,7 @@ static void test_change_stays(void **state)
 	press(scene, 'p');
 	tenant = list_add(scene->list, "A-first", "running", 0, 90);
 	json_object_set_new(tenant, "id", json_string("idA"));
-	look(scene);
+	sample(scene);
 	assert_int_equal(press(scene, 'y'), KEYS_CHANGE);
 	assert_string_equal(scene->view.change.id, "id0");
 	assert_string_equal(scene->view.selected_id, "id0");
@@ -232,7 +232,7 @@ static void test_nobody(void **state)
 	struct scene *scene = *state;
 
 	json_array_clear(json_object_get(scene->list, "tenants"));
-	look(scene);
+	sample(scene);
 	for (const char *key = "pomclPu"; *key; key++) {
 		assert_int_equal(press(scene, (uint32_t)*key), KEYS_GO_ON);
 		assert_int_equal(scene->view.mode, VIEW_LIST);

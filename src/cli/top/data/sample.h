@@ -1,11 +1,11 @@
-/* One look at the daemon: its lists, and the snapshot made of them. */
-#ifndef ALLOT_CLI_TOP_DATA_LOOK_H
-#define ALLOT_CLI_TOP_DATA_LOOK_H
+/* One sample of the daemon: its lists, and the snapshot made of them. */
+#ifndef ALLOT_CLI_TOP_DATA_SAMPLE_H
+#define ALLOT_CLI_TOP_DATA_SAMPLE_H
 
 #include "cli/daemon.h"
 #include "cli/top/data/snapshot.h"
 
-struct look {
+struct sample {
 	bool is_answered; /* a daemon runs, and said what it has */
 	json_t *list;     /* its reply, where it was wanted; NULL: none */
 	json_t *tasks;    /* ...; NULL also where a daemon has no such operation */
@@ -15,11 +15,11 @@ struct look {
 
 /*
  * Asks over *client, which is connected where it is NULL, and NULL again after a failure. No daemon, and one that went
- * away, is a look that is not answered; other failures are errors. The caller frees the look. `wants_list`: with the
+ * away, is a sample that is not answered; other failures are errors. The caller frees the sample. `wants_list`: with the
  * list as a tree.
  */
-int look_take(const struct daemon_target *target, struct client **client, bool wants_list,
-	      struct look *ret_look, struct error *err);
-void look_free(struct look *look);
+int sample_take(const struct daemon_target *target, struct client **client, bool wants_list,
+		struct sample *ret_sample, struct error *err);
+void sample_free(struct sample *sample);
 
 #endif
