@@ -9,6 +9,7 @@
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/inflight/inflight.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/report.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/elf_lookup.h"

@@ -1,6 +1,7 @@
 #include "library/launch/report.h"
 
 #include "library/launch/inflight/inflight.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/pace.h"
 #include "library/state/bell.h"
 #include "library/state/process_state.h"

@@ -1,6 +1,7 @@
 #include "library/launch/step.h"
 
 #include "library/launch/inflight/inflight.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/state/process_state.h"
 
 /* By device: of the last step's end. */

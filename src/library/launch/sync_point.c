@@ -1,6 +1,7 @@
 #include "library/launch/sync_point.h"
 
 #include "library/launch/inflight/inflight.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/step.h"
 #include "library/state/bell.h"
 #include "library/state/process_state.h"

@@ -4,6 +4,7 @@
 
 #include "library/launch/inflight/inflight_overflow.h"
 #include "library/launch/inflight/inflight_sample.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
@@ -39,9 +40,8 @@ static CUcontext only_context;
 static bool has_several_contexts;
 static struct sys_lock capture_lock;
 static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
-/* The records that were ever used, for those who look at all: the table itself is far longer. */
-static uint16_t used[INFLIGHT_RECORDS];
-static _Atomic uint32_t used_count;
+uint16_t inflight_used[INFLIGHT_RECORDS];
+_Atomic uint32_t inflight_used_count;
 
 __thread struct inflight_cache inflight_cache;
 
@@ -102,12 +102,12 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 /* Before it is used, so that a forked child forgets it too. Holds table_lock. */
 static void enlist(uint32_t at)
 {
-	uint32_t n = atomic_load(&used_count);
+	uint32_t n = atomic_load(&inflight_used_count);
 
 	if (inflight_streams[at].is_listed)
 		return;
-	used[n] = (uint16_t)at;
-	atomic_store(&used_count, n + 1);
+	inflight_used[n] = (uint16_t)at;
+	atomic_store(&inflight_used_count, n + 1);
 	inflight_streams[at].is_listed = true;
 }
 
@@ -556,11 +556,11 @@ static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tai
 
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 {
-	uint32_t end = atomic_load(&used_count), busy = 0;
+	uint32_t end = atomic_load(&inflight_used_count), busy = 0;
 	uint32_t launching = launching_of(in_free_run);
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
+		struct inflight_stream *s = inflight_used_stream(i);
 		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
 			continue;
 		uint32_t bit = 1U << s->device;
@@ -575,86 +575,6 @@ uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 		}
 	}
 	return busy;
-}
-
-/* Nothing of it is in flight, as far as marks tell: nobody need wait for it to be at rest. */
-static bool has_ended(struct inflight_stream *s)
-{
-	WITH_LOCK(&s->lock);
-	return s->tail == s->head && !atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
-	       !atomic_load(&s->overflow_marks);
-}
-
-bool inflight_is_sync_point(int device, struct inflight_stream *only)
-{
-	uint32_t end = atomic_load(&used_count);
-	bool has_worked = false;
-
-	/* One of many streams without a record: nothing tells whether the others are idle. */
-	if (only && inflight_is_overflow(only))
-		return false;
-	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
-		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
-		if (!atomic_load(&s->in_use) || s->device != device ||
-		    launched == atomic_load_explicit(&s->synced, memory_order_relaxed))
-			continue;
-		bool is_other = only && s != only;
-		if (is_other && !has_ended(s))
-			return false;
-		has_worked |= !is_other;
-		if (only == s)
-			continue;
-		atomic_store_explicit(&s->synced, launched, memory_order_relaxed);
-	}
-	if (only && has_worked)
-		atomic_store_explicit(&only->synced,
-				      atomic_load_explicit(&only->launched, memory_order_relaxed),
-				      memory_order_relaxed);
-	return has_worked;
-}
-
-void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before)
-{
-	uint32_t end = atomic_load(&used_count);
-	CUcontext current = NULL;
-
-	if (inflight_launches(device) != launches_before ||
-	    (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS))
-		return;
-	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
-		if (atomic_load(&s->in_use) && s->device == device &&
-		    (only ? s == only : s->context == current))
-			atomic_store(&s->ended, atomic_load(&s->launched));
-	}
-}
-
-bool inflight_has_ended(int device)
-{
-	uint32_t end = atomic_load(&used_count);
-
-	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
-		if (atomic_load(&s->in_use) && s->device == device &&
-		    (atomic_load(&s->launched) != atomic_load(&s->ended) ||
-		     atomic_load(&s->overflow_marks)))
-			return false;
-	}
-	return true;
-}
-
-uint64_t inflight_launches(int device)
-{
-	uint32_t end = atomic_load(&used_count);
-	uint64_t sum = atomic_load(&inflight_devices[device].launched_before);
-
-	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
-		if (atomic_load(&s->in_use) && s->device == device)
-			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
-	}
-	return sum;
 }
 
 /* ---- going away ---- */
@@ -710,14 +630,14 @@ void inflight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
 	trace_code_goes();
-	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
-		struct inflight_stream *s = &inflight_streams[used[i]];
+	for (uint32_t i = 0; i < atomic_load(&inflight_used_count); i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
 		if (!atomic_load(&s->in_use))
 			continue;
 		if (inflight_is_overflow(s))
 			drop_from_overflow(s, context);
 		else if (s->context == context)
-			drop(used[i], false);
+			drop(inflight_used[i], false);
 	}
 	if (context == only_context && !has_several_contexts)
 		only_context = NULL;
@@ -740,9 +660,9 @@ void inflight_capture_ended(void)
 
 void inflight_reset(void)
 {
-	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
-		memset(&inflight_streams[used[i]], 0, sizeof(inflight_streams[0]));
-		inflight_sample_forget(&inflight_streams[used[i]]);
+	for (uint32_t i = 0; i < atomic_load(&inflight_used_count); i++) {
+		memset(inflight_used_stream(i), 0, sizeof(inflight_streams[0]));
+		inflight_sample_forget(inflight_used_stream(i));
 	}
 	inflight_overflow_reset();
 	memset(keys, 0, sizeof(keys));
@@ -753,5 +673,5 @@ void inflight_reset(void)
 	memset(&capture_lock, 0, sizeof(capture_lock));
 	only_context = NULL;
 	has_several_contexts = false;
-	atomic_store(&used_count, 0);
+	atomic_store(&inflight_used_count, 0);
 }

@@ -131,24 +131,6 @@ uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
  */
 void inflight_forgive(struct inflight_device *device);
 
-/*
- * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
- * last such rest, and nothing is in flight on another stream.
- */
-bool inflight_is_sync_point(int device, struct inflight_stream *only);
-
-/*
- * After such a wait, of the current context or of one stream: if nothing was launched on the device since launches_before
- * (inflight_launches() when the wait began), what was waited for has ended for certain, and needs no mark.
- */
-void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before);
-
-/* Whether all that was launched there has ended for certain, by inflight_note_end(). */
-bool inflight_has_ended(int device);
-
-/* Launches ever handed to the driver for a device. */
-uint64_t inflight_launches(int device);
-
 /* The stream or context goes: its marks with it. Before the real call. */
 void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);

@@ -87,6 +87,15 @@ SYS_DATA struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 #define INFLIGHT_RECORDS (INFLIGHT_STREAMS + REGION_MAX_DEVICES)
 SYS_DATA struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 
+/* Indices of the records that were ever used: the table itself is far longer. */
+SYS_DATA uint16_t inflight_used[INFLIGHT_RECORDS];
+SYS_DATA _Atomic uint32_t inflight_used_count;
+
+static inline struct inflight_stream *inflight_used_stream(uint32_t i)
+{
+	return &inflight_streams[inflight_used[i]];
+}
+
 static inline bool inflight_is_overflow(const struct inflight_stream *s)
 {
 	return s >= &inflight_streams[INFLIGHT_STREAMS];

@@ -12,6 +12,7 @@
 #include "../fake_driver.h"
 #include "../fake_process.h"
 #include "library/launch/gate.h"
+#include "library/launch/inflight/inflight_settle.h"
 
 #define KERNEL_NS (1 * NS_PER_MS)
 

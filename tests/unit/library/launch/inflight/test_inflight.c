@@ -5,6 +5,7 @@
 #include "../launching.h"
 
 #include "../../fake_clock.h"
+#include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/inflight/inflight_overflow.h"
 
 /* More streams than there are records, by fewer than may be in flight beyond them. */

@@ -1,0 +1,83 @@
+#include "library/launch/inflight/inflight_settle.h"
+
+#include "library/loader/real.h"
+
+/* Nothing of the stream is in flight, as far as marks tell. */
+static bool has_ended(struct inflight_stream *s)
+{
+	WITH_LOCK(&s->lock);
+	return s->tail == s->head && !atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
+	       !atomic_load(&s->overflow_marks);
+}
+
+bool inflight_is_sync_point(int device, struct inflight_stream *only)
+{
+	uint32_t end = atomic_load(&inflight_used_count);
+	bool has_worked = false;
+
+	/* One of many streams without a record: nothing tells whether the others are idle. */
+	if (only && inflight_is_overflow(only))
+		return false;
+	for (uint32_t i = 0; i < end; i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
+		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
+		if (!atomic_load(&s->in_use) || s->device != device ||
+		    launched == atomic_load_explicit(&s->synced, memory_order_relaxed))
+			continue;
+		bool is_other = only && s != only;
+		if (is_other && !has_ended(s))
+			return false;
+		has_worked |= !is_other;
+		if (only == s)
+			continue;
+		atomic_store_explicit(&s->synced, launched, memory_order_relaxed);
+	}
+	if (only && has_worked)
+		atomic_store_explicit(&only->synced,
+				      atomic_load_explicit(&only->launched, memory_order_relaxed),
+				      memory_order_relaxed);
+	return has_worked;
+}
+
+void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before)
+{
+	uint32_t end = atomic_load(&inflight_used_count);
+	CUcontext current = NULL;
+
+	if (inflight_launches(device) != launches_before ||
+	    (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS))
+		return;
+	for (uint32_t i = 0; i < end; i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
+		if (atomic_load(&s->in_use) && s->device == device &&
+		    (only ? s == only : s->context == current))
+			atomic_store(&s->ended, atomic_load(&s->launched));
+	}
+}
+
+bool inflight_has_ended(int device)
+{
+	uint32_t end = atomic_load(&inflight_used_count);
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
+		if (atomic_load(&s->in_use) && s->device == device &&
+		    (atomic_load(&s->launched) != atomic_load(&s->ended) ||
+		     atomic_load(&s->overflow_marks)))
+			return false;
+	}
+	return true;
+}
+
+uint64_t inflight_launches(int device)
+{
+	uint32_t end = atomic_load(&inflight_used_count);
+	uint64_t sum = atomic_load(&inflight_devices[device].launched_before);
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
+		if (atomic_load(&s->in_use) && s->device == device)
+			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
+	}
+	return sum;
+}
