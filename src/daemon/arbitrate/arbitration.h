@@ -1,12 +1,11 @@
 /*
- * Arbitration of one card: a thread that looks at every tenant's slots, lets the arbiter decide
- * (policy/lease/arbiter.h), writes the lease words and wakes whom they concern. It also counts up the
- * heartbeats of the regions and samples the windows of what each tenant got: the heartbeat says that
- * leases are being decided. And each period it adapts the limits of those who may borrow
+ * An arbitration is the thread that shares one card. It reads every tenant's slots, lets the arbiter decide
+ * (policy/lease/arbiter.h), writes the lease words and wakes the processes that they concern. It also counts up the
+ * heartbeats of the regions, samples what each tenant got, and each period adapts the limits of tenants that may borrow
  * (policy/lease/rules/elastic.h).
  *
- * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
- * No lessee: the thread sleeps. Nobody at work, and all that could come ring for it: it wakes once a second.
+ * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step. Without a lessee the thread
+ * sleeps. While no lessee works, and all of them ring, it wakes once a second.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_H
 #define ALLOT_DAEMON_ARBITRATE_ARBITRATION_H

@@ -1,13 +1,13 @@
 /*
- * What the parts of a card's arbitration (arbitration.h) know of each other:
+ * What the parts of an arbitration (arbitration.h) share:
  *
- *   arbitration.c          the thread: looks, decides by the arbiter, publishes, sleeps
- *   arbitration_figures.c  what it tells of its tenants, and what is lent by that
- *   arbitration_spans.c    who had the card when
- *   arbitration_turns.c    whose turn it is of a tenant's processes
+ *   arbitration.c          the thread: observes, decides by the arbiter, publishes, sleeps
+ *   arbitration_figures.c  figures of its tenants, and the lending that follows from them
+ *   arbitration_spans.c    which tenant had the card when
+ *   arbitration_turns.c    turns of a tenant's processes
  *   lessee.c               tenants and their processes come and go, shares change
  *
- * All of it is the arbitration's, under its worker's lock, but for `changed`, which anyone counts up.
+ * All of it is guarded by the worker's lock, except `changed`, which any thread counts up.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H
 #define ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H

@@ -1,16 +1,15 @@
 /*
- * Bells: how the arbitration of a card sleeps, and is woken by the tenants that it waits for.
+ * A bell wakes the arbitration of a card: a word in the tenant's report that the tenant counts up.
  *
- *     tenant:  changes its slot, counts its bell up, wakes who waits for that
+ *     tenant:  changes its slot, counts its bell up, wakes the thread that waits on it
  *     daemon:  reads the bell (bell_hear), then the slot; decides; sleeps until a deadline or until the
- *              bell is another than it read (bell_sleep): no ring is lost
+ *              bell differs from what it read (bell_sleep): no ring is lost
  *
- * The word lies in the tenant's own report, so a ring touches nobody else, and is believed to be no more
- * than a reason to look. Who is to be believed to ring (bell_rings) has rung before, is not deaf to us
- * for ringing too often, and was not seen to have work or demand, or to have ended it, without a
- * ring: such a tenant is looked at as often as one that can't ring.
+ * The word lies in the tenant's own report, so a ring disturbs no other tenant. It is taken as a reason to look, and no more.
+ * A tenant is trusted to ring (bell_rings) if it has rung before, is not ignored for ringing too often, and was not
+ * seen to begin or end work or demand without a ring. Any other is polled.
  *
- * Pure but for bell_sleep and what it uses. Not thread safe, but for bell_wake.
+ * Pure except bell_sleep and what it uses. Not thread safe, except bell_wake.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_BELL_H
 #define ALLOT_DAEMON_ARBITRATE_BELL_H

@@ -1,10 +1,9 @@
 /*
- * Gangs in the daemon (policy/gang/gang.h): the board that the cards' arbitrations share, behind a lock, and
- * who wakes whom. Each card's thread tells and asks in its own step; where that changes what another
- * card is to do, it wakes that card's thread afterwards, without any lock of its own.
+ * Gangs in the daemon (policy/gang/gang.h): the board that all cards' arbitrations share, behind a lock, and the wake-ups
+ * between them. Each card's thread tells and asks in its own step. Where that changes what another card is to do, it wakes
+ * that card's thread afterwards, without holding a lock of its own.
  *
- * All calls are thread safe. Order of locks: a card's, then the board's; the list of those who may be
- * woken, then a card's.
+ * All calls are thread safe. Lock order: a card's, then the board's; the list of bells, then a card's.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_GANG_H
 #define ALLOT_DAEMON_ARBITRATE_GANG_H

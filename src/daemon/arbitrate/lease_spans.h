@@ -1,6 +1,6 @@
 /*
- * Who had a card when: the last spans of time in which one tenant had its lease, or ran on it alone. A ring, which
- * forgets the oldest. Pure, but for memory; not thread safe.
+ * The latest spans of time in which one tenant had a card's lease, or ran on the card alone. A ring, which forgets the
+ * oldest. Pure, except for memory; not thread safe.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H
 #define ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H

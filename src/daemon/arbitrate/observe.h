@@ -1,7 +1,7 @@
 /*
- * Reads what a tenant's processes report of one device and makes of it what the arbiter is told. The
- * report is the tenant's to write: counters only ever go up here, and by no more than time allows.
- * Not thread safe; the caller (arbitration.c) holds its lock.
+ * An observation: what the arbiter is told of a tenant on one device, made from what its processes report. The tenant can
+ * write anything into its report: counters only go up here, and by no more than time allows. Not thread safe; the caller
+ * (arbitration.c) holds its lock.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_OBSERVE_H
 #define ALLOT_DAEMON_ARBITRATE_OBSERVE_H

@@ -1,14 +1,14 @@
 /*
- * How tenants' processes come to know that the daemon has ended (region.h: owner), which may be by kill -9: a robust
- * futex, of which the kernel is told by a list of the thread's (set_robust_list(2)).
+ * The owner word tells a tenant's processes that the daemon has ended (region.h: owner), even by kill -9. It is a robust
+ * futex: the kernel knows it from a list of the thread's (set_robust_list(2)).
  *
  *     head, this thread's ->  link of a tenant -> link of the next -> ...      in private memory
  *                               | futex_offset, the same for all
  *                             owner, in the control page that the tenant reads
  *
- * The links are beside the page and not in it, as a mutex of libc's would be: they tell where the daemon's memory
- * lies. glibc's own list of this thread is given up: there is no robust mutex in this program. All calls are of one
- * thread, whose end is taken for the daemon's.
+ * The links are beside the page and not in it, as libc's mutexes have them: they would tell where the daemon's memory lies.
+ * The thread's own list in glibc is given up, as this program has no robust mutex. All calls are of one thread; its end is
+ * taken for the daemon's.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_OWNER_H
 #define ALLOT_DAEMON_ARBITRATE_OWNER_H

@@ -1,12 +1,13 @@
 /*
- * The daemon's side of one tenant's region (abi/shm/region.h): makes the two memory files, seals them,
- * keeps them mapped. What of it may be called from which thread: create and free from one, which must not end
- * in between, as its end is taken for the daemon's (region.h: owner); the maps themselves are written with
- * atomics.
+ * The daemon's side of one tenant's region (abi/shm/region.h): it makes the two memory files, seals them and keeps them
+ * mapped.
  *
  *     file      daemon            tenant
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
  *     report    mapped writable   descriptor; sealed against shrinking and growing
+ *
+ * Create and free are called by one thread, which must not end in between: its end is taken for the daemon's (region.h:
+ * owner). The maps are written with atomics by any thread.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_REGION_HOST_H
 #define ALLOT_DAEMON_ARBITRATE_REGION_HOST_H

@@ -1,14 +1,14 @@
 /*
- * The steps of a tenant on a device of late: how many a second, and their median and 99th percentile. Of what its processes
- * count in the report (abi/shm/step_counts.h), by what had been counted at two earlier moments:
+ * Step figures: how many steps a second a tenant does on a device, and their median and 99th percentile. They come from what
+ * its processes count in the report (abi/shm/step_counts.h), by the difference to one of two earlier moments:
  *
  *     ---- older ---------- newer ------ now
  *          |<---- the figures' span ---->|
  *
- * The next moment is kept 5 s after the last one, so that the span is 5 to 10 s; while fewer than 20 steps are in it, after
- * 30 s: what waits for its work once in 20 seconds has figures as well.
+ * A moment is kept 5 s after the last, so the span is 5 to 10 s. While fewer than 20 steps are in it, it is kept after 30 s,
+ * so that a slow program has figures as well.
  *
- * The tenant may write any numbers: they are good for figures alone. Pure; not thread safe.
+ * The tenant may write any numbers: they are used for figures alone. Pure; not thread safe.
  */
 #ifndef ALLOT_DAEMON_ARBITRATE_STEP_WINDOW_H
 #define ALLOT_DAEMON_ARBITRATE_STEP_WINDOW_H

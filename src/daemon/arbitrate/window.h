@@ -1,6 +1,6 @@
 /*
- * A sliding average: what share of the last `span` a growing counter of nanoseconds went up by.
- * Kept as a ring of samples, one a step; pure, no clock of its own. Not thread safe.
+ * A window is a sliding average: by what share of the last `span` a growing counter of nanoseconds went up. It is a ring of
+ * samples, one a step. Pure, no clock of its own. Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = (value now - value at now - span) / span

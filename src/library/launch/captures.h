@@ -1,7 +1,7 @@
 /*
- * Stream captures of this process, from the call that begins one to what ends it: cuStreamEndCapture, or the end of the stream
- * or of the context that it began in. While there is one (process_state.captures), the library records nothing in any stream
- * (inflight.h), and memory stays on the GPU (swap.h). Thread safe.
+ * The stream captures of this process. A capture lasts from the call that begins it to cuStreamEndCapture, or to the end of
+ * its stream or context. While there is one (process_state.captures), the library records nothing in any stream (inflight.h),
+ * and memory stays on the GPU (swap.h). Thread safe.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_CAPTURES_H
 #define ALLOT_LIBRARY_LAUNCH_CAPTURES_H

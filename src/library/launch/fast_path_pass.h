@@ -1,4 +1,4 @@
-/* A launch through the fast path (fast_path.h), and what opens it. */
+/* How a launch takes the fast path (fast_path.h), and how the gate opens it. */
 #ifndef ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
 #define ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
 

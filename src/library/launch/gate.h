@@ -1,27 +1,23 @@
 /*
- * The gate: what every piece of GPU work passes on its way to the driver.
+ * The gate: every unit of GPU work passes it on the way to the driver, and may have to wait there.
  *
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
- * Under leases a thread first raises `launching` in its slot and only then reads the lease word; so
- * the daemon, which first writes CLOSING and then reads `launching`, misses nobody. In free run that
- * is left out (it would be half of the gate's cost): a launch that slips past the end of free run
- * shows itself by `busy`, and the arbiter lets it drain.
+ * Memory order: under leases a thread first raises `launching` in its slot and then reads the lease word; the daemon first
+ * writes CLOSING and then reads `launching`. So the daemon misses no launch. Free run leaves that out, as it would be half
+ * of the gate's cost: a launch that slips past the end of free run shows as `busy`, and the arbiter lets it drain.
  *
  * Waits, and what ends them:
- *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
- *                                   daemon gone, at once: then only the tenant's own cap holds.
- *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process that has it rests, or by time.
- *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; lost
- *                                   daemon: as for the lease.
- *   for own work in flight (depth)  4 x its predicted length, 10 to 100 ms; then the call passes, and
- *                                   so do the later ones until something is seen to end. (Waiting
- *                                   anew at each launch took 1.37 s where this takes 53 ms.) Time in
- *                                   which the process stood still does not count.
- * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks
- * that spin for each other can be slowed, never hung.
+ *   for the lease (STOP, CLOSING)   the daemon hands it on; this needs no progress of any tenant. If the daemon is gone the
+ *                                   wait ends at once, and only the tenant's own cap holds.
+ *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process with the turn is idle, or by time
+ *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; without a daemon as above
+ *   for in-flight work (depth)      4 x its predicted length, 10 to 100 ms. Then this call and the later ones pass, until
+ *                                   some work is seen to end. Time in which the process was stopped does not count.
+ * So a stream that waits for its own thread, a host function that needs a lock held here, and ranks that spin for each other
+ * can be slowed, never hung.
  *
- * Thread safe. Off (one load) for a process without a tenant.
+ * Thread safe. A process without a tenant pays one load.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_GATE_H
 #define ALLOT_LIBRARY_LAUNCH_GATE_H

@@ -1,17 +1,15 @@
 /*
- * Under LEASE_PACED each piece of work pays tokens before it passes the gate. All processes of the
- * tenant pay into one sum in the report; the daemon grants in the control page.
+ * Pace: under LEASE_PACED each unit of work pays tokens before it passes the gate. All processes of the tenant pay into one
+ * sum in the report; the daemon grants in the control page.
  *
- * What a piece costs is told by its grid and block alone, as in seed 000, Algorithm 2; how much of the
- * device's time a token stands for is the daemon's to find out:
+ * Grid and block alone tell the cost (seed 000, Algorithm 2). The daemon finds out how much device time a token stands for.
  *
  *   kernel        its threads (blocks x threads of a block)
  *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
- *   graph         what 2^20 threads cost: what is in it is not looked at
+ *   graph         as 2^20 threads: its content is not looked at
  *
- * Of a tenant that shares space with others (space_pct_x100) the tokens are nanoseconds: the predicted length of the
- * piece. That is known when the piece has been handed over, and is paid then: what passes is bounded by depth_ns
- * besides.
+ * Where a tenant shares space (space_pct_x100) the tokens are nanoseconds: the predicted length of the work. That is known,
+ * and paid, when the work has been handed over; depth_ns bounds what passes until then.
  *
  * Thread safe.
  */

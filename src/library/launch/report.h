@@ -1,6 +1,6 @@
 /*
- * The helper thread's look at work in flight. It sees work end, and tells the daemon through this process's slot in the
- * report whether a device is busy, for how long it was, and how much is in flight.
+ * The report of in-flight work, by the helper thread. It sees work end, and tells the daemon through this process's slot
+ * whether a device is busy, for how long it was, and how much is in flight.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_REPORT_H
 #define ALLOT_LIBRARY_LAUNCH_REPORT_H

@@ -1,19 +1,18 @@
 /*
- * Steps: what a program does on a device between two waits for its work. Trainings and inference servers end each step, each
- * token, with one. How long they take is counted in the report (abi/shm/step_counts.h), for people to see.
+ * A step is what a program does on a device between two waits for its work. Trainings and inference servers end each step or
+ * token with one. Lengths of steps are counted in the report (abi/shm/step_counts.h), for people to see.
  *
- * A step ends when something was launched since the last one's end, and
+ * A step ends when something was launched since the last one's end, and one of these calls succeeds:
  *
- *   cuCtxSynchronize      has succeeded
- *   cuStreamSynchronize   has, and no work is in flight on another stream of the device: a sync point (sync_point.h)
- *   cuEventSynchronize    has: servers that launch the next step before they look at this one's result wait so
+ *   cuCtxSynchronize
+ *   cuStreamSynchronize   if no work is in flight on another stream of the device: a sync point (sync_point.h)
+ *   cuEventSynchronize    servers that launch the next step before they read this one's result wait so
  *
- * It begins where the one before ended; but after a pause, with nothing of the process in flight for STEP_PAUSE_NS, where
- * the launch came that ended the pause, whenever the gate let it pass. So a server's wait for a request is no step, and its
- * wait for the GPU is part of one.
+ * A step begins where the last one ended. After a pause, with nothing in flight for STEP_PAUSE_NS, it begins where the launch
+ * came that ended the pause, even if the gate held it. So a server's wait for a request is no step, and its wait for the
+ * GPU is part of one.
  *
- * Off the way of launches; 15 ns per wait, 40 per wait for an event, with one stream. Thread safe; threads that wait on one device each for work of its own end each
- * other's steps.
+ * Not on the launch path. Thread safe; threads that wait on one device for different work end each other's steps.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_STEP_H
 #define ALLOT_LIBRARY_LAUNCH_STEP_H

@@ -1,12 +1,12 @@
 /*
- * Sync points: moments in which a thread has waited for all that the process has launched on a device. Trainings end
- * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
- * lead over the GPU away. They are counted in the report, and rung for where the daemon wants to hear of them.
+ * A sync point is a moment in which a thread has waited for all that the process has launched on a device. Trainings end each
+ * step so. The daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
+ * program's lead over the GPU away. Sync points are counted in the report; the thread rings for them where the daemon asks.
  *
- * Counted too is how long the thread worked since the sync point before: a program that decides something between its steps leaves
- * time of the GPU to others, a loop that only launches and waits does not (policy/lease/sliced.c).
+ * The thread's working time since the last sync point is counted too: a program that decides something between its steps
+ * leaves GPU time to others, a loop that only launches and waits does not (policy/lease/sliced.c).
  *
- * Off the way of launches. Thread safe.
+ * Not on the launch path. Thread safe.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H
 #define ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H

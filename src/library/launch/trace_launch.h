@@ -1,7 +1,7 @@
 /*
- * What the fast path (fast_path.h) leads to while the process is traced, in place of the driver's own functions: each calls
- * the real one and records that. So a launch that nobody records has no part of it in its way. Recorded in free run,
- * by the processor's counter, and into streams that have a handle: others take the gate (trace_work.h).
+ * The fast path of a traced process (fast_path.h) leads here instead of to the driver's functions: each function calls the
+ * real one and records the launch. So an untraced launch has no part of it in its way. This is for free run, with the
+ * processor's counter as clock, and streams that have a handle; other launches take the gate (trace_work.h).
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H
 #define ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H

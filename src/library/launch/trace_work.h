@@ -1,6 +1,6 @@
 /*
- * Work in a trace: what the gate let pass, and what it is called. A function's name is asked of the driver when the
- * function is first seen, by the thread that launches it: later it may be gone.
+ * Trace records of work that passed the gate, and the names of functions. The driver is asked for a name when the function is
+ * first seen, by the thread that launches it: later the function may be gone.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H
 #define ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H

@@ -1,24 +1,24 @@
 /*
- * What the files of this folder share; nothing outside includes it.
+ * The arbiter's inside: struct arbiter and struct tenant, and what the files of this folder ask of each other. Nothing
+ * outside includes it. arbiter.h defines the nouns.
  *
- *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
- *   order.c    who comes next: weights, candidates, virtual time on return
- *   priority.c who may push ahead of whom, and for how long: budgets
- *   sliced.c   programs with short steps: all run at once, sliced by the hardware, and who is ahead of its share is held
- *   quantum.c  how long a turn is: the cost of a hand-over, measured; turn_terms.c: within which bounds
- *   patience.c when a holder that rests gives way
- *   lease.c    the lease of the present holder: grant, close, drain, expire
- *   turn_end.c when the holder's turn is over: its time, its tokens, its rests, its steps
+ *   arbiter.c     the interface: tenants, observations, modes, the step
+ *   answers.c     the interface: what it tells
+ *   charge.c      what a tenant pays: tokens, virtual time, settling with its own report
+ *   order.c       the next tenant: weights, candidates, virtual time on return
+ *   priority.c    which tenant may push ahead of which, and for how long: budgets
+ *   quantum.c     the length of a turn: the measured cost of a hand-over; turn_terms.c: its bounds
+ *   patience.c    when an idle holder loses the lease
+ *   lease.c       the holder's lease: grant, close, drain, expire
+ *   turn_end.c    when the holder's turn is over: by time, tokens, idleness, steps
  *   lease_poll.c  how soon to look again
- *   member.c   the device's part in gangs, which have their turns on several devices at once
- *   arbiter.c  the interface: tenants, observations, modes, the step
- *   answers.c  the interface: what it tells
- *   group.c    tenants that share space: one tenant to all of the above, members to space.h
- *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
+ *   member.c      the device's part in gangs, which have their turns on several devices at once
+ *   group.c       tenants that share space: one tenant to all of the above, MPS clients to space.h
+ *   sliced.c      programs with short steps: all run at once, and a tenant that is ahead of its share is held
+ *   token.c, paced.c   the other policies
  *
- * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
- * caller's clock moves it by max_step_ns at most). Charges are doubles: shares of a step are
- * fractions of a nanosecond, and 2^53 ns is 104 days at full precision.
+ * Times are of the arbiter's own clock, which counts what steps count: a jump of the caller's clock moves it by
+ * max_step_ns at most. Charges are doubles: shares of a step are fractions of a nanosecond, and 2^53 ns is 104 days.
  */
 #ifndef ALLOT_POLICY_LEASE_TENANT_H
 #define ALLOT_POLICY_LEASE_TENANT_H

@@ -1,32 +1,28 @@
 /*
- * Turns: which of a tenant's processes runs while the tenant holds the lease of a device. The hardware
- * slices between the contexts of several processes, and loses 8 to 10 % of the time in which two have work;
- * so one process has the turn, and the others wait at their gates as if another tenant had the lease.
+ * Turns within a tenant: which of its processes runs while it holds the lease of a device. The hardware slices between the
+ * contexts of several processes, and loses 8 to 10 % of the time in which two have work. So one process has the turn;
+ * the others wait at their gates as if another tenant had the lease.
  *
- *   choice   At each new lease the process that has been served least, of those that want it. Who comes
- *            back from a rest is no further behind than the one whose turn it was last.
- *   length   The whole lease: a change of processes then costs nothing beyond the hand-over that there
- *            is anyway. Where no other tenant has the device in between (a cap alone), and in a lease that
- *            is longer, TURNS_LEAST_NS of leases, or a quantum, if that is more; but from lease to lease
- *            TURNS_LONGEST_NS at most, or at a low cap others would wait for seconds. Within a lease the turn
- *            passes without a drain: what the last one has in flight ends beside the next one's.
- *   rests    Who rests for as long as it has patience for (patience.h) loses the turn to one that waits.
- *   none     Where only one process wants the device, it is everyone's turn: nobody waits for a look.
+ *   choice   Each new lease goes to the process that was served least, of those that want it. One that comes back from
+ *            idleness is no further behind than the one whose turn it was last.
+ *   length   The whole lease, so that a change of processes costs nothing beyond the hand-over that happens anyway. Where
+ *            no other tenant has the device in between (a cap alone), and in a longer lease: TURNS_LEAST_NS of leases or
+ *            a quantum, whichever is more, but TURNS_LONGEST_NS at most from lease to lease, since at a low cap the others
+ *            would wait for seconds. Within a lease the turn passes without a drain.
+ *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to one that waits.
+ *   none     Where only one process wants the device every process has the turn: no launch waits for a look.
  *
- * Processes may need each other: kernels that spin for one another's, results that are awaited on the CPU.
- * A turn ends by rest or by time, so nothing ever hangs; but it would be slow. So turns are given up, for
- * 0.1 s (on a host short of processors it may have been one that was kept from reporting), doubled up to a
- * minute when that comes again, when the process whose turn it is
+ * Processes may need each other: kernels that spin for one another's, results that are awaited on the CPU. A turn ends by
+ * idleness or by time, so nothing hangs; but it would be slow. So turns are given up for 0.1 s, doubled up to a minute when
+ * that happens again, when the process whose turn it is
  *
- *   - began nothing for 4 x the length of its work in flight (drain_min_ns to drain_max_ns, as drains have),
- *     and that has not ended, or passed its gate for want of any progress, while others waited;
- *   - and its like have rested away as much time in all, while others waited, as slicing would cost.
+ *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that has
+ *     not ended, or passed its gate for want of progress, while others waited;
+ *   - or, with its like, has been idle for as much time in all, while others waited, as slicing would cost.
  *
- * The tenant's account knows nothing of this: who of it uses its lease is its own matter, and so is whom
- * a process that lies keeps waiting.
+ * The tenant's account is the same whichever of its processes uses the lease.
  *
- * Pure policy on plain data, as the arbiter is: no clock, no memory of its own. Not thread safe; times in
- * nanoseconds of any monotonic clock.
+ * Pure policy on plain data: no clock, no memory of its own. Not thread safe; nanoseconds of any monotonic clock.
  */
 #ifndef ALLOT_POLICY_LEASE_TURNS_H
 #define ALLOT_POLICY_LEASE_TURNS_H

@@ -1,9 +1,9 @@
 /*
- * How a tenant shares its card: in turns with all others (time), or at the same time as the others of its group (space),
- * as clients of one MPS server. What is asked for, and what is made of it. Pure.
+ * How a tenant shares its card: in turns with all others (time), or at the same time as the others of its group (space), as a
+ * client of one MPS server. This is what is asked for, and what is made of it. Pure.
  *
- * A group is of tenants that accept a common fate: a fault of one may end the server, and with it the work of all. So it
- * is of one user, or of one Kubernetes namespace, and of one card; a name given to it sets tenants apart within that.
+ * A group is a set of tenants that accept a common fate: a fault of one may end the MPS server, and with it the work of all.
+ * So a group is of one user, or of one Kubernetes namespace, and of one card. A name sets tenants apart within that.
  */
 #ifndef ALLOT_POLICY_SPACE_CHOICE_H
 #define ALLOT_POLICY_SPACE_CHOICE_H

@@ -1,20 +1,21 @@
 /*
- * Space instead of time: the members of a group run at the same moment, as clients of one MPS server, and the hardware
- * serves them. Pure policy: no clock, no I/O; the arbiter (group.c) feeds it and hands its answers out as grants.
+ * Space sharing: the members of a group run at the same moment, as clients of one MPS server, and the hardware serves them.
+ * Pure policy: no clock, no I/O. The arbiter (group.c) feeds it and hands its answers out as grants.
  *
- *   Told      What a member's library says of its work: predicted lengths of what was launched.
- *   Speed     Told in a nanosecond with work in flight while nobody else of the group works. It is learned only when that
- *             happens by itself: before others come, and in their pauses. No member is ever stopped for it.
- *   Share     Of the card, while the member had work or was held: told work that ended, by what would have ended alone.
- *   Below     A member's share is measurably less than its guarantee. That needs its speed, and lengths that are known.
- *   Pace      The most work that a member may begin in a nanosecond. When one is below, those that are above their
- *             guarantee get a pace: what they do, then less and less until that one has its guarantee, and more again when it
- *             has more. None is less than a member's guarantee. Of several, those of the lowest priority come first.
+ * Nouns:
+ *   told      what a member's library reports: predicted lengths of the work that it launched
+ *   speed     told work per nanosecond with work in flight while no other member works. It is learned only when that
+ *             happens by itself: before others come, and in their pauses. No member is ever stopped to learn it.
+ *   share     a member's part of the card while it had work or was held: told work that ended, by what would have ended alone
+ *   below     a member's share is measurably less than its guarantee. That needs its speed, and known lengths.
+ *   pace      the most told work that a member may begin per nanosecond
  *
- * So if no speed is known, nobody is held, and it is plain MPS. A pace is kept while the member that it is for rests, and
- * holds again at once when that comes back.
+ * When a member is below, members above their guarantee get a pace: at first what they do, then less and less until that
+ * member has its guarantee, and more again when it has more. No pace is less than a member's guarantee. Of several members
+ * the lowest priority is slowed first. A pace is kept while the member that it protects is idle.
  *
- * All counters are the tenants' own words. The worst that they can do is to slow others down to their guarantees.
+ * If no speed is known, no member is held: it is plain MPS. All counters are the tenants' own words. The worst that a false
+ * one can do is to slow others down to their guarantees.
  */
 #ifndef ALLOT_POLICY_SPACE_SPACE_H
 #define ALLOT_POLICY_SPACE_SPACE_H

@@ -1,18 +1,15 @@
 /*
- * How long a piece of work takes on the GPU: an estimate per kernel function and launch shape, per
- * executable graph, per copy entry and size class; learned from samples timed by events.
+ * An estimate is the predicted GPU time of a unit of work: one per kernel function and launch shape, per executable graph, per
+ * copy entry and size class. It is learned from samples, which are timed by events.
  *
- * A sample may be far too long: code is loaded at a kernel's first launch (milliseconds), or the
- * launching thread loses its CPU between the two events. So what is learned is the median of the last
- * three, smoothed. (With a plain running average, kept up by such samples, a GPU ran dry under the
- * bound on predicted work in flight: three trainings on an H200 got 5 % less work done in their time.)
+ * A sample may be far too long: a kernel's first launch loads code, or the thread loses its CPU between the two events. So an
+ * estimate is the smoothed median of the last three samples, not an average of all.
  *
- * Tenants that share space are paid by length (pace.h), and how fast one is alone is known in the same lengths: those must not wander
- * with what its streams, and others, did while they were timed. So there is a second one, which is told: once it is known of three
- * samples it stays, until the first is not within a factor of 16 of it.
+ * Tenants that share space pay by length (pace.h), and their speed is known in the same lengths, which must not follow what ran
+ * beside a sample. So each estimate has a second value, the told one: set after three samples, it stays until the first
+ * value is not within a factor of 16 of it.
  *
- * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
- * lose a sample at worst.
+ * A fixed table; a new entry takes the place of an old one when its places are full. Lock-free; races lose a sample at worst.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H
 #define ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H

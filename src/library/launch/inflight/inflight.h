@@ -1,13 +1,18 @@
 /*
- * What is in flight: per stream, how much work was handed to the driver and not yet seen to end.
+ * In-flight work: per stream, how much was handed to the driver and not yet seen to end.
  *
- * The launching thread counts, and now and then records an untimed event behind the work (a mark);
- * the helper thread alone queries marks, because a query from any other thread breaks a capture in
- * global mode (measured: 200 of 200; none of 400 from a thread in relaxed mode). Where a stream goes
- * quiet with unmarked work behind it, the helper records the mark itself; in free run once its device does.
+ * Nouns:
+ *   record     one stream's counts (inflight_record.h)
+ *   mark       an untimed event behind launched work: once reached, that work has ended
+ *   sample     a pair of timed events around one unit of work (inflight_sample.h)
+ *   overflow   the record of all streams that found no place in the table (inflight_overflow.h)
  *
- * Costs on the way of a launch: free run, two relaxed counters and one event in `mark_every`
- * launches; under a lease, a look-up of the estimate and an event for about 200 us of work.
+ * The launching thread counts, and sometimes records a mark. Only the helper thread queries marks, since a query from another
+ * thread breaks a capture in global mode. Where a stream goes quiet with unmarked work, the helper records the mark itself;
+ * in free run once the device is quiet.
+ *
+ * Cost of a launch: in free run two relaxed counters, and one event in `mark_every` launches; under a lease a look-up of the
+ * estimate, and an event for about 200 us of work.
  *
  * Thread safe. Records are never unmapped: a stale pointer is harmless.
  */

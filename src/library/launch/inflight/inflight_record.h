@@ -1,5 +1,6 @@
 /*
- * The records of work in flight: one for each stream, and one for each device. inflight.h says what is done with them.
+ * The records of in-flight work: one for each stream, and the totals of each device. inflight.h uses them, and defines the
+ * nouns.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H
 #define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H

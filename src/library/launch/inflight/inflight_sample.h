@@ -1,8 +1,8 @@
 /*
- * Samples: pieces of work that are timed, by a pair of events around each. A stream may have several under way: what a tenant's kernels
- * take alone is to be known of a few milliseconds in which it is alone, and the helper looks but a few times meanwhile.
+ * A sample is one unit of work that is timed, by a pair of events around it. A stream may have several under way: a tenant may
+ * be alone for a few milliseconds only, and the helper looks a few times in these.
  *
- * Thread safe; the stream's lock is held by who learns from or drops one, and taken to begin one.
+ * Thread safe. To begin a sample takes the stream's lock; to learn from one, or to drop it, the caller holds that lock.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H
 #define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H

@@ -1,6 +1,6 @@
 /*
- * A piece of GPU work as the gate sees it. The WORK_ macros make one from a driver call's parameters
- * in driver_table.h; whatever is dear to compute (hashes, predictions) is left for when it is needed.
+ * A unit of GPU work as the gate sees it. The WORK_ macros make one from a driver call's parameters in driver_table.h; what is
+ * expensive to compute (hashes, predictions) is left for when it is needed.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_WORK_H
 #define ALLOT_LIBRARY_LAUNCH_INFLIGHT_WORK_H

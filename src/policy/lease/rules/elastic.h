@@ -1,25 +1,23 @@
 /*
- * Elastic limits: what tenants leave unused of their guarantees is lent to those that are held at a
- * hard cap, and taken back when it is wanted again. Pure policy on plain data: no I/O, no clock.
+ * Elastic limits: guaranteed time that its owners leave unused is lent to tenants that are held at a hard cap, and taken
+ * back when it is wanted again. Pure policy on plain data: no I/O, no clock.
  *
- *     every period: fill in what the arbiter charged and who waited  ->  elastic_decide()
+ *     every period: fill in what the arbiter charged and which tenants waited  ->  elastic_decide()
  *                   ->  an effective limit per tenant, for arbiter_set_limit()
  *
- * What guards the owners is not this, but the arbiter: whoever comes back has the least virtual time
- * and so the next turn, whatever limit the others have. Hence nothing here needs to be fast; but phases of work and of
- * rest that last a second are worth lending in (measured: docs/internals/lending.md).
+ * Owners are guarded by the arbiter, not by this: a tenant that comes back has the least virtual time, and so the next turn,
+ * whatever limit the others have. So nothing here needs to be fast (docs/internals/lending.md).
  *
- *   Demand    Charged time and time held at the gate, in percent of the period: the most that the
- *             tenant would have used. What it counts for rises at once and fades by fade_ns.
- *             (Who lies about waiting keeps its own guarantee, or a larger part of what is lent.)
- *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of the rest, for the
- *             burst that comes unannounced. (A reserve also keeps a borrower below 100 %, and so
- *             under a lease: free run would have more work in flight when the owner comes back.)
- *             Tenants without a guarantee keep what they use of the time that is promised to nobody.
- *   Lent      The rest goes to those who may borrow and want more than their cap, by their
- *             guarantees, no one more than it asks for nor above most_pct.
- *   Pace      A limit moves step_pct a period at most, either way, and not for less than
- *             ELASTIC_BAND_PCT. It is never below the tenant's own cap.
+ *   Demand    Charged time and time held at the gate, in percent of the period: the most that the tenant would have used. It
+ *             rises at once and fades by fade_ns. A tenant that lies about waiting keeps its own guarantee, or gets
+ *             a larger part of what is lent.
+ *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of what is left, for a sudden burst. The
+ *             reserve also keeps a borrower below 100 %, and so under a lease. Tenants without a guarantee keep what
+ *             they use of the unpromised time.
+ *   Lent      All else goes to tenants that may borrow and want more than their cap, by their guarantees; none gets more
+ *             than it asks for, nor more than most_pct.
+ *   Pace      A limit moves by step_pct a period at most, either way, and not for less than ELASTIC_BAND_PCT. It is
+ *             never below the tenant's own cap.
  */
 #ifndef ALLOT_POLICY_LEASE_RULES_ELASTIC_H
 #define ALLOT_POLICY_LEASE_RULES_ELASTIC_H

@@ -1,11 +1,10 @@
 /*
- * How long someone whose turn it is may rest before another gets it: a prediction of what its pauses are
- * like. Waiting costs the pause, giving way a hand-over and another one back. So it begins with little
- * patience; each time that the one who rested came back sooner than that is worth, it gets twice as much, up
- * to a bound; each time that it stayed away, less.
+ * Patience: how long a turn is kept for a holder that is idle. It predicts the holder's pauses. To wait costs the pause; to
+ * hand over costs a hand-over and another one back. So patience begins short. Each time the holder comes back sooner than
+ * that cost it is doubled, up to a bound; each time the holder stays away it is shortened.
  *
- * Of tenants, who hold a lease, and of the processes of one, whose turn it is within it. Pure; times are
- * of any one clock, in nanoseconds. Not thread safe.
+ * Used of tenants, which hold a lease, and of the processes of one, which have turns within it. Pure; nanoseconds of any one
+ * clock. Not thread safe.
  */
 #ifndef ALLOT_POLICY_LEASE_RULES_PATIENCE_H
 #define ALLOT_POLICY_LEASE_RULES_PATIENCE_H

@@ -1,20 +1,18 @@
 /*
- * Steps: many programs, trainings above all, wait now and then for all that they have launched. A turn
- * that ends at such a rest takes nothing away. One that ends anywhere else takes the lead over the GPU, which the
- * program would have lived on: a GRU of 24 ms steps lost 1 ms of each turn that way (docs/decisions/turn-lengths.md).
- * So a turn that would end within a step is let go on to that step's end, and ends a little earlier when a step ends
- * shortly before. What that is too much or too little is charged as ever, and so it evens out.
+ * Steps: many programs, trainings above all, wait now and then for all that they have launched: a sync point. A turn that
+ * ends there takes nothing away. One that ends elsewhere takes the program's lead over the GPU
+ * (docs/decisions/turn-lengths.md). So a turn that would end within a step goes on to the step's end, and one ends a
+ * little early when a step ends shortly before. The difference is charged as usual, and so evens out.
  *
  *     from half a step before the turn's time is over     the next sync point ends it
- *     when its time is over, and the step is too          it ends all the same: no rest came
+ *     when its time is over, and the step's too           it ends without a sync point
  *
- * A step's length is what the tenant was charged between its rests, by the number of rests that it tells of; that is
- * not trusted: a tenant that tells what is not so has turns which are longer by STEPS_LATE of a step at most, and pays
- * for them.
+ * The length of a step is what the tenant was charged between sync points, by the number of them that it tells of. That
+ * number is not trusted: a tenant that lies has turns that are longer by STEPS_LATE of a step at most, and pays for them.
  *
- * Within a step a program may live on the lead that it has gained in another part of it: so it does alone, and under a
- * lease it may be ahead by depth_ns only. A program for which it is worth it may be ahead by a whole step: of that
- * nothing is in flight at the step's end. Whether it is, is tried: some steps with, some without, now and then.
+ * Within a step a program may live on a lead that it gained in another part of the step: alone it does, and under a lease it
+ * may be ahead by depth_ns only. A program that profits from it may be ahead by a whole step; nothing of that is in flight
+ * at the step's end. Whether it profits is tried now and then: some steps with, some without.
  *
  * Pure; not thread safe. Nanoseconds of charge, not of a clock.
  */

@@ -1,8 +1,8 @@
 /*
- * What a share is worth in a turn. Tenants that take turns on the cards' memory can't have their share of GPU time
- * while they are away: in its turn each has as much more as makes its guarantee and its cap hold over turn and
- * absence together. Counted is the absence in which it had work, since that alone is what its guarantee is about,
- * against the length of its turns as they were seen.
+ * What a share is worth within a turn on the card's memory. Tenants that are swapped out by turns cannot have their share
+ * of GPU time while they are away. So in its turn each gets as much more as makes its guarantee and its cap hold over turn
+ * and absence together. An absence counts only while the tenant had work, as its guarantee is about that time alone; it is
+ * compared with the length of turns as they were seen.
  *
  * Pure; nanoseconds.
  */

@@ -1,11 +1,10 @@
 /*
- * The terms of turns on a card, by who is there: how long a turn is, and how much work may be in flight in it.
+ * The terms of turns on a card: how long a turn is, and how much work may be in flight in it.
  *
- * A gang's turn (gang.h) costs more than another's: all of its cards wait for the last of them to be free, and ranks that wait
- * for each other begin with nothing in flight. What waits for another rank counts as in flight, too, so that the
- * usual depth is soon full of it, and nothing else is launched meanwhile. So while a gang is among a card's tenants, turns
- * there are longer and more may be in flight: of both, since the one does little without the other
- * (docs/decisions/gang-turns.md). Elsewhere nothing changes.
+ * A gang's turn (gang.h) costs more than another's: all of its cards wait for the last of them to be free, and its ranks begin
+ * with nothing in flight. Work that waits for another rank counts as in flight too, so the usual depth is soon full of
+ * it. So while a gang is among a card's tenants, turns are longer and more may be in flight; one does little without the
+ * other (docs/decisions/gang-turns.md).
  *
  * Pure; thread safe.
  */
