@@ -36,8 +36,8 @@ static bool rings(const struct lessee *l, uint64_t now_ns)
 }
 
 /*
- * While another has the lease, of the rest only this matters: who comes to want it, soon, and who wants it
- * no more, before it is given to him. With 50 tenants, looking at all of them each time was most of a step.
+ * While another tenant has the lease, one thing matters of the others: which of them begin or cease to want it. To look at
+ * all of 50 tenants each time was most of a step.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -130,7 +130,7 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 	}
 }
 
-/* Whose bells to listen to: who waits, and has nothing to do, is looked at when it gets the lease. */
+/* The bells to listen to. A waiting tenant with nothing else to do is looked at when it gets the lease. */
 static void listen(struct arbitration *a)
 {
 	a->listened.count = 0;
@@ -156,7 +156,7 @@ static bool lets_through(enum lease_state state)
 	return state != LEASE_STOP && state != LEASE_CLOSING;
 }
 
-/* Tells the other cards of those who work there too, and hears of them: true when there is news. */
+/* Tells the other cards of the tenants that work there too, and hears of them: true when there is news. */
 static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 {
 	bool is_news = false;
@@ -196,7 +196,7 @@ static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Whoever loses the lease hears of it before anyone gets it. */
+/* A lease is taken away before the next one is given. */
 static void publish(struct arbitration *a)
 {
 	unsigned grants = 0;
@@ -242,7 +242,7 @@ static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* Nobody works, and nobody rang. */
+	/* No lessee works, and none rang. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
 	if (!is_still)

@@ -23,7 +23,7 @@
 #include "policy/lease/rules/elastic.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000)   /* heartbeat and window samples */
-#define ARBITRATION_SLEEP_NS UINT64_C(1000000000) /* the same where nobody has anything to do */
+#define ARBITRATION_SLEEP_NS UINT64_C(1000000000) /* the same where no lessee has anything to do */
 
 struct arbitration;
 struct lessee;
@@ -89,11 +89,11 @@ struct arbitration *arbitration_stop(struct arbitration *a);
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*
- * Notes from now on who has the card when, or no longer: each caller for itself. While nobody wants it, as at first, it costs
- * nothing, and what was is forgotten. -ENOMEM: nothing may be noted; the caller counts as one that watches all the same.
+ * From now on notes which tenant has the card when, or stops; each caller for itself. Without a caller it costs nothing, and
+ * what was noted is forgotten. -ENOMEM: nothing may be noted; the caller counts all the same.
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
-/* As lease_spans_since(); none where nobody watches. */
+/* As lease_spans_since(); none while nothing is noted. */
 size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 

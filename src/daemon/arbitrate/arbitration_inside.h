@@ -84,7 +84,7 @@ struct arbitration {
 	bool is_still;     /* nothing was rung since */
 	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
 	uint64_t pulse_ns; /* when the next is due */
-	bool is_sleeping; /* nobody has work or demand: beats and looks come seldom, until one rings */
+	bool is_sleeping; /* no lessee has work or demand: beats and looks come seldom, until one rings */
 	uint64_t fresh_ns; /* when told last */
 	bool has_asked;    /* not told yet, and when that was told last: */
 	uint64_t asked_ns;
@@ -94,7 +94,7 @@ struct arbitration {
 	struct elastic_config elastic;
 	uint64_t lent_ns; /* when limits were last decided on */
 	struct window window_1s;
-	struct lease_spans *spans; /* NULL: nobody wants to know */
+	struct lease_spans *spans; /* NULL: no caller wants to know */
 	int span_watchers;
 };
 
@@ -115,11 +115,11 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /* How long its lease may rest before it should ring: learned between its leases, and its processes' turns. */
 void arbitration_publish_patience(struct lessee *l);
-/* Notes who has the card now; `spans` is there. */
+/* Notes which tenant has the card now; `spans` is there. */
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
- * Whether nothing is to be done before somebody rings: nobody has work, demand, or what will change by time alone, and
- * whoever comes will ring. Then the thread wakes for a pulse each ARBITRATION_SLEEP_NS.
+ * Whether nothing is to be done before a lessee rings: none has work, demand, or state that changes with time alone, and all
+ * of them ring. Then the thread wakes for a pulse each ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */

@@ -7,7 +7,7 @@
 
 #define FREE_KEY (UINT64_C(1) << 63) /* of who runs without a lease */
 
-/* Who has the lease; of several that share space, the first that is at work. */
+/* The tenant that has the lease; of several that share space, the first that is at work. */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;

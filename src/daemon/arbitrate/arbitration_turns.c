@@ -57,7 +57,7 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	uint64_t next_ns, given_up = o->turns.given_up;
 	struct turns_lease lease;
 
-	/* One process has nobody to take turns with. */
+	/* A single process has no other to take turns with. */
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	lease = lease_of(a, l, now_ns);

@@ -75,7 +75,7 @@ bool bell_is_offered(void);
  */
 bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint32_t own_value,
 		uint64_t deadline_ns);
-/* Counts *own up and wakes who sleeps on it. Any thread. */
+/* Counts *own up and wakes the thread that sleeps on it. Any thread. */
 void bell_wake(_Atomic uint32_t *own);
 
 #endif

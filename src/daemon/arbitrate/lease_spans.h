@@ -19,7 +19,7 @@ struct lease_span {
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not over */
 	uint64_t closing_ns; /* of a lease: when it was to start nothing more; 0: never told so */
 	uint64_t number;     /* of all of the card, from 1 */
-	bool is_free;        /* it ran without a lease, since nobody else did */
+	bool is_free;        /* it ran without a lease, as no other tenant did */
 	bool began_earlier;  /* before anybody watched: begin_ns is when that began */
 	struct arbiter_lease_end end; /* why, and how; of one that is over */
 };
@@ -29,7 +29,7 @@ struct lease_spans {
 	uint64_t last;                           /* number of the last; 0: there was none */
 	/* What tells the one that is not over from the next; 0: it is over. */
 	uint64_t key;
-	bool is_begun; /* something was noted, if it was that nobody had the card */
+	bool is_begun; /* something was noted, even that no tenant had the card */
 };
 
 /* How the lease stands, or the one before ended, beside who has it. */
@@ -39,8 +39,8 @@ struct lease_span_state {
 };
 
 /*
- * Who has the card now; NULL: nobody. `key`, not 0, is another one with each tenant and each lease, and while it is the same the
- * span goes on.
+ * The tenant that has the card now; NULL: none. `key`, not 0, differs with each tenant and each lease; while it stays the
+ * same the span goes on.
  */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
 		      struct lease_span_state state);

@@ -179,7 +179,7 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/* Who waits for a grant would not hear that none is needed any more. */
+	/* A thread that waits for a grant would not hear that none is needed any more. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -248,7 +248,7 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/* Whoever sums must see the slot before anything is counted in it. */
+	/* A reader that sums must see the slot before anything is counted in it. */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
 	/* Empty slots are writable by the tenant as well: begin from zero, whatever it left there. */

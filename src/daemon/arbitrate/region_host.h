@@ -35,17 +35,16 @@ void region_host_free(struct region_host *host);
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
 /*
- * Says whose turn it is (region.h: turn). Where the word stays at LEASE_GO (`is_going`) its counter goes on, and
- * who waits is woken; else the state that is set next does that. Any thread, one at a time.
+ * Says whose turn it is (region.h: turn). Where the word stays at LEASE_GO (`is_going`) its counter goes on and waiters are
+ * woken; else the state that is set next does that. Any thread, one at a time.
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
 /* The part of the card's SMs that the tenant has at most, beside others; 0: it shares no space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
- * Writes what was granted under LEASE_PACED, when it is another, and wakes who waits for it; with
- * !is_waited_for nobody does, as far as is known: who began to wait just now hears of the next, or
- * wakes by itself. Any thread, one at a time.
+ * Writes a changed grant under LEASE_PACED, and wakes the threads that wait for it. With !is_waited_for none is known to: one
+ * that begins to wait just now hears of the next grant, or wakes by itself. Any thread, one at a time.
  */
 void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
 		      bool is_waited_for);

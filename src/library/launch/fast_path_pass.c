@@ -13,7 +13,7 @@ static bool has_detours(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* All but the lease, which whoever launches reads. */
+/* All but the lease, which the launching thread reads. */
 static bool is_well(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

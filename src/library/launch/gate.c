@@ -200,7 +200,9 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		} else {
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 
-			/* Who loses the lease is looked at anyway; who comes is to be seen at once. */
+			/*
+			 * A tenant that loses the lease is looked at anyway; one that begins to want it must be seen at once.
+			 */
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
 			is_known = true;

@@ -5,7 +5,7 @@ void pace_book(int index, uint64_t ns, bool is_untried)
 	struct region_report *report = atomic_load_explicit(&process_state.report,
 							    memory_order_acquire);
 
-	/* It does no longer: what it paid meanwhile is nobody's concern. */
+	/* No longer: what it paid meanwhile does not count. */
 	if (!pace_most_x100(index))
 		return;
 	if (ns > PACE_MOST)

@@ -59,7 +59,7 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Books what was handed over, of a predicted length; is_untried: nobody has timed it alone yet. */
+/* Books work that was handed over, by its predicted length. is_untried: it was never timed alone. */
 void pace_book(int index, uint64_t ns, bool is_untried);
 
 /*

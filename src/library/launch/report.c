@@ -22,7 +22,7 @@
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
-/* What a cap may save up while nobody arbitrates. */
+/* What a cap may save up while no daemon arbitrates. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
 static uint64_t rarer = 1; /* the looks for a thread that waits for depth, than at first */
@@ -39,7 +39,7 @@ static struct {
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* While nobody arbitrates, each tenant keeps its own cap; see report_local_cap_allows(). */
+/* While no daemon arbitrates, each tenant keeps its own cap; see report_local_cap_allows(). */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -212,7 +212,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* On each device where there is work, it is far ahead, and nobody waits for room. */
+/* Every device with work is far ahead, and no thread waits for room. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {

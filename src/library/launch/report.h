@@ -15,7 +15,7 @@
 /* Devices (bits) by their leases. */
 struct report_leases {
 	uint32_t closing; /* nothing new will start: work runs dry, and its end is waited for, or measured */
-	uint32_t in_free_run; /* and nobody waits for depth */
+	uint32_t in_free_run; /* and no thread waits for depth */
 	bool is_any;          /* but free run */
 };
 

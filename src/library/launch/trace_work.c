@@ -44,7 +44,7 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-/* Before the event is recorded: who reads that has the name by then. */
+/* Before the event is recorded: its reader has the name by then. */
 static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();

@@ -18,7 +18,7 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES 8 /* of a key; who finds none free has no name, but its number */
+#define TRACE_SEEN_PLACES 8 /* of a key; a function that finds none free has only its number */
 
 /* The first of them. */
 static inline uint64_t trace_seen_at(uint64_t key)

@@ -128,7 +128,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
-	/* Who outranks it would have to wait for all of that. */
+	/* A tenant that outranks it would have to wait for all of that. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
 	/* Beside a gang its other cards would, and what is tried is not what is had. */

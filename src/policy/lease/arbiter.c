@@ -252,7 +252,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
-	/* Set again each period by whoever adapts it: no change must cost nothing. */
+	/* The caller sets it again each period: without a change it must cost nothing. */
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
@@ -342,7 +342,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Outside of leases: who may go ahead unasked. */
+/* Outside of leases: which tenants may go ahead unasked. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
 	/* Sliced: what one of a lower priority has in flight goes on beside one of a higher. */
@@ -390,7 +390,7 @@ static void enter_slices(struct arbiter *a)
 	sliced_begin(a);
 }
 
-/* All run, but for those who had more than their share. */
+/* All run, except those that had more than their share. */
 static void decide_slices(struct arbiter *a)
 {
 	sliced_mark(a);

@@ -152,8 +152,8 @@ struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant
 /* What was decided with the others. True when it is news: then the next step should come at once. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /*
- * Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. Of a space group a
- * number that is nobody's.
+ * The tenant that has the lease, in GO or in CLOSING until drained; -1: none, and always in free run. Of a space group, a
+ * number that no tenant has.
  */
 int arbiter_holder(const struct arbiter *arbiter);
 /* Whether that is the tenant, or its space group. */
@@ -171,7 +171,7 @@ enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, i
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Some of arbiter_account()'s fields, for who asks at each step. */
+/* Some of arbiter_account()'s fields, for a caller that asks at each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

@@ -39,7 +39,7 @@ struct arbiter_config {
 	uint64_t depth_ns;     /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
-	uint64_t idle_window_ns; /* the same by who rests, until it counts as absent */
+	uint64_t idle_window_ns; /* the same by an idle tenant, until it counts as absent */
 	uint64_t idle_min_ns;    /* a holder gives way when idle for so long at the earliest ... */
 	uint64_t idle_ns;        /* ... and at the latest; see Idleness */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
@@ -47,7 +47,7 @@ struct arbiter_config {
 	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
 	uint64_t drain_min_ns;  /* drain deadline: at least this after CLOSING ... */
 	uint64_t drain_max_ns;  /* ... at most this; between: 4 x predicted work in flight */
-	uint64_t switch_ns;     /* the GPU's part of a hand-over: not charged to who gets it */
+	uint64_t switch_ns;     /* the GPU's part of a hand-over: not charged to the next holder */
 	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bound of the correction */
 	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t urgent_window_ns; /* over which a budget may be saved up: bucket size / rate */
@@ -107,7 +107,7 @@ struct arbiter_observation {
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); of a space group: ns of SM-time */
 	uint64_t work_ns; /* of a space group: predicted length of the work paid for (monotonic) */
-	uint64_t untried_ns;  /* of that, what was hardly timed while nobody else ran (monotonic) */
+	uint64_t untried_ns;  /* of that, what was hardly timed while no other ran (monotonic) */
 	uint32_t sync_points; /* times that it has waited for all of its work; counts without end */
 	uint64_t thread_ns;   /* what its thread did on the CPU between those (monotonic) */
 	bool has_utilization;
@@ -144,7 +144,7 @@ struct arbiter_pace {
 	uint64_t held_ns; /* ever, at the gate */
 };
 
-/* Why a lease ended, for who watches; nothing is decided by it. */
+/* Why a lease ended, for observers; nothing is decided by it. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
 	ARBITER_END_IDLE,     /* it had no work for its patience, or was gone */
@@ -154,7 +154,7 @@ enum arbiter_end {
 	ARBITER_END_PAUSED,
 	ARBITER_END_STOPPED, /* none of its processes could run */
 	ARBITER_END_GANG,    /* the card was wanted for, or given up with, a turn on several */
-	ARBITER_END_ALONE,   /* nobody else was left, and it goes on without leases */
+	ARBITER_END_ALONE,   /* no other tenant was left, and it goes on without leases */
 	ARBITER_END_SLICED,  /* it goes on, and others beside it: the hardware slices */
 };
 

@@ -1,6 +1,6 @@
 #include "policy/lease/tenant.h"
 
-/* Tokens for a lease among others, at most; whoever is absent keeps as many, so that it need not wait. */
+/* Tokens for a lease among others, at most; an absent tenant keeps as many, so that it need not wait. */
 #define SLICE_MAX_NS 10000000
 
 static double min_double(double a, double b)
@@ -34,7 +34,7 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/* What one who rests may gather: what a pause between two steps of a training brings, and a lease. */
+/* What an idle tenant may gather: what a pause between two steps of a training brings, and a lease. */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -49,12 +49,8 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * Time is saved up by who is kept waiting. By who rests, no more than a pause between steps
-	 * brings (with less, a training that works for 25 ms and rests for 17 had 41 % at a cap of 55);
-	 * after a longer one, a lease's worth: a bucketful after each rest would show as work above the
-	 * cap (measured: 52 % of 5 s at 50, and with what a pause brings still 96 of 10 s at 95).
-	 * But the moment between two steps of a training takes away nothing of what was saved up
-	 * waiting (measured: three trainings had 3 % of their caps cut off by it).
+	 * A waiting tenant saves up time. An idle one saves no more than a pause between two steps brings; after a longer
+	 * pause, a lease's worth: a full bucket after each pause would show as work above the cap.
 	 */
 	if ((!t->demand && !t->running) || t->came) {
 		double keeps = charge_tokens_kept(a, t);
@@ -116,7 +112,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* Its time, what runs on after it, and whom that is in the way of. */
+	/* Its time, what runs on after it, and the tenants that this delays. */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -125,7 +121,7 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 	}
 }
 
-/* Of a step of dt_ns at the end of which it runs: who rang when it began has not run for all of it. */
+/* Of a step of dt_ns at the end of which it runs: a tenant that rang when it began has not run for all of it. */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
 	if (t->began && t->seen.rings)

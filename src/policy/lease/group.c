@@ -39,7 +39,7 @@ static int find_group(const struct arbiter *a, uint32_t group)
 	return NONE;
 }
 
-/* ---- who belongs to it ---- */
+/* ---- its members ---- */
 
 void group_count(struct arbiter *a, int group)
 {
@@ -178,8 +178,8 @@ static bool has_worked(const struct tenant *t)
 }
 
 /*
- * A part of the SMs is charged for the time with work in flight. Who has all of them is charged its work, where its speed
- * is known, else the same part of that time as each of those at work.
+ * A member with part of the SMs pays the time with work in flight. One with all of them pays its work where its speed is
+ * known, else the same part of that time as each member at work.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -351,8 +351,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Its group's state, while the limits leave room for all or nobody has a guarantee. Else it is measured: PACED beside others,
- * and GO where what is timed now is timed alone.
+ * Its group's state, while the limits leave room for all or no member has a guarantee. Else it is measured: PACED beside
+ * others, and GO where work that is timed now is timed alone.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

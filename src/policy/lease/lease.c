@@ -94,8 +94,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Work without a lease. Shortly after the word changed it is a launch that was under way then, which
- * deserves a drain; later it is somebody who does not ask.
+ * Work without a lease. Shortly after the word changed it is a launch that was under way, which deserves a drain; later the
+ * tenant does not ask.
  */
 static void meet_stray(struct arbiter *a, struct tenant *t)
 {
@@ -117,7 +117,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
-			/* Who rang for its end is not as uncertain as the last look is long ago. */
+			/* A tenant that rang for its end is better known than the last look is old. */
 			if (index == a->holder)
 				charge_settle(a, t,
 					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
@@ -150,7 +150,7 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 	a->interrupted_vtime_at_start = a->vtime_at_start;
 }
 
-/* Closed for someone who wants it no longer: no need to run dry. */
+/* Closed for a tenant that no longer wants it: no need to run dry. */
 static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
@@ -218,8 +218,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * Whom it was closed for comes first, even if the charge, once settled, left the last holder
-	 * a hair ahead: the drain is paid for.
+	 * The tenant that it was closed for comes first, even if the settled charge leaves the last holder a little ahead:
+	 * the drain is paid for.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

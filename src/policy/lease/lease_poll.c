@@ -8,9 +8,8 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * A drain's end is looked for the more often the nearer it is predicted: each time half of what is left.
- * (Looks 50 us apart from the beginning on were nine tenths of the daemon's work.) Who rings for it does
- * so if it was busy after it could read CLOSING: that is looked at once.
+ * A drain is polled the more often the nearer its predicted end is: after half of what is left each time. A tenant that rings
+ * is looked at once, if it was busy after it could read CLOSING.
  */
 static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
 {

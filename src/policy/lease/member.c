@@ -90,7 +90,7 @@ int member_choose(const struct arbiter *a, int next)
 		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
 	if (entitled == NONE)
 		return next;
-	/* Who outranks it comes first here as well. */
+	/* A tenant that outranks it comes first here as well. */
 	if (next != NONE && a->tenant[next].urgent &&
 	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
 		return next;
@@ -240,7 +240,7 @@ static bool is_due(const struct arbiter *a, int index)
 	return a->holder == NONE || takes_from(a, &a->tenant[a->holder], t);
 }
 
-/* Where all who compete would be, had they been served at the same time. */
+/* Where all that compete would be, had they been served at the same time. */
 static double mean_vtime(const struct arbiter *a)
 {
 	double sum = 0, weights = 0;

@@ -25,7 +25,7 @@
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {
-	/* One launch needs no one's leave: that it is there shows who is at work. */
+	/* The first launch waits for nobody: it shows which tenants are at work. */
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 
@@ -208,7 +208,7 @@ static int find_free(const struct arbiter *a)
 	return is_capped(only) || only->paused ? NONE : a->active[0];
 }
 
-/* States change with tenants, shares and with who is alone; last_holder is who was. */
+/* States change with tenants, shares, and which tenant is alone; last_holder is the one that was. */
 static void set_states(struct arbiter *a)
 {
 	int free_one = find_free(a);

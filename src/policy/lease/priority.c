@@ -37,7 +37,7 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/* Nobody's to use: filled when priorities come to differ, at most to a bucket, as at first. */
+	/* Unused: filled when priorities come to differ, at most to a bucket, as at first. */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
@@ -51,7 +51,7 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	t->budget_at = a->clock;
 }
 
-/* Time that nobody else wanted is no budget's; a long use of lent time is paid back in a window. */
+/* Time that no other tenant wanted is no budget's; a long use of lent time is paid back in a window. */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

@@ -1,6 +1,6 @@
 #include "policy/lease/tenant.h"
 
-#define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
+#define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of the next holder */
 #define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
 #define HANDOVER_FADE 16        /* leases */
 /*

@@ -27,7 +27,7 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * With caps, only where all have short steps, or whoever has none comes after them by priority: turns keep caps of trainings
+ * With caps, only where all have short steps, or those without come after them by priority: turns keep the caps of trainings
  * better, and lose less work.
  */
 bool sliced_is_due(const struct arbiter *a)
@@ -53,7 +53,7 @@ static bool runs(const struct tenant *t)
 	return t->ran && !t->seen.stopped;
 }
 
-/* Its part of the GPU time that those who run now get: the hardware serves each process in turn. */
+/* Its part of the GPU time of all that run now: the hardware serves each process in turn. */
 static double served_part(const struct tenant *t, unsigned running)
 {
 	return runs(t) ? (double)(t->seen.working > 1 ? t->seen.working : 1) / running : 0;
@@ -64,7 +64,7 @@ static bool wants(const struct tenant *t)
 	return t->demand || runs(t);
 }
 
-/* Who had more than its share makes up for it in its pauses, too. */
+/* A tenant that had more than its share makes up for it in its pauses, too. */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
@@ -98,7 +98,7 @@ void sliced_count(struct arbiter *a, uint64_t dt_ns)
 {
 	unsigned running = sliced_running(a);
 
-	/* Where nobody runs, time goes on all the same: whoever is held waits for it alone, should the others not come. */
+	/* Where no tenant runs, time goes on all the same: a held tenant waits for it alone, should the others not come. */
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		double served = served_part(t, running);
@@ -138,7 +138,7 @@ static bool is_ahead(const struct arbiter *a, const struct tenant *t)
 	return t->credit_ns < -AHEAD_NS && t->charged_ns - t->charged_then_ns >= step_ns / 2;
 }
 
-/* One who is not ahead wants the GPU: of all tenants that do, one is left that is not. */
+/* A tenant that is not ahead wants the GPU: of those that do, at least one is not. */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
 	for (int i = 0; i < a->active_count; i++) {

@@ -159,14 +159,14 @@ struct arbiter {
 	struct tenant tenant[ARBITER_MAX_TENANTS];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised;   /* active tenants without a guarantee */
-	int silent;              /* tenants that don't ring: looks are needed for them */
-	double promised_pct;     /* sum of all guarantees */
-	bool priorities_differ;  /* no tenant outranks another otherwise */
-	int gang_count;          /* tenants under a gang's word */
-	int member_count;        /* tenants that share space with others */
-	int wanting;             /* how many wanted the time that is charged for */
-	struct turn_terms terms; /* in force: of turns, while nobody has more or less for himself */
+	int active_unpromised;  /* active tenants without a guarantee */
+	int silent;             /* tenants that don't ring: looks are needed for them */
+	double promised_pct;    /* sum of all guarantees */
+	bool priorities_differ; /* no tenant outranks another otherwise */
+	int gang_count;         /* tenants under a gang's word */
+	int member_count;       /* tenants that share space with others */
+	int wanting;            /* how many wanted the time that is charged for */
+	struct turn_terms terms; /* in force: of turns, while no tenant has more or less for itself */
 	uint64_t quantum_ns;     /* in force */
 	double handover_ns;      /* what one costs, by those seen so far */
 
@@ -179,7 +179,7 @@ struct arbiter {
 
 	/* The lease. */
 	int holder;
-	int last_holder; /* who had the one before; NONE when that is unknown */
+	int last_holder; /* the holder before it; NONE when that is unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end; /* what it is for is told; see arbiter_last_end() */
 	bool was_wanted;                   /* at the last look another could have had it */
@@ -197,7 +197,7 @@ struct arbiter {
 	bool wanted_sync_point; /* ... and would have by what was decided before */
 	bool urgent_lease;      /* pushed for, and within its budget: only its like end it */
 
-	/* Who lost the lease to a higher priority and gets it back, for the rest of its turn; or NONE. */
+	/* The tenant that lost the lease to a higher priority and gets it back, for what is left of its turn; or NONE. */
 	int interrupted;
 	uint64_t interrupted_ran_ns;
 	double interrupted_vtime_at_start;
@@ -213,7 +213,7 @@ static inline bool lets_through(enum lease_state state)
 	return state == LEASE_GO || state == LEASE_FREE;
 }
 
-/* Somebody does something that nobody rings for: gangs wait for what happens on other devices. */
+/* Some tenant does what no bell rings for: gangs wait for events on other devices. */
 static inline bool arbiter_must_look(const struct arbiter *a)
 {
 	return a->silent || a->gang_count;
@@ -235,7 +235,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
-/* Tokens that one who is new has at most: enough for a lease, whoever else is there then. */
+/* Tokens that a new tenant has at most: enough for a lease, whatever others are there. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for the dt_ns that end now, by the mode in force during them. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
@@ -253,14 +253,13 @@ double order_weight(const struct arbiter *a, const struct tenant *t);
 double order_scale(const struct arbiter *a);
 /* Works out demand and running of all active tenants from what was seen. */
 void order_read_demand(struct arbiter *a);
-/* Works out who competes; moves virtual times of those who come back, and the virtual clock. */
+/* Works out which tenants compete; moves virtual times of those that come back, and the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
 /* Whether it may be stuck for want of a lease, and has been without one for need_ns; see Need. */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * The virtual time at which a quantum from `vtime` on will end: what decides who comes next. By where
- * turns begin, one with a large share that came back would wait for the turn of each small one that is
- * but a moment behind it.
+ * The virtual time at which a quantum from `vtime` on will end, which decides the order. By the beginnings of turns, a tenant
+ * with a large share that came back would wait for the turn of each small one that is a moment behind it.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*
@@ -280,16 +279,16 @@ void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
 /* To be called when a tenant came, went or changed its priority. */
 void priority_count(struct arbiter *a);
-/* Whether someone who has worked already, and may come back any moment, outranks it. */
+/* Whether a tenant outranks it that has worked already, and may come back at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
-/* Works out who of the active tenants may push ahead; needs demand. */
+/* Works out which of the active tenants may push ahead; needs demand. */
 void priority_mark(struct arbiter *a);
 /* The urgent tenant of the highest priority, `least` or above, other than `except`; or NONE. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* sliced.c */
 
-/* Whether all who are active run at once, and the hardware gives each its time slices. */
+/* Whether all active tenants run at once, and the hardware gives each its time slices. */
 bool sliced_is_due(const struct arbiter *a);
 /* To be called when that begins. */
 void sliced_begin(struct arbiter *a);
@@ -297,7 +296,7 @@ void sliced_begin(struct arbiter *a);
 unsigned sliced_running(const struct arbiter *a);
 /* Counts the dt_ns that end now for what each is due and has had. */
 void sliced_count(struct arbiter *a, uint64_t dt_ns);
-/* Works out who is ahead of its share, or above its cap. */
+/* Works out which tenants are ahead of their share, or above their cap. */
 void sliced_mark(struct arbiter *a);
 /* Whether its rests are to be rung for: so what it used is known to the microsecond, and not to the next look. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
@@ -323,7 +322,7 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 void lease_grant(struct arbiter *a, int tenant);
 /* Sends CLOSING to a tenant that is let through, holder or not. */
 void lease_close(struct arbiter *a, struct tenant *t);
-/* The same of the holder, who is told why. */
+/* The same of the holder, which is told why. */
 void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why);
 /* Holds a tenant without a drain. */
 void lease_hold(struct arbiter *a, struct tenant *t);
@@ -366,7 +365,7 @@ bool member_is_held(const struct arbiter *a, const struct tenant *t);
 bool member_is_awaited(const struct arbiter *a);
 /* Closes the holder when a gang's word says so; true: nothing else is to be decided on it. */
 bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
-/* Who comes next, where the order would choose `next`; NONE: the device is kept free. */
+/* The tenant that comes next, where the order would choose `next`; NONE: the device is kept free. */
 int member_choose(const struct arbiter *a, int next);
 /* So long it may rest at least while it has work under its leases of other devices, or had until a moment ago. */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
@@ -378,8 +377,8 @@ bool member_end_turn(struct tenant *t);
 /* The holder has rested for long enough: true when that is for all devices together to end its turn. */
 bool member_idle(const struct arbiter *a, struct tenant *t);
 /*
- * One that waits for its turn on another device falls behind on this one without end: who comes anew
- * would start from there, ahead of all who have worked since.
+ * A tenant that waits for its turn on another device falls behind on this one without end: a new tenant would start from
+ * there, ahead of all that have worked since.
  */
 void member_bound_lag(struct arbiter *a);
 /* When to look again, where that is next_ns otherwise. */

@@ -69,9 +69,8 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * It was away for long, and came back during this lease: what the holder has had of it is more than
- * its turn. (Of those who were there, the one chosen at the start has the whole quantum: each that
- * falls behind during it would otherwise cost a switch.)
+ * It was away for long, and came back during this lease: what the holder had of the lease is more than its turn. Of the
+ * others, the one chosen at the start has the whole quantum, since each that falls behind would cost a switch.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)

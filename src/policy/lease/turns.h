@@ -80,7 +80,7 @@ struct turns {
 	bool is_open;   /* it is everyone's, to the end of the lease */
 	uint64_t stepped_at, began_at;
 	uint64_t had_ns;   /* of leases, in the present turn */
-	uint64_t floor_ns; /* the least that one who comes back has been served */
+	uint64_t floor_ns; /* the least that one that comes back has been served */
 	uint32_t stuck_before;
 	uint64_t held_ns, lost_ns;  /* under turns, and of that to rests: both fade */
 	uint64_t off_ns, off_until; /* for how long they are given up, or were; and when that ends */

@@ -95,7 +95,7 @@ uint64_t mps_client_told_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
 /* Told work that it may begin now. */
 uint64_t mps_client_granted_ns(const struct mps_client *member);
-/* After all were seen: who is held. */
+/* After all were seen: which members are held. */
 void space_set_paces(struct mps_client *const *members, size_t count, uint64_t dt_ns);
 
 #endif

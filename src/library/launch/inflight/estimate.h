@@ -43,8 +43,8 @@ bool estimate_wants_to_tell(struct estimate *estimate);
 /* Takes in one timed sample. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
- * The same of one that ran beside others' work, which makes it longer by any factor: it is taken for a bound
- * from above. One that is longer than what is known asks to be timed again when nobody else runs.
+ * The same of work that ran beside others', which makes it longer by any factor: it is an upper bound. One longer than what
+ * is known asks to be timed again while nothing else runs.
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 

@@ -251,7 +251,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* The other way round: who finds that it is not shown writes the slot after we did. */
+	/* The other way round: a thread that finds it not shown writes the slot after we did. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);

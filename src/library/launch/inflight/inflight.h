@@ -119,20 +119,17 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * Helper thread: looks at all marks. Returns the devices (bits) with work in flight.
- * `flush`: devices (bits) whose streams get their mark at once.
- * `in_free_run`: those in free run where nobody waits. As long as something is launched there such a device is busy, whatever
- * its quiet streams have left unmarked, and nothing of that counts in its inflight_ns: they get their marks once all
- * are quiet. A mark is four calls of the driver, each of which takes its lock from who launches: a GRU on several
- * streams had ten of them in a step of 12.6 ms (H200), and so has one.
+ * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams get their
+ * mark at once. `in_free_run`: devices in free run where no other tenant waits. While something is launched there the device
+ * is busy, and its quiet streams get their marks only once all are quiet: a mark is four driver calls, each of which takes
+ * the driver's lock from launching threads.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * Nothing of what is in flight ended while a thread waited for it: from here on, until it does, only what
- * comes behind it takes up depth. A kernel that waits for the program (persistent, a collective) may run
- * beside others, and lasts as long as its launches are held back: with its length counted, each launch
- * beside it waited, which was its length the next time.
+ * No in-flight work ended while a thread waited for it: until some does, only later work takes up depth. A kernel that waits
+ * for the program (persistent, a collective) lasts as long as its launches are held back. If its length counted, each launch
+ * beside it would wait for that, and be as long the next time.
  */
 void inflight_forgive(struct inflight_device *device);
 
@@ -141,8 +138,8 @@ void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);
 
 /*
- * There is such a context, before anyone can launch into it; any other than the first, for good, makes a NULL stream's the
- * driver's to tell. One that nobody told of is seen when something is launched through the gate, or marked.
+ * Tells of a new context, before anything can be launched into it. Any but the first makes a NULL stream's context the
+ * driver's to tell, for good. A context that was not told of is seen when something is launched through the gate, or marked.
  */
 void inflight_context_seen(CUcontext context);
 

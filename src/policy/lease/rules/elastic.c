@@ -78,7 +78,7 @@ static double spare_of(const struct elastic_config *config, double owned, double
 	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
 }
 
-/* Works out everyone's spare_pct; returns the sum, the time that is promised to nobody included. */
+/* Works out each spare_pct; returns their sum with the unpromised time. */
 static double find_spare(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count)
 {
@@ -128,8 +128,8 @@ static double lent_at(const struct elastic_config *config, const struct elastic_
 }
 
 /*
- * The level at which all of `spare` is lent, or that at which nobody wishes for more: a round raises
- * it for those who do, until none of them is satisfied by that or nothing is left.
+ * The level at which all of `spare` is lent, or no tenant wants more: a round raises it for those that do, until it satisfies
+ * none of them or nothing is left.
  */
 static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count, double spare)
