@@ -41,12 +41,11 @@ int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 {
 	char path[PATHS_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
 
 	if (n < 0)
 		return error_set_errno(err, errno, "/proc/self/exe");
 	path[n] = '\0';
-	slash = strrchr(path, '/');
+	char *slash = strrchr(path, '/');
 	if (!slash)
 		return error_set(err, ENOENT, "'%s': no directory of this program", path);
 	*slash = '\0';

@@ -142,14 +142,13 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 {
 	struct decimal number;
 	const struct unit *unit;
-	const char *rest;
 	uint64_t value;
 
 	if (!*text)
 		return refuse(err, EINVAL, text, "is empty", hint);
 	if (*text == '-' && is_digit(text[1]))
 		return refuse(err, EINVAL, text, "must be more than 0", hint);
-	rest = read_decimal(text, &number);
+	const char *rest = read_decimal(text, &number);
 	if (!rest)
 		return refuse(err, EINVAL, text, "not a number with a unit", hint);
 	unit = find_unit(units, rest);
@@ -181,12 +180,11 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 	const char *hint = "write a number of percent, for example 30 or 12.5";
 	const char *range = "must be more than 0 and at most 100";
 	struct decimal number;
-	const char *rest;
 	uint64_t hundredths;
 
 	if (*text == '-' && is_digit(text[1]))
 		return refuse(err, EINVAL, text, range, hint);
-	rest = read_decimal(text, &number);
+	const char *rest = read_decimal(text, &number);
 	if (rest && *rest == '%')
 		rest++;
 	if (!rest || *rest)
@@ -227,7 +225,6 @@ int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, st
 	struct decimal number;
 	const char *rest = read_decimal(digits, &number);
 	char hint[80];
-	int64_t value;
 
 	snprintf(hint, sizeof(hint), "write a whole number from %lld to %lld", (long long)min,
 		 (long long)max);
@@ -235,7 +232,7 @@ int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, st
 		return refuse(err, EINVAL, text, "not a whole number", hint);
 	if (number.whole > INT64_MAX)
 		return refuse(err, ERANGE, text, "out of range", hint);
-	value = negative ? -(int64_t)number.whole : (int64_t)number.whole;
+	int64_t value = negative ? -(int64_t)number.whole : (int64_t)number.whole;
 	if (value < min || value > max)
 		return refuse(err, ERANGE, text, "out of range", hint);
 	*ret_value = value;
@@ -247,7 +244,7 @@ int parse_number(const char *text, double min, double max, double *ret_value, st
 	struct decimal number;
 	const char *rest = read_decimal(text, &number);
 	char hint[80];
-	double fraction, value;
+	double fraction;
 
 	snprintf(hint, sizeof(hint), "write a number from %g to %g", min, max);
 	if (!rest || *rest)
@@ -255,7 +252,7 @@ int parse_number(const char *text, double min, double max, double *ret_value, st
 	fraction = (double)number.fraction;
 	for (unsigned int i = 0; i < number.digits; i++)
 		fraction /= 10;
-	value = (double)number.whole + fraction;
+	double value = (double)number.whole + fraction;
 	if (value < min || value > max)
 		return refuse(err, ERANGE, text, "out of range", hint);
 	*ret_value = value;
@@ -306,7 +303,6 @@ static int parse_device(const char *item, struct parse_device *ret, struct error
 	const char *hint = "write an index such as 0, a UUID such as GPU-..., or all";
 	struct parse_device device = { 0 };
 	struct decimal number;
-	const char *rest;
 
 	if (looks_like_uuid(item)) {
 		device.by_uuid = true;
@@ -314,7 +310,7 @@ static int parse_device(const char *item, struct parse_device *ret, struct error
 		*ret = device;
 		return 0;
 	}
-	rest = read_decimal(item, &number);
+	const char *rest = read_decimal(item, &number);
 	if (!rest || *rest || number.digits || number.whole > 1023)
 		return refuse(err, EINVAL, item, "not a GPU", hint);
 	device.index = (uint32_t)number.whole;

@@ -50,8 +50,6 @@ static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err)
 {
-	char *real_path;
-
 	if (!spec) {
 		strcpy(ret_name, "gpu");
 		return 0;
@@ -67,7 +65,7 @@ int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct e
 		snprintf(ret_name, PATHS_HARDWARE_MAX, "sim-%s", spec);
 		return 0;
 	}
-	real_path = realpath(spec, NULL);
+	char *real_path = realpath(spec, NULL);
 	if (!real_path)
 		return error_set(err, errno,
 				 "'%s': %s; write for example h200, h200x2 or the name "
@@ -173,11 +171,10 @@ int paths_make_private(const char *run_dir, struct error *err)
 {
 	const char *slash = strrchr(run_dir, '/');
 	char base[PATHS_MAX];
-	int r;
 
 	if (!slash || slash == run_dir || strlen(run_dir) >= sizeof(base))
 		return error_set(err, EINVAL, "'%s': not a run directory", run_dir);
-	r = paths_check_text(run_dir, err);
+	int r = paths_check_text(run_dir, err);
 	if (r < 0)
 		return r;
 	memcpy(base, run_dir, (size_t)(slash - run_dir));

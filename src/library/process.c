@@ -415,11 +415,10 @@ static bool is_settled(enum process_mode mode)
 enum process_mode process_join(void)
 {
 	enum process_mode mode = (enum process_mode)atomic_load(&process_state.mode);
-	const char *path;
 
 	if (likely(is_settled(mode)))
 		return mode;
-	path = config_socket();
+	const char *path = config_socket();
 	if (!*path) {
 		mode = config_is_unusable() ? PROCESS_REFUSED : PROCESS_PLAIN;
 		atomic_store(&process_state.mode, mode);

@@ -55,12 +55,11 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 {
 	struct observer *o = &l->observer;
 	uint64_t next_ns, given_up = o->turns.given_up;
-	struct turns_lease lease;
 
 	/* A single process has no other to take turns with. */
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
-	lease = lease_of(a, l, now_ns);
+	struct turns_lease lease = lease_of(a, l, now_ns);
 	/* Nor is anything to be said of those that wait for a lease. */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))

@@ -103,11 +103,10 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 /* One of ours: what the memory's maker gave to the daemon. */
 static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
 {
-	CUresult result;
 	bool is_again;
 
 	WITH_LOCK(&ipc_lock);
-	result = ipc_broker_open(handle, ptr, &is_again);
+	CUresult result = ipc_broker_open(handle, ptr, &is_again);
 	if (result != CUDA_SUCCESS || index < 0 ||
 	    (is_again && shared_again(SHARED_IN_MEMORY, *ptr)) || note_import(handle, *ptr, index))
 		return result;

@@ -47,8 +47,6 @@ void sync_point_before(void)
 
 static void sync_point(int index, struct inflight_stream *only)
 {
-	uint32_t wanted;
-
 	if (!inflight_is_sync_point(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
@@ -59,8 +57,8 @@ static void sync_point(int index, struct inflight_stream *only)
 	atomic_store(&last[index].at_ns, now_ns);
 	step_end(index, now_ns);
 	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_relaxed);
-	wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
-				      memory_order_relaxed);
+	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
+					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
 		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
 		if (index == before.index)

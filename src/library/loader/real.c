@@ -255,11 +255,10 @@ static void *hook_of_nvml(const char *name)
 static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;
-	void *address;
 
 	if (!real_governs_form_of(name) || !elf_find_object("libcuda.so.1", &driver))
 		return NULL;
-	address = elf_symbol(&driver, name);
+	void *address = elf_symbol(&driver, name);
 	return address && !real_hook_of_known(address) ? unknown_note(name, address) : NULL;
 }
 

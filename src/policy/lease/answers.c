@@ -19,11 +19,9 @@ static uint64_t to_ns(double ns)
 
 struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t;
-
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return (struct arbiter_account){ .state = LEASE_STOP };
-	t = &a->tenant[tenant];
+	const struct tenant *t = &a->tenant[tenant];
 	return (struct arbiter_account){
 		.charged_ns = to_ns(t->charged_peak_ns),
 		.overrun_ns = to_ns(t->overrun_ns),
@@ -42,12 +40,10 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 
 struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
 {
-	const struct group_part *p;
-
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
 	    a->tenant[tenant].part.of == NONE)
 		return (struct arbiter_pace){ .speed = 1 };
-	p = &a->tenant[tenant].part;
+	const struct group_part *p = &a->tenant[tenant].part;
 	return (struct arbiter_pace){
 		.is_member = true,
 		.is_known = mps_client_is_known(&p->member),
@@ -67,11 +63,9 @@ enum arbiter_mode arbiter_mode(const struct arbiter *a)
 
 uint64_t arbiter_granted(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t;
-
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return 0;
-	t = &a->tenant[tenant];
+	const struct tenant *t = &a->tenant[tenant];
 	return t->part.of != NONE ? t->part.granted : t->paced.granted;
 }
 

@@ -138,11 +138,9 @@ static void activate(struct arbiter *a, struct tenant *t)
 
 void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 {
-	int last;
-
 	if (!t->active)
 		return;
-	last = a->active[--a->active_count];
+	int last = a->active[--a->active_count];
 	a->active[t->active_index] = last;
 	a->tenant[last].active_index = t->active_index;
 	a->active_unpromised -= t->share.cores_pct <= 0;
@@ -162,7 +160,6 @@ static void limit_tokens(struct arbiter *a, struct tenant *t)
 int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 {
 	int index = 0;
-	struct tenant *t;
 
 	if (!share_is_valid(share))
 		return -EINVAL;
@@ -174,7 +171,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		a->stepped = true;
 		a->last_now_ns = now_ns;
 	}
-	t = &a->tenant[index];
+	struct tenant *t = &a->tenant[index];
 	*t = (struct tenant){
 		.used = true,
 		.share = share,
@@ -219,15 +216,13 @@ void arbiter_remove(struct arbiter *a, int tenant)
 int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
 {
 	struct tenant *t = find(a, tenant);
-	double ahead_ns;
-	bool was_capped;
 
 	if (!t || !share_is_valid(share))
 		return -EINVAL;
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
-	ahead_ns = (t->vtime - a->vclock) * order_weight(a, t);
-	was_capped = is_capped(t);
+	double ahead_ns = (t->vtime - a->vclock) * order_weight(a, t);
+	bool was_capped = is_capped(t);
 	t->share = share;
 	count_shares(a);
 	t->vtime = a->vclock + ahead_ns / order_weight(a, t);
@@ -244,7 +239,6 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 {
 	struct tenant *t = find(a, tenant);
 	struct arbiter_share share;
-	bool was_capped;
 
 	if (!t)
 		return -EINVAL;
@@ -256,7 +250,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
-	was_capped = is_capped(t);
+	bool was_capped = is_capped(t);
 	t->share = share;
 	if (!was_capped)
 		limit_tokens(a, t);
@@ -329,13 +323,11 @@ static void drop_absent(struct arbiter *a)
 
 static enum arbiter_mode choose_mode(const struct arbiter *a)
 {
-	const struct tenant *only;
-
 	if (a->active_count == 0)
 		return ARBITER_IDLE;
 	if (sliced_is_due(a))
 		return ARBITER_SLICED;
-	only = &a->tenant[a->active[0]];
+	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
 	/* Free run has more in flight than someone in a hurry should find. */
@@ -521,7 +513,6 @@ static uint64_t decide(struct arbiter *a)
 uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t dt_ns = advance(a, now_ns);
-	uint64_t next_ns;
 
 	if (a->member_count)
 		group_observe(a, dt_ns);
@@ -530,7 +521,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 	note_sync_points(a);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
-	next_ns = decide(a);
+	uint64_t next_ns = decide(a);
 	if (a->member_count)
 		next_ns = group_decide(a, dt_ns, next_ns);
 	for (int i = 0; i < a->active_count; i++)

@@ -106,13 +106,12 @@ static void join(struct arbiter *a, struct tenant *t, uint32_t group, int of)
 
 int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, double part_pct)
 {
-	struct tenant *t;
 	int of = NONE;
 
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
 	    a->tenant[tenant].part.is_group || a->config.policy != ARBITER_POLICY_LEASE)
 		return -EINVAL;
-	t = &a->tenant[tenant];
+	struct tenant *t = &a->tenant[tenant];
 	if (t->part.group == group) {
 		t->part.member.part = part_pct / 100;
 		return 0;
@@ -196,7 +195,6 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 static void see_member(struct arbiter *a, struct tenant *t, int working, bool goes, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
-	double busy_ns, charged_ns;
 	struct space_seen seen = {
 		/* Under FREE nothing is predicted. */
 		.is_counted = t->state != LEASE_FREE,
@@ -211,13 +209,13 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 
 	/* No more than the time that passed, by its own word. */
 	p->wall_ns += (double)dt_ns;
-	busy_ns = fmin(t->reported_ns, p->wall_ns);
+	double busy_ns = fmin(t->reported_ns, p->wall_ns);
 	p->wall_ns -= busy_ns;
 	seen.busy_ns = busy_ns;
 	seen.wanted_ns = goes && t->seen.waiting && !t->running ? fmax(busy_ns, (double)dt_ns)
 								: busy_ns;
 	mps_client_see(&p->member, &seen, a->clock, goes ? dt_ns : 0);
-	charged_ns = charge_of(t, busy_ns, working);
+	double charged_ns = charge_of(t, busy_ns, working);
 	t->charged_ns += charged_ns;
 	t->charged_peak_ns = fmax(t->charged_peak_ns, t->charged_ns);
 	if (t->seen.waiting && !lets_through(t->state))

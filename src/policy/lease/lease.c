@@ -232,13 +232,11 @@ static int choose_next(const struct arbiter *a)
 
 void lease_decide(struct arbiter *a)
 {
-	int next;
-
 	if (a->holder != NONE)
 		decide_on_holder(a);
 	if (a->holder != NONE || lease_any_drain(a))
 		return;
-	next = choose_next(a);
+	int next = choose_next(a);
 	if (a->gang_count)
 		next = member_choose(a, next);
 	if (next != NONE)

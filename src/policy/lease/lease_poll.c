@@ -114,17 +114,14 @@ static double end_look_ns(const struct arbiter *a, const struct tenant *t, doubl
 
 uint64_t lease_next_look_ns(const struct arbiter *a)
 {
-	const struct tenant *t;
-	bool contended;
-	int other;
-	double left, until;
+	double until;
 
 	if (a->holder == NONE)
 		return tokens_look_ns(a);
-	t = &a->tenant[a->holder];
-	other = order_best(a, a->holder);
-	contended = other != NONE;
-	left = (double)work_look_ns(a, t, other);
+	const struct tenant *t = &a->tenant[a->holder];
+	int other = order_best(a, a->holder);
+	bool contended = other != NONE;
+	double left = (double)work_look_ns(a, t, other);
 	if (is_capped(t)) {
 		double drain = 1.0 - t->share.limit_pct / 100.0;
 

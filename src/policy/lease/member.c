@@ -171,7 +171,6 @@ void member_bound_lag(struct arbiter *a)
 uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
 {
 	int reserving = find_reserving(a);
-	uint64_t due_at, left;
 
 	if (a->holder != NONE && a->tenant[a->holder].gang.is_slip)
 		return a->config.poll_drain_ns;
@@ -180,9 +179,9 @@ uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
 	next_ns = min_u64(next_ns, a->config.poll_lease_ns);
 	if (a->holder == NONE || a->tenant[a->holder].state != LEASE_GO)
 		return a->config.poll_drain_ns;
-	due_at = a->tenant[reserving].gang.at_ns -
-		 min_u64(a->tenant[a->holder].seen.inflight_ns, GANG_GATHER_MAX_NS);
-	left = due_at > a->last_now_ns ? due_at - a->last_now_ns : 0;
+	uint64_t due_at = a->tenant[reserving].gang.at_ns -
+			  min_u64(a->tenant[a->holder].seen.inflight_ns, GANG_GATHER_MAX_NS);
+	uint64_t left = due_at > a->last_now_ns ? due_at - a->last_now_ns : 0;
 	left = left > a->config.poll_drain_ns ? left : a->config.poll_drain_ns;
 	return min_u64(next_ns, left);
 }
@@ -259,12 +258,12 @@ static double mean_vtime(const struct arbiter *a)
 
 static uint64_t free_in_ns(const struct arbiter *a)
 {
-	uint64_t inflight_ns, left_ns;
+	uint64_t inflight_ns;
 
 	if (a->holder == NONE)
 		return 0;
 	inflight_ns = a->tenant[a->holder].seen.inflight_ns;
-	left_ns = a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns);
+	uint64_t left_ns = a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns);
 	if (a->tenant[a->holder].state != LEASE_GO || lease_is_idle(a, &a->tenant[a->holder]))
 		return inflight_ns;
 	return inflight_ns > left_ns ? inflight_ns : left_ns;
@@ -272,11 +271,9 @@ static uint64_t free_in_ns(const struct arbiter *a)
 
 struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t;
-
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return (struct gang_report){ .order = GANG_NONE };
-	t = &a->tenant[tenant];
+	const struct tenant *t = &a->tenant[tenant];
 	if (a->config.policy != ARBITER_POLICY_LEASE || a->mode != ARBITER_LEASES || !t->active)
 		return (struct gang_report){ .order = t->gang.order };
 	return (struct gang_report){
@@ -302,13 +299,10 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 
 bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_word word)
 {
-	struct tenant *t;
-	bool changes;
-
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return false;
-	t = &a->tenant[tenant];
-	changes = t->gang.order != word.order || t->gang.at_ns != word.at_ns;
+	struct tenant *t = &a->tenant[tenant];
+	bool changes = t->gang.order != word.order || t->gang.at_ns != word.at_ns;
 	a->gang_count += (word.order != GANG_NONE) - (t->gang.order != GANG_NONE);
 	t->gang = word;
 	return changes;

@@ -9,13 +9,10 @@ double order_scale(const struct arbiter *a)
 
 double order_weight(const struct arbiter *a, const struct tenant *t)
 {
-	double left;
-	int sharers;
-
 	if (t->share.cores_pct > 0)
 		return t->share.cores_pct * order_scale(a);
-	left = 100.0 - a->promised_pct;
-	sharers = a->active_unpromised + !t->active;
+	double left = 100.0 - a->promised_pct;
+	int sharers = a->active_unpromised + !t->active;
 	if (sharers > 0)
 		left /= sharers;
 	return left > 1.0 ? left : 1.0;

@@ -91,7 +91,6 @@ static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 {
 	struct paced_account *p = &t->paced;
 	int64_t now = balance(t);
-	uint64_t most;
 
 	p->grant = (uint64_t)(tokens < GRANT_MAX ? tokens : GRANT_MAX);
 	if (now < 0) {
@@ -104,7 +103,7 @@ static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 			p->granted = t->seen.spent - (uint64_t)debt_max;
 		return;
 	}
-	most = p->grant > (uint64_t)now ? p->grant - (uint64_t)now : 0;
+	uint64_t most = p->grant > (uint64_t)now ? p->grant - (uint64_t)now : 0;
 	p->granted += most;
 }
 
@@ -123,15 +122,14 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	double charged_ns = t->charged_ns - p->charged_before;
 	double paid = t->seen.spent > p->spent_before ? (double)(t->seen.spent - p->spent_before)
 						      : 0;
-	double rate;
 
 	/* A settlement may take back what an earlier period was charged. */
 	if (charged_ns < 0)
 		charged_ns = 0;
 	learn_worth(p, paid, charged_ns);
-	rate = feedback_look(&a->config.feedback, &p->loop, target(a, t),
-			     utilization(a, t, charged_ns, dt_ns), dt_ns,
-			     t->seen.waiting || balance(t) <= 0);
+	double rate = feedback_look(&a->config.feedback, &p->loop, target(a, t),
+				    utilization(a, t, charged_ns, dt_ns), dt_ns,
+				    t->seen.waiting || balance(t) <= 0);
 	if (worth_is_known(p))
 		grant(a, t, rate * (double)p->loop.period_ns * p->paid_tokens / p->paid_for_ns);
 	else
@@ -200,11 +198,9 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 /* The active tenant that is alone and without a cap; NONE when there is none. */
 static int find_free(const struct arbiter *a)
 {
-	const struct tenant *only;
-
 	if (a->active_count != 1)
 		return NONE;
-	only = &a->tenant[a->active[0]];
+	const struct tenant *only = &a->tenant[a->active[0]];
 	return is_capped(only) || only->paused ? NONE : a->active[0];
 }
 

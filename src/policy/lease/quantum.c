@@ -44,16 +44,14 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
  */
 void quantum_learn(struct arbiter *a)
 {
-	const struct tenant *t;
 	uint64_t ramp_ns;
-	double lost;
 
 	if (a->last_holder == NONE || !a->was_wanted || !a->worked)
 		return;
-	t = &a->tenant[a->last_holder];
+	const struct tenant *t = &a->tenant[a->last_holder];
 	if (t->overrunning)
 		return;
-	lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
+	double lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
 	if (a->start_ns > a->config.start_grace_ns)
 		lost += (double)(a->start_ns - a->config.start_grace_ns);
 	if (lost < 0)

@@ -126,15 +126,13 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 /* A lease that was pushed for: taken from a lower priority, which does not end it. */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
-	int like;
-
 	if (t->budget_spent) {
 		a->urgent_lease = false;
 		return a->interrupted != NONE || turn_is_over(a, t, other);
 	}
 	if (order_in_need(a, &a->tenant[other]) && a->ran_ns >= a->config.min_lease_ns)
 		return true;
-	like = priority_best(a, a->holder, t->share.priority);
+	int like = priority_best(a, a->holder, t->share.priority);
 	return like != NONE && turn_is_over(a, t, like);
 }
 

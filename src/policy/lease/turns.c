@@ -253,11 +253,10 @@ static uint64_t next_look(const struct turns *t, const struct view *v,
 			  const struct turns_lease *lease)
 {
 	const struct turns_process *own = v->own;
-	uint64_t late;
 
 	if (!own || !v->waiter)
 		return UINT64_MAX;
-	late = late_at(own, lease->config);
+	uint64_t late = late_at(own, lease->config);
 	if (lease->state == TURNS_AWAY)
 		return own->seen.works ? late : UINT64_MAX;
 	if (own->seen.works)

@@ -77,12 +77,12 @@ int link_open(struct link *l, const char *path, enum sim_client_kind kind)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	pthread_condattr_t attr;
 	uint64_t val[5];
-	int fd, r;
+	int r;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
@@ -204,13 +204,11 @@ static void pass_gate(struct link *l, uint32_t type)
 
 static int post(struct link *l, struct sim_request_msg *m, int fd, uint32_t launches)
 {
-	int r;
-
 	pass_gate(l, m->type);
 	pthread_mutex_lock(&l->send_lock);
 	/* Under the lock: stamps of one client never go back. */
 	m->stamp_ns = sim_clock_ns();
-	r = send_all(l, m, fd);
+	int r = send_all(l, m, fd);
 	if (launches)
 		atomic_fetch_add_explicit(&l->launched, launches, memory_order_relaxed);
 	pthread_mutex_unlock(&l->send_lock);
@@ -341,7 +339,6 @@ static int call(struct link *l, struct sim_request_msg *m, int fd, uint64_t *ret
 		void **ret_payload, size_t *ret_payload_bytes)
 {
 	struct link_pending p = { 0 }, **at;
-	int r;
 
 	if (atomic_load_explicit(&l->dead, memory_order_relaxed))
 		return LINK_DEAD;
@@ -353,7 +350,7 @@ static int call(struct link *l, struct sim_request_msg *m, int fd, uint64_t *ret
 	l->pending = &p;
 	pthread_mutex_unlock(&l->lock);
 
-	r = post(l, m, fd, 0);
+	int r = post(l, m, fd, 0);
 
 	pthread_mutex_lock(&l->lock);
 	while (!r && !p.done && !atomic_load_explicit(&l->dead, memory_order_relaxed)) {
@@ -394,7 +391,6 @@ int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns)
 {
 	uint64_t until = timeout_ns == UINT64_MAX ? UINT64_MAX : sim_clock_ns() + timeout_ns;
-	struct link_note *note;
 	int r = 0;
 
 	pthread_mutex_lock(&l->lock);
@@ -414,7 +410,7 @@ int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t time
 			pthread_cond_timedwait(&l->changed, &l->lock, &ts);
 		}
 	}
-	note = l->notes;
+	struct link_note *note = l->notes;
 	if (note) {
 		l->notes = note->next;
 		*ret_note = note->msg;

@@ -32,10 +32,8 @@ static bool is_listed(CUcontext ctx)
 
 bool sim_context_is_valid(CUcontext ctx)
 {
-	bool listed;
-
 	SIM_WITH_LOCK();
-	listed = is_listed(ctx);
+	bool listed = is_listed(ctx);
 	return listed;
 }
 
@@ -72,11 +70,10 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	static const size_t limits[16] = { STACK_BYTES, 1 << 20, 8 << 20, 2, 2048, 128 };
 	struct sim_device *device = sim_device_of(dev);
 	CUcontext ctx = calloc(1, sizeof(*ctx));
-	CUresult r;
 
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_OUT_OF_MEMORY);
 	take_time();
-	r = sim_block_new(dev, device->info.context_bytes, SIM_BLOCK_CONTEXT, &ctx->block);
+	CUresult r = sim_block_new(dev, device->info.context_bytes, SIM_BLOCK_CONTEXT, &ctx->block);
 	if (r != CUDA_SUCCESS) {
 		free(ctx);
 		return r;
@@ -226,12 +223,10 @@ static CUresult push(CUcontext ctx)
 
 static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
-	CUresult r;
-
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	pthread_mutex_lock(&sim.lock);
-	r = context_new(dev, flags, false, ctx);
+	CUresult r = context_new(dev, flags, false, ctx);
 	pthread_mutex_unlock(&sim.lock);
 	return r == CUDA_SUCCESS ? push(*ctx) : r;
 }
@@ -422,10 +417,9 @@ static CUresult set_stack(CUcontext ctx, size_t bytes)
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuCtxSetLimit);
-	r = sim_need_context(&ctx);
+	CUresult r = sim_need_context(&ctx);
 	if (r == CUDA_SUCCESS && (limit < 0 || limit > 8))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r == CUDA_SUCCESS && limit == LIMIT_STACK)

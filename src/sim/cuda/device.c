@@ -249,14 +249,13 @@ static CUresult peer_access(CUcontext peer, bool on)
 {
 	CUcontext ctx;
 	CUresult r = CUDA_SUCCESS;
-	uint32_t bit;
 
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_FAIL_IF(!peer || peer->magic != MAGIC_CONTEXT || peer->dev == ctx->dev,
 		    CUDA_ERROR_INVALID_CONTEXT);
 	SIM_FAIL_IF(!(sim_context_device(ctx)->info.peers >> sim_context_device(peer)->card & 1),
 		    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-	bit = 1u << peer->dev;
+	uint32_t bit = 1u << peer->dev;
 	SIM_WITH_LOCK();
 	if (on == !!(ctx->peers & bit))
 		r = on ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;

@@ -58,12 +58,12 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 {
 	CUdeviceptr wide = 0;
 	size_t wide_pitch = 0;
-	CUresult r;
 
 	SIM_ENTER(cuMemAllocPitch);
 	SIM_FAIL_IF(!ptr || !pitch, CUDA_ERROR_INVALID_VALUE);
-	r = narrow(cuMemAllocPitch_v2(&wide, &wide_pitch, width_bytes, height, element_bytes), wide,
-		   ptr);
+	CUresult r = narrow(cuMemAllocPitch_v2(&wide, &wide_pitch, width_bytes, height,
+					       element_bytes),
+			    wide, ptr);
 	*pitch = r == CUDA_SUCCESS ? (unsigned int)wide_pitch : 0;
 	return r;
 }
@@ -98,12 +98,11 @@ static unsigned int saturated(size_t bytes)
 CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
 {
 	size_t wide_free = 0, wide_total = 0;
-	CUresult r;
 
 	SIM_ENTER(cuMemGetInfo);
 	if (!free_bytes && !total_bytes)
 		return CUDA_SUCCESS; /* with no context either (CUDA 13.0 on an H200) */
-	r = cuMemGetInfo_v2(&wide_free, &wide_total);
+	CUresult r = cuMemGetInfo_v2(&wide_free, &wide_total);
 	if (r == CUDA_SUCCESS && free_bytes)
 		*free_bytes = saturated(wide_free);
 	if (r == CUDA_SUCCESS && total_bytes)

@@ -22,7 +22,6 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 	struct sim_region *region;
 	uint64_t base, n, bytes, span;
 	CUstream stream;
-	bool inside, capturing;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(__builtin_mul_overflow(width, size, &span) || dst % size ||
@@ -33,10 +32,10 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 		    CUDA_ERROR_INVALID_VALUE);
 	if (!bytes)
 		return CUDA_SUCCESS;
-	capturing = sim_is_capturing(stream);
+	bool capturing = sim_is_capturing(stream);
 	pthread_mutex_lock(&sim.lock);
-	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region)
-				       : sim_host_find(dst, &base, &n);
+	bool inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region)
+					    : sim_host_find(dst, &base, &n);
 	inside = inside && span <= base + n - dst;
 	if (inside && !capturing && sim_va_has_bytes(dst, span))
 		for (uint64_t y = 0; y < height; y++)

@@ -73,7 +73,6 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 	size_t length = strcspn(word, ",");
 	bool begins_uuid = length > 4 && (!strncmp(word, "GPU-", 4) || !strncmp(word, "MIG-", 4));
 	char *end;
-	long index;
 
 	*at = word + length + (word[length] == ',');
 	while (length && (word[length - 1] == ' ' || word[length - 1] == '\t'))
@@ -84,7 +83,7 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 		return -1;
 	if (begins_uuid)
 		return by_uuid(word, length, l);
-	index = strtol(word, &end, 10);
+	long index = strtol(word, &end, 10);
 	return end != word && index >= 0 && index < l->cards_n ? (int)index : -1;
 }
 

@@ -286,12 +286,10 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
 						 nvmlPciInfo_t *pci)
 {
-	const struct nvmlDevice_st *peer;
-
 	GETTER(pci);
 	if (link_known(d, link) != NVML_SUCCESS)
 		return link_known(d, link);
-	peer = d->info.switched ? d : link_peer(d, link);
+	const struct nvmlDevice_st *peer = d->info.switched ? d : link_peer(d, link);
 	NVML_FAIL_IF(!peer || link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	put_pci(pci, &peer->info);
 	if (d->info.switched) {

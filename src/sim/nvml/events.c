@@ -38,10 +38,9 @@ nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long
 nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long types,
 				      nvmlEventSet_t set)
 {
-	const struct nvmlDevice_st *device;
 	nvmlReturn_t r;
 
-	device = nvml_whole_card(handle, &r);
+	const struct nvmlDevice_st *device = nvml_whole_card(handle, &r);
 	if (!device)
 		return r;
 	NVML_FAIL_IF(!set, NVML_ERROR_INVALID_ARGUMENT);

@@ -11,8 +11,6 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, 
 {
 	nvmlReturn_t r;
 	struct sim_card_state *state = nvml_state(device, &r);
-	const struct sim_process_state *p;
-	unsigned int room;
 
 	if (!state)
 		return r;
@@ -20,11 +18,11 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, 
 		free(state);
 		return NVML_ERROR_INVALID_ARGUMENT;
 	}
-	room = *count;
+	unsigned int room = *count;
 	*count = state->processes;
 	if (state->processes > room)
 		r = NVML_ERROR_INSUFFICIENT_SIZE;
-	p = (const struct sim_process_state *)(state + 1);
+	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
 	for (uint32_t i = 0; r == NVML_SUCCESS && i < state->processes; i++) {
 		nvmlProcessInfo_t info = { p[i].pid, p[i].used_bytes, NO_INSTANCE, NO_INSTANCE };
 
@@ -126,9 +124,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 {
 	nvmlReturn_t r;
 	struct sim_card_state *state = nvml_state(device, &r);
-	const struct sim_process_state *p;
 	unsigned int room, n = 0;
-	uint32_t missing;
 
 	if (!state)
 		return r;
@@ -138,8 +134,8 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 	}
 	room = samples ? *count : 0;
-	missing = left_out(device, state);
-	p = (const struct sim_process_state *)(state + 1);
+	uint32_t missing = left_out(device, state);
+	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
 	for (uint32_t i = 0; i < state->processes; i++) {
 		if (i == missing || !p[i].busy_pct || p[i].stamp_us <= since_us)
 			continue;

@@ -68,10 +68,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 				  unsigned int *count, nvmlSample_t *samples)
 {
 	struct sim_request_msg m = { .type = SIM_SAMPLES, .arg = { since_us * 1000 } };
-	struct sim_sample *got;
 	void *payload = NULL;
 	size_t bytes = 0;
-	unsigned int n;
 	nvmlReturn_t r;
 
 	if (!nvml_device(device, &r))
@@ -86,8 +84,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 		free(payload);
 		return NVML_ERROR_UNKNOWN;
 	}
-	got = payload;
-	n = (unsigned int)(bytes / sizeof(*got));
+	struct sim_sample *got = payload;
+	unsigned int n = (unsigned int)(bytes / sizeof(*got));
 	*value_type = 1; /* unsigned int */
 	if (!samples) {
 		*count = 128;

@@ -223,15 +223,13 @@ NVML_FUNCTION(nvmlSystemGetCudaDriverVersion_v2, (int *version), cuda_version(ve
 nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {
 	char path[64], text[256];
-	FILE *file;
-	size_t n;
 
 	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
 	NVML_FAIL_IF(!name || !length, NVML_ERROR_INVALID_ARGUMENT);
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	NVML_FAIL_IF(!file, NVML_ERROR_NOT_FOUND);
-	n = fread(text, 1, sizeof(text) - 1, file);
+	size_t n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	if (!n)
 		return NVML_ERROR_NO_DATA; /* a kernel thread */

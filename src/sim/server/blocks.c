@@ -139,7 +139,6 @@ static void mem_new(struct server *s, struct client *c, const struct sim_request
 	uint64_t bytes = m->arg[0];
 	uint64_t room = s->spec.cards[m->card].info.memory_bytes - s->used_bytes[m->card];
 	struct block *block;
-	struct hold *hold;
 
 	if (bytes > room || !(block = calloc(1, sizeof(*block)))) {
 		server_reply(s, c, m->req, SIM_OOM, NULL, NULL, 0);
@@ -149,7 +148,7 @@ static void mem_new(struct server *s, struct client *c, const struct sim_request
 	block->card = m->card;
 	s->used_bytes[m->card] += bytes;
 	block->holds = 1;
-	hold = hold_new(s, c, block, true);
+	struct hold *hold = hold_new(s, c, block, true);
 	if (hold) {
 		hold->context = m->arg[1] == SIM_BLOCK_CONTEXT;
 		hold->managed = m->arg[1] == SIM_BLOCK_MANAGED;
@@ -234,7 +233,6 @@ static void mem_name(struct server *s, struct client *c, const struct sim_reques
 static void mem_open(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct block *block = s->named_blocks;
-	struct hold *hold;
 
 	while (block && block->name != m->arg[0])
 		block = block->next_named;
@@ -242,7 +240,7 @@ static void mem_open(struct server *s, struct client *c, const struct sim_reques
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
 		return;
 	}
-	hold = hold_new(s, c, block, false);
+	struct hold *hold = hold_new(s, c, block, false);
 	if (hold)
 		hold->hidden = m->arg[1];
 	reply_hold(s, c, m->req, hold);

@@ -129,13 +129,10 @@ static int check(const struct client *c, const struct client *target, uint32_t t
 
 bool checkpoint_handle(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
-	struct client *target;
-	int status;
-
 	if (m->type < SIM_PROCESS_STATE || m->type > SIM_PROCESS_UNLOCK)
 		return false;
-	target = find(s, m->arg[0]);
-	status = check(c, target, m->type);
+	struct client *target = find(s, m->arg[0]);
+	int status = check(c, target, m->type);
 	if (status != SIM_OK) {
 		server_reply(s, c, m->req, status, NULL, NULL, 0);
 		return true;

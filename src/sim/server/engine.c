@@ -244,13 +244,12 @@ static uint64_t first_end(const struct engine_card *card)
 static uint64_t card_next(const struct engine *e, const struct engine_card *card)
 {
 	const struct engine_proc *cur = card->current;
-	uint64_t ns;
 
 	if (!cur || !cur->runnable)
 		return ENGINE_NEVER;
 	if (card->gap_left_ns)
 		return e->now_ns + card->gap_left_ns;
-	ns = first_end(card);
+	uint64_t ns = first_end(card);
 	if (is_shared(card) && card->slice_left_ns < ns)
 		ns = card->slice_left_ns;
 	return ns == ENGINE_NEVER ? ENGINE_NEVER : e->now_ns + ns;
@@ -283,7 +282,6 @@ static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struc
 static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 {
 	struct engine_proc *cur = card->current;
-	uint64_t wanted;
 
 	if (!ns || !cur || !cur->runnable)
 		return;
@@ -291,7 +289,7 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 		card->gap_left_ns -= ns;
 		return;
 	}
-	wanted = wanted_of(card);
+	uint64_t wanted = wanted_of(card);
 	for (struct engine_proc *p = card->procs; p; p = p->next)
 		if (p->runnable && are_one(p, cur))
 			proc_run(e, p, ns, rate_of(p, wanted));

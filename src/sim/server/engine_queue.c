@@ -166,7 +166,7 @@ static void choose(struct engine_proc *proc)
 void engine_settle_proc(struct engine *e, struct engine_proc *proc)
 {
 	struct engine_stream *s, *next;
-	bool runnable, again;
+	bool again;
 
 	do {
 		again = false;
@@ -180,7 +180,7 @@ void engine_settle_proc(struct engine *e, struct engine_proc *proc)
 			stream_free(s);
 	}
 	choose(proc);
-	runnable = proc->running || proc->spinning;
+	bool runnable = proc->running || proc->spinning;
 	if (runnable != proc->runnable) {
 		proc->runnable = runnable;
 		proc->card->runnable_n += runnable ? 1 : -1;

@@ -40,7 +40,7 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 	uint32_t number = 0;
 	void *payload = NULL;
 	size_t bytes = 0;
-	int r, wanted;
+	int wanted;
 
 	if (words_n < 1)
 		return usage();
@@ -62,7 +62,7 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 	    (wanted > 2 && card_word(words[2], &number)))
 		return 2;
 	m.arg[0] = number;
-	r = link_open(&link, socket_path, SIM_KIND_CTL);
+	int r = link_open(&link, socket_path, SIM_KIND_CTL);
 	if (r < 0) {
 		fprintf(stderr, "allot-sim: %s: %s\n", socket_path, strerror(-r));
 		return 1;
@@ -158,11 +158,10 @@ static int parse(struct options *o, int argc, char **argv)
 static int to_background(void)
 {
 	int fds[2];
-	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid > 0) {

@@ -44,10 +44,9 @@ static int clear_path(const struct sockaddr_un *address)
 static int make_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s" SIM_NODE_SUFFIX, socket_path);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (fd < 0)
 		return -errno;
 	close(fd);
@@ -57,7 +56,6 @@ static int make_node(const char *socket_path)
 int server_open(struct server *s, const char *path, char *error, size_t error_size)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int r;
 
 	if (strlen(path) >= sizeof(address.sun_path)) {
 		snprintf(error, error_size, "%s: longer than a socket path may be (%zu bytes)",
@@ -65,7 +63,7 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 		return -ENAMETOOLONG;
 	}
 	strcpy(address.sun_path, path);
-	r = clear_path(&address);
+	int r = clear_path(&address);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -176,11 +174,9 @@ void server_note(struct server *s, struct client *c, uint32_t type, uint64_t a, 
 
 int server_take_fd(struct client *c)
 {
-	int fd;
-
 	if (!c->fds_n)
 		return -1;
-	fd = c->fds[0];
+	int fd = c->fds[0];
 	memmove(c->fds, c->fds + 1, --c->fds_n * sizeof(*c->fds));
 	return fd;
 }
@@ -219,7 +215,6 @@ static void client_read(struct client *c)
 	struct iovec iov;
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *cm;
-	ssize_t n;
 
 	if (c->in_at) {
 		memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
@@ -237,7 +232,7 @@ static void client_read(struct client *c)
 	iov.iov_len = sizeof(c->in) - c->in_end;
 	msg.msg_control = &control;
 	msg.msg_controllen = sizeof(control);
-	n = recvmsg(c->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	ssize_t n = recvmsg(c->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {

@@ -53,11 +53,10 @@ static void uuid_text(struct sim_card_info *info, const char *prefix)
 void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *seed, uint32_t index)
 {
 	char text[128];
-	uint64_t a, b;
 
 	snprintf(text, sizeof(text), "allot-sim %s %u", seed, index);
-	a = hash(text, 0xcbf29ce484222325ull);
-	b = hash(text, 0x9ae16a3b2f90404full);
+	uint64_t a = hash(text, 0xcbf29ce484222325ull);
+	uint64_t b = hash(text, 0x9ae16a3b2f90404full);
 	memcpy(info->uuid_bytes, &a, 8);
 	memcpy(info->uuid_bytes + 8, &b, 8);
 	info->uuid_bytes[6] = (info->uuid_bytes[6] & 0x0f) | 0x40; /* RFC 4122: version 4 */
@@ -112,11 +111,10 @@ static int number(const struct spec_at *at, const char *key, const char *text, b
 		uint64_t factor;
 	} units[] = { { "B", 1 }, { "KiB", 1024 }, { "MiB", MIB }, { "GiB", 1024 * MIB } };
 	char *end;
-	double value;
 	uint64_t factor = scale;
 
 	errno = 0;
-	value = strtod(text, &end);
+	double value = strtod(text, &end);
 	if (end == text || errno || !(value >= 0) || !isdigit((unsigned char)text[0]))
 		return spec_fail(at, "%s: '%s' is not a number", key, text);
 	while (*end == ' ')
@@ -236,13 +234,12 @@ static int set_number(const struct spec_at *at, struct spec_card *card, const ch
 	};
 	uint64_t v = 0;
 	size_t i;
-	int r;
 
 	for (i = 0; i < sizeof(rows) / sizeof(*rows) && strcmp(rows[i].key, key); i++)
 		;
 	if (i == sizeof(rows) / sizeof(*rows))
 		return spec_fail(at, "'%s' is not a key of [card]", key);
-	r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
+	int r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
 	if (r < 0)
 		return r;
 	if (v < rows[i].min)

@@ -124,13 +124,12 @@ void work_op_notice(void *arg, struct engine_stream *stream, struct engine_op *o
 {
 	struct server *s = arg;
 	struct client *c = stream->proc->owner;
-	struct waiter *w;
 
 	if (op->kind == ENGINE_HOST || op->kind == ENGINE_SPIN) {
 		server_note(s, c, SIM_NOTE_HOST, op->cookie, 0);
 		return;
 	}
-	w = (struct waiter *)(uintptr_t)op->cookie;
+	struct waiter *w = (struct waiter *)(uintptr_t)op->cookie;
 	w->failed |= failed && is_lost(s, c, (uint32_t)(stream->proc->card - s->engine.cards));
 	if (--w->left == 0)
 		waiter_done(s, w, NULL);

@@ -57,8 +57,6 @@ static void context_gone(CUcontext context)
  */
 static CUresult admit(CUdevice device, int *ret_index)
 {
-	CUresult result;
-
 	*ret_index = -1;
 	switch (process_join()) {
 	case PROCESS_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
@@ -67,7 +65,7 @@ static CUresult admit(CUdevice device, int *ret_index)
 	}
 	if (!process_device_is_there(device))
 		return CUDA_SUCCESS;
-	result = process_find_device(device, ret_index);
+	CUresult result = process_find_device(device, ret_index);
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 

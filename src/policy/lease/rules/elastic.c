@@ -40,11 +40,9 @@ static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 /* Rises at once, fades. */
 static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
 {
-	double kept;
-
 	if (now >= before)
 		return now;
-	kept = exp(-(double)dt_ns / (double)(config->fade_ns ? config->fade_ns : 1));
+	double kept = exp(-(double)dt_ns / (double)(config->fade_ns ? config->fade_ns : 1));
 	return now + (before - now) * kept;
 }
 
@@ -194,13 +192,11 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 		    size_t count, uint64_t dt_ns)
 {
-	double level;
-
 	if (!dt_ns)
 		return;
 	for (size_t i = 0; i < count; i++)
 		see_demand(config, tenants[i], dt_ns);
-	level = find_level(config, tenants, count, find_spare(config, tenants, count));
+	double level = find_level(config, tenants, count, find_spare(config, tenants, count));
 	for (size_t i = 0; i < count; i++) {
 		struct elastic_tenant *t = tenants[i];
 		double lent = lent_at(config, t, level);

@@ -72,19 +72,18 @@ double feedback_look(const struct feedback_config *c, struct feedback_loop *loop
 	double smooth_s = (double)c->smooth_ns / NSEC_PER_S;
 	/* The filter's step, without exp(): the same to first order, and never past the new value. */
 	double part = dt_s + smooth_s > 0 ? dt_s / (dt_s + smooth_s) : 1;
-	double before, error, rate;
 
 	target = clamp(target, 0, 1);
 	measured = clamp(measured, 0, 1);
-	before = loop->measured;
+	double before = loop->measured;
 	/* It has run nothing before the first look: the filter begins at zero. */
 	loop->measured += part * (measured - loop->measured);
-	error = target - loop->measured;
+	double error = target - loop->measured;
 
 	if (is_limited || error < 0)
 		loop->integral += gains.i_per_s * error * dt_s;
 	loop->integral = clamp(loop->integral, 0, c->rate_max);
-	rate = gains.p * error + loop->integral;
+	double rate = gains.p * error + loop->integral;
 	if (dt_s > 0 && loop->has_measured)
 		rate -= gains.d_s * (loop->measured - before) / dt_s;
 	loop->has_measured = true;

@@ -44,14 +44,13 @@ void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double
 	       bool may_try)
 {
 	uint32_t more = sync_points - s->sync_points;
-	double length_ns;
 
 	if (!more)
 		return;
 	s->sync_points = sync_points;
 	see_thread(s, more, thread_ns);
 	/* A settlement may have taken something back. */
-	length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
+	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
 	/* The first one ends a step of which the beginning was not seen. */
 	if (s->seen > 1)

@@ -80,7 +80,6 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 {
 	CUcontext ctx;
 	CUarray array;
-	CUresult r;
 
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_FAIL_IF(!ret_array || !is_valid(desc), CUDA_ERROR_INVALID_VALUE);
@@ -97,7 +96,7 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 	array->desc.NumChannels = desc->NumChannels;
 	array->desc.Flags = desc->Flags;
 	array->bytes = rounded(raw_bytes(desc));
-	r = take(ctx, array->bytes, desc->Flags, &array->block);
+	CUresult r = take(ctx, array->bytes, desc->Flags, &array->block);
 	if (r != CUDA_SUCCESS) {
 		free(array);
 		return r;
@@ -186,7 +185,6 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	CUDA_ARRAY3D_DESCRIPTOR d;
 	CUmipmappedArray mipmap;
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuMipmappedArrayCreate);
 	SIM_TRY(sim_need_context(&ctx));
@@ -216,7 +214,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 		d.Depth = d.Depth ? SIM_MAX(d.Depth / 2, 1) : 0;
 	}
 	mipmap->bytes = rounded(mipmap->bytes);
-	r = take(ctx, mipmap->bytes, desc->Flags, &mipmap->block);
+	CUresult r = take(ctx, mipmap->bytes, desc->Flags, &mipmap->block);
 	if (r != CUDA_SUCCESS) {
 		free(mipmap);
 		return r;

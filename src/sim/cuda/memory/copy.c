@@ -29,11 +29,10 @@ static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way w
 /* The device whose memory is there; NULL: the host's, or the driver's to place. */
 static const struct sim_device *home_of(uint64_t addr)
 {
-	const struct sim_region *region;
 	const struct sim_device *home = NULL;
 
 	SIM_WITH_LOCK();
-	region = on_card(addr) ? sim_va_find(addr) : NULL;
+	const struct sim_region *region = on_card(addr) ? sim_va_find(addr) : NULL;
 	if (region && region->kind == REGION_RESERVED) {
 		const struct vmm *memory = sim_vmm_at(addr);
 		home = memory && memory->block ? sim_device_of(memory->prop.location.id) : NULL;
@@ -74,10 +73,8 @@ static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, 
 
 static void move(uint64_t dst, uint64_t src, uint64_t bytes)
 {
-	bool can;
-
 	pthread_mutex_lock(&sim.lock);
-	can = dst && src && sim_va_has_bytes(dst, bytes) && sim_va_has_bytes(src, bytes);
+	bool can = dst && src && sim_va_has_bytes(dst, bytes) && sim_va_has_bytes(src, bytes);
 	pthread_mutex_unlock(&sim.lock);
 	if (can)
 		memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
@@ -100,9 +97,7 @@ static bool is_inside(uint64_t addr, uint64_t bytes)
 static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream handle, bool ptds,
 		       bool wait)
 {
-	struct sim_step step;
 	CUstream stream;
-	CUresult r;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	if (wait)
@@ -112,10 +107,10 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	SIM_FAIL_IF(!dst || !src || bytes > COPY_MAX || !is_inside(dst, bytes) ||
 			    !is_inside(src, bytes),
 		    CUDA_ERROR_INVALID_VALUE);
-	step = linear_step(stream, dst, src, bytes);
+	struct sim_step step = linear_step(stream, dst, src, bytes);
 	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
-	r = sim_submit(stream, &step);
+	CUresult r = sim_submit(stream, &step);
 	if (r != CUDA_SUCCESS || !wait)
 		return r;
 	SIM_TRY(sim_stream_wait(stream));
@@ -126,16 +121,14 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 /* To or from an array: arrays hold no bytes here. */
 static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, bool ptds, bool wait)
 {
-	struct sim_step step;
 	CUstream stream;
-	CUresult r;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(bytes > COPY_MAX, CUDA_ERROR_INVALID_VALUE);
 	if (wait)
 		SIM_UNSAFE();
-	step = copy_step(stream, bytes, way);
-	r = sim_submit(stream, &step);
+	struct sim_step step = copy_step(stream, bytes, way);
+	CUresult r = sim_submit(stream, &step);
 	return r == CUDA_SUCCESS && wait ? sim_stream_wait(stream) : r;
 }
 
@@ -220,14 +213,13 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 			uint64_t depth, CUstream stream, bool ptds, bool wait)
 {
 	uint64_t bytes;
-	CUresult r;
 
 	SIM_FAIL_IF(__builtin_mul_overflow(width, height, &bytes) ||
 			    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX,
 		    CUDA_ERROR_INVALID_VALUE);
 	if (!wait)
 		move_rows(dst, src, width, height, depth);
-	r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);
+	CUresult r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);
 	if (r == CUDA_SUCCESS && wait)
 		move_rows(dst, src, width, height, depth);
 	return r;

@@ -27,7 +27,6 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory,
 	CUexternalMemory made;
 	uint64_t val[5];
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuImportExternalMemory);
 	SIM_TRY(sim_need_context(&ctx));
@@ -35,8 +34,9 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory,
 		    CUDA_ERROR_INVALID_VALUE);
 	made = calloc(1, sizeof(*made));
 	SIM_FAIL_IF(!made, CUDA_ERROR_OUT_OF_MEMORY);
-	r = (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
-				   desc->handle.fd, val);
+	CUresult r = (CUresult)link_call_fd(&sim.link,
+					    (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
+					    desc->handle.fd, val);
 	if (r != CUDA_SUCCESS) {
 		free(made);
 		return r;
@@ -52,14 +52,12 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory,
 CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
 					 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
-	struct sim_region *region;
-
 	SIM_ENTER(cuExternalMemoryGetMappedBuffer);
 	SIM_FAIL_IF(!ptr || !memory || !desc || !desc->size ||
 			    desc->offset + desc->size > memory->bytes,
 		    CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim.lock);
-	region = sim_va_new(REGION_LINEAR, desc->size, 0);
+	struct sim_region *region = sim_va_new(REGION_LINEAR, desc->size, 0);
 	if (region) {
 		region->bytes = desc->size;
 		region->dev = memory->dev;

@@ -60,7 +60,6 @@ static uint32_t find(const struct heap *heap, uint32_t n)
 
 static struct sim_region *grow(CUcontext ctx, CUresult *ret_result)
 {
-	struct sim_region *region;
 	struct heap *heap = calloc(1, sizeof(*heap));
 	uint32_t block = 0;
 
@@ -68,7 +67,9 @@ static struct sim_region *grow(CUcontext ctx, CUresult *ret_result)
 	if (!heap)
 		return NULL;
 	*ret_result = sim_block_new(ctx->dev, sim_round(ctx->dev, SIM_UNIT), SIM_BLOCK_DATA, &block);
-	region = *ret_result == CUDA_SUCCESS ? sim_va_new(REGION_HEAP, SIM_UNIT, 0) : NULL;
+	struct sim_region *region = *ret_result == CUDA_SUCCESS
+					    ? sim_va_new(REGION_HEAP, SIM_UNIT, 0)
+					    : NULL;
 	if (!region) {
 		if (*ret_result == CUDA_SUCCESS)
 			*ret_result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -49,12 +49,11 @@ static CUresult host_add(uint64_t base, uint64_t bytes, unsigned int flags, bool
 static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
-	void *at;
 
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_FAIL_IF(!ptr || !bytes, CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	SIM_FAIL_IF(at == MAP_FAILED, CUDA_ERROR_OUT_OF_MEMORY);
 	*ptr = at;
 	return host_add((uintptr_t)at, bytes, flags, false);
@@ -80,13 +79,11 @@ static struct host *host_take(void *ptr, bool registered)
 
 CUresult cuMemFreeHost(void *ptr)
 {
-	struct host *h;
-
 	SIM_ENTER(cuMemFreeHost);
 	if (!ptr)
 		return CUDA_SUCCESS;
 	SIM_UNSAFE();
-	h = host_take(ptr, false);
+	struct host *h = host_take(ptr, false);
 	SIM_FAIL_IF(!h, CUDA_ERROR_INVALID_VALUE);
 	munmap(ptr, h->bytes);
 	free(h);
@@ -98,7 +95,6 @@ CUresult cuMemFreeHost(void *ptr)
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
-	bool known;
 
 	SIM_ENTER(cuMemHostRegister_v2);
 	SIM_TRY(sim_need_context(&ctx));
@@ -107,7 +103,7 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);
-	known = host_at((uintptr_t)ptr);
+	bool known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
 	return known ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
 		     : host_add((uintptr_t)ptr, bytes, flags, true);
@@ -115,11 +111,9 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 
 CUresult cuMemHostUnregister(void *ptr)
 {
-	struct host *h;
-
 	SIM_ENTER(cuMemHostUnregister);
 	SIM_UNSAFE();
-	h = host_take(ptr, true);
+	struct host *h = host_take(ptr, true);
 	SIM_FAIL_IF(!h, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	free(h);
 	return CUDA_SUCCESS;
@@ -127,11 +121,9 @@ CUresult cuMemHostUnregister(void *ptr)
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int flags)
 {
-	bool known;
-
 	SIM_ENTER(cuMemHostGetDevicePointer_v2);
 	pthread_mutex_lock(&sim.lock);
-	known = host_at((uintptr_t)ptr);
+	bool known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!dptr || !known || flags, CUDA_ERROR_INVALID_VALUE);
 	*dptr = (uintptr_t)ptr; /* one address space, as on the real card */
@@ -140,11 +132,9 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int
 
 CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 {
-	const struct host *h;
-
 	SIM_ENTER(cuMemHostGetFlags);
 	SIM_WITH_LOCK();
-	h = host_at((uintptr_t)ptr);
+	const struct host *h = host_at((uintptr_t)ptr);
 	if (h && flags)
 		*flags = h->flags | 2; /* DEVICEMAP: all of it is */
 	return h && flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -200,7 +190,6 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
 {
 	struct opened *opened;
-	struct sim_region *region;
 	uint64_t val[5];
 	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { ipc->name } },
 			      val);
@@ -208,7 +197,7 @@ static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_regi
 	if (r != CUDA_SUCCESS)
 		return r;
 	opened = calloc(1, sizeof(*opened));
-	region = opened ? sim_va_new(REGION_IPC, ipc->bytes, 0) : NULL;
+	struct sim_region *region = opened ? sim_va_new(REGION_IPC, ipc->bytes, 0) : NULL;
 	if (!region) {
 		free(opened);
 		sim_block_free((uint32_t)val[0]);
@@ -226,7 +215,6 @@ static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_regi
 
 static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 {
-	struct sim_region *region;
 	struct ipc ipc;
 	CUcontext ctx;
 	CUresult r = CUDA_SUCCESS;
@@ -236,7 +224,7 @@ static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 	SIM_FAIL_IF(!ptr || !ipc.bytes || ipc.bytes > 1ull << 44 || ipc.offset >= ipc.bytes,
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	region = opened_before(ipc.name, ctx);
+	struct sim_region *region = opened_before(ipc.name, ctx);
 	if (!region)
 		r = open_block(&ipc, ctx, &region);
 	if (r == CUDA_SUCCESS) {
@@ -253,11 +241,9 @@ SIM_FUNCTION(cuIpcOpenMemHandle_v2, (CUdeviceptr * ptr, CUipcMemHandle handle, u
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	struct sim_region *region;
-
 	SIM_ENTER(cuIpcCloseMemHandle);
 	SIM_WITH_LOCK();
-	region = sim_va_find(ptr);
+	struct sim_region *region = sim_va_find(ptr);
 	if (region && region->kind != REGION_IPC)
 		region = NULL;
 	if (region && --((struct opened *)region->detail)->times == 0)
@@ -272,11 +258,10 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 	const struct host *h = NULL;
 	uint64_t base = 0, bytes = 0;
 	bool device = sim_allocation_at(ptr, &base, &bytes, &region);
-	bool known;
 
 	if (!device)
 		h = host_at(ptr);
-	known = device || h;
+	bool known = device || h;
 	if (h)
 		base = h->base, bytes = h->bytes;
 	switch ((int)attr) { /* more than cuda_abi.h names */
@@ -317,12 +302,10 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
-	CUresult r;
-
 	SIM_ENTER(cuPointerGetAttribute);
 	SIM_FAIL_IF(!value, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	r = attribute(value, attr, ptr);
+	CUresult r = attribute(value, attr, ptr);
 	return r;
 }
 

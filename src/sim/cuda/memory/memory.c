@@ -7,12 +7,11 @@
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block)
 {
 	uint64_t val[5];
-	CUresult r;
 
-	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NEW,
-					       .card = sim.devices[dev].card,
-					       .arg = { bytes, kind } },
-		     val);
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NEW,
+							.card = sim.devices[dev].card,
+							.arg = { bytes, kind } },
+			      val);
 	if (r == CUDA_SUCCESS)
 		*ret_block = (uint32_t)val[0];
 	return r;
@@ -48,16 +47,14 @@ void sim_region_drop(struct sim_region *region)
 /* With sim.lock. */
 static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdeviceptr *ret_ptr)
 {
-	struct sim_region *region;
 	uint32_t block = 0;
-	CUresult r;
 
-	r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes),
-			  managed ? SIM_BLOCK_MANAGED : SIM_BLOCK_DATA, &block);
+	CUresult r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes),
+				   managed ? SIM_BLOCK_MANAGED : SIM_BLOCK_DATA, &block);
 	/* Managed memory that does not fit the card stays in host memory. */
 	if (r != CUDA_SUCCESS && !(managed && r == CUDA_ERROR_OUT_OF_MEMORY))
 		return r;
-	region = sim_va_new(REGION_LINEAR, bytes, 0);
+	struct sim_region *region = sim_va_new(REGION_LINEAR, bytes, 0);
 	if (!region) {
 		sim_block_free(block);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -83,14 +80,13 @@ static CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
 CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuMemAlloc_v2);
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_FAIL_IF(!ptr, CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	r = sim_alloc(ctx, bytes, ptr);
+	CUresult r = sim_alloc(ctx, bytes, ptr);
 	return r;
 }
 
@@ -98,7 +94,6 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 			    unsigned int element_bytes)
 {
 	CUcontext ctx;
-	CUresult r;
 	size_t row = (width_bytes + 511) / 512 * 512;
 
 	SIM_ENTER(cuMemAllocPitch_v2);
@@ -109,7 +104,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);
-	r = sim_alloc(ctx, row * height, ptr);
+	CUresult r = sim_alloc(ctx, row * height, ptr);
 	pthread_mutex_unlock(&sim.lock);
 	if (r == CUDA_SUCCESS)
 		*pitch = row;
@@ -119,7 +114,6 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuMemAllocManaged);
 	SIM_TRY(sim_need_context(&ctx));
@@ -127,7 +121,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	r = alloc_large(ctx, bytes, true, ptr);
+	CUresult r = alloc_large(ctx, bytes, true, ptr);
 	return r;
 }
 
@@ -152,7 +146,6 @@ CUresult sim_free(uint64_t addr)
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuMemFree_v2);
 	if (!ptr)
@@ -160,7 +153,7 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	r = sim_free(ptr);
+	CUresult r = sim_free(ptr);
 	return r;
 }
 
@@ -205,11 +198,10 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p
 {
 	struct sim_region *region;
 	uint64_t at = 0, n = 0;
-	bool found;
 
 	SIM_ENTER(cuMemGetAddressRange_v2);
 	pthread_mutex_lock(&sim.lock);
-	found = sim_allocation_at(ptr, &at, &n, &region) || sim_host_find(ptr, &at, &n);
+	bool found = sim_allocation_at(ptr, &at, &n, &region) || sim_host_find(ptr, &at, &n);
 	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!found, CUDA_ERROR_NOT_FOUND);
 	if (base)

@@ -28,12 +28,11 @@ CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *p
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *prop)
 {
 	CUmemAllocationProp none = { .type = CU_MEM_ALLOCATION_TYPE_PINNED };
-	struct vmm *vmm;
 
 	SIM_ENTER(cuMulticastCreate);
 	SIM_FAIL_IF(!object || !is_valid(prop), CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim.lock);
-	vmm = sim_vmm_new(&none, prop->size, 0);
+	struct vmm *vmm = sim_vmm_new(&none, prop->size, 0);
 	if (vmm)
 		vmm->is_multicast = true;
 	pthread_mutex_unlock(&sim.lock);
@@ -43,13 +42,12 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmultica
 
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
 {
-	struct vmm *vmm;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMulticastAddDevice);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	vmm = sim_vmm_of(object);
+	struct vmm *vmm = sim_vmm_of(object);
 	if (is_object(vmm) && !(vmm->devices >> dev & 1)) {
 		vmm->devices |= 1u << dev;
 		r = CUDA_SUCCESS;
@@ -86,20 +84,16 @@ static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, 
 static CUresult bind_handle(CUmemGenericAllocationHandle object, size_t offset,
 			    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes)
 {
-	CUresult r;
-
 	SIM_WITH_LOCK();
-	r = bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
+	CUresult r = bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
 	return r;
 }
 
 static CUresult bind_addr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr,
 			  size_t bytes)
 {
-	CUresult r;
-
 	SIM_WITH_LOCK();
-	r = bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
+	CUresult r = bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
 	return r;
 }
 
@@ -125,11 +119,10 @@ CUresult cuMulticastUnbind(CUmemGenericAllocationHandle object, CUdevice dev, si
 			   size_t bytes)
 {
 	struct binding **at = NULL, *binding = NULL;
-	struct vmm *vmm;
 
 	SIM_ENTER(cuMulticastUnbind);
 	pthread_mutex_lock(&sim.lock);
-	vmm = sim_vmm_of(object);
+	struct vmm *vmm = sim_vmm_of(object);
 	for (at = vmm ? &vmm->bindings : NULL; at && *at; at = &(*at)->next) {
 		binding = *at;
 		if (binding->dev == dev && binding->offset == offset && binding->bytes == bytes) {

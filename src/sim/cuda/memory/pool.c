@@ -200,10 +200,9 @@ CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
 {
 	struct chunk *chunk = region->detail;
 	const struct piece *piece = piece_at(region, addr);
-	uint32_t i;
 
 	SIM_FAIL_IF(!piece || region->base + piece->offset != addr, CUDA_ERROR_INVALID_VALUE);
-	i = (uint32_t)(piece - chunk->pieces);
+	uint32_t i = (uint32_t)(piece - chunk->pieces);
 	chunk->pool->used -= piece->span;
 	memmove(chunk->pieces + i, chunk->pieces + i + 1,
 		(chunk->pieces_n - i - 1) * sizeof(*chunk->pieces));

@@ -3,13 +3,11 @@
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	CUresult r;
-
 	SIM_ENTER(cuDeviceGetDefaultMemPool);
 	SIM_FAIL_IF(!pool, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	r = sim_pool_default(dev, pool);
+	CUresult r = sim_pool_default(dev, pool);
 	return r;
 }
 
@@ -46,14 +44,12 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-	bool on_host;
-
 	SIM_ENTER(cuMemPoolCreate);
 	SIM_FAIL_IF(!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
 			    props->location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
 			    props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
 		    CUDA_ERROR_INVALID_VALUE);
-	on_host = props->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+	bool on_host = props->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
 	SIM_FAIL_IF(!on_host && !sim_device_of(props->location.id), CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
 	*pool = sim_pool_new(on_host ? 0 : props->location.id, false);
@@ -67,15 +63,13 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-	struct sim_device *device;
-
 	SIM_ENTER(cuMemPoolDestroy);
 	pthread_mutex_lock(&sim.lock);
 	if (!sim_pool_is(pool) || pool->is_default) {
 		pthread_mutex_unlock(&sim.lock);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	device = &sim.devices[pool->dev];
+	struct sim_device *device = &sim.devices[pool->dev];
 	if (device->pool == pool)
 		device->pool = NULL;
 	sim_pool_end(pool);

@@ -74,7 +74,6 @@ static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {
 	struct kept *kept = pool->kept;
 	uint64_t val[5];
-	CUresult r;
 
 	while (kept && kept->name != name)
 		kept = kept->next;
@@ -83,7 +82,8 @@ static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 		return CUDA_SUCCESS;
 	kept = calloc(1, sizeof(*kept));
 	SIM_FAIL_IF(!kept, CUDA_ERROR_OUT_OF_MEMORY);
-	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { name, 1 } }, val);
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { name, 1 } },
+			      val);
 	if (r != CUDA_SUCCESS) {
 		free(kept);
 		return r;
@@ -99,13 +99,11 @@ static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 
 static CUresult open_pointer(CUmemoryPool pool, const struct pointer *pointer, CUdeviceptr *ret_ptr)
 {
-	CUmemoryPool *detail;
-	struct sim_region *region;
 	struct kept *kept;
 
 	SIM_TRY(keep(pool, pointer->name, &kept));
-	detail = malloc(sizeof(CUmemoryPool));
-	region = detail ? sim_va_new(REGION_POOL_IPC, pointer->bytes, 0) : NULL;
+	CUmemoryPool *detail = malloc(sizeof(CUmemoryPool));
+	struct sim_region *region = detail ? sim_va_new(REGION_POOL_IPC, pointer->bytes, 0) : NULL;
 	if (!region) {
 		free(detail);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -79,14 +79,13 @@ struct sim_region *sim_va_new(enum sim_region_kind kind, uint64_t span, uint64_t
 	uint64_t n = (span + SIM_UNIT - 1) / SIM_UNIT;
 	uint64_t align = SIM_MAX(alignment, SIM_UNIT) / SIM_UNIT;
 	struct sim_region *region = calloc(1, sizeof(*region));
-	uint64_t at;
 
 	if (!region || !n || n > units_n) {
 		free(region);
 		return NULL;
 	}
 	/* Onwards from the last, so that an address that was freed stays unused for long. */
-	at = find_free(cursor, n, align);
+	uint64_t at = find_free(cursor, n, align);
 	if (at == units_n)
 		at = find_free(0, n, align);
 	if (at == units_n) {
@@ -148,11 +147,9 @@ void sim_va_back(struct sim_region *region, bool must)
 
 bool sim_va_has_bytes(uint64_t addr, uint64_t n)
 {
-	struct sim_region *region;
-
 	if (!sim_va_is_device(addr))
 		return true;
-	region = sim_va_find(addr);
+	struct sim_region *region = sim_va_find(addr);
 	if (region && region->kind == REGION_RESERVED)
 		return sim_vmm_has_bytes(addr, n);
 	return region && region->backed && addr + n <= region->base + region->span;

@@ -152,10 +152,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 {
 	struct vmm *vmm = NULL;
 	uint32_t block = 0;
-	CUresult r;
 
 	SIM_ENTER(cuMemCreate);
-	r = check_prop(prop);
+	CUresult r = check_prop(prop);
 	if (r != CUDA_SUCCESS)
 		return r;
 	SIM_FAIL_IF(!handle || !bytes || bytes % granularity(prop) || flags,
@@ -178,11 +177,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
-	struct vmm *vmm;
 
 	SIM_ENTER(cuMemRelease);
 	SIM_WITH_LOCK();
-	vmm = sim_vmm_of(handle);
+	struct vmm *vmm = sim_vmm_of(handle);
 	if (vmm && vmm->refs) {
 		vmm->refs--;
 		sim_vmm_check(vmm);
@@ -194,11 +192,9 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle)
 {
-	struct vmm *vmm;
-
 	SIM_ENTER(cuMemGetAllocationPropertiesFromHandle);
 	SIM_WITH_LOCK();
-	vmm = sim_vmm_of(handle);
+	struct vmm *vmm = sim_vmm_of(handle);
 	if (vmm && prop)
 		*prop = vmm->prop;
 	return vmm && prop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -245,11 +241,10 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 	struct sim_region *region;
-	struct reserved *reserved;
 
 	SIM_ENTER(cuMemAddressFree);
 	SIM_WITH_LOCK();
-	reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = reserved_at(ptr, bytes, &region);
 	if (reserved && !reserved->mappings && region->base == ptr && region->bytes == bytes) {
 		sim_region_drop(region);
 		r = CUDA_SUCCESS;
@@ -276,17 +271,15 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 		  unsigned long long flags)
 {
 	struct sim_region *region;
-	struct reserved *reserved;
 	struct mapping *mapping;
-	struct vmm *vmm;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemMap);
 	mapping = calloc(1, sizeof(*mapping));
 	SIM_FAIL_IF(!mapping, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&sim.lock);
-	vmm = sim_vmm_of(handle);
-	reserved = reserved_at(ptr, bytes, &region);
+	struct vmm *vmm = sim_vmm_of(handle);
+	struct reserved *reserved = reserved_at(ptr, bytes, &region);
 	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
 	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && offset + bytes <= vmm->bytes) {
 		r = CUDA_SUCCESS;
@@ -311,14 +304,13 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 {
 	struct sim_region *region;
-	struct reserved *reserved;
 	struct mapping **at;
 	uint64_t covered = 0;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemUnmap);
 	SIM_WITH_LOCK();
-	reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = reserved_at(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next)
 		if (m->base >= ptr && m->base + m->bytes <= ptr + bytes)
 			covered += m->bytes;
@@ -379,12 +371,10 @@ struct vmm *sim_vmm_at(CUdeviceptr ptr)
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-	struct mapping *m;
-
 	SIM_ENTER(cuMemRetainAllocationHandle);
 	SIM_FAIL_IF(!handle, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	m = mapping_at((uintptr_t)addr);
+	struct mapping *m = mapping_at((uintptr_t)addr);
 	if (m) {
 		m->vmm->refs++;
 		*handle = (uintptr_t)m->vmm;
@@ -395,7 +385,6 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc, size_t count)
 {
 	struct sim_region *region;
-	struct reserved *reserved;
 	uint64_t covered = 0;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
@@ -403,7 +392,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 	if (!desc || !count || !bytes)
 		return r;
 	SIM_WITH_LOCK();
-	reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = reserved_at(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next) {
 		if (m->base < ptr || m->base + m->bytes > ptr + bytes)
 			continue;
@@ -424,12 +413,10 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 
 CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
 {
-	struct mapping *m;
-
 	SIM_ENTER(cuMemGetAccess);
 	SIM_FAIL_IF(!flags || !location || !sim_device_of(location->id), CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	m = mapping_at(ptr);
+	struct mapping *m = mapping_at(ptr);
 	if (m)
 		*flags = m->access >> location->id & 1 ? 3 : 0;
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -16,10 +16,9 @@ struct fabric {
 static CUresult export_fd(void *out, const struct vmm *vmm)
 {
 	int fds[2];
-	CUresult r;
 
 	SIM_FAIL_IF(pipe2(fds, O_CLOEXEC) < 0, CUDA_ERROR_OPERATING_SYSTEM);
-	r = (CUresult)link_call_fd(
+	CUresult r = (CUresult)link_call_fd(
 		&sim.link, (struct sim_request_msg){ .type = SIM_MEM_EXPORT, .id = vmm->block },
 		fds[0], NULL);
 	close(fds[0]);
@@ -46,14 +45,13 @@ static CUresult export_fabric(void *out, const struct vmm *vmm)
 CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType type, unsigned long long flags)
 {
-	struct vmm *vmm;
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemExportToShareableHandle);
 	if (!out || flags)
 		return r;
 	SIM_WITH_LOCK();
-	vmm = sim_vmm_of(handle);
+	struct vmm *vmm = sim_vmm_of(handle);
 	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
 		r = type == CU_MEM_HANDLE_TYPE_FABRIC ? export_fabric(out, vmm)
 						      : export_fd(out, vmm);

@@ -72,11 +72,10 @@ static CUresult legacy_breaks(CUstream stream)
 
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result)
 {
-	struct sim_capture *c;
 	bool mine = true;
 
 	pthread_mutex_lock(&sim_capture_lock);
-	c = stream->capture;
+	struct sim_capture *c = stream->capture;
 	if (!c) {
 		*ret_result = legacy_breaks(stream);
 		mine = *ret_result != CUDA_SUCCESS;
@@ -93,11 +92,10 @@ bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *re
 
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 {
-	struct sim_capture *c;
 	bool mine = true;
 
 	pthread_mutex_lock(&sim_capture_lock);
-	c = stream->capture;
+	struct sim_capture *c = stream->capture;
 	if (!c) {
 		*ret_result = legacy_breaks(stream);
 		mine = *ret_result != CUDA_SUCCESS;
@@ -148,13 +146,12 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result)
 {
 	struct sim_capture *of_event = NULL;
-	bool mine;
 
 	pthread_mutex_lock(&sim_capture_lock);
 	if (event->capture_id)
 		for (of_event = captures; of_event && of_event->id != event->capture_id;)
 			of_event = of_event->next;
-	mine = stream->capture || of_event;
+	bool mine = stream->capture || of_event;
 	if (mine)
 		*ret_result = await(stream->capture, of_event, stream, event);
 	pthread_mutex_unlock(&sim_capture_lock);
@@ -163,12 +160,10 @@ bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result)
 
 bool sim_is_capturing(CUstream stream)
 {
-	bool is;
-
 	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&sim_capture_lock);
-	is = stream->capture != NULL;
+	bool is = stream->capture != NULL;
 	pthread_mutex_unlock(&sim_capture_lock);
 	return is;
 }
@@ -208,12 +203,10 @@ static void capture_end(struct sim_capture *c)
 
 void sim_capture_stream_gone(CUstream stream)
 {
-	struct sim_capture *c;
-
 	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&sim_capture_lock);
-	c = stream->capture;
+	struct sim_capture *c = stream->capture;
 	if (c && c->origin == stream) {
 		CUgraph graph = c->foreign ? NULL : c->graph;
 
@@ -274,7 +267,6 @@ SIM_TWINS(cuStreamBeginCaptureToGraph, _ptsz,
 
 static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
 {
-	struct sim_capture *c;
 	CUgraph graph;
 	CUstream stream;
 	bool foreign;
@@ -283,7 +275,7 @@ static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!ret_graph, CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim_capture_lock);
-	c = stream->capture;
+	struct sim_capture *c = stream->capture;
 	if (!c)
 		r = CUDA_ERROR_ILLEGAL_STATE;
 	else if (c->origin != stream)
@@ -316,14 +308,13 @@ SIM_TWINS(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph),
 static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, cuuint64_t *id,
 		     CUgraph *graph)
 {
-	const struct sim_capture *c;
 	CUstream stream;
 	CUresult r;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!status, CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim_capture_lock);
-	c = stream->capture;
+	const struct sim_capture *c = stream->capture;
 	*status = !c           ? CU_STREAM_CAPTURE_STATUS_NONE
 		  : c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
 			       : CU_STREAM_CAPTURE_STATUS_ACTIVE;

@@ -131,14 +131,12 @@ CUresult cuEventSynchronize(CUevent event)
 
 static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
-	CUresult r;
-
 	SIM_FAIL_IF(!ms, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!is_event(start) || !is_event(end) || !start->records || !end->records ||
 			    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING),
 		    CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
-	r = ask(start, false);
+	CUresult r = ask(start, false);
 	if (r == CUDA_SUCCESS)
 		r = ask(end, false);
 	if (r == CUDA_SUCCESS)
@@ -188,7 +186,6 @@ CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 {
 	struct sim_request_msg m = { .type = SIM_EVENT_OPEN };
 	CUcontext ctx;
-	CUresult r;
 
 	SIM_ENTER(cuIpcOpenEventHandle);
 	SIM_TRY(sim_need_context(&ctx));
@@ -198,7 +195,7 @@ CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 	(*event)->imported = true;
 	m.id = (*event)->id;
 	memcpy(&m.arg[0], handle.reserved, sizeof(m.arg[0]));
-	r = sim_call(m, NULL);
+	CUresult r = sim_call(m, NULL);
 	if (r != CUDA_SUCCESS) {
 		sim_id_put(SIM_ID_EVENT, m.id);
 		free(*event);

@@ -224,13 +224,12 @@ CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags)
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
-	struct sim_step *steps;
 	size_t count;
 
 	SIM_ENTER(cuGraphExecUpdate_v2);
 	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC || !sim_is_graph(graph),
 		    CUDA_ERROR_INVALID_VALUE);
-	steps = flatten(graph, &count);
+	struct sim_step *steps = flatten(graph, &count);
 	SIM_FAIL_IF(!steps, CUDA_ERROR_OUT_OF_MEMORY);
 	free(exec->steps);
 	exec->steps = steps;
@@ -365,11 +364,10 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 {
 	struct sim_step step = { .kind = STEP_KERNEL };
 	CUcontext ctx;
-	CUfunction f;
 
 	SIM_ENTER(cuGraphAddKernelNode_v2);
 	SIM_TRY(sim_need_context(&ctx));
-	f = params ? params->func ? params->func : (CUfunction)params->kern : NULL;
+	CUfunction f = params ? params->func ? params->func : (CUfunction)params->kern : NULL;
 	SIM_FAIL_IF(!f || f->magic != MAGIC_FUNCTION, CUDA_ERROR_INVALID_VALUE);
 	step.blocks = (uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ;
 	step.threads = (uint64_t)params->blockDimX * params->blockDimY * params->blockDimZ;

@@ -8,10 +8,8 @@
 
 uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes)
 {
-	struct sim_region *region;
-
 	SIM_WITH_LOCK();
-	region = sim_va_new(REGION_GRAPH, bytes, 0);
+	struct sim_region *region = sim_va_new(REGION_GRAPH, bytes, 0);
 	if (region) {
 		region->bytes = bytes;
 		region->ctx = ctx;

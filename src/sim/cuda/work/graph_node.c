@@ -43,13 +43,11 @@ SIM_FUNCTION(cuGraphAddNode_v2,
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
 	size_t count = 0;
-	CUresult r;
-	FILE *file;
 
 	SIM_ENTER(cuGraphDebugDotPrint);
-	r = cuGraphGetNodes(graph, NULL, &count);
+	CUresult r = cuGraphGetNodes(graph, NULL, &count);
 	SIM_FAIL_IF(r != CUDA_SUCCESS || !path, CUDA_ERROR_INVALID_VALUE);
-	file = fopen(path, "we");
+	FILE *file = fopen(path, "we");
 	SIM_FAIL_IF(!file, CUDA_ERROR_OPERATING_SYSTEM);
 	fprintf(file, "digraph dot {\n");
 	for (size_t i = 0; i < count; i++)

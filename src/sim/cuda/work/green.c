@@ -23,7 +23,6 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 			  unsigned int flags)
 {
 	CUgreenCtx green;
-	CUresult r;
 
 	SIM_ENTER(cuGreenCtxCreate);
 	SIM_FAIL_IF(!ret_green || flags != DEFAULT_STREAM, CUDA_ERROR_INVALID_VALUE);
@@ -31,7 +30,7 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 	SIM_FAIL_IF(!green, CUDA_ERROR_OUT_OF_MEMORY);
 	green->magic = MAGIC_GREEN;
 	green->dev = dev;
-	r = cuDevicePrimaryCtxRetain(&green->primary, dev);
+	CUresult r = cuDevicePrimaryCtxRetain(&green->primary, dev);
 	if (r != CUDA_SUCCESS) {
 		free(green);
 		return r;
@@ -52,12 +51,11 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
 CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags, int priority)
 {
 	CUcontext before = sim_current();
-	CUresult r;
 
 	SIM_ENTER(cuGreenCtxStreamCreate);
 	SIM_FAIL_IF(!stream || !is_green(green) || flags != CU_STREAM_NON_BLOCKING,
 		    CUDA_ERROR_INVALID_VALUE);
-	r = cuCtxSetCurrent(green->primary);
+	CUresult r = cuCtxSetCurrent(green->primary);
 	if (r == CUDA_SUCCESS)
 		r = cuStreamCreateWithPriority(stream, flags, priority);
 	cuCtxSetCurrent(before);

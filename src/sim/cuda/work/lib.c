@@ -119,10 +119,9 @@ static void in_fork_child(void)
 static void open_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s" SIM_NODE_SUFFIX, socket_path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
 }
@@ -200,10 +199,9 @@ static struct {
 
 uint32_t sim_id_get(int which)
 {
-	uint32_t id;
-
 	pthread_mutex_lock(&ids[which].lock);
-	id = ids[which].spare_n ? ids[which].spare[--ids[which].spare_n] : ids[which].next++;
+	uint32_t id = ids[which].spare_n ? ids[which].spare[--ids[which].spare_n]
+					 : ids[which].next++;
 	pthread_mutex_unlock(&ids[which].lock);
 	return id;
 }

@@ -203,13 +203,12 @@ SIM_FUNCTION(cuModuleGetFunction, (CUfunction * f, CUmodule module, const char *
 static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
 {
 	CUdeviceptr at = 0;
-	CUresult r;
 
 	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
 	/* A place of its own each time: nobody's data depends on it. */
 	pthread_mutex_lock(&sim.lock);
-	r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
+	CUresult r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
 	pthread_mutex_unlock(&sim.lock);
 	if (r != CUDA_SUCCESS)
 		return r;

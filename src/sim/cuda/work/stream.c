@@ -129,12 +129,10 @@ CUresult sim_stream_wait(CUstream stream)
 
 CUresult sim_context_wait(CUcontext ctx)
 {
-	CUresult r;
-
-	r = sim_call((struct sim_request_msg){ .type = SIM_CTX_SYNC,
-					       .card = sim_context_device(ctx)->card,
-					       .arg = { ctx->id } },
-		     NULL);
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_CTX_SYNC,
+							.card = sim_context_device(ctx)->card,
+							.arg = { ctx->id } },
+			      NULL);
 	if (r == CUDA_SUCCESS)
 		sim_pools_waited(ctx->dev);
 	return r;
@@ -168,10 +166,9 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 static CUresult synchronize(CUstream handle, bool ptds)
 {
 	CUstream stream;
-	CUresult r;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
-	r = sim_capture_forbids_wait(stream);
+	CUresult r = sim_capture_forbids_wait(stream);
 	return r == CUDA_SUCCESS ? sim_stream_wait(stream) : r;
 }
 
@@ -182,14 +179,13 @@ static CUresult query(CUstream handle, bool ptds)
 {
 	CUstream stream;
 	uint64_t val[5];
-	CUresult r;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_TRY(sim_capture_forbids_wait(stream));
-	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_QUERY,
-					       .card = sim_context_device(stream->ctx)->card,
-					       .id = stream->id },
-		     val);
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_QUERY,
+							.card = sim_context_device(stream->ctx)->card,
+							.id = stream->id },
+			      val);
 	return r != CUDA_SUCCESS ? r : val[0] ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
