@@ -33,8 +33,7 @@ static bool is_listed(CUcontext ctx)
 bool sim_context_is_valid(CUcontext ctx)
 {
 	SIM_WITH_LOCK();
-	bool listed = is_listed(ctx);
-	return listed;
+	return is_listed(ctx);
 }
 
 CUcontext sim_current(void)

@@ -4,20 +4,6 @@
 
 #include "sim/nvml/nvml.h"
 
-/* Begins a getter: `d` is the device that `find` lets pass, and `out` is where the answer goes. */
-#define BEGIN(find, out) \
-	const struct nvmlDevice_st *d; \
-	nvmlReturn_t getter_result_; \
-	d = find(device, &getter_result_); \
-	if (!d) \
-		return getter_result_; \
-	if (!(out)) \
-	return NVML_ERROR_INVALID_ARGUMENT
-
-/* Of cards alone, and of MIG instances as well. */
-#define GETTER(out) BEGIN(nvml_whole_card, out)
-#define GETTER_OF_ANY(out) BEGIN(nvml_device, out)
-
 /* A getter whose whole answer is one value. */
 #define SIMPLE_BY(getter, symbol, type, value) \
 	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \

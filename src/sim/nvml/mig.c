@@ -8,12 +8,7 @@
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
 {
-	nvmlReturn_t r;
-	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
-
-	if (!d)
-		return r;
-	NVML_FAIL_IF(!current || !pending, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER(current && pending);
 	NVML_FAIL_IF(d->info.cc_major < ARCHITECTURE_WITH_MIG, NVML_ERROR_NOT_SUPPORTED);
 	*current = *pending = d->info.mig == SIM_MIG_ON;
 	return NVML_SUCCESS;
@@ -21,12 +16,7 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, un
 
 nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *count)
 {
-	nvmlReturn_t r;
-	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
-
-	if (!d)
-		return r;
-	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER(count);
 	*count = d->info.mig == SIM_MIG_ON ? SIM_MIG_INSTANCES : 0;
 	return NVML_SUCCESS;
 }
@@ -98,12 +88,7 @@ nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttribute
 
 nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is)
 {
-	nvmlReturn_t r;
-	const struct nvmlDevice_st *d = nvml_device(device, &r);
-
-	if (!d)
-		return r;
-	NVML_FAIL_IF(!is, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(is);
 	*is = d->info.mig == SIM_MIG_INSTANCE;
 	return NVML_SUCCESS;
 }

@@ -45,4 +45,18 @@ nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
 
+/* Begins a getter: `d` is the device that `find` lets pass, and `out` is where the answer goes. */
+#define NVML_BEGIN(find, out) \
+	const struct nvmlDevice_st *d; \
+	nvmlReturn_t getter_result_; \
+	d = find(device, &getter_result_); \
+	if (!d) \
+		return getter_result_; \
+	if (!(out)) \
+	return NVML_ERROR_INVALID_ARGUMENT
+
+/* Of cards alone, and of MIG instances as well. */
+#define GETTER(out) NVML_BEGIN(nvml_whole_card, out)
+#define GETTER_OF_ANY(out) NVML_BEGIN(nvml_device, out)
+
 #endif

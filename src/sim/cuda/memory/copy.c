@@ -85,13 +85,11 @@ static bool is_inside(uint64_t addr, uint64_t bytes)
 {
 	struct sim_region *region;
 	uint64_t base, n;
-	bool inside = true;
 
 	if (!on_card(addr))
 		return true;
 	SIM_WITH_LOCK();
-	inside = sim_allocation_at(addr, &base, &n, &region) && bytes <= base + n - addr;
-	return inside;
+	return sim_allocation_at(addr, &base, &n, &region) && bytes <= base + n - addr;
 }
 
 static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream handle, bool ptds,

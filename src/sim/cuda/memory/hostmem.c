@@ -305,8 +305,7 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attr, CUdevicept
 	SIM_ENTER(cuPointerGetAttribute);
 	SIM_FAIL_IF(!value, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	CUresult r = attribute(value, attr, ptr);
-	return r;
+	return attribute(value, attr, ptr);
 }
 
 /* Zeros where an attribute does not apply, and success, as the driver has it. */

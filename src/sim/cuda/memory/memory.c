@@ -86,8 +86,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 	SIM_FAIL_IF(!ptr, CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	CUresult r = sim_alloc(ctx, bytes, ptr);
-	return r;
+	return sim_alloc(ctx, bytes, ptr);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -121,8 +120,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	CUresult r = alloc_large(ctx, bytes, true, ptr);
-	return r;
+	return alloc_large(ctx, bytes, true, ptr);
 }
 
 CUresult sim_free(uint64_t addr)
@@ -153,8 +151,7 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_UNSAFE();
 	SIM_WITH_LOCK();
-	CUresult r = sim_free(ptr);
-	return r;
+	return sim_free(ptr);
 }
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)

@@ -85,16 +85,14 @@ static CUresult bind_handle(CUmemGenericAllocationHandle object, size_t offset,
 			    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes)
 {
 	SIM_WITH_LOCK();
-	CUresult r = bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
-	return r;
+	return bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
 }
 
 static CUresult bind_addr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr,
 			  size_t bytes)
 {
 	SIM_WITH_LOCK();
-	CUresult r = bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
-	return r;
+	return bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
 }
 
 SIM_FUNCTION(cuMulticastBindMem,

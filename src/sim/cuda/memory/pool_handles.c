@@ -7,8 +7,7 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 	SIM_FAIL_IF(!pool, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	CUresult r = sim_pool_default(dev, pool);
-	return r;
+	return sim_pool_default(dev, pool);
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
@@ -79,15 +78,11 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemPoolTrimTo);
 	SIM_WITH_LOCK();
-	if (sim_pool_is(pool)) {
-		sim_pool_trim(pool, keep_bytes);
-		r = CUDA_SUCCESS;
-	}
-	return r;
+	SIM_FAIL_IF(!sim_pool_is(pool), CUDA_ERROR_INVALID_VALUE);
+	sim_pool_trim(pool, keep_bytes);
+	return CUDA_SUCCESS;
 }
 
 static uint64_t *size_attribute(CUmemoryPool pool, CUmemPool_attribute attr)
@@ -165,13 +160,10 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size
 
 CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemPoolGetAccess);
 	SIM_WITH_LOCK();
-	if (flags && location && sim_pool_is(pool) && sim_device_of(location->id)) {
-		*flags = pool->access >> location->id & 1 ? 3 : 0;
-		r = CUDA_SUCCESS;
-	}
-	return r;
+	SIM_FAIL_IF(!flags || !location || !sim_pool_is(pool) || !sim_device_of(location->id),
+		    CUDA_ERROR_INVALID_VALUE);
+	*flags = pool->access >> location->id & 1 ? 3 : 0;
+	return CUDA_SUCCESS;
 }

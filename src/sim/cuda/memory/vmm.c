@@ -176,17 +176,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemRelease);
 	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_of(handle);
-	if (vmm && vmm->refs) {
-		vmm->refs--;
-		sim_vmm_check(vmm);
-		r = CUDA_SUCCESS;
-	}
-	return r;
+	SIM_FAIL_IF(!vmm || !vmm->refs, CUDA_ERROR_INVALID_VALUE);
+	vmm->refs--;
+	sim_vmm_check(vmm);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
@@ -306,7 +302,6 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 	struct sim_region *region;
 	struct mapping **at;
 	uint64_t covered = 0;
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemUnmap);
 	SIM_WITH_LOCK();
@@ -314,23 +309,21 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next)
 		if (m->base >= ptr && m->base + m->bytes <= ptr + bytes)
 			covered += m->bytes;
-	if (reserved && bytes && covered == bytes) {
-		for (at = &reserved->mappings; *at;) {
-			struct mapping *m = *at;
+	SIM_FAIL_IF(!reserved || !bytes || covered != bytes, CUDA_ERROR_INVALID_VALUE);
+	for (at = &reserved->mappings; *at;) {
+		struct mapping *m = *at;
 
-			if (m->base < ptr || m->base >= ptr + bytes) {
-				at = &m->next;
-				continue;
-			}
-			*at = m->next;
-			hide_bytes(m);
-			m->vmm->maps--;
-			sim_vmm_check(m->vmm);
-			free(m);
+		if (m->base < ptr || m->base >= ptr + bytes) {
+			at = &m->next;
+			continue;
 		}
-		r = CUDA_SUCCESS;
+		*at = m->next;
+		hide_bytes(m);
+		m->vmm->maps--;
+		sim_vmm_check(m->vmm);
+		free(m);
 	}
-	return r;
+	return CUDA_SUCCESS;
 }
 
 static struct mapping *mapping_at(CUdeviceptr ptr)

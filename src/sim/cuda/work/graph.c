@@ -398,8 +398,7 @@ static bool is_allocated(CUdeviceptr ptr)
 	uint64_t base, bytes;
 
 	SIM_WITH_LOCK();
-	bool found = !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
-	return found;
+	return !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
 }
 
 /* What a node does is not kept here: there is nothing to change. */
