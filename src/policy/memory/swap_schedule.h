@@ -83,7 +83,9 @@ struct swap_schedule_tenant {
 	bool is_granted;          /* what it wants: by the last step, and not taken yet */
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
 	uint64_t spared_until_ns; /* passed over */
-	uint64_t never_since_ns;  /* there can't be room for it, as far as seen; 0: there can */
+	uint64_t queued_ns;       /* when it was let in: its needs_since_ns until then */
+	uint64_t lacks_since_ns; /* returning, and others have taken its room since; 0: there is room */
+	uint64_t never_since_ns; /* there can't be room for it, as far as seen; 0: there can */
 	bool is_stubborn; /* ordered to leave the last time, it did not: nobody is to hope for its memory */
 };
 

@@ -60,6 +60,16 @@ static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 	return p->fixed_bytes + (swap_schedule_is_on_card(t) || is_reserved ? p->movable_bytes : 0);
 }
 
+uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < r->end; i++)
+		for (unsigned k = 0; k < r->tenant[i].seen.part_count; k++)
+			if (r->tenant[i].seen.part[k].card == card)
+				sum += taken_by(&r->tenant[i], k);
+	return sum;
+}
+
 static void take(struct room *room, unsigned card, uint64_t bytes)
 {
 	room->bytes[card] -= bytes < room->bytes[card] ? bytes : room->bytes[card];

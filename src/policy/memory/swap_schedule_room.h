@@ -25,6 +25,8 @@ uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
 /* So long that moving so much is a small part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);
 
+/* What is on the card or reserved there. */
+uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card);
 /* Neither taken nor reserved nor granted. */
 void room_free(const struct swap_schedule *r, struct room *ret);
 /* What t lacks is in it. */

@@ -192,6 +192,7 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->is_to_be_in = true;
 	t->never_since_ns = 0;
+	t->queued_ns = t->needs_since_ns;
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
@@ -292,6 +293,36 @@ static void return_without_need(struct swap_schedule *r, const struct rest *rest
 	}
 }
 
+/*
+ * Others took the room that was reserved for its return: an allocation of theirs was under way, or another program's. Not told
+ * by what is seen for a moment, nor of one that is let in to be told.
+ */
+static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
+			      uint64_t now_ns)
+{
+	bool is_over = false;
+	for (unsigned k = 0;
+	     swap_schedule_is_awaited(t) && !t->never_since_ns && k < t->seen.part_count; k++) {
+		unsigned card = t->seen.part[k].card;
+		is_over |= room_taken_bytes(r, card) > r->capacity_bytes[card];
+	}
+	if (!is_over)
+		t->lacks_since_ns = 0;
+	else if (!t->lacks_since_ns)
+		t->lacks_since_ns = now_ns;
+	return is_over && now_ns - t->lacks_since_ns >= r->config.turn_min_ns;
+}
+
+/* Its return is called off, and it has its place in the queue again. */
+static void call_off(struct swap_schedule_tenant *t, uint64_t now_ns)
+{
+	t->is_to_be_in = false;
+	t->leaves_since_ns = now_ns;
+	t->lacks_since_ns = 0;
+	if (t->seen.has_work)
+		t->needs_since_ns = t->queued_ns ? t->queued_ns : now_ns;
+}
+
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns)
 {
@@ -311,6 +342,8 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		}
 		if (is_again && !t->needs_since_ns)
 			t->needs_since_ns = now_ns;
+		if (t->is_used && has_lost_its_room(r, t, now_ns))
+			call_off(t, now_ns);
 	}
 	look_at_rest(r, &rest);
 	serve_queue(r, now_ns);

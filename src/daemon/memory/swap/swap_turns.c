@@ -186,13 +186,14 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	}
 }
 
-/* Before any order: what is reserved for who returns is nobody else's from there on. */
+/* Before any order: what is reserved for one that returns is nobody else's from then on. By the figures that decided. */
 static void publish_bounds(struct tenant *t)
 {
+	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
 	for (unsigned k = 0; k < t->terms.device_count; k++) {
-		uint64_t more = swap_schedule_may_take(&t->node->swap_turns->swap_schedule,
-						       t->swap_schedule, k);
-		uint64_t used = tenant_usage(t, k).used_bytes;
+		const struct swap_schedule_part *p = &r->tenant[t->swap_schedule].seen.part[k];
+		uint64_t more = swap_schedule_may_take(r, t->swap_schedule, k);
+		uint64_t used = p->fixed_bytes + p->movable_bytes;
 		atomic_store(&t->region.control->device[k].swap_bound_bytes,
 			     more < UINT64_MAX - used ? used + more : UINT64_MAX);
 	}

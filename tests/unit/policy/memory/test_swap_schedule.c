@@ -365,6 +365,46 @@ static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
 	assert_false(m.r.tenant[left].is_to_be_in);
 }
 
+/* Others took the room of one that returns: that is no failure of it. It is first in the queue again. */
+static void test_a_return_whose_room_was_taken_is_called_off(void **state)
+{
+	model_start(100 * GIB, 40e9, 1);
+	int other = swap_schedule_add(&m.r, true, m.now),
+	    back = swap_schedule_add(&m.r, false, m.now);
+	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
+					 .part_count = 1,
+					 .part[0].movable_bytes = 40 * GIB,
+					 .has_work = true };
+	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
+					  .part_count = 1,
+					  .part[0].movable_bytes = 50 * GIB,
+					  .has_work = true };
+	swap_schedule_see(&m.r, other, &in, m.now);
+	swap_schedule_see(&m.r, back, &out, m.now);
+	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
+	assert_true(m.r.tenant[back].is_to_be_in);
+	out.place = SWAP_SCHEDULE_RETURNING;
+	uint64_t called_off_ns = 0;
+	for (uint64_t begin_ns = m.now; m.now < begin_ns + 60 * S; m.now += TICK) {
+		/* For 100 ms at first, then for good; and off its memory again when it is told to leave. */
+		bool has_grown = m.now - begin_ns < 100 * MS || m.now - begin_ns > 3 * S;
+		in.part[0].movable_bytes = (has_grown ? 60 : 40) * GIB;
+		in.place = m.r.tenant[other].is_to_be_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
+		swap_schedule_see(&m.r, other, &in, m.now);
+		swap_schedule_see(&m.r, back, &out, m.now);
+		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
+		if (!m.r.tenant[back].is_to_be_in && !called_off_ns) {
+			called_off_ns = m.now - begin_ns;
+			out.place = SWAP_SCHEDULE_OUT;
+		}
+		if (called_off_ns && m.r.tenant[back].is_to_be_in)
+			break;
+	}
+	assert_true(called_off_ns >= 4 * S && called_off_ns < 5 * S);
+	assert_true(m.r.tenant[back].is_to_be_in);
+	assert_false(m.r.tenant[other].is_to_be_in);
+}
+
 /* A tenant of two cards is on both or on neither; who has nothing where room is short is left alone. */
 static void test_a_tenant_of_two_cards(void **state)
 {
@@ -441,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_who_is_put_out_by_hand_stays_out),
 		cmocka_unit_test(test_who_can_never_fit_is_let_in_to_be_told),
 		cmocka_unit_test(test_a_figure_of_a_moment_gives_nobodys_place_away),
+		cmocka_unit_test(test_a_return_whose_room_was_taken_is_called_off),
 		cmocka_unit_test(test_a_tenant_of_two_cards),
 		cmocka_unit_test(test_nobody_passes_who_waits_for_two_cards),
 		cmocka_unit_test(test_bounds_are_a_card_each),
