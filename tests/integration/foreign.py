@@ -63,7 +63,7 @@ def is_run(*_):
 # A program: what looks at its lines.
 PROGRAMS = {
     "kubectl": by_parsing, "helm": by_parsing, "docker": by_parsing, "podman": by_parsing,
-    "systemctl": by_text_of_verb, "journalctl": by_text("journalctl", "--help"), "apt": by_text_of_verb,
+    "systemctl": by_text_of_verb, "journalctl": by_text("journalctl", "--help"), "apt": as_known(r"(?:install|remove|purge)(?: \S+)?"),
     "meson": by_text_behind_verb,
     "pip": lambda tool, *arguments: by_text_behind_verb(f"{sys.executable} -m pip", *arguments),
     "nvidia-ctk": as_known(r"cdi generate --output=\S+"), "srun": as_known(r"--gres=shard:\d+ shared python3 \S+"),

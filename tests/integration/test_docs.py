@@ -20,7 +20,7 @@ markdown_it = pytest.importorskip("markdown_it")
 
 PAGES = sorted([ROOT / "README.md", ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
 OURS = ("allot", "allotd", "allot-scheduler")
-WITHOUT_COMMANDS = {"comparison", "concepts", "limits", "security"}  # Of docs/guide.
+WITHOUT_COMMANDS = {"comparison", "concepts", "faq", "glossary", "limits", "security"}  # Of docs/guide.
 LANGUAGES = {"sh", "yaml", "json", "python", "c", "text"}
 
 
