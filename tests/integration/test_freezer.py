@@ -48,14 +48,14 @@ def lines_of(process):
 
 
 def six(boxes, hoard):
-    """The third seed's scene: six containers of equal need, started together, room for three."""
+    """Gil et al., Figure 4: six containers of equal need, started together, room for three."""
     started = [(box, box.start(hoard, NEED_MIB, 4 << 10, 20, 700, CONTEXT_MS)) for box in
                [boxes.make() for _ in range(6)]]
     return [(box, process.wait(timeout=60), lines_of(process)) for box, process in started]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_seeds_scene(version, make_boxes, hoard):
+def test_six_containers_with_room_for_three(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="45GiB")
     ended = six(boxes, hoard)
     assert [status for _, status, _ in ended] == [0] * 6, boxes.log.read_text()

@@ -129,7 +129,7 @@ def test_containers_wait_for_each_other(runc, tmp_path):
 
 
 def test_six_of_six_end(runc, tmp_path):
-    """The third seed's scene: room for three of six. Their threshold is what each needs."""
+    """Gil et al., Figure 4: room for three of six. Their threshold is what each needs."""
     runc.end_daemon()
     runc.config.write_text(runc.config.read_text().replace("25GiB", "45GiB"))
     runc.start_daemon()

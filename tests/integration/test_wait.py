@@ -52,7 +52,7 @@ def process_of(machine, name):
 
 
 def test_six_of_six_end_where_there_is_room_for_three(machine, python):
-    """The third seed's scene: of six started together three failed."""
+    """Gil et al., Table 1: of six started together three failed."""
     card = machine.start("--name", "card", "--memory", "1GiB", "--", "sleep", "60")
     machine.wait_for_tenant("card")
     tenants = []

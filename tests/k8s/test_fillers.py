@@ -241,7 +241,7 @@ def running(make_node, cluster):  # noqa: F811
 
 
 def test_inference_fills_what_training_leaves(placing, running):
-    """The fourth seed's section 25, in HAMi's words: 80 % and 80 GiB of a card, 20 % and 8 GiB."""
+    """Section 25 of the article on gpu-manager (docs/reference/seeds.md), in HAMi's words: 80 % and 80 GiB of a card, 20 % and 8 GiB."""
     pods, node = running.pods, running.node
     pods.make("training", TRAINING)
     running.allocate("training")

@@ -180,7 +180,7 @@ def test_fractions_of_one_node(nodes):
         used[share.card].append(share)
 
 
-def test_nodes_of_the_seed(cluster, nodes):
+def test_nodes_of_hamis_article(cluster, nodes):
     """Its table of two nodes with four cards, by 19.75 and 10.50."""
     first, second = nodes.add(cards=4, mib=8192, slots=1), nodes.add(cards=4, mib=8192, slots=1)
     for node, card, mib, cores in ((first, 0, 8000, 100), (first, 1, 8000, 100), (first, 2, 4480, 40),
@@ -195,7 +195,7 @@ def test_nodes_of_the_seed(cluster, nodes):
         cluster.delete_pod(name)
 
 
-def test_cards_of_the_seed(cluster, nodes):
+def test_cards_of_hamis_article(cluster, nodes):
     """Its two cards of one node, by 9.75 and 24.75."""
     node = nodes.add(cards=2, mib=8000)
     cards = [f"GPU-{node}-{i}" for i in range(2)]

@@ -1,5 +1,5 @@
 /*
- * ARBITER_POLICY_FEEDBACK: the first seed's Algorithm 2. Its monitor, the producer, is here: for each
+ * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). Its monitor, the producer, is here: for each
  * tenant by itself, at the end of each period, what share of the device it had is compared with what it
  * should have, and the control law (feedback.h) says how much it may begin in the next. Its consumer
  * is the gate in the tenant's processes: a launch pays tokens by its grid and block.
@@ -15,7 +15,7 @@
  *             more than there is) is paid off by grants; beyond debt_max_ns it is forgiven.
  *   Target    The tenant's part of the device by weight among the active ones, at most its limit; what
  *             limits leave goes to the others. A part that its owner does not use is lent to
- *             nobody: that is the policy of the seed.
+ *             nobody: that is the paper's policy.
  */
 #include "policy/lease/tenant.h"
 

@@ -1,7 +1,7 @@
 /*
  * Use that fades: how much GPU time a tenant has had, where the older part counts for less. By it those
- * that wait are ordered (order.h), so that last week's training does not outweigh an hour of now. The third
- * seed adds use up for ever, and names this as what is missing.
+ * that wait are ordered (order.h), so that last week's training does not outweigh an hour of now. Gil
+ * et al. (docs/reference/seeds.md) add use up for ever, and name this as what is missing.
  *
  * Each half-life halves what was there. Only what a tenant was charged is added, so time in which it was
  * paused, frozen or waiting adds none, and it fades all the same.

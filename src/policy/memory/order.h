@@ -1,6 +1,6 @@
 /*
  * The order of waiting: who is next, among those that wait for device memory in any way (in a call, in
- * the freezer, swapped out). Algorithm 2 of the third seed, with ties and a bound:
+ * the freezer, swapped out). Algorithm 2 of Gil et al. (docs/reference/seeds.md), with ties and a bound:
  *
  *   1. who is overdue (below), by arrival: fading use can't send it back behind those that come later
  *   2. least faded use (fade.h)

@@ -1,6 +1,6 @@
 /*
- * Whom to freeze at the start of its GPU work, and in which order to thaw: Algorithm 2 of the third seed
- * on several cards, with what it leaves open made definite.
+ * Whom to freeze at the start of its GPU work, and in which order to thaw: Algorithm 2 of
+ * Gil et al. (docs/reference/seeds.md) on several GPUs, with what it leaves open made definite.
  *
  *     start ---> ASKING --- room ---------------------------------> STARTING ---> SETTLED
  *       |          |                                                   ^   memory has not changed
@@ -20,7 +20,7 @@
  *
  * What this can promise: as long as no container needs more than threshold_bytes, or pauses for settle_ns
  * before it has what it needs, no allocation of theirs fails for want of memory. Of one that may use
- * several cards only if it takes one with room, as the seed has it: any card will do.
+ * several cards only if it takes one with room, as the paper has it: any will do.
  *
  * Pure, plain data; times are arguments, of one clock.
  */
@@ -45,7 +45,7 @@
 enum freeze_phase { FREEZE_NONE, FREEZE_ASKING, FREEZE_WAITING, FREEZE_STARTING, FREEZE_SETTLED };
 
 struct freeze_config {
-	uint64_t threshold_bytes; /* the seed's REQUIRED_MEMORY_THRESHOLD */
+	uint64_t threshold_bytes; /* the paper's REQUIRED_MEMORY_THRESHOLD */
 	uint64_t settle_ns;
 	struct order_bounds bounds;
 };

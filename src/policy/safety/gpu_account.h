@@ -1,7 +1,7 @@
 /*
  * How much GPU time a task without the library is charged between two censuses: by the driver's sample of
- * its use where there is one, else by its presence (it holds memory: what the third seed's Algorithm 1
- * counts). Time in which its container was frozen does not count. Pure.
+ * its use where there is one, else by its presence (it holds memory: what Algorithm 1 of Gil et al.
+ * counts, docs/reference/seeds.md). Time in which its container was frozen does not count. Pure.
  */
 #ifndef ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H
 #define ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H

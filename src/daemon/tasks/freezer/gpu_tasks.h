@@ -1,7 +1,7 @@
 /*
  * GPU tasks: the processes that use a GPU, each with its beginning, its end and what it used, and the
- * containers that they are in. The record of Algorithm 1 of the third seed; who tells of a task, and what
- * of its use, is gpu_watch.c's.
+ * containers that they are in. The record of Algorithm 1 of Gil et al. (docs/reference/seeds.md);
+ * gpu_watch.c tells of tasks and their use.
  *
  *     container --- task, task, ...     live ones in one list, ended ones in another: the last
  *     (none)    --- task, ...           GPU_TASKS_HISTORY

@@ -53,7 +53,7 @@ static void test_alone(void **state)
 		}
 }
 
-/* P alone, the seed's own: a fifth of the target is missing. */
+/* P alone, the paper's own: a fifth of the target is missing. */
 static void test_p_keeps_an_error(void **state)
 {
 	struct gpu_model *m = paced_model(FEEDBACK_P);

@@ -104,7 +104,7 @@ static void test_pid_has_no_steady_error(void **state)
 	settles_without_error(FEEDBACK_PID, "PID");
 }
 
-/* The seed's own: with a gain of 4, a fifth of the target is missing. */
+/* The paper's own: with a gain of 4, a fifth of the target is missing. */
 static void test_p_keeps_an_error(void **state)
 {
 	struct feedback_config c = config_of(FEEDBACK_P);
