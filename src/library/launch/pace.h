@@ -1,25 +1,23 @@
 /*
- * Under LEASE_PACED each piece of work pays tokens before it passes the gate. All processes of the
- * tenant pay into one sum in the report; the daemon grants in the control page.
+ * Pace: under LEASE_PACED each unit of work pays tokens before it passes the gate. All processes of the tenant pay into one
+ * sum in the report; the daemon grants in the control page.
  *
- * What a piece costs is told by its grid and block alone, as in Lu et al., Algorithm 2
- * (docs/reference/seeds.md). The daemon finds out how much of the device's time a token stands for:
+ * Grid and block alone tell the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon finds out how much device time a token stands for.
  *
  *   kernel        its threads (blocks x threads of a block)
  *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
- *   graph         what 2^20 threads cost: what is in it is not looked at
+ *   graph         as 2^20 threads: its content is not looked at
  *
- * Of a tenant that shares space with others (space_pct_x100) the tokens are nanoseconds: the predicted length of the
- * piece. That is known when the piece has been handed over, and is paid then: what passes is bounded by depth_ns
- * besides.
+ * Where a tenant shares space (space_pct_x100) the tokens are nanoseconds: the predicted length of the work. That is known,
+ * and paid, when the work has been handed over; depth_ns bounds what passes until then.
  *
  * Thread safe.
  */
 #ifndef ALLOT_LIBRARY_LAUNCH_PACE_H
 #define ALLOT_LIBRARY_LAUNCH_PACE_H
 
-#include "library/launch/flight/work.h"
-#include "library/state/guest.h"
+#include "library/launch/inflight/work.h"
+#include "library/state/process_state.h"
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
@@ -47,7 +45,7 @@ static inline uint64_t pace_cost(const struct work *work)
 /* By the difference, so that both may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
-	uint64_t granted = atomic_load(&guest_control_device(index)->granted);
+	uint64_t granted = atomic_load(&process_control_device(index)->granted);
 
 	return (int64_t)(granted - atomic_load(spent)) > 0;
 }
@@ -55,12 +53,13 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 /* What part of the card the tenant has at most, in hundredths of a percent; 0: it shares no space. */
 static inline uint32_t pace_most_x100(int index)
 {
-	const struct region_control *c = atomic_load_explicit(&guest.control, memory_order_acquire);
+	const struct region_control *c = atomic_load_explicit(&process_state.control,
+							      memory_order_acquire);
 
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Books what was handed over, of a predicted length; is_untried: nobody has timed it alone yet. */
+/* Books work that was handed over, by its predicted length. is_untried: it was never timed alone. */
 void pace_book(int index, uint64_t ns, bool is_untried);
 
 /*
@@ -69,7 +68,8 @@ void pace_book(int index, uint64_t ns, bool is_untried);
  */
 static inline bool pace_pay(int index, const struct work *work)
 {
-	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	struct region_report *report = atomic_load_explicit(&process_state.report,
+							    memory_order_acquire);
 	_Atomic uint64_t *spent = &report->spent[index].tokens;
 
 	if (!pace_has_tokens(index, spent))

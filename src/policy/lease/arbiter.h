@@ -1,110 +1,90 @@
 /*
- * The arbiter: who may run on one device, and when. Pure policy: no I/O, no clock, no threads. The
- * daemon, the simulations in tests/unit and anyone who wants to try a policy call the same code:
+ * The arbiter decides who may run on one device, and when. Pure policy: no I/O, no clock, no threads. The daemon and the
+ * simulations in tests/unit call the same code:
  *
  *     feed what was observed now  ->  arbiter_step()  ->  a lease state per tenant, and when to call
  *                                                         again at the latest
  *
- * Ownership: the caller owns the arbiter and frees it; no pointer into it outlives the next call.
- * Thread safety: none; one caller at a time. Times are nanoseconds of any monotonic clock.
+ * The caller owns the arbiter and frees it; no pointer into it outlives the next call. One caller at a time. Times are
+ * nanoseconds of any monotonic clock. A step counts max_step_ns at most, so a stopped daemon charges nobody for the gap.
  *
- * Which policy is a setting of the device (enum arbiter_policy); leases are the default, the others are
- * rivals to measure them by:
+ * Nouns:
+ *   lease          the right of one tenant to run on the device
+ *   holder         the tenant that has the lease
+ *   quantum        the length of a lease
+ *   charge         the GPU time that a tenant pays for; caps and virtual time count it
+ *   virtual time   charge / weight: the tenant with the least comes next
+ *   tokens         what is left of a capped tenant's time: a token bucket
+ *   drain          the time from CLOSING until the holder's in-flight work has ended
+ *   demand         in-flight work, or a launch that waits at the gate
  *
- *   lease      below.
- *   token      In KubeShare's manner (token.c): a token of fixed length for one holder, a sliding window
- *              over which limits and guarantees are counted, what ran past the token counted in it. No
- *              prediction, no early end.
- *   feedback   Lu et al., Algorithm 2 (docs/reference/seeds.md; paced.c, feedback.h): all run at the
- *              same time, PACED: each launch pays tokens, which a control law grants by the difference between the share
- *              that is meant and the one that is measured.
+ * A device has one of three policies (enum arbiter_policy). Leases are the default; the others are there to compare with:
+ *
+ *   lease      below
+ *   token      KubeShare's (token.c): a token of fixed length for one holder; a sliding window counts limits and
+ *              guarantees, including what ran past the token. It predicts nothing and ends nothing early.
+ *   feedback   Algorithm 2 of Lu et al. (paced.c, feedback.h): all tenants run at the same time (PACED). Each launch
+ *              pays tokens; a control law grants them by the difference between the meant and the measured share.
  *
  * The policy of leases:
  *
- *   Free run    At most one tenant is active and it has no cap: every uncapped tenant is FREE.
- *               (Those that are idle too: their first launch needs no one's leave; the next step sees
- *               it and goes to leases. For the same reason an idle capped tenant with tokens is GO
- *               while the mode is IDLE or FREE, and only then.)
- *   Leases      Several active, or the active one is capped: one tenant at a time has GO. Next comes
- *               the one whose quantum would end first in virtual time (charged time / weight) among
- *               those that have demand and tokens. A lease ends when the quantum is over and another
- *               would be chosen, when the tokens are used up, when the holder has rested for too
- *               long while another waits, or, after min_lease_ns, when one came back that would
- *               have been chosen instead (or, after an absence of free_after_ns, that would be now).
- *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
- *               comes when the holder's work is done, or at the drain deadline: then the overlap
- *               is charged to the overrunner as well.
- *   Slices      Several active, no gang, no space group, and the program of one at least has short steps (steps.h) between
- *               which its thread has something to do: all run at once, and the hardware gives each process its time
- *               slices. What each is due by weight and what it had are counted; a tenant that is ahead, or above its
- *               cap, is held. With caps, not beside others without short steps, unless these have a lower priority. See
- *               sliced.c.
- *   Quantum     As short as the cost of a hand-over allows: that cost, measured (the time from grant to
- *               grant that nobody is charged for), over the part of the device's time that may go into it.
- *               This is switch_loss, and a third of what the caps of the active tenants leave
- *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
- *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum,
- *               10 ms at most. While a gang is among those with work, turns are longer: turn_terms.h.
- *   Idleness    A holder gives way when it has rested for as long as its pauses so far make it worth to
- *               wait: idle_min_ns at first, twice as much (up to idle_ns) each time that it came
- *               back sooner than a hand-over and one back take, less again each time that it did not.
- *   Steps       A turn that would end shortly after a program has waited for all of its work ends there, and one
- *               that would end within a step goes on to its end (steps.h), of tokens too: then the
- *               lead over the GPU, which a program loses with its turn, is lost to nobody. Not for one who was
- *               away and comes back, nor for one of a higher priority.
- *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
- *               with work in flight. Contended: the wall time from its first work under the lease
- *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
- *               reports to be busy; and 2 x depth_ns more when it shows no use of the lease at all:
- *               saying "idle" gains next to nothing. While several run at once each is
- *               charged its part of the time. The tenant's own busy_ns settles what sampling can't
- *               see (the start between two polls, the delay of its busy flag), and no more: the
- *               charge stays between the wall time and the own samples less one poll and
- *               report_lag_ns. What the GPU itself needs to change tenants (switch_ns) is nobody's.
- *   Cap         A token bucket: filled at limit x time, emptied by the charge; may go into debt, which
- *               later time pays; holds at most limit x window for who waits, for who rests
- *               limit x idle_window, for who is absent a lease's worth.
- *   Weight      The guarantee; those without one share what the guarantees of all tenants leave of
- *               100, at least 1 each. Guarantees that sum over 100 are scaled down to that: each is
- *               cores x 100 / sum for as long as that is so. Caps stay.
- *   Priority    A tenant that has demand, outranks the holder and has budget takes the lease at once:
- *               CLOSING goes out without regard to min_lease_ns, so that it runs after the kernels
- *               in flight. The budget is a token bucket, filled at the guarantee x urgent_margin, or
- *               as much less as all guarantees in sum need (without a guarantee: at an equal part of
- *               the rest, 1 % at least and urgent_default_pct at most). It holds urgent_window_ns of
- *               that and is emptied by every charge while others want the GPU; so nobody's guarantee
- *               is touched for longer than a window. A lease pushed for ends for a higher priority
- *               (or an equal one whose turn it is), by idleness, and when the budget is overdrawn by
- *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. Whoever
- *               was interrupted comes next, for the rest of its turn, and is charged what it ran. Tokens of a cap count as elsewhere, but for the same overdraft. Priority gives
- *               no share: beyond this it decides ties only. A tenant that is outranked by one that
- *               has worked already does not run free: free run has more in flight than someone in a
- *               hurry should find.
- *   Return      A tenant that comes back (from idleness, or to having tokens) starts at the least
- *               virtual time of those that compete, less one quantum of its own at most: not with
- *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
- *               up to debt_max_ns.
- *
- *   Space       Tenants of one space group run at the same time, and are one tenant to all that is said
- *               above: it has the sum of their guarantees, is charged the wall time of its leases, and
- *               has no cap. Each member is charged the SM-time that it begins (predicted, since wall time
- *               overlaps), and has its own cap on that. While several are at work they are PACED:
- *               each launch pays its SM-time of what is granted (space.h). One that is alone in its
- *               group, and has no cap, is as its group is: GO, or FREE, and charged the time with
- *               work in flight.
- *
- *   Gang        A tenant with work on several devices gets its turns on all at the same time: gang.h.
- *
- *   Looks       How soon to step again is the arbiter's to say: few looks where tenants ring (see
- *               arbiter_observation), many where they don't. Whom that makes late pays: the time is
- *               its own.
- *
- *   Need        Work that has outlived its drain, of a tenant that waits at the gate, may be waiting for
- *               the very launch that is held there (a host function for a lock, a kernel for a kernel).
- *               It is charged as if it ran, and could so never again have the tokens or the turn for
- *               that launch. So such a tenant gets min_lease_ns each need_ns, whatever its account says.
- *
- * Time jumps (the daemon was stopped): a step counts max_step_ns at most, for tokens and charges.
+ *   Free run    At most one tenant is active, and it has no cap: every uncapped tenant is FREE. An idle tenant is FREE too,
+ *               so that its first launch waits for nobody; the next step sees it and goes to leases. For the same reason
+ *               an idle capped tenant with tokens is GO while the mode is IDLE or FREE.
+ *   Leases      Several tenants are active, or the active one is capped: one tenant at a time has GO. Next comes the tenant
+ *               whose quantum would end first in virtual time, among those with demand and tokens. A lease ends when the
+ *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
+ *               been idle for too long while another waits. After min_lease_ns it also ends for a tenant that came back and
+ *               would have been chosen instead (after an absence of free_after_ns: that would be chosen now).
+ *               CLOSING is sent ahead of the end by the predicted in-flight work. The next GO comes when the holder's work
+ *               is done, or at the drain deadline; the holder then pays for the overlap as well.
+ *   Slices      Several tenants are active, without gang or space group, and at least one program has short steps (steps.h)
+ *               with CPU work between them: all run at once, and the hardware slices. Each tenant's due by weight and
+ *               what it had are counted; a tenant that is ahead, or above its cap, is held (sliced.c). With caps, this
+ *               applies beside tenants without short steps only if these have a lower priority.
+ *   Quantum     As short as the cost of a hand-over allows: the measured time from grant to grant that nobody pays for, over
+ *               the part of device time that may go into it. That part is switch_loss, and a third of what the caps of
+ *               the active tenants leave unused in sum, so that capped shares hold over 100 ms too. A capped tenant
+ *               gathers tokens for half a quantum, 10 ms at most. Beside a gang turns are longer (turn_terms.h).
+ *   Idleness    A holder loses the lease after it has been idle for as long as its past pauses make waiting worthwhile:
+ *               idle_min_ns at first; doubled, up to idle_ns, each time it came back sooner than two hand-overs take;
+ *               shortened each time it did not.
+ *   Steps       A turn that would end shortly after a sync point ends there, and one that would end within a step goes on to
+ *               the step's end (steps.h). The program's lead over the GPU ends with its turn, and is lost to nobody then.
+ *               This does not hold against a tenant that comes back from absence, or has a higher priority.
+ *   Charge      Alone: the time with in-flight work. Contended: the wall time from the first work under the lease
+ *               (start_grace_ns after GO at the latest) to the end of the drain, whether or not the tenant reports busy;
+ *               and 2 x depth_ns more if it shows no use of the lease, so that a false "idle" gains next to nothing.
+ *               In slices each tenant pays for its part of the time. The tenant's own busy_ns settles only what sampling
+ *               cannot see; the charge stays between the wall time and the samples less one poll and report_lag_ns. What
+ *               the GPU needs to change tenants (switch_ns) is charged to nobody.
+ *   Cap         A token bucket: filled at limit x time, emptied by the charge. It may go into debt, which later time pays.
+ *               It holds at most limit x window for a tenant that waits, limit x idle_window for one that is idle, and a
+ *               lease's worth for one that is absent.
+ *   Weight      The guarantee. Tenants without one share what the guarantees leave of 100, at least 1 each. Guarantees that
+ *               sum to more than 100 are scaled down to that for as long as this is so. Caps stay.
+ *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once: CLOSING goes out
+ *               without regard to min_lease_ns. The budget is a token bucket, filled at the guarantee x urgent_margin,
+ *               or less where all guarantees in sum need that. (Without a guarantee: at an equal part of what is left, at
+ *               least 1 %, at most urgent_default_pct.) It holds urgent_window_ns of that, and every charge empties
+ *               it while others want the GPU, so no guarantee is touched for longer than a window. Such a lease ends
+ *               for a higher priority, for an equal one whose turn it is, by idleness, and when the budget is overdrawn
+ *               by urgent_slice_ns; then the tenant competes like every other. An interrupted tenant comes next, for what
+ *               is left of its turn. Beyond this, priority decides ties only. A tenant that is outranked by one that has
+ *               worked already does not run free: free run has too much in flight for a tenant in a hurry.
+ *   Return      A tenant that comes back, from idleness or to having tokens, starts at the least virtual time of those that
+ *               compete, less one quantum of its own at most. Debt is kept, up to debt_max_ns.
+ *   Space       The tenants of one space group run at the same time and are one tenant to all of the above: it has the sum
+ *               of their guarantees, pays the wall time of its leases, and has no cap. Each member pays the SM time that
+ *               it begins (predicted), and has its own cap on that. While several are at work they are PACED: each launch
+ *               pays its SM time from what is granted (space.h). A member that is alone in its group, and has no cap, is
+ *               GO or FREE as its group is, and pays the time with in-flight work.
+ *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (gang.h).
+ *   Looks       The arbiter says when to step again at the latest: rarely where tenants ring their doorbell
+ *               (arbiter_observation), often where they do not. The time lost by a late look is the tenant's own.
+ *   Need        Work that outlives its drain, of a tenant that waits at the gate, may wait for the very launch that is held
+ *               (a host function for a lock, a kernel for a kernel). It is charged as if it ran, so the tenant might
+ *               never again have tokens or a turn. Such a tenant gets min_lease_ns each need_ns, whatever its account says.
  */
 #ifndef ALLOT_POLICY_LEASE_ARBITER_H
 #define ALLOT_POLICY_LEASE_ARBITER_H
@@ -172,8 +152,8 @@ struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant
 /* What was decided with the others. True when it is news: then the next step should come at once. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /*
- * Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. Of a space group a
- * number that is nobody's.
+ * The tenant that has the lease, in GO or in CLOSING until drained; -1: none, and always in free run. Of a space group, a
+ * number that no tenant has.
  */
 int arbiter_holder(const struct arbiter *arbiter);
 /* Whether that is the tenant, or its space group. */
@@ -186,12 +166,12 @@ uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 /* The length of a step of its program (steps.h), as charged, in nanoseconds; 0: not known. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /* What it should tell of its steps (steps.h): under leases, that the next ends its lease; sliced, when each begins and ends. */
-enum region_rest arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
+enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* Of the lease that was closed last, or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Some of arbiter_account()'s fields, for who asks at each step. */
+/* Some of arbiter_account()'s fields, for a caller that asks at each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

@@ -1,22 +1,19 @@
 /*
- * A control law: by how much a tenant may launch, from the share of the device that it is meant to have
- * and the one that it was measured to have (Lu et al., section 5.5: docs/reference/seeds.md). Pure; no state but
- * the caller's; nothing here knows tokens, devices or tenants.
+ * A control law: how much a tenant may launch, from the share of the device that it is meant to have and the share that was
+ * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). Pure; its state is the caller's; it knows no tokens, devices or tenants.
  *
  *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
- * The rate is a share as well: work for so much of the device's time may be begun. Measured shares pass
- * a filter of time constant `smooth` first; with p = 1 and i = 1 / smooth a device that does as it is
- * told is at its target at once, and one that does twice or half as much still gets there.
+ * The rate is a share as well: work for that part of the device's time may be begun. Measured shares first pass a filter of
+ * time constant `smooth`. With p = 1 and i = 1 / smooth a device that does as it is told is at its target at once, and one
+ * that does twice or half as much still gets there.
  *
- *   P     what the paper's algorithm does: the rate is nothing but the error, so a share below the
- *         target remains (a fifth of it, with the gain here): with no error there is no rate
+ *   P     the seed's algorithm: the rate is the error, so the share stays below the target by a fixed part
  *   PI    no error remains
  *   PID   the same, and a fast rise of the share is met early
  *
- * The integral stands still while the tenant takes less than it is given (what it does not want is no
- * error), and never leaves what the rate may be: it does not wind up. The period between two looks is
- * halved while the error is large, and grows while it is small (adaptive sampling).
+ * The integral stands still while the tenant takes less than it is given, and never leaves the range of the rate: it does
+ * not wind up. The period between two samples is halved while the error is large, and grows while it is small.
  */
 #ifndef ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
 #define ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
