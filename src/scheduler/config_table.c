@@ -72,6 +72,17 @@ static int check_resource(const char *value, struct error *err)
 	return resource_name_check(value, err);
 }
 
+static int check_device_class(const char *value, struct error *err)
+{
+	if (*value && strlen(value) <= 253 &&
+	    !value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-.")])
+		return 0;
+	return error_set(err, EINVAL,
+			 "'%.60s': must be the name of a DeviceClass: small letters, digits, '-' and "
+			 "'.'",
+			 value);
+}
+
 static const struct settings_row rows[] = {
 	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", .words = log_level_words,
 	  .help = "error, warning, info or debug" },
@@ -191,6 +202,10 @@ static const struct settings_row rows[] = {
 	  .help = "patterns, by commas, of namespaces whose pods are let alone; or none" },
 	{ "pod_opt_out", SETTINGS_SWITCH, AT(has_opt_out), "on",
 	  .help = "on or off: a pod labelled allot.dev/webhook or hami.io/webhook: ignore is let alone" },
+	{ "make_claims", SETTINGS_SWITCH, AT(makes_claims), "off",
+	  .help = "on or off: what pods ask for in their limits becomes ResourceClaims, which the cluster's own scheduler places" },
+	{ "device_class", SETTINGS_TEXT, AT(device_class), "gpu.allot.dev",
+	  .check = check_device_class, .help = "the DeviceClass of these claims" },
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
@@ -243,6 +258,14 @@ static int check_resources(const struct config *c, struct error *err)
 	return 0;
 }
 
+static int check_claims(const struct config *c, struct error *err)
+{
+	if (!c->makes_claims || strcmp(c->kube_api, "off") != 0)
+		return 0;
+	return error_set(err, EINVAL,
+			 "make_claims: on: needs kube_api: the claims' templates are made there");
+}
+
 /* Room has to be kept for those that wait for each other. */
 static int check_gangs(const struct config *c, struct error *err)
 {
@@ -261,6 +284,8 @@ static int check(const struct config *c, struct error *err)
 		r = check_clients(c, err);
 	if (r >= 0)
 		r = check_gangs(c, err);
+	if (r >= 0)
+		r = check_claims(c, err);
 	if (r >= 0)
 		r = cluster_page_check(c, err);
 	if (r >= 0)

@@ -176,6 +176,14 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 	return strcmp(config->kube_api, "off") ? cluster_start(&terms, &s->cluster, err) : 0;
 }
 
+static int start_claims(struct scheduler *s, struct error *err)
+{
+	if (!s->webhook.device_class)
+		return 0;
+	s->claim_reviews = claim_reviews_new(cluster_client(s->cluster), &s->webhook);
+	return s->claim_reviews ? 0 : error_set_errno(err, ENOMEM, "make_claims");
+}
+
 /* ---- life ---- */
 
 static void raise_descriptor_limit(void)
@@ -216,6 +224,8 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = follow_cluster(&scheduler, &err);
 	if (r >= 0)
+		r = start_claims(&scheduler, &err);
+	if (r >= 0)
 		r = listen_at(&https, &scheduler, "https_listen", scheduler.config.https_listen,
 			      true, &err);
 	if (r >= 0)
@@ -232,6 +242,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.text);
 	/* What it shows is the cluster's. */
 	cluster_page_stop(page);
+	claim_reviews_free(scheduler.claim_reviews);
 	/* Before the servers, whose calls it has. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);

@@ -75,18 +75,63 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
+/* Takes `answer` over; NULL: there is none, for this reason. */
+static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
+			  const struct error *err, struct server_answer *ret)
+{
+	if (!answer) {
+		answer_error(ret, err->code == ENOMEM ? 500 : 400, err->text);
+		return;
+	}
+	count_review(s, json_object_get(review, "request"), json_object_get(answer, "response"));
+	answer_json(ret, 200, answer);
+}
+
+/* A review that waits for the API server. */
+struct pending_review {
+	struct scheduler *scheduler;
+	struct call_args *args;
+	struct server_call *call;
+};
+
+static void reviewed(void *data, json_t *json)
+{
+	struct pending_review *p = data;
+	struct error none = { .code = ENOMEM, .text = "out of memory" };
+	struct server_answer answer;
+	answer_review(p->scheduler, p->args->object, json, &none, &answer);
+	server_call_answer(p->call, &answer);
+	call_args_give(p->args);
+	free(p);
+}
+
+static int review_with_claims(struct scheduler *s, struct call_args *args, struct server_call *call,
+			      json_t **ret, struct error *err)
+{
+	struct pending_review *p = malloc(sizeof(*p));
+	if (!p)
+		return error_set_errno(err, ENOMEM, "AdmissionReview");
+	*p = (struct pending_review){ s, call_args_take(args), call };
+	int r = claim_reviews_start(s->claim_reviews, args->object, reviewed, p, ret, err);
+	if (r > 0)
+		return r;
+	call_args_give(p->args);
+	free(p);
+	return r;
+}
+
 static void do_webhook(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
 	struct error err = { 0 };
-	json_t *answer = webhook_review(&s->webhook, args->object, &err);
-	if (!answer) {
-		answer_error(ret, err.code == ENOMEM ? 500 : 400, err.text);
+	json_t *answer = NULL;
+	if (!s->claim_reviews)
+		answer = webhook_review(&s->webhook, args->object, NULL, &err);
+	else if (review_with_claims(s, args, call, &answer, &err) > 0) {
+		ret->is_later = true;
 		return;
 	}
-	count_review(s, json_object_get(args->object, "request"),
-		     json_object_get(answer, "response"));
-	answer_json(ret, 200, answer);
+	answer_review(s, args->object, answer, &err, ret);
 }
 
 /* ---- the extender ---- */

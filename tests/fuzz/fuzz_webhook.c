@@ -53,6 +53,13 @@ static struct webhook_terms strict(void)
 	return terms;
 }
 
+static struct webhook_terms by_claims(void)
+{
+	struct webhook_terms terms = plain;
+	terms.device_class = "gpu.allot.dev";
+	return terms;
+}
+
 /* ---- a reader of patches, by RFC 6902 ---- */
 
 /* One step of a pointer, in place; returns what is behind it. */
@@ -109,7 +116,13 @@ static void apply_one(json_t *pod, const json_t *operation)
 static json_t *answer_to(const struct webhook_terms *terms, const json_t *review)
 {
 	struct error err = { 0 };
-	json_t *answer = webhook_review(terms, review, &err);
+	json_t *sizes = json_pack("[i,i]", 16384, 81920);
+	struct webhook_claims claims = { .sizes_mib = sizes, .templates = json_array() };
+	json_t *answer = webhook_review(terms, review, &claims, &err);
+	FUZZ_CHECK(!claims.needs_sizes);
+	FUZZ_CHECK(terms->device_class || !json_array_size(claims.templates));
+	json_decref(claims.templates);
+	json_decref(sizes);
 	if (!answer) {
 		FUZZ_CHECK(err.code > 0 && err.text[0]);
 		return NULL;
@@ -191,13 +204,13 @@ static void take_text(const struct webhook_terms *terms, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct webhook_terms terms[] = { plain, strict() };
+	const struct webhook_terms terms[] = { plain, strict(), by_claims() };
 	json_t *any = json_loadb((const char *)data, size,
 				 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 	char *text = fuzz_text(data, size);
 	int64_t amount;
 	quantity_parse(text, &amount, NULL);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
 		if (any) {
 			json_decref(answer_to(&terms[i], any));
 			take_pod(&terms[i], any);

@@ -77,6 +77,7 @@ static json_t *attributes_of(const struct dra_device *d)
 	add_text(a, "productName", d->product);
 	add_text(a, "architecture", architecture(d));
 	add_text(a, "profile", profile(d));
+	add_number(a, "memoryMiB", (unsigned)(d->memory_bytes / MIB));
 	add_version(a, "cudaComputeCapability", d->capability_major, d->capability_minor);
 	add_version(a, "cudaDriverVersion", d->cuda_major, d->cuda_minor);
 	add_driver(a, d->driver_version);
@@ -184,4 +185,36 @@ bool dra_slice_is_shared(const json_t *slice)
 {
 	const json_t *devices = json_object_get(json_object_get(slice, "spec"), "devices");
 	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
+}
+
+/* Sorted, and each once. */
+static void add_size(json_t *sizes, json_int_t mib)
+{
+	size_t i = 0;
+	while (i < json_array_size(sizes) && json_integer_value(json_array_get(sizes, i)) < mib)
+		i++;
+	if (json_integer_value(json_array_get(sizes, i)) != mib)
+		json_array_insert_new(sizes, i, json_integer(mib));
+}
+
+json_t *dra_memory_sizes(const json_t *list)
+{
+	const json_t *slices = json_object_get(list, "items"), *slice, *device;
+	json_t *sizes = json_array();
+	size_t i, k;
+	json_array_foreach((json_t *)slices, i, slice)
+	{
+		const json_t *devices = json_object_get(json_object_get(slice, "spec"), "devices");
+		json_array_foreach((json_t *)devices, k, device)
+		{
+			const json_t *a = json_object_get(device, "attributes");
+			const char *type = json_string_value(
+				json_object_get(json_object_get(a, "type"), "string"));
+			json_int_t mib = json_integer_value(
+				json_object_get(json_object_get(a, "memoryMiB"), "int"));
+			if (type && !strcmp(type, "gpu") && mib > 0)
+				add_size(sizes, mib);
+		}
+	}
+	return sizes;
 }

@@ -43,6 +43,12 @@ json_t *dra_devices(const struct dra_device *device, size_t count);
 json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
 		  int64_t generation, json_t *devices);
 
+/*
+ * Of a list of slices as the API server answers it: the MiB of whole GPUs, each once, the least first. A new list; NULL: no
+ * memory.
+ */
+json_t *dra_memory_sizes(const json_t *list);
+
 /* Does one device say in the answer that several claims may have it? False: the cluster's feature gate is off. */
 bool dra_slice_is_shared(const json_t *slice);
 

@@ -160,6 +160,11 @@ static void client_ready(void *data, uint32_t events)
 
 /* ---- what is asked ---- */
 
+struct kube_client *cluster_client(struct cluster *c)
+{
+	return c->client;
+}
+
 struct model *cluster_model(struct cluster *c)
 {
 	return c->model;

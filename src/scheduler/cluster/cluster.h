@@ -44,6 +44,7 @@ struct cluster *cluster_stop(struct cluster *cluster);
 /* An orderly end: bindings are cancelled, the lease is let go, so that another leads at once; `ended` after that. */
 void cluster_end(struct cluster *cluster);
 
+struct kube_client *cluster_client(struct cluster *cluster);
 /* For the extender's verbs, filter, prioritize and preempt. */
 struct model *cluster_model(struct cluster *cluster);
 /* May be asked: -EAGAIN until all lists have been complete once. */

@@ -30,6 +30,7 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.images = c->images,
 		.namespaces = c->namespaces,
 		.has_opt_out = c->has_opt_out,
+		.device_class = c->makes_claims ? c->device_class : NULL,
 	};
 }
 

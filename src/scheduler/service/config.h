@@ -40,6 +40,8 @@ struct config {
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
+	bool makes_claims;
+	char device_class[SETTINGS_TEXT_MAX];
 	char gpu[SETTINGS_TEXT_MAX], memory[SETTINGS_TEXT_MAX], memory_pct[SETTINGS_TEXT_MAX],
 		cores[SETTINGS_TEXT_MAX], priority[SETTINGS_TEXT_MAX],
 		vcuda_cores[SETTINGS_TEXT_MAX], vcuda_memory[SETTINGS_TEXT_MAX];

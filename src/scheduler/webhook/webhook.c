@@ -129,7 +129,8 @@ static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *
 			strcmp(named, w->terms->scheduler) != 0;
 	if (is_other && w->terms->is_forced)
 		webhook_warn(w, "scheduler %.63s: replaced by %.63s, which gives out GPUs here",
-			     named, w->terms->scheduler);
+			     named,
+			     w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
 	*ret_is_ours = !is_other || w->terms->is_forced;
 }
 
@@ -146,18 +147,22 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
 	const char *class = json_string_value(json_object_get(spec, "runtimeClassName"));
 	if (node && *node)
-		return error_set(w->err, EACCES,
-				 "pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
-				 "nodeSelector names nodes to choose from",
-				 node, w->terms->scheduler);
+		return error_set(
+			w->err, EACCES,
+			"pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
+			"nodeSelector names nodes to choose from",
+			node, w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
 	int r = webhook_complete_asks(w);
+	if (r >= 0 && w->terms->device_class)
+		r = webhook_make_claims(w);
 	if (r >= 0)
 		r = webhook_apply_workload(w);
 	if (r < 0)
 		return r;
 	if (strcmp(w->terms->runtime_class, "none") != 0 && !(class && *class))
 		put_spec(w, spec, "runtimeClassName", w->terms->runtime_class);
-	put_spec(w, spec, "schedulerName", w->terms->scheduler);
+	put_spec(w, spec, "schedulerName",
+		 w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
 	return 0;
 }
 
@@ -184,14 +189,28 @@ static int look_at_pod(struct webhook_work *w)
 
 /* ---- the review ---- */
 
-/* 403: not allowed; 422: it is wrong. */
+/* Not allowed; wrong; and what may be right a moment later. */
 static json_t *denial(const struct error *why)
 {
-	bool is_forbidden = why->code == EACCES;
+	const char *reason = "Invalid";
+	int code = 422;
 	struct error clean = *why;
+	switch (why->code) {
+	case EACCES:
+		reason = "Forbidden";
+		code = 403;
+		break;
+	case EBUSY:
+	case ETIMEDOUT:
+	case ECONNREFUSED:
+	case EPROTO:
+		reason = "ServiceUnavailable";
+		code = 503;
+		break;
+	}
 	text_clean(clean.text);
-	return json_pack("{s:s,s:i,s:s,s:s}", "status", "Failure", "code", is_forbidden ? 403 : 422,
-			 "reason", is_forbidden ? "Forbidden" : "Invalid", "message", clean.text);
+	return json_pack("{s:s,s:i,s:s,s:s}", "status", "Failure", "code", code, "reason", reason,
+			 "message", clean.text);
 }
 
 static json_t *make_response(const struct webhook_work *w, const char *uid, int r)
@@ -232,10 +251,12 @@ static const char *namespace_of(const json_t *request)
 }
 
 /* The response; NULL: no memory. */
-static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid)
+static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid,
+		       struct webhook_claims *claims)
 {
 	struct error why = { 0 };
 	struct webhook_work w = { .terms = terms,
+				  .claims = claims,
 				  .pod = json_deep_copy(json_object_get(request, "object")),
 				  .pod_namespace = namespace_of(request),
 				  .warnings = json_array(),
@@ -257,10 +278,23 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	return response;
 }
 
-json_t *webhook_review(const struct webhook_terms *terms, const json_t *review, struct error *err)
+/* Takes `response` over, which may be NULL. */
+static json_t *answer_with(json_t *response)
 {
-	const json_t *request = json_object_get(review, "request");
-	const char *uid = json_string_value(json_object_get(request, "uid"));
+	return response ? json_pack("{s:s,s:s,s:o}", "apiVersion", API_VERSION, "kind",
+				    "AdmissionReview", "response", response)
+			: NULL;
+}
+
+static const char *uid_of(const json_t *review)
+{
+	return json_string_value(json_object_get(json_object_get(review, "request"), "uid"));
+}
+
+json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
+		       struct webhook_claims *claims, struct error *err)
+{
+	const char *uid = uid_of(review);
 	const char *version = json_string_value(json_object_get(review, "apiVersion"));
 	if (!version || strcmp(version, API_VERSION) != 0) {
 		error_set(err, EINVAL, "apiVersion '%.60s': must be " API_VERSION,
@@ -271,11 +305,14 @@ json_t *webhook_review(const struct webhook_terms *terms, const json_t *review, 
 		error_set(err, EINVAL, "request.uid: missing");
 		return NULL;
 	}
-	json_t *response = respond(terms, request, uid);
-	json_t *answer = response ? json_pack("{s:s,s:s,s:o}", "apiVersion", API_VERSION, "kind",
-					      "AdmissionReview", "response", response)
-				  : NULL;
+	json_t *answer = answer_with(respond(terms, json_object_get(review, "request"), uid, claims));
 	if (!answer)
 		error_set_errno(err, ENOMEM, "AdmissionReview");
 	return answer;
+}
+
+json_t *webhook_deny(const json_t *review, const struct error *why)
+{
+	return answer_with(json_pack("{s:s,s:b,s:o}", "uid", uid_of(review), "allowed", false,
+				     "status", denial(why)));
 }

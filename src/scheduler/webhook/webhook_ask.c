@@ -38,9 +38,14 @@ static const struct row {
 #undef AT
 };
 
+const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource)
+{
+	return *(const char *const *)(const void *)((const char *)terms + rows[resource].name);
+}
+
 static const char *name_of(const struct webhook_work *w, enum webhook_resource resource)
 {
-	return *(const char *const *)(const void *)((const char *)w->terms + rows[resource].name);
+	return webhook_resource_name(w->terms, resource);
 }
 
 /* ---- what stands there ---- */
@@ -323,6 +328,14 @@ static int check_quota(struct webhook_work *w)
 	if (!w->terms->quota || !w->terms->quota(w->terms->data, w->pod_namespace, &quota))
 		return 0;
 	const struct quota_limits left = quota_left(&quota.limits, &quota.used);
+	for (int k = 0; w->terms->device_class && k < QUOTA_KINDS; k++)
+		if (quota.limits.has[k])
+			return error_set(
+				w->err, EACCES,
+				"namespace %.63s: a ResourceQuota limits %.100s, which pods ask for by "
+				"ResourceClaims here: limit %.100s.deviceclass.resource.k8s.io/devices",
+				w->pod_namespace, name_of(w, quota_rows[k].resource),
+				w->terms->device_class);
 	for (int k = 0; k < QUOTA_KINDS; k++) {
 		uint64_t asked = (uint64_t)peak(w, quota_rows[k].of);
 		if (quota.limits.has[k] && asked > left.most[k])

@@ -1,5 +1,6 @@
 /* Between the parts of the webhook: webhook.c has the review, webhook_ask.c what containers ask for, webhook_guard.c what would
- * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates. */
+ * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates, webhook_claims.c
+ * what becomes ResourceClaims. */
 #ifndef ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
 #define ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
 
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
 
+struct webhook_claims;
 struct webhook_terms;
 
 /* In the order of webhook_ask.c's rows. */
@@ -25,6 +27,8 @@ enum webhook_resource {
 	ASK_COUNT
 };
 
+const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource);
+
 struct webhook_container {
 	json_t *object;   /* within the pod */
 	const char *name; /* the pod's; "" where it has none */
@@ -38,7 +42,8 @@ struct webhook_container {
 /* A review under way. What is denied is in err, as one line. */
 struct webhook_work {
 	const struct webhook_terms *terms;
-	json_t *pod; /* a copy, which is changed */
+	struct webhook_claims *claims; /* where the terms have a device_class */
+	json_t *pod;                   /* a copy, which is changed */
 	const char *pod_namespace;
 	struct json_patch patch;
 	json_t *warnings;
@@ -60,6 +65,12 @@ int webhook_complete_asks(struct webhook_work *w);
 int webhook_guard(struct webhook_work *w, bool is_ours);
 /* allot.dev/workload, allot.dev/duration, allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
+
+/*
+ * The limits become claims; after webhook_complete_asks(). -ENODATA without a word: claims->needs_sizes. Its container's name is
+ * that of a claim in the pod.
+ */
+int webhook_make_claims(struct webhook_work *w);
 
 /* For whoever made the pod. */
 void webhook_warn(struct webhook_work *w, const char *format, ...)

@@ -69,6 +69,7 @@ static void test_device(void **state)
 			    "pci0000:17");
 	assert_int_equal(json_integer_value(at(list, "0:attributes:numaNode:int")), 0);
 	assert_int_equal(json_integer_value(at(list, "0:attributes:multiprocessors:int")), 132);
+	assert_int_equal(json_integer_value(at(list, "0:attributes:memoryMiB:int")), 80 << 10);
 	assert_null(at(list, "0:attributes:profile"));
 	json_decref(list);
 }
@@ -85,7 +86,7 @@ static void test_instance(void **state)
 	assert_string_equal(text(list, "0:name"), "mig-1");
 	assert_string_equal(text(list, "0:attributes:type:string"), "mig");
 	assert_string_equal(text(list, "0:attributes:profile:string"), "1g.5gb");
-	assert_int_equal(json_object_size(at(list, "0:attributes")), 4);
+	assert_int_equal(json_object_size(at(list, "0:attributes")), 5);
 	/* A step is more than nothing: no policy then. */
 	assert_string_equal(text(list, "0:capacity:cores:value"), "0");
 	assert_null(at(list, "0:capacity:cores:requestPolicy"));
@@ -100,6 +101,26 @@ static void test_taken_is_not_told(void **state)
 	json_t *list = dra_devices(two, 2);
 	assert_int_equal(json_array_size(list), 1);
 	assert_string_equal(text(list, "0:name"), "gpu-2");
+	json_decref(list);
+}
+
+/* Of whole GPUs, whatever is left of them. */
+static void test_sizes(void **state)
+{
+	struct dra_device four[4] = { h100, h100, h100, h100 };
+	four[1].memory_bytes = 40 * GIB;
+	four[2].is_instance = true;
+	four[2].memory_bytes = 10 * GIB;
+	four[3].memory_left_bytes = 30 * GIB;
+	json_t *list = json_pack("{s:[{s:{s:o}}, {}]}", "items", "spec", "devices",
+				 dra_devices(four, 4));
+	json_t *sizes = dra_memory_sizes(list), *none = dra_memory_sizes(NULL);
+	assert_int_equal(json_array_size(sizes), 2);
+	assert_int_equal(json_integer_value(json_array_get(sizes, 0)), 40 << 10);
+	assert_int_equal(json_integer_value(json_array_get(sizes, 1)), 80 << 10);
+	assert_int_equal(json_array_size(none), 0);
+	json_decref(none);
+	json_decref(sizes);
 	json_decref(list);
 }
 
@@ -131,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_device),
 		cmocka_unit_test(test_instance),
 		cmocka_unit_test(test_taken_is_not_told),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_slice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

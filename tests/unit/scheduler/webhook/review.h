@@ -57,7 +57,7 @@ static inline json_t *respond_to(const struct webhook_terms *terms, const char *
 				   "uid", "u-1", "operation", "CREATE", "namespace", in_namespace,
 				   "kind", "kind", "Pod", "object", json_of(pod));
 	assert_non_null(review);
-	json_t *answer = webhook_review(terms, review, &err);
+	json_t *answer = webhook_review(terms, review, NULL, &err);
 	if (!answer)
 		fail_msg("%s: %s", pod, err.text);
 	assert_string_equal(json_string_value(json_object_get(answer, "kind")), "AdmissionReview");

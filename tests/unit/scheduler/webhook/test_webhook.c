@@ -453,11 +453,11 @@ static void test_what_is_no_review(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = { 0 };
 		json_t *review = json_of(rows[i]);
-		assert_null(webhook_review(&default_terms, review, &err));
+		assert_null(webhook_review(&default_terms, review, NULL, &err));
 		assert_int_equal(err.code, EINVAL);
 		json_decref(review);
 	}
-	assert_null(webhook_review(&default_terms, NULL, NULL));
+	assert_null(webhook_review(&default_terms, NULL, NULL, NULL));
 }
 
 /* What is not the creation of a pod is none of ours. */
@@ -474,7 +474,7 @@ static void test_what_is_not_for_us(void **state)
 		snprintf(text, sizeof(text),
 			 "{'apiVersion':'admission.k8s.io/v1','request':{'uid':'u',%s}}", rows[i]);
 		json_t *review = json_of(text);
-		json_t *answer = webhook_review(&default_terms, review, NULL);
+		json_t *answer = webhook_review(&default_terms, review, NULL, NULL);
 		assert_json(rows[i], json_object_get(answer, "response"),
 			    "{'uid':'u','allowed':true}");
 		json_decref(answer);
@@ -483,7 +483,7 @@ static void test_what_is_not_for_us(void **state)
 	json_t *review = json_of(
 		"{'apiVersion':'admission.k8s.io/v1','request':{'uid':'u','operation':'CREATE',"
 		"'kind':{'kind':'Pod'}}}");
-	json_t *answer = webhook_review(&default_terms, review, NULL);
+	json_t *answer = webhook_review(&default_terms, review, NULL, NULL);
 	assert_true(json_is_false(json_object_get(json_object_get(answer, "response"), "allowed")));
 	json_decref(answer);
 	json_decref(review);

@@ -1,0 +1,198 @@
+#include "scheduler/webhook/claim_reviews.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "kube/dra/slice.h"
+#include "kube/util/object.h"
+
+#define PATH_MAX_BYTES 160
+#define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
+#define CALL_NS (4 * NSEC_PER_SEC) /* several fit the webhook's own limit, 10 s */
+#define HTTP_CONFLICT 409
+
+struct claim_review {
+	struct claim_reviews *all;
+	json_t *review;
+	struct webhook_claims claims;
+	json_t *sizes_mib; /* claims.sizes_mib */
+	json_t *answer;    /* of the review; NULL: it waits for the sizes */
+	size_t made;       /* of the templates */
+	struct kube_call *call;
+	claim_reviewed done;
+	void *data;
+	LIST_ENTRY(claim_review) link;
+};
+
+struct claim_reviews {
+	struct kube_client *client;
+	const struct webhook_terms *terms;
+	LIST_HEAD(, claim_review) under_way;
+};
+
+static void drop(struct claim_review *r)
+{
+	kube_call_drop(r->call);
+	LIST_REMOVE(r, link);
+	json_decref(r->review);
+	json_decref(r->claims.templates);
+	json_decref(r->sizes_mib);
+	json_decref(r->answer);
+	free(r);
+}
+
+/* `answer` is the handler's from here on. */
+static void finish(struct claim_review *r, json_t *answer)
+{
+	claim_reviewed done = r->done;
+	void *data = r->data;
+	drop(r);
+	done(data, answer);
+}
+
+static void deny(struct claim_review *r, const struct error *why)
+{
+	finish(r, webhook_deny(r->review, why));
+}
+
+/* ---- templates ---- */
+
+static void make_next(struct claim_review *r);
+
+static void template_made(void *data, const struct kube_answer *answer)
+{
+	struct claim_review *r = data;
+	struct error why = answer->err;
+	r->call = NULL;
+	/* Another pod was before this one: the name says what is in it. */
+	if (answer->err.code && answer->status != HTTP_CONFLICT) {
+		error_add(&why, -why.code, "a ResourceClaimTemplate for the pod");
+		deny(r, &why);
+		return;
+	}
+	r->made++;
+	make_next(r);
+}
+
+static void make_next(struct claim_review *r)
+{
+	const json_t *template = json_array_get(r->claims.templates, r->made);
+	const json_t *metadata = json_object_get(template, "metadata");
+	char path[PATH_MAX_BYTES];
+	if (!template) {
+		finish(r, json_incref(r->answer));
+		return;
+	}
+	cleanup_free char *body = json_dumps(template, JSON_COMPACT);
+	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates",
+		 json_string_value(json_object_get(metadata, "namespace")));
+	const struct kube_request request = {
+		.method = "POST", .path = path, .type = KUBE_JSON, .body = body, .timeout_ns = CALL_NS
+	};
+	r->call = body ? kube_call_start(r->all->client, &request, NULL, template_made, r) : NULL;
+	if (!r->call)
+		finish(r, NULL);
+}
+
+/* ---- the review ---- */
+
+static bool is_dry_run(const json_t *review)
+{
+	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
+}
+
+/* Nothing is to be asked of the API server any more. */
+static bool is_complete(const struct claim_review *r)
+{
+	return !r->claims.needs_sizes &&
+	       (!json_array_size(r->claims.templates) || is_dry_run(r->review));
+}
+
+static int review(struct claim_review *r, struct error *err)
+{
+	json_array_clear(r->claims.templates);
+	r->claims.needs_sizes = false;
+	r->answer = webhook_review(r->all->terms, r->review, &r->claims, err);
+	return r->answer ? 0 : -err->code;
+}
+
+static void sizes_known(void *data, const struct kube_answer *answer)
+{
+	struct claim_review *r = data;
+	struct error why = answer->err;
+	r->call = NULL;
+	if (why.code) {
+		error_add(&why, -why.code, "the sizes of the cluster's GPUs");
+		deny(r, &why);
+		return;
+	}
+	json_decref(r->answer);
+	r->answer = NULL;
+	r->sizes_mib = dra_memory_sizes(answer->object);
+	r->claims.sizes_mib = r->sizes_mib;
+	if (!r->sizes_mib || review(r, &why) < 0)
+		finish(r, NULL);
+	else if (is_complete(r))
+		finish(r, json_incref(r->answer));
+	else
+		make_next(r);
+}
+
+static int start(struct claim_review *r)
+{
+	const struct kube_request request = { .method = "GET",
+					      .path = SLICES,
+					      .timeout_ns = CALL_NS };
+	if (!r->claims.needs_sizes) {
+		make_next(r);
+		return 1;
+	}
+	r->call = kube_call_start(r->all->client, &request, NULL, sizes_known, r);
+	return r->call ? 1 : -ENOMEM;
+}
+
+int claim_reviews_start(struct claim_reviews *reviews, json_t *object, claim_reviewed done,
+			void *data, json_t **ret_answer, struct error *err)
+{
+	struct claim_review *r = calloc(1, sizeof(*r));
+	if (!r)
+		return error_set_errno(err, ENOMEM, "AdmissionReview");
+	*r = (struct claim_review){ .all = reviews,
+				    .review = json_incref(object),
+				    .claims = { .templates = json_array() },
+				    .done = done,
+				    .data = data };
+	LIST_INSERT_HEAD(&reviews->under_way, r, link);
+	int result = review(r, err);
+	if (result >= 0 && is_complete(r))
+		*ret_answer = json_incref(r->answer);
+	else if (result >= 0)
+		result = start(r);
+	if (result <= 0)
+		drop(r);
+	return result == -ENOMEM ? error_set_errno(err, ENOMEM, "AdmissionReview") : result;
+}
+
+/* ---- life ---- */
+
+struct claim_reviews *claim_reviews_new(struct kube_client *client,
+					const struct webhook_terms *terms)
+{
+	struct claim_reviews *reviews = calloc(1, sizeof(*reviews));
+	if (!reviews)
+		return NULL;
+	*reviews = (struct claim_reviews){ .client = client, .terms = terms };
+	LIST_INIT(&reviews->under_way);
+	return reviews;
+}
+
+struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews)
+{
+	while (reviews && !LIST_EMPTY(&reviews->under_way))
+		drop(LIST_FIRST(&reviews->under_way));
+	free(reviews);
+	return NULL;
+}

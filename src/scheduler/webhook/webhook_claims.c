@@ -1,0 +1,601 @@
+/* A pod that asks in its limits becomes one that names ResourceClaimTemplates (resource.k8s.io/v1). */
+#include <ctype.h>
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/dra/names.h"
+#include "kube/dra/terms.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
+#include "kube/own/live.h"
+#include "kube/util/object.h"
+#include "scheduler/request/request.h"
+#include "scheduler/request/request_wishes.h"
+#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define OWN(name) KUBE_LIVE_DOMAIN "/" name
+#define MIB (UINT64_C(1) << 20)
+#define GPUS_MAX 16        /* a tenant can have no more */
+#define ALTERNATIVES_MAX 8 /* of a request: the API server's limit */
+#define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
+#define EXPRESSION_MAX 2048
+#define TEMPLATE_BYTES 16 /* of its digest, in the name */
+#define TEMPLATE_MAX 48
+
+/* What a part of the request has become. */
+struct made {
+	char template[TEMPLATE_MAX]; /* "": it has not been looked at */
+	const char *claim;           /* the pod's name for it */
+};
+
+/* A container under way. */
+struct conversion {
+	struct webhook_work *w;
+	const struct request *request;
+	const struct request_part *part;
+	struct kube_live live;
+	double limit_pct[LIVE_VALUES_MAX]; /* of each GPU */
+	size_t limits;                     /* none; one for all GPUs; one for each */
+	int priority;
+	bool has_priority;
+};
+
+/* ---- what a claim can't say ---- */
+
+static int check_sayable(struct webhook_work *w, const struct request *request)
+{
+	static const char *const ignored[] = { REQUEST_GPU_POLICY, REQUEST_NODE_POLICY,
+					       REQUEST_WEIGHTS };
+	const char *placement = webhook_meta(w, "annotations", OWN(KUBE_PLACEMENT));
+	if (request->is_mutex)
+		return error_set(w->err, EINVAL,
+				 REQUEST_GPU_POLICY
+				 ": mutex: a ResourceClaim can't keep others off a "
+				 "GPU: ask for all of its memory");
+	if (webhook_meta(w, "annotations", OWN(KUBE_GANG)))
+		return error_set(w->err, EINVAL,
+				 OWN(KUBE_GANG) ": pods with ResourceClaims are placed by the "
+						"cluster's own scheduler, one by one: use Kueue, or "
+						"take the annotation away");
+	if (placement && !strcmp(placement, "use"))
+		return error_set(w->err, EINVAL,
+				 OWN(KUBE_PLACEMENT) ": use: a ResourceClaim is placed by what it was "
+						     "promised: must be guarantee");
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		if (webhook_meta(w, "annotations", ignored[i]))
+			webhook_warn(w,
+				     "annotation %s: is passed over: the cluster's own scheduler "
+				     "places ResourceClaims",
+				     ignored[i]);
+	return 0;
+}
+
+/* ---- which GPUs ---- */
+
+/* A list of texts for CEL. What could end a text is refused. */
+static int put_words(struct webhook_work *w, const struct place_words *words, bool is_small,
+		     FILE *out)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		const char *word = words->word[i];
+		for (const char *c = word; *c; c++)
+			if (!isalnum((unsigned char)*c) && !strchr(" -_./():", *c))
+				return error_set(w->err, EINVAL,
+						 "'%.60s': no GPU has such a name: must be letters, "
+						 "digits and -_./():",
+						 word);
+		fputs(i ? ", \"" : "\"", out);
+		for (const char *c = word; *c; c++)
+			fputc(is_small ? tolower((unsigned char)*c) : *c, out);
+		fputc('"', out);
+	}
+	return 0;
+}
+
+static int add_selector(struct webhook_work *w, json_t *selectors, const char *before,
+			const struct place_words *words, bool is_small, const char *after)
+{
+	char text[EXPRESSION_MAX] = "";
+	if (words && !words->count)
+		return 0;
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	if (!out)
+		return error_set_errno(w->err, ENOMEM, "selector");
+	fputs(before, out);
+	int r = words ? put_words(w, words, is_small, out) : 0;
+	fputs(after, out);
+	bool is_cut = fflush(out) != 0 || ferror(out);
+	fclose(out);
+	if (r >= 0 && is_cut)
+		r = error_set(w->err, EINVAL, "too many names of GPUs");
+	if (r >= 0 &&
+	    json_array_append_new(selectors, json_pack("{s:{s:s}}", "cel", "expression", text)) < 0)
+		r = error_set_errno(w->err, ENOMEM, "selector");
+	return r;
+}
+
+static int add_mode(const struct conversion *c, json_t *selectors)
+{
+	const char *mode = c->request->mode;
+	if (!mode || strstr(mode, "hami-core"))
+		return 0;
+	if (!strstr(mode, "mig"))
+		return error_set(c->w->err, EINVAL,
+				 REQUEST_MODE ": '%.40s': must be hami-core or mig", mode);
+	return add_selector(c->w, selectors, ATTRIBUTES ".type == \"mig\"", NULL, false, "");
+}
+
+/* As policy/placement/request.c has it: parts of a product's name, capitals or not; whole UUIDs. */
+static int add_selectors(const struct conversion *c, json_t *selectors)
+{
+	static const char matches[] = "].exists(part, " ATTRIBUTES
+				      ".productName.lowerAscii().contains(part))";
+	const struct place_request *place = &c->part->place;
+	struct webhook_work *w = c->w;
+	int r = add_selector(w, selectors, "[", &c->request->use_type, true, matches);
+	if (r < 0)
+		return error_add(w->err, r, REQUEST_USE_TYPE);
+	r = add_selector(w, selectors, "![", &c->request->nouse_type, true, matches);
+	if (r < 0)
+		return error_add(w->err, r, REQUEST_NOUSE_TYPE);
+	r = add_selector(w, selectors, ATTRIBUTES ".uuid in [", &place->use_uuid, false, "]");
+	if (r < 0)
+		return error_add(w->err, r, REQUEST_USE_UUID);
+	r = add_selector(w, selectors, "!(" ATTRIBUTES ".uuid in [", &place->nouse_uuid, false,
+			 "])");
+	if (r < 0)
+		return error_add(w->err, r, REQUEST_NOUSE_UUID);
+	/* CUDA shows a program no instance of MIG beside another GPU. */
+	if (place->count > 1)
+		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
+	return r < 0 ? r : add_mode(c, selectors);
+}
+
+/* ---- how much of each ---- */
+
+/* `memory_mib` 0: all of it. */
+static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
+			    const json_t *selectors)
+{
+	cleanup_object json_t *amounts = json_object(), *exactly = NULL;
+	char text[32];
+	exactly = json_pack("{s:s}", "deviceClassName", c->w->terms->device_class);
+	if (memory_mib) {
+		snprintf(text, sizeof(text), "%" PRIu64 "Mi", memory_mib);
+		json_object_set_new(amounts, DRA_MEMORY, json_string(text));
+	}
+	if (cores_pct > 0) {
+		snprintf(text, sizeof(text), "%.0f", ceil(cores_pct));
+		json_object_set_new(amounts, DRA_CORES, json_string(text));
+	}
+	if (json_object_size(amounts))
+		json_object_set_new(exactly, "capacity", json_pack("{s:O}", "requests", amounts));
+	if (json_array_size(selectors))
+		json_object_set_new(exactly, "selectors", json_deep_copy(selectors));
+	return json_incref(exactly);
+}
+
+/* A percentage is another amount on each size of GPU: an alternative for each. */
+static int add_alternatives(const struct conversion *c, double cores_pct, const json_t *selectors,
+			    json_t *request)
+{
+	struct webhook_work *w = c->w;
+	const char *resource = w->terms->memory_pct;
+	const json_t *sizes = w->claims->sizes_mib, *size;
+	cleanup_object json_t *list = json_array();
+	size_t i;
+	if (!sizes) {
+		w->claims->needs_sizes = true;
+		return -ENODATA;
+	}
+	if (!json_array_size(sizes) || json_array_size(sizes) > ALTERNATIVES_MAX)
+		return error_set(
+			w->err, EINVAL,
+			"%.100s: the cluster's GPUs have %zu sizes of memory, and 1 to %d can be "
+			"told apart: ask for MiB, by %.100s",
+			resource, json_array_size(sizes), ALTERNATIVES_MAX, w->terms->memory);
+	json_array_foreach((json_t *)sizes, i, size)
+	{
+		uint64_t mib = (uint64_t)json_integer_value(size);
+		uint64_t part = mib * c->part->place.memory_pct / 100;
+		char name[32], expression[160];
+		cleanup_object json_t *all = json_deep_copy(selectors);
+		snprintf(name, sizeof(name), "size-%zu", i);
+		snprintf(expression, sizeof(expression),
+			 ATTRIBUTES ".type == \"gpu\" && " ATTRIBUTES ".memoryMiB == %" PRIu64, mib);
+		int r = add_selector(w, all, expression, NULL, false, "");
+		if (r < 0)
+			return r;
+		json_t *exactly = make_exactly(c, part ? part : 1, cores_pct, all);
+		json_object_set_new(exactly, "name", json_string(name));
+		if (json_array_append_new(list, exactly) < 0)
+			return error_set_errno(w->err, ENOMEM, "claim");
+	}
+	json_object_set(request, "firstAvailable", list);
+	return 0;
+}
+
+/* The annotation's value for one GPU. */
+#define VALUE(values, count, i) ((values)[(count) > 1 ? (i) : 0])
+
+static int make_request(const struct conversion *c, unsigned gpu, const json_t *selectors,
+			json_t **ret)
+{
+	const struct place_request *place = &c->part->place;
+	const struct kube_live *live = &c->live;
+	bool is_pct = place->memory == PLACE_MEMORY_PCT && place->memory_pct < 100;
+	uint64_t memory_bytes = place->memory == PLACE_MEMORY_BYTES ? place->memory_bytes : 0;
+	double cores_pct = place->cores_mpct / 1000.0;
+	char name[16] = "gpu";
+	if (place->count > 1)
+		snprintf(name, sizeof(name), "gpu-%u", gpu);
+	if (live->memories) {
+		memory_bytes = VALUE(live->memory_bytes, live->memories, gpu);
+		is_pct = false;
+	}
+	if (live->cores)
+		cores_pct = VALUE(live->cores_pct, live->cores, gpu);
+	if (cores_pct > 100)
+		cores_pct = 100;
+	if (c->limits && VALUE(c->limit_pct, c->limits, gpu) < cores_pct)
+		return error_set(c->w->err, EINVAL,
+				 "a limit of %g %% is under the %g %% of a GPU's time that are asked "
+				 "for: must be at least that",
+				 VALUE(c->limit_pct, c->limits, gpu), cores_pct);
+	cleanup_object json_t *request = json_pack("{s:s}", "name", name);
+	int r = 0;
+	if (is_pct)
+		r = add_alternatives(c, cores_pct, selectors, request);
+	else
+		json_object_set_new(request, "exactly",
+				    make_exactly(c, memory_bytes / MIB + (memory_bytes % MIB > 0),
+						 cores_pct, selectors));
+	if (r >= 0)
+		*ret = json_incref(request);
+	return r;
+}
+
+/* ---- terms ---- */
+
+static json_t *number(double value)
+{
+	return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
+}
+
+/* Parameters for one request; NULL: for all. Nothing where `fields` is empty. Takes `fields` over. */
+static void add_config(json_t *config, const char *request, json_t *fields)
+{
+	if (json_object_size(fields)) {
+		json_object_set_new(fields, "apiVersion", json_string(DRA_TERMS_VERSION));
+		json_object_set_new(fields, "kind", json_string(DRA_TERMS_KIND));
+		json_t *one = json_pack("{s:{s:s, s:O}}", "opaque", "driver", DRA_DRIVER,
+					"parameters", fields);
+		if (request)
+			json_object_set_new(one, "requests", json_pack("[s]", request));
+		json_array_append_new(config, one);
+	}
+	json_decref(fields);
+}
+
+static json_t *make_config(const struct conversion *c, const json_t *requests)
+{
+	json_t *config = json_array(), *all = json_object();
+	if (c->limits == 1)
+		json_object_set_new(all, "coresLimit", number(c->limit_pct[0]));
+	if (c->has_priority)
+		json_object_set_new(all, "priority", json_integer(c->priority));
+	if (c->live.on_full)
+		json_object_set_new(all, "onFull", json_string(c->live.on_full));
+	if (c->live.sharing)
+		json_object_set_new(all, "sharing", json_string(c->live.sharing));
+	if (c->live.group)
+		json_object_set_new(all, "group", json_string(c->live.group));
+	add_config(config, NULL, all);
+	for (size_t i = 0; c->limits > 1 && i < c->limits; i++)
+		add_config(config,
+			   json_string_value(json_object_get(json_array_get(requests, i), "name")),
+			   json_pack("{s:o}", "coresLimit", number(c->limit_pct[i])));
+	return config;
+}
+
+static json_t *make_constraints(const struct conversion *c, const json_t *requests)
+{
+	cleanup_object json_t *names = json_array();
+	json_t *constraints = json_array();
+	for (size_t i = 0; i < json_array_size(requests); i++)
+		json_array_append(names, json_object_get(json_array_get(requests, i), "name"));
+	if (c->part->place.count < 2)
+		return constraints;
+	/* A device that several may have would else be given twice. */
+	json_array_append_new(constraints, json_pack("{s:O, s:s}", "requests", names,
+						     "distinctAttribute", DRA_DRIVER "/uuid"));
+	if (c->part->place.numa_bind)
+		json_array_append_new(constraints,
+				      json_pack("{s:O, s:s}", "requests", names, "matchAttribute",
+						DRA_DRIVER "/numaNode"));
+	return constraints;
+}
+
+static int check_values(const struct conversion *c)
+{
+	const struct kube_live *live = &c->live;
+	const size_t counts[] = { live->memories, live->cores, live->limits };
+	static const char *const names[] = { "memory", "cores", "cores-limit" };
+	unsigned count = c->part->place.count;
+	for (size_t i = 0; i < 3; i++)
+		if (counts[i] > 1 && counts[i] != count)
+			return error_set(c->w->err, EINVAL,
+					 KUBE_LIVE_DOMAIN
+					 "/%s: has %zu values for %u GPUs: must be one, "
+					 "or one for each",
+					 names[i], counts[i], count);
+	if (count > GPUS_MAX)
+		return error_set(c->w->err, EINVAL, "%u GPUs: must be at most %d", count, GPUS_MAX);
+	return 0;
+}
+
+/* gpu-manager's limit, HAMi's priority, allot's own annotations, which go before them. */
+static int read_terms(struct conversion *c, const struct kube_pod *pod)
+{
+	const struct webhook_work *w = c->w;
+	const struct vcuda_names names = { w->terms->vcuda_cores, w->terms->vcuda_memory };
+	size_t container = c->part->container;
+	const struct webhook_container *own = &w->container[container];
+	struct vcuda_ask ask;
+	int r = live_read(pod, pod->container[container], &c->live, w->err);
+	if (r < 0)
+		return r;
+	if (vcuda_wish_read(pod, container, &names, &ask, NULL) >= 0) {
+		c->limits = 1;
+		c->limit_pct[0] = vcuda_limit_pct(&ask);
+	}
+	if (c->live.limits) {
+		c->limits = c->live.limits;
+		memcpy(c->limit_pct, c->live.limit_pct, sizeof(c->limit_pct));
+	}
+	r = priority_read(pod, container, w->terms->priority, &c->priority, w->err);
+	c->has_priority = r >= 0 && own->has[ASK_PRIORITY] && c->priority;
+	if (c->live.has_priority) {
+		c->has_priority = true;
+		c->priority = c->live.priority;
+	}
+	return r < 0 ? r : check_values(c);
+}
+
+/* The spec of a ResourceClaim. */
+static int make_spec(const struct conversion *c, json_t **ret)
+{
+	cleanup_object json_t *selectors = json_array(), *requests = json_array();
+	int r = add_selectors(c, selectors);
+	for (unsigned i = 0; r >= 0 && i < c->part->place.count; i++) {
+		json_t *request = NULL;
+		r = make_request(c, i, selectors, &request);
+		if (r >= 0)
+			json_array_append_new(requests, request);
+	}
+	if (r < 0)
+		return r;
+	cleanup_object json_t *constraints = make_constraints(c, requests);
+	cleanup_object json_t *config = make_config(c, requests);
+	cleanup_object json_t *devices = json_pack("{s:O}", "requests", requests);
+	if (json_array_size(constraints))
+		json_object_set(devices, "constraints", constraints);
+	if (json_array_size(config))
+		json_object_set(devices, "config", config);
+	*ret = json_pack("{s:O}", "devices", devices);
+	return *ret ? 0 : error_set_errno(c->w->err, ENOMEM, "claim");
+}
+
+/* ---- templates ---- */
+
+/* The same terms have the same name, so that a namespace has few templates, and no pod owns one. */
+static int name_template(struct webhook_work *w, const json_t *spec, char ret[TEMPLATE_MAX])
+{
+	unsigned char digest[32];
+	cleanup_free char *text = json_dumps(spec, JSON_COMPACT | JSON_SORT_KEYS);
+	if (!text || gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0)
+		return error_set_errno(w->err, ENOMEM, "claim");
+	char *at = stpcpy(ret, "allot-");
+	for (size_t i = 0; i < TEMPLATE_BYTES; i++)
+		at += sprintf(at, "%02x", digest[i]);
+	return 0;
+}
+
+static bool is_template(const json_t *object, const char *name)
+{
+	const json_t *metadata = json_object_get(object, "metadata");
+	return !strcmp(json_string_value(json_object_get(metadata, "name")), name);
+}
+
+static int add_template(struct webhook_work *w, const char *name, json_t *spec)
+{
+	json_t *list = w->claims->templates, *one;
+	size_t i;
+	json_array_foreach(list, i, one) if (is_template(one, name)) return 0;
+	one = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:O}}", "apiVersion",
+			"resource.k8s.io/v1", "kind", "ResourceClaimTemplate", "metadata", "name",
+			name, "namespace", w->pod_namespace, "labels", WEBHOOK_LABEL_MANAGED,
+			WEBHOOK_MANAGER, "spec", "spec", spec);
+	if (json_array_append_new(list, one) < 0)
+		return error_set_errno(w->err, ENOMEM, "claim");
+	return 0;
+}
+
+/* ---- the pod ---- */
+
+/* Kubernetes wants both: a limit that is missing would be none for the claim, and the request would be taken away. */
+static int check_limits(struct webhook_work *w, const struct webhook_container *c)
+{
+	const json_t *resources = json_object_get(c->object, "resources");
+	const json_t *limits = json_object_get(resources, "limits");
+	for (enum webhook_resource i = 0; i < ASK_COUNT; i++) {
+		const char *name = webhook_resource_name(w->terms, i);
+		if (json_object_get(json_object_get(resources, "requests"), name) &&
+		    !json_object_get(limits, name))
+			return error_set(w->err, EINVAL,
+					 "%.100s: is in requests alone: must be in limits", name);
+	}
+	return 0;
+}
+
+static void remove_asks(struct webhook_work *w, struct webhook_container *c)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	const json_t *resources = json_object_get(c->object, "resources");
+	for (size_t i = 0; i < 2; i++) {
+		json_t *kind = json_object_get(resources, kinds[i]);
+		char path[80];
+		snprintf(path, sizeof(path), "%s/resources/%s", c->path, kinds[i]);
+		for (enum webhook_resource k = 0; k < ASK_COUNT; k++) {
+			const char *name = webhook_resource_name(w->terms, k);
+			if (json_object_get(kind, name))
+				json_patch_remove(&w->patch, kind, path, name);
+		}
+	}
+}
+
+/* The container has the pod's claim of that name. */
+static void name_claim(struct webhook_work *w, struct webhook_container *c, const char *claim)
+{
+	json_t *resources = json_object_get(c->object, "resources");
+	char path[80];
+	snprintf(path, sizeof(path), "%s/resources", c->path);
+	json_t *claims = json_patch_member(&w->patch, resources, path, "claims", json_array());
+	snprintf(path, sizeof(path), "%s/resources/claims", c->path);
+	if (claims)
+		json_patch_append(&w->patch, claims, path, json_pack("{s:s}", "name", claim));
+}
+
+static int add_claim(struct webhook_work *w, const struct webhook_container *c, const char *template)
+{
+	json_t *spec = json_object_get(w->pod, "spec"), *one;
+	json_t *claims = json_patch_member(&w->patch, spec, "/spec", "resourceClaims", json_array());
+	size_t i;
+	json_array_foreach(claims, i, one)
+	{
+		const char *name = json_string_value(json_object_get(one, "name"));
+		if (name && !strcmp(name, c->name))
+			return error_set(
+				w->err, EINVAL,
+				"spec.resourceClaims has '%.63s' already, which is the name for "
+				"what its limits ask: rename that claim, or ask by claims alone",
+				c->name);
+	}
+	if (claims)
+		json_patch_append(&w->patch, claims, "/spec/resourceClaims",
+				  json_pack("{s:s, s:s}", "name", c->name,
+					    "resourceClaimTemplateName", template));
+	return 0;
+}
+
+/*
+ * An init container has ended before the others begin, so it may have the claim of one that asks for the same. A claim of
+ * its own would keep its share for the pod's whole life.
+ */
+static const char *find_claim(const struct request *request, const struct made *made, size_t part)
+{
+	for (size_t i = request->count; request->part[part].is_init && i-- > 0;)
+		if (i != part && !request->part[i].is_sidecar && made[i].claim &&
+		    !strcmp(made[i].template, made[part].template))
+			return made[i].claim;
+	return NULL;
+}
+
+static int add_own(struct webhook_work *w, const struct webhook_container *container,
+		   const char *template, json_t *spec)
+{
+	int r = add_template(w, template, spec);
+	if (r >= 0)
+		r = add_claim(w, container, template);
+	if (r >= 0 && container->is_init)
+		webhook_warn(w,
+			     "container %.63s: its share of a GPU is kept for the pod's whole life: it "
+			     "would use another container's if it asked for the same",
+			     container->name);
+	return r;
+}
+
+static int convert(struct webhook_work *w, const struct kube_pod *pod,
+		   const struct request *request, struct made *made, size_t i)
+{
+	struct conversion c = { .w = w, .request = request, .part = &request->part[i] };
+	struct webhook_container *container = &w->container[c.part->container];
+	cleanup_object json_t *spec = NULL;
+	int r = check_limits(w, container);
+	if (r >= 0)
+		r = read_terms(&c, pod);
+	if (r >= 0)
+		r = make_spec(&c, &spec);
+	if (r >= 0)
+		r = name_template(w, spec, made[i].template);
+	const char *claim = r >= 0 ? find_claim(request, made, i) : NULL;
+	if (r >= 0 && !claim) {
+		claim = container->name;
+		r = add_own(w, container, made[i].template, spec);
+	}
+	if (r < 0)
+		return r == -ENODATA ? r : error_add(w->err, r, "container %.63s", container->name);
+	made[i].claim = claim;
+	remove_asks(w, container);
+	name_claim(w, container, claim);
+	return 0;
+}
+
+/* Those that run side by side first: init containers may have claims of theirs. */
+static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
+		       const struct request *request)
+{
+	struct made *made = calloc(request->count + 1, sizeof(*made));
+	int r = made ? check_sayable(w, request) : -ENOMEM;
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; r >= 0 && i < request->count; i++)
+			if (request->part[i].is_init == (pass == 1))
+				r = convert(w, pod, request, made, i);
+	free(made);
+	return r;
+}
+
+/* A pod that is not stored yet has neither uid nor version, and perhaps no name. */
+static int read_pod(struct webhook_work *w, struct kube_pod **ret)
+{
+	cleanup_object json_t *copy = json_deep_copy(w->pod);
+	json_t *metadata = json_object_get(copy, "metadata");
+	if (!json_is_object(metadata)) {
+		metadata = json_object();
+		json_object_set_new(copy, "metadata", metadata);
+	}
+	for (size_t i = 0; i < 3; i++)
+		json_object_set_new(metadata,
+				    ((const char *[]){ "uid", "name", "resourceVersion" })[i],
+				    json_string("new"));
+	json_object_set_new(metadata, "namespace", json_string(w->pod_namespace));
+	return pod_read(copy, ret, w->err);
+}
+
+int webhook_make_claims(struct webhook_work *w)
+{
+	struct request_terms terms = request_terms_default;
+	struct request request;
+	struct kube_pod *pod;
+	terms.count = w->terms->gpu;
+	terms.memory = w->terms->memory;
+	terms.memory_pct = w->terms->memory_pct;
+	terms.cores = w->terms->cores;
+	terms.vcuda = (struct vcuda_names){ w->terms->vcuda_cores, w->terms->vcuda_memory };
+	int r = read_pod(w, &pod);
+	if (r < 0)
+		return r;
+	r = request_read(pod, &terms, &request, w->err);
+	if (r >= 0) {
+		r = convert_all(w, pod, &request);
+		request_free(&request);
+	}
+	pod_free(pod);
+	return r;
+}
