@@ -28,6 +28,8 @@ VALUES = {
                    "daemon.settings.gang=off", "daemon.nodeSelector=null"],
     "claims-alone": ["scheduler.enabled=false", "daemon.devicePlugin=false", "dra.enabled=true",
                      "daemon.kubeletDir=/var/lib/k0s/kubelet"],
+    "claims-of-limits": ["daemon.devicePlugin=false", "dra.enabled=true", "dra.convert=true",
+                         "scheduler.kubeScheduler.enabled=false", "scheduler.settings.device_class=training.gpu.allot.dev"],
     "scheduler-alone": ["daemon.enabled=false", "scheduler.replicas=1", "webhook.enabled=false"],
     "clients": ["scheduler.kubeScheduler.enabled=false", "scheduler.clients.caSecret=clients",
                 "scheduler.clients.tokenSecret=token", "scheduler.settings.client_names=kube-scheduler"],

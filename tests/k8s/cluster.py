@@ -38,6 +38,11 @@ SCHEDULER_RULES = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
      "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
+# And where it makes claims of limits.
+CLAIM_MAKER_RULES = [
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaimtemplates"], "verbs": ["create"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list"]},
+]
 
 
 class ApiError(Exception):
@@ -208,13 +213,13 @@ users:
         self.permit("allotd", self.allotd_rules)
         self.permit("allot-scheduler", SCHEDULER_RULES)
 
-    def permit(self, name, rules):
-        """The user of that name, and the service account."""
+    def permit(self, name, rules, user=None):
+        """The user of that name, or of another, and the service account."""
         group = "rbac.authorization.k8s.io"
         for kind, body in (("clusterroles", {"rules": rules}),
                            ("clusterrolebindings",
                             {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-                             "subjects": [{"apiGroup": group, "kind": "User", "name": name},
+                             "subjects": [{"apiGroup": group, "kind": "User", "name": user or name},
                                           {"kind": "ServiceAccount", "name": name, "namespace": "default"}]})):
             self.request("POST", f"/apis/{group}/v1/{kind}", {"metadata": {"name": name}, **body})
 

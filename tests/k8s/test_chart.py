@@ -71,6 +71,9 @@ def test_lint(helm, values):
     ("scheduler.kubeScheduler.retrySeconds=12", "retrySeconds: 12: must be less than renewSeconds"),
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
     ("daemon.devicePlugin=false", "daemon.devicePlugin and dra.enabled: are both false"),
+    ("dra.convert=true", "dra.convert: needs dra.enabled"),
+    ("dra.convert=true,dra.enabled=true", "set scheduler.kubeScheduler.enabled to false"),
+    ("scheduler.settings.make_claims=on", "'/scheduler/settings': additional properties 'make_claims' not allowed"),
     ("dra.classes.a.onFull=pray", "'/dra/classes/a/onFull'"),
     ("scheduler.page.nodeUrl=node-1", "'/scheduler/page/nodeUrl'"),
     ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
@@ -181,6 +184,14 @@ def test_the_extender_is_asked_about_what_the_settings_name(helm):
     names = [one["name"] for one in config["extenders"][0]["managedResources"]]
     assert names[0] == "example.com/gpu" and "nvidia.com/gpumem" in names and len(names) == 7
     assert config["profiles"] == [{"schedulerName": "shares", "percentageOfNodesToScore": 100}]
+
+
+def test_a_webhook_that_makes_templates_says_so(helm):
+    for name, effects, rights in (("claims-of-limits", "NoneOnDryRun", [["create"], ["list"]]), ("defaults", "None", [])):
+        made = helm.render(VALUES[name])
+        assert of_kind(made, "MutatingWebhookConfiguration")["webhooks"][0]["sideEffects"] == effects
+        role = of_kind(made, "ClusterRole", "allot-scheduler")
+        assert [rule["verbs"] for rule in role["rules"] if rule["apiGroups"] == ["resource.k8s.io"]] == rights
 
 
 def test_nobody_but_the_daemon_may_more_than_it_needs(helm):

@@ -299,9 +299,11 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
         assert not [one for one in helm.render([off, *more]) if one["metadata"]["name"].endswith("-pods")]
 
 
-def test_pods_that_the_webhook_has_not_seen(helm, cluster):
+@pytest.mark.parametrize("values, is_own_served", [([], True), (VALUES["claims-of-limits"], False)],
+                         ids=["extender", "claims"])
+def test_pods_that_the_webhook_has_not_seen(helm, cluster, values, is_own_served):
     """It does not run here. Those that ask for GPUs are refused rather than stored for a scheduler that chooses none."""
-    policy = [one for one in helm.render([], release="unseen-allot", namespace="unseen")
+    policy = [one for one in helm.render(values, release="unseen-allot", namespace="unseen")
               if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-unseen")]
     assert len(policy) == 2
 
@@ -329,7 +331,8 @@ def test_pods_that_the_webhook_has_not_seen(helm, cluster):
             assert not refused({name: "0"}), name
         assert refused(gpu, kind="initContainers") and refused(gpu, schedulerName="default-scheduler")
         assert not refused() and not refused({"cpu": "1"}) and not refused({"nvidia.com/priority": "1"})
-        assert not refused(gpu, schedulerName="allot-scheduler") and not refused(gpu, nodeName="a-node")
+        assert refused(gpu, schedulerName="allot-scheduler") != is_own_served
+        assert not refused(gpu, schedulerName="volcano") and not refused(gpu, nodeName="a-node")
         assert not refused(gpu, labels={"allot.dev/webhook": "ignore"})
         assert not refused(gpu, labels={"hami.io/webhook": "ignore"}) and not refused(gpu, namespace="kube-system")
     finally:

@@ -62,6 +62,9 @@
 {{- $_ := set $own "http_listen" "off" }}
 {{- $_ := set $own "lease" (printf "%s/%s" .Release.Namespace $name) }}
 {{- end }}
+{{- if .Values.dra.convert }}
+{{- $_ := set $own "make_claims" true }}
+{{- end }}
 {{- if $scheduler.auditVolume }}
 {{- $_ := set $own "audit_log" "/var/log/allot/audit.log" }}
 {{- end }}
@@ -143,8 +146,14 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- if and .Values.dra.enabled (semverCompare "<1.34-0" .Capabilities.KubeVersion.Version) }}
 {{- fail "dra.enabled: needs Kubernetes 1.34 or newer" }}
 {{- end }}
-{{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) }}
-{{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false; the cluster's own places claims" }}
+{{- if and .Values.dra.convert (not (and .Values.dra.enabled $scheduler.enabled .Values.webhook.enabled)) }}
+{{- fail "dra.convert: needs dra.enabled, scheduler.enabled and webhook.enabled: the webhook turns limits into claims of the driver" }}
+{{- end }}
+{{- if and .Values.dra.convert $kube.enabled }}
+{{- fail "dra.convert: the cluster's own kube-scheduler places claims: set scheduler.kubeScheduler.enabled to false" }}
+{{- end }}
+{{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) (not .Values.dra.convert) }}
+{{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false, as the cluster's own places claims; or dra.convert to true" }}
 {{- end }}
 {{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
