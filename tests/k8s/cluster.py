@@ -66,10 +66,12 @@ def openssl(*arguments):
 
 
 class Cluster:
-    def __init__(self, programs, directory, gates="", allotd_rules=(*ALLOTD_RULES, *ALLOTD_DRA_RULES)):
-        """`gates`: feature gates of the API server and of what is launched beside it, as --feature-gates has them."""
+    def __init__(self, programs, directory, gates="", allotd_rules=(*ALLOTD_RULES, *ALLOTD_DRA_RULES), apis=""):
+        """`gates`: feature gates of the API server and of what is launched beside it, as --feature-gates has them. `apis`: that
+        are not served by default, as --runtime-config has them."""
         self.allotd_rules = list(allotd_rules)
         self.gates = [f"--feature-gates={gates}"] if gates else []
+        self.apis = [f"--runtime-config={apis}"] if apis else []
         self.programs = programs
         self.directory = directory
         self.started = {}
@@ -155,7 +157,7 @@ users:
             f"--service-account-key-file={self.path('accounts.key')}",
             f"--service-account-signing-key-file={self.path('accounts.key')}",
             # There is no controller that makes accounts for pods.
-            "--disable-admission-plugins=ServiceAccount", "--profiling=false", *self.gates)
+            "--disable-admission-plugins=ServiceAccount", "--profiling=false", *self.gates, *self.apis)
 
     def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30, tls=None):
         """The real one as the chart configures it, for pods of that schedulerName; `tls`: the extender's tlsConfig."""

@@ -139,13 +139,56 @@ void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX])
 	ret[n] = '\0';
 }
 
+static void add_taint(json_t *taints, const char *key)
+{
+	json_array_append_new(taints, json_pack("{s:s, s:s}", "key", key, "effect", "NoSchedule"));
+}
+
+/* NULL: none. */
+static json_t *taints_of(const struct dra_device *d)
+{
+	if (!d->is_cordoned && !d->is_unhealthy)
+		return NULL;
+	json_t *taints = json_array();
+	if (d->is_cordoned)
+		add_taint(taints, DRA_TAINT_CORDONED);
+	if (d->is_unhealthy)
+		add_taint(taints, DRA_TAINT_UNHEALTHY);
+	return taints;
+}
+
 static json_t *device_of(const struct dra_device *d)
 {
 	char name[DRA_DEVICE_MAX];
 	dra_device_name(d->uuid, name);
-	return json_pack("{s:s, s:o, s:{s:o, s:o}, s:b}", "name", name, "attributes",
+	return json_pack("{s:s, s:o, s:{s:o, s:o}, s:b, s:o*}", "name", name, "attributes",
 			 attributes_of(d), "capacity", DRA_MEMORY, memory_capacity(d), DRA_CORES,
-			 cores_capacity(d), "allowMultipleAllocations", true);
+			 cores_capacity(d), "allowMultipleAllocations", true, "taints",
+			 taints_of(d));
+}
+
+bool dra_devices_are_tainted(const json_t *devices)
+{
+	const json_t *device;
+	size_t i;
+	json_array_foreach((json_t *)devices, i, device)
+	{
+		if (json_object_get(device, "taints"))
+			return true;
+	}
+	return false;
+}
+
+json_t *dra_devices_without_taints(const json_t *devices)
+{
+	json_t *list = json_array(), *device;
+	size_t i;
+	json_array_foreach((json_t *)devices, i, device)
+	{
+		if (!json_object_get(device, "taints"))
+			json_array_append(list, device);
+	}
+	return list;
 }
 
 json_t *dra_devices(const struct dra_device *device, size_t count)

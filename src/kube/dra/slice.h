@@ -28,6 +28,7 @@ struct dra_device {
 	const char *pci_address, *pcie_root;
 	const char *nvlink_domain; /* GPUs of one value are linked by NVLink, directly or over others of them */
 	unsigned multiprocessors;
+	bool is_cordoned, is_unhealthy; /* a taint each */
 };
 
 /* The device's name: its UUID as a DNS label. */
@@ -35,6 +36,11 @@ void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
 
 /* "devices" of the slice, of those that have a share left to give. A new reference; NULL: no memory. */
 json_t *dra_devices(const struct dra_device *device, size_t count);
+
+/* Has one of the devices a taint? */
+bool dra_devices_are_tainted(const json_t *devices);
+/* Those without taints; a new list. NULL: no memory. */
+json_t *dra_devices_without_taints(const json_t *devices);
 
 /*
  * A slice for the API server. `devices` stays the caller's. `version` NULL: it is new, else it takes the place of that one. A new

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/paths.h"
 #include "daemon/api/topology.h"
-#include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/state/card_promises.h"
 #include "kube/dra/slice.h"
@@ -82,7 +81,10 @@ static void describe(struct node *node, const struct place_node *model, struct c
 				    .numa_known = seat.numa_known,
 				    .numa = seat.numa,
 				    .nvlink_domain = nvlink_domain(model, card->index),
-				    .multiprocessors = info->sms };
+				    .multiprocessors = info->sms,
+				    .is_cordoned = card->is_cordoned ||
+						   card->is_cordoned_by_settings,
+				    .is_unhealthy = card->health.is_bad };
 	read_left(node, card, ret);
 	if (*seat.pci && dra_pcie_root(SYSFS_DEVICES, seat.pci, texts->pcie_root) == 0)
 		ret->pcie_root = texts->pcie_root;
@@ -93,14 +95,10 @@ json_t *dra_node_devices(struct node *node)
 	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
 	cleanup_free struct dra_device *device = calloc(node->card_count + 1, sizeof(*device));
 	cleanup_free struct texts *texts = calloc(node->card_count + 1, sizeof(*texts));
-	size_t count = 0;
 	if (!model || !device || !texts)
 		return NULL;
 	topology_model(node, "", model);
 	for (unsigned i = 0; i < node->card_count; i++)
-		if (health_takes_tenants(&node->card[i])) {
-			describe(node, model, &node->card[i], &texts[count], &device[count]);
-			count++;
-		}
-	return dra_devices(device, count);
+		describe(node, model, &node->card[i], &texts[i], &device[i]);
+	return dra_devices(device, node->card_count);
 }

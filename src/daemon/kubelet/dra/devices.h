@@ -6,7 +6,7 @@
 
 struct node;
 
-/* As kube/dra/slice.h has them, of the GPUs that take new tenants. A new reference; NULL: no memory. */
+/* As kube/dra/slice.h has them; those that take no new tenants with a taint. A new reference; NULL: no memory. */
 json_t *dra_node_devices(struct node *node);
 
 /* "pci0000:17", where sysfs has the device of this PCI address: the standard attribute pcieRoot. -ENOENT. */

@@ -19,6 +19,9 @@
 #define PATH_MAX_BYTES 400
 #define NAME_MAX_BYTES 320
 
+/* Whether the server keeps taints of devices. */
+enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
+
 struct publisher {
 	struct kube_client *client;
 	const char *node;
@@ -27,10 +30,13 @@ struct publisher {
 	bool is_known, is_listing, fails;
 	char name[NAME_MAX_BYTES]; /* of the slice */
 	json_t *slice;             /* as the server has it; NULL: it has none */
-	json_t *wanted;            /* the devices; NULL: not known yet */
+	json_t *all;               /* the devices; NULL: not known yet */
+	json_t *wanted;            /* of these, what is to be written */
+	enum taints taints;
 	json_t *sent, *taken;   /* those that were written last, and what the server made of them */
 	struct kube_call *call; /* a write under way */
 	json_t *sending;        /* its devices */
+	bool is_probing;        /* it is a dry run, to see whether taints are kept */
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
@@ -74,6 +80,23 @@ static void take(struct publisher *p, json_t *object)
 	p->slice = object;
 }
 
+/* ---- taints ---- */
+
+/* A device without its taint would be given to pods. */
+static void choose_wanted(struct publisher *p)
+{
+	json_decref(p->wanted);
+	p->wanted = p->taints == TAINTS_KEPT ? json_incref(p->all)
+					     : dra_devices_without_taints(p->all);
+}
+
+/* What the server made of devices that have taints. */
+static void look_at_taints(struct publisher *p, const json_t *object)
+{
+	p->taints = dra_devices_are_tainted(devices_of(object)) ? TAINTS_KEPT : TAINTS_DROPPED;
+	choose_wanted(p);
+}
+
 /* ---- writing ---- */
 
 /* A server whose gates are off drops fields without a word. */
@@ -113,6 +136,13 @@ static void written(void *data, const struct kube_answer *reply)
 	}
 	p->backoff.failures = 0;
 	p->is_refused = false;
+	if (dra_devices_are_tainted(sent))
+		look_at_taints(p, reply->object);
+	if (p->is_probing) {
+		json_decref(sent);
+		update(p);
+		return;
+	}
 	json_decref(p->sent);
 	json_decref(p->taken);
 	p->sent = sent;
@@ -124,17 +154,18 @@ static void written(void *data, const struct kube_answer *reply)
 	update(p);
 }
 
-static void write_slice(struct publisher *p, const char *node_uid)
+static void write_slice(struct publisher *p, const char *node_uid, json_t *devices, bool is_probe)
 {
 	char path[PATH_MAX_BYTES];
 	cleanup_object json_t *slice = dra_slice(p->node, node_uid, p->name,
 						 metadata(p->slice, "resourceVersion"),
-						 generation_of(p->slice) + 1, p->wanted);
+						 generation_of(p->slice) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body)
 		return;
-	snprintf(path, sizeof(path), COLLECTION "%s%s", p->slice ? "/" : "",
-		 p->slice ? p->name : "");
+	snprintf(path, sizeof(path), COLLECTION "%s%s%s", p->slice ? "/" : "",
+		 p->slice ? p->name : "", is_probe ? "?dryRun=All" : "");
+	p->is_probing = is_probe;
 	p->call = kube_call_start(p->client,
 				  &(struct kube_request){ .method = p->slice ? "PUT" : "POST",
 							  .path = path,
@@ -142,7 +173,7 @@ static void write_slice(struct publisher *p, const char *node_uid)
 							  .body = body },
 				  NULL, written, p);
 	if (p->call)
-		p->sending = json_incref(p->wanted);
+		p->sending = json_incref(devices);
 }
 
 /* Is it of this Node, and as wanted, or as the server makes of that? */
@@ -168,8 +199,10 @@ static void update(void *data)
 	const char *node_uid = node_object_uid(p->node_object);
 	if (p->call || p->is_waiting || !p->is_known || !p->wanted || !node_uid)
 		return;
-	if (!p->slice || !is_right(p, node_uid))
-		write_slice(p, node_uid);
+	if (p->taints == TAINTS_UNKNOWN && dra_devices_are_tainted(p->all))
+		write_slice(p, node_uid, p->all, true);
+	else if (!p->slice || !is_right(p, node_uid))
+		write_slice(p, node_uid, p->wanted, false);
 }
 
 static void rang(void *data)
@@ -212,6 +245,7 @@ static void synced(void *data)
 		json_decref(p->sent);
 		p->sent = NULL;
 	}
+	p->taints = TAINTS_UNKNOWN;
 	update(p);
 }
 
@@ -249,6 +283,7 @@ struct publisher *publisher_stop(struct publisher *p)
 	kube_call_drop(p->call);
 	alarm_clear(kube_client_reactor(p->client), &p->again);
 	forget(p);
+	json_decref(p->all);
 	json_decref(p->wanted);
 	json_decref(p->sent);
 	json_decref(p->taken);
@@ -261,8 +296,9 @@ void publisher_want(struct publisher *p, json_t *devices)
 {
 	if (!devices)
 		return;
-	json_decref(p->wanted);
-	p->wanted = devices;
+	json_decref(p->all);
+	p->all = devices;
+	choose_wanted(p);
 	update(p);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Keeps this node's ResourceSlice at the API server as it is to be: made where there is none, written anew when a GPU's share,
  * health or cordon changes, with the pool's next generation each time. What somebody else changes or removes is put back. Its name
- * is the node's and the driver's. It belongs to the Node, and goes with that. GPUs that take no new tenants are left out. Main thread only.
+ * is the node's and the driver's. It belongs to the Node, and goes with that. GPUs that take no new tenants are tainted; where the server keeps no taints (gate
+ * DRADeviceTaints) they are left out. Main thread only.
  */
 #ifndef ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
 #define ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H

@@ -104,6 +104,24 @@ static void test_taken_is_not_told(void **state)
 	json_decref(list);
 }
 
+static void test_taints(void **state)
+{
+	struct dra_device three[3] = { h100, h100, h100 };
+	three[1].is_cordoned = true;
+	three[2].is_cordoned = three[2].is_unhealthy = true;
+	json_t *list = dra_devices(three, 3), *rest = dra_devices_without_taints(list);
+	assert_null(at(list, "0:taints"));
+	assert_string_equal(text(list, "1:taints:0:key"), "gpu.allot.dev/cordoned");
+	assert_string_equal(text(list, "1:taints:0:effect"), "NoSchedule");
+	assert_int_equal(json_array_size(at(list, "1:taints")), 1);
+	assert_string_equal(text(list, "2:taints:1:key"), "gpu.allot.dev/unhealthy");
+	assert_true(dra_devices_are_tainted(list));
+	assert_false(dra_devices_are_tainted(rest));
+	assert_int_equal(json_array_size(rest), 1);
+	json_decref(rest);
+	json_decref(list);
+}
+
 /* Of whole GPUs, whatever is left of them. */
 static void test_sizes(void **state)
 {
@@ -152,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_device),
 		cmocka_unit_test(test_instance),
 		cmocka_unit_test(test_taken_is_not_told),
+		cmocka_unit_test(test_taints),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_slice),
 	};
