@@ -539,12 +539,11 @@ static int find_card(struct node *node, const json_t *request, struct card **ret
 {
 	const char *text = NULL;
 	int64_t index = 0;
-	uint8_t uuid[16];
 	int r = json_read_string(request, "uuid", &text, err);
 	if (r < 0)
 		return r;
 	if (r > 0) {
-		*ret = gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+		*ret = node_find_card_text(node, text);
 		return *ret ? 0
 			    : error_set(err, ENODEV, "uuid: '%.60s': there is no such GPU", text);
 	}

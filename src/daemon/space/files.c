@@ -139,7 +139,6 @@ static int load(struct node *node, const char *path, struct mps_record *ret, str
 	cleanup_json json_t *json = NULL;
 	const char *uuid_text = NULL, *group = NULL;
 	int64_t version = 0, uid = 0, number = 0, pid = 0, start_time = 0;
-	uint8_t uuid[16];
 	int r = state_file_read(path, FILE_MAX_BYTES, &json, err);
 	if (r < 0)
 		return r;
@@ -152,7 +151,7 @@ static int load(struct node *node, const char *path, struct mps_record *ret, str
 	    json_read_int(json, "pid", 0, INT32_MAX, &pid, err) <= 0 ||
 	    json_read_int(json, "start_time", 0, INT64_MAX, &start_time, err) <= 0)
 		return error_set(err, EINVAL, "a value is missing or wrong");
-	ret->card = gpu_uuid_parse(uuid_text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+	ret->card = node_find_card_text(node, uuid_text);
 	if (!ret->card)
 		return error_set(err, ENODEV, "its GPU %.80s is gone", uuid_text);
 	strcpy(ret->group, group);

@@ -52,10 +52,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 {
 	int r = 0;
 	for (unsigned i = 0; i < claim->terms.device_count; i++) {
-		uint8_t uuid[16];
-		struct card *card = gpu_uuid_parse(claim->uuid[i], uuid) < 0
-					    ? NULL
-					    : node_find_card(node, uuid);
+		struct card *card = node_find_card_text(node, claim->uuid[i]);
 		claim->terms.device[i].card = card;
 		if (!card)
 			r = error_set(err, ENODEV, "its GPU %s is not there", claim->uuid[i]);

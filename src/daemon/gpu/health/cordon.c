@@ -22,12 +22,6 @@ static int write_file(const struct node *node)
 	return whole_file_write_lines(path, lines, true);
 }
 
-static struct card *find(struct node *node, const char *uuid_text)
-{
-	uint8_t uuid[16];
-	return gpu_uuid_parse(uuid_text, uuid) < 0 ? NULL : node_find_card(node, uuid);
-}
-
 static int load_settings(struct node *node, struct error *err)
 {
 	char list[CONFIG_PATH_MAX], *save = NULL;
@@ -35,7 +29,7 @@ static int load_settings(struct node *node, struct error *err)
 	if (!strcmp(list, "none"))
 		return 0;
 	for (char *word = strtok_r(list, ", ", &save); word; word = strtok_r(NULL, ", ", &save)) {
-		struct card *card = find(node, word);
+		struct card *card = node_find_card_text(node, word);
 		if (!card)
 			return error_set(err, EINVAL,
 					 "cordon: '%.60s': must be none, or UUIDs of this "
@@ -50,7 +44,7 @@ static int load_settings(struct node *node, struct error *err)
 /* A card that is not here now may be again: its line goes when the file is next written. */
 static void load_line(void *data, char *line)
 {
-	struct card *card = find(data, line);
+	struct card *card = node_find_card_text(data, line);
 	if (card)
 		card->is_cordoned = true;
 }

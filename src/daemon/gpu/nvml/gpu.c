@@ -32,7 +32,7 @@ int gpu_uuid_parse(const char *text, uint8_t ret_uuid[16])
 	uint8_t uuid[16] = { 0 };
 	unsigned digits = 0;
 
-	if (!strncmp(text, "GPU-", 4) || !strncmp(text, "MIG-", 4))
+	if (!strncasecmp(text, "GPU-", 4) || !strncasecmp(text, "MIG-", 4))
 		text += 4;
 	for (; *text; text++) {
 		if (*text == '-')

@@ -87,6 +87,19 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 	return true;
 }
 
+struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card)
+{
+	for (unsigned i = 0; i < request->device_count; i++)
+		if (request->device[i].card == card)
+			return &request->device[i];
+	if (request->device_count == REGION_MAX_DEVICES)
+		return NULL;
+	struct claim_device_request *d = &request->device[request->device_count++];
+	*d = (struct claim_device_request){ .card = card,
+					    .terms = { .has_memory = true, .has_limit = true } };
+	return d;
+}
+
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err)
 {

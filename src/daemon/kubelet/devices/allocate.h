@@ -27,6 +27,9 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err);
 
+/* The request's device of that card; a new one where it has none, of which memory and limit are to be said. NULL: too many. */
+struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
+
 /* True when the claim was made so, and one of its slices is in the set. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);

@@ -5,33 +5,9 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "daemon/kubelet/devices/allocate.h"
 #include "daemon/state/node/node.h"
-#include "kube/dra/slice.h"
-
-static struct card *find_card(const struct node *node, const char *device)
-{
-	for (unsigned i = 0; i < node->card_count; i++) {
-		char name[DRA_DEVICE_MAX];
-		dra_device_name(node->card[i].info.uuid_text, name);
-		if (!strcmp(name, device))
-			return (struct card *)&node->card[i];
-	}
-	return NULL;
-}
-
-/* The request's device of that card; a new one where it has none. NULL: there are too many. */
-static struct claim_device_request *device_of(struct claim_request *request, struct card *card)
-{
-	for (unsigned i = 0; i < request->device_count; i++)
-		if (request->device[i].card == card)
-			return &request->device[i];
-	if (request->device_count == REGION_MAX_DEVICES)
-		return NULL;
-	struct claim_device_request *d = &request->device[request->device_count++];
-	*d = (struct claim_device_request){ .card = card,
-					    .terms = { .has_memory = true, .has_limit = true } };
-	return d;
-}
+#include "kube/dra/names.h"
 
 static int add_limit(const struct dra_result *result, struct promise_request *terms,
 		     struct error *err)
@@ -49,20 +25,21 @@ static int add_limit(const struct dra_result *result, struct promise_request *te
 	return 0;
 }
 
-static int add_device(const struct node *node, const char *pool, const struct dra_result *result,
+static int add_device(struct node *node, const char *pool, const struct dra_result *result,
 		      struct claim_request *request, struct error *err)
 {
 	if (strcmp(result->pool, pool) != 0)
 		return error_set(err, ENODEV,
 				 "GPU %.63s is of the pool '%.80s', and this node is %s",
 				 result->device, result->pool, pool);
-	struct card *card = find_card(node, result->device);
+	/* A device is called after its UUID. */
+	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
 		return error_set(err, ENODEV,
 				 "GPU %.63s is not on this node any more: delete the claim, so that "
 				 "another is chosen",
 				 result->device);
-	struct claim_device_request *d = device_of(request, card);
+	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
 		return error_set(err, EINVAL, "more than %d GPUs: a tenant can have no more",
 				 REGION_MAX_DEVICES);
@@ -130,7 +107,7 @@ static int set_terms(const struct dra_terms *terms, struct claim_request *reques
 	return 0;
 }
 
-int dra_request_make(const struct node *node, const char *pool, const struct dra_claim *claim,
+int dra_request_make(struct node *node, const char *pool, const struct dra_claim *claim,
 		     const char *key, const char *name, const char *in_namespace,
 		     struct claim_request *ret, struct error *err)
 {

@@ -5,26 +5,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/kubelet/endpoint/pack.h"
 #include "daemon/kubelet/proto/device_plugin.pb-c.h"
 
 #define VERSION "v1beta1"
 #define HEALTHY "Healthy"
 #define UNHEALTHY "Unhealthy"
 #define READ_AND_WRITE "rw"
-
-/* The messages have no const; what is packed is only read. */
-static char *text(const char *constant)
-{
-	return (char *)(uintptr_t)constant;
-}
-
-static struct grpc_message *pack(const ProtobufCMessage *from)
-{
-	struct grpc_message *m = grpc_message_new(protobuf_c_message_get_packed_size(from));
-	if (m)
-		protobuf_c_message_pack(from, grpc_message_data(m));
-	return m;
-}
 
 /* ---- registration and options ---- */
 

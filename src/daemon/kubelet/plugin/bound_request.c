@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/devices/pod_key.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
@@ -14,37 +15,16 @@
 #define MIB (UINT64_C(1) << 20)
 #define CORES_MOST_PCT 100
 
-static struct card *find_card(const struct node *node, const char *uuid)
-{
-	for (unsigned i = 0; i < node->card_count; i++)
-		if (!strcmp(node->card[i].info.uuid_text, uuid))
-			return (struct card *)&node->card[i];
-	return NULL;
-}
-
-/* The request's device of that card; a new one where it has none. NULL: there are too many. */
-static struct claim_device_request *device_of(struct claim_request *request, struct card *card)
-{
-	for (unsigned i = 0; i < request->device_count; i++)
-		if (request->device[i].card == card)
-			return &request->device[i];
-	if (request->device_count == REGION_MAX_DEVICES)
-		return NULL;
-	struct claim_device_request *d = &request->device[request->device_count++];
-	*d = (struct claim_device_request){ .card = card, .terms.has_memory = true };
-	return d;
-}
-
-static int add_share(const struct node *node, const struct kube_share *share, unsigned borrowed_pct,
+static int add_share(struct node *node, const struct kube_share *share, unsigned borrowed_pct,
 		     struct claim_request *request, struct error *err)
 {
-	struct card *card = find_card(node, share->card);
+	struct card *card = node_find_card_text(node, share->card);
 	if (!card)
 		return error_set(err, ENODEV, "%s is no GPU of this node", share->card);
 	if (share->memory_mib == 0 || share->memory_mib > UINT64_MAX / MIB / 2)
 		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is no share of memory",
 				 share->card, share->memory_mib);
-	struct claim_device_request *d = device_of(request, card);
+	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
 		return error_set(err, EINVAL, "shares of more than %d GPUs", REGION_MAX_DEVICES);
 	d->terms.memory_bytes += share->memory_mib * MIB;
@@ -61,7 +41,6 @@ static void set_limits(const struct node *node, struct claim_request *request)
 		if (terms->cores_pct > CORES_MOST_PCT)
 			terms->cores_pct = CORES_MOST_PCT;
 		terms->has_cores = terms->cores_pct > 0;
-		terms->has_limit = true;
 		if (!terms->has_cores && terms->limit_pct > 0) {
 			request->priority = KUBE_PRIORITY_FILLER;
 			if (terms->limit_pct > CORES_MOST_PCT)
@@ -89,9 +68,8 @@ int bound_request_sharing(const struct kube_pod *pod, const char *container,
 	return 0;
 }
 
-int bound_request_make(const struct node *node, const struct choice *choice,
-		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
-		       struct claim_request *ret, struct error *err)
+int bound_request_make(struct node *node, const struct choice *choice, char key[TENANT_CLAIM_MAX],
+		       char name[REGION_NAME_MAX], struct claim_request *ret, struct error *err)
 {
 	const struct kube_pod *pod = choice->pod;
 	const char *container = pod->container[choice->container];

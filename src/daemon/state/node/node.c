@@ -20,6 +20,12 @@ struct card *node_find_card(struct node *node, const uint8_t uuid[16])
 	return NULL;
 }
 
+struct card *node_find_card_text(struct node *node, const char *text)
+{
+	uint8_t uuid[16];
+	return gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+}
+
 void node_admit_soon(struct node *node)
 {
 	if (node->waiter_count) {

@@ -175,6 +175,8 @@ struct node {
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
+/* The same, as gpu_uuid_parse() reads it. NULL also where it is none. */
+struct card *node_find_card_text(struct node *node, const char *uuid);
 
 /* Something changed that may give a waiting tenant memory: admission.h decides soon. Does little where none waits. */
 void node_admit_soon(struct node *node);

@@ -28,7 +28,9 @@ static int start(void **state)
 	node->card_count = REGION_MAX_DEVICES + 1;
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct gpu_info *info = &node->card[i].info;
-		snprintf(info->uuid_text, sizeof(info->uuid_text), "GPU-A%u", i);
+		snprintf(info->uuid_text, sizeof(info->uuid_text),
+			 "GPU-00000000-0000-0000-0000-%012u", i);
+		gpu_uuid_parse(info->uuid_text, info->uuid);
 		info->memory_bytes = 80 * GIB;
 	}
 	return 0;
@@ -52,7 +54,7 @@ static struct dra_result share(const char *name)
 {
 	return (struct dra_result){ .request = name,
 				    .pool = "n1",
-				    .device = "gpu-a0",
+				    .device = "gpu-00000000-0000-0000-0000-000000000000",
 				    .memory_bytes = 20 * GIB,
 				    .cores_pct = 30 };
 }
@@ -89,7 +91,7 @@ static void test_whole(void **state)
 static void test_one_card_twice(void **state)
 {
 	struct dra_result two[3] = { share("a"), share("b"), share("c") };
-	two[1].device = "gpu-a1";
+	two[1].device = "gpu-00000000-0000-0000-0000-000000000001";
 	assert_int_equal(make(two, 3), 0);
 	assert_int_equal(request.device_count, 2);
 	assert_int_equal(request.device[0].terms.memory_bytes, 40 * GIB);
@@ -138,7 +140,7 @@ static void refused(struct dra_result *results, size_t count, int why, const cha
 
 static void test_refused(void **state)
 {
-	static char names[REGION_MAX_DEVICES + 1][16];
+	static char names[REGION_MAX_DEVICES + 1][64];
 	struct dra_result many[REGION_MAX_DEVICES + 1], two[2] = { share("a"), share("b") };
 	refused(NULL, 0, EINVAL, "nothing of gpu.allot.dev is allocated to it");
 	many[0] = share("a");
@@ -153,7 +155,7 @@ static void test_refused(void **state)
 	strcpy(two[1].terms.on_full, "wait");
 	refused(two, 2, EINVAL, "onFull is not the same");
 	two[1] = share("b");
-	two[1].device = "gpu-a1";
+	two[1].device = "gpu-00000000-0000-0000-0000-000000000001";
 	node->card[1].info.is_instance = true;
 	refused(two, 2, EINVAL, "is an instance of MIG, beside which CUDA shows a program no other");
 	node->card[1].info.is_instance = false;
@@ -162,7 +164,7 @@ static void test_refused(void **state)
 	refused(two, 1, EINVAL, "coresLimit 29 is under the 30 cores that are requested");
 	for (size_t i = 0; i < REGION_MAX_DEVICES + 1; i++) {
 		many[i] = share("a");
-		snprintf(names[i], sizeof(names[i]), "gpu-a%zu", i);
+		snprintf(names[i], sizeof(names[i]), "gpu-00000000-0000-0000-0000-%012zu", i);
 		many[i].device = names[i];
 	}
 	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "a tenant can have no more");

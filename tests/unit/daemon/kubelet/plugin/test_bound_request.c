@@ -25,6 +25,9 @@ static struct kube_pod pod = { .uid = "11-22",
 			       .containers = 2 };
 static char key[TENANT_CLAIM_MAX], name[REGION_NAME_MAX];
 static struct claim_request request;
+#define UUID "GPU-00000000-0000-0000-0000-"
+#define GPU(digit) UUID "00000000000" #digit
+
 static struct error err;
 
 static int start(void **state)
@@ -33,9 +36,11 @@ static int start(void **state)
 	assert_non_null(node);
 	config_default(&node->config);
 	node->card_count = REGION_MAX_DEVICES + 1;
-	for (unsigned i = 0; i < node->card_count; i++)
-		snprintf(node->card[i].info.uuid_text, sizeof(node->card[i].info.uuid_text),
-			 "GPU-%u", i);
+	for (unsigned i = 0; i < node->card_count; i++) {
+		struct gpu_info *info = &node->card[i].info;
+		snprintf(info->uuid_text, sizeof(info->uuid_text), UUID "%012u", i);
+		gpu_uuid_parse(info->uuid_text, info->uuid);
+	}
 	return 0;
 }
 
@@ -54,7 +59,7 @@ static int make(const struct kube_share *shares, size_t count)
 
 static void test_names(void **state)
 {
-	const struct kube_share share = { .card = "GPU-1", .memory_mib = 3000, .cores_pct = 30 };
+	const struct kube_share share = { .card = GPU(1), .memory_mib = 3000, .cores_pct = 30 };
 
 	assert_int_equal(make(&share, 1), 0);
 	assert_string_equal(request.key, POD_KEY "11-22/main");
@@ -69,7 +74,7 @@ static void test_names(void **state)
 
 static void test_limits(void **state)
 {
-	struct kube_share share = { .card = "GPU-0", .memory_mib = 1, .cores_pct = 30 };
+	struct kube_share share = { .card = GPU(0), .memory_mib = 1, .cores_pct = 30 };
 	const struct promise_request *terms = &request.device[0].terms;
 
 	assert_int_equal(make(&share, 1), 0);
@@ -86,11 +91,11 @@ static void test_limits(void **state)
 /* Placed by use: nothing is promised, no more than was asked for, behind all others, whatever priority it asks for. */
 static void test_borrowed(void **state)
 {
-	struct kube_share share = { .container = 1, .card = "GPU-0", .memory_mib = 1000 };
+	struct kube_share share = { .container = 1, .card = GPU(0), .memory_mib = 1000 };
 	const struct promise_request *terms = &request.device[0].terms;
 
 	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/borrowed",
-			       ";GPU-0,NVIDIA,1000,20:;");
+			       ";" GPU(0) ",NVIDIA,1000,20:;");
 	assert_int_equal(make(&share, 1), 0);
 	assert_true(!terms->has_cores && terms->has_limit && terms->limit_pct == 20);
 	assert_int_equal(request.priority, -100);
@@ -111,7 +116,7 @@ static void test_borrowed(void **state)
 
 static void test_sharing(void **state)
 {
-	struct kube_share share = { .container = 1, .card = "GPU-0", .memory_mib = 1000 };
+	struct kube_share share = { .container = 1, .card = GPU(0), .memory_mib = 1000 };
 
 	assert_int_equal(make(&share, 1), 0);
 	assert_false(request.sharing.has_way);
@@ -135,9 +140,9 @@ static void test_sharing(void **state)
 static void test_shares_of_a_card_add_up(void **state)
 {
 	const struct kube_share shares[] = {
-		{ .card = "GPU-2", .memory_mib = 1000, .cores_pct = 60 },
-		{ .card = "GPU-0", .memory_mib = 500, .cores_pct = 5 },
-		{ .card = "GPU-2", .memory_mib = 24, .cores_pct = 70 },
+		{ .card = GPU(2), .memory_mib = 1000, .cores_pct = 60 },
+		{ .card = GPU(0), .memory_mib = 500, .cores_pct = 5 },
+		{ .card = GPU(2), .memory_mib = 24, .cores_pct = 70 },
 	};
 
 	assert_int_equal(make(shares, 3), 0);
@@ -150,7 +155,7 @@ static void test_shares_of_a_card_add_up(void **state)
 
 static void test_more_memory_than_there_is(void **state)
 {
-	const struct kube_share share = { .card = "GPU-0", .memory_mib = 1000 };
+	const struct kube_share share = { .card = GPU(0), .memory_mib = 1000 };
 
 	node->config.kube_memory_scaling = 1.5;
 	assert_int_equal(make(&share, 1), 0);
@@ -159,7 +164,7 @@ static void test_more_memory_than_there_is(void **state)
 
 static void test_priority(void **state)
 {
-	const struct kube_share share = { .card = "GPU-0", .memory_mib = 1000 };
+	const struct kube_share share = { .card = GPU(0), .memory_mib = 1000 };
 
 	assert_int_equal(make(&share, 1), 0);
 	assert_int_equal(request.priority, 0);
@@ -191,8 +196,8 @@ static void refused(const struct kube_share *shares, size_t count, int code, con
 static void test_refused(void **state)
 {
 	static const struct kube_share other = { .card = "GPU-x", .memory_mib = 1 };
-	static const struct kube_share nothing = { .card = "GPU-0", .memory_mib = 0 };
-	static const struct kube_share much = { .card = "GPU-0", .memory_mib = UINT64_MAX };
+	static const struct kube_share nothing = { .card = GPU(0), .memory_mib = 0 };
+	static const struct kube_share much = { .card = GPU(0), .memory_mib = UINT64_MAX };
 	struct kube_share many[REGION_MAX_DEVICES + 1];
 	char uid[TENANT_CLAIM_MAX];
 
@@ -201,7 +206,7 @@ static void test_refused(void **state)
 	refused(&much, 1, EINVAL, "is no share");
 	for (unsigned i = 0; i <= REGION_MAX_DEVICES; i++) {
 		many[i] = (struct kube_share){ .memory_mib = 1 };
-		snprintf(many[i].card, sizeof(many[i].card), "GPU-%u", i);
+		snprintf(many[i].card, sizeof(many[i].card), UUID "%012u", i);
 	}
 	assert_int_equal(make(many, REGION_MAX_DEVICES), 0);
 	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "shares of more than");
