@@ -7,6 +7,7 @@
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
+#include "kube/client/access.h"
 
 void gather_cgroup(struct doctor *doctor, struct facts *facts);
 void gather_kubelet(struct doctor *doctor, struct facts *facts);
@@ -17,6 +18,7 @@ void gather_certificates(struct doctor *doctor, struct facts *facts);
 void gather_clock(struct doctor *doctor, struct facts *facts);
 void gather_versions(struct doctor *doctor, struct facts *facts);
 void gather_cluster(struct doctor *doctor, struct facts *facts);
+void gather_dra(struct doctor *doctor, struct facts *facts);
 void gather_rivals(struct doctor *doctor, struct facts *facts);
 void gather_tenant(struct doctor *doctor, struct facts *facts);
 
@@ -30,6 +32,8 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
 /* The first version number that "<program> --version" says, a few seconds at most; "" where it says none. */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
+/* How the API server is asked: 1; 0: there is no way. -errno with what is wrong with it. */
+int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
 /* Does somebody listen at that unix socket? FACT_UNKNOWN: this user may not ask, or it is of another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);
 /* Of the kernel module; "": none is loaded. */

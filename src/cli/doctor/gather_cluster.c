@@ -33,8 +33,7 @@ static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 		*c = (char)tolower((unsigned char)*c);
 }
 
-/* 1: there is one. */
-static int find_access(struct doctor *d, struct kube_access *ret, struct error *err)
+int gather_access(struct doctor *d, struct kube_access *ret, struct error *err)
 {
 	char setting[FACT_TEXT_MAX];
 	int r;
@@ -89,7 +88,7 @@ void gather_cluster(struct doctor *d, struct facts *facts)
 
 	if (!host_is_here(&d->host))
 		return;
-	int r = find_access(d, &access, &err);
+	int r = gather_access(d, &access, &err);
 	if (r == 0)
 		return;
 	c->is_asked = true;

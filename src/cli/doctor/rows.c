@@ -14,7 +14,7 @@ static const struct {
 	{ gather_runtimes, judge_runtimes },   { gather_specs, judge_specs },
 	{ gather_injection, judge_injection }, { gather_versions, judge_versions },
 	{ gather_clock, judge_clock },         { gather_certificates, judge_certificates },
-	{ gather_cluster, judge_cluster },
+	{ gather_cluster, judge_cluster },     { gather_dra, judge_dra },
 };
 
 void doctor_check_rows(struct doctor *d)

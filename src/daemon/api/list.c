@@ -286,5 +286,7 @@ int request_hello(struct session *session, const json_t *request, json_t *reply,
 		json_object_set_new(reply, "config_file", json_string(node->config_file));
 	json_object_set_new(reply, "driver", json_string(node->backend->driver_version(node->gpu)));
 	json_object_set_new(reply, "devices", cards_to_json(node));
+	if (node->dra_json)
+		json_object_set_new(reply, "dra", node->dra_json(node->dra));
 	return 0;
 }

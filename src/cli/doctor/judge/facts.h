@@ -123,6 +123,22 @@ struct facts_cluster {
 	unsigned taints;
 };
 
+/* The DRA driver, and what the API server has of it. */
+struct facts_dra {
+	bool is_wanted;       /* kube_dra = on, in the settings, or the daemon says so */
+	enum fact has_socket; /* below the kubelet's plugins_registry ... */
+	enum fact we_answer;  /* ... and somebody listens there */
+	bool is_told;         /* the daemon told of it: */
+	bool is_registered;   /* the kubelet has registered it */
+	bool is_asked; /* the API server was asked; each of these is "" where it may be read: */
+	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
+	bool has_api;        /* it knows resource.k8s.io/v1 */
+	enum fact has_class; /* DeviceClass gpu.allot.dev */
+	unsigned devices;    /* in this node's slice */
+	unsigned tainted;    /* of these */
+	bool is_shared;      /* several claims may have one */
+};
+
 struct facts {
 	struct facts_cgroup cgroup;
 	struct facts_kubelet kubelet;
@@ -137,6 +153,7 @@ struct facts {
 	struct facts_rivals rivals;
 	struct facts_tenant tenant;
 	struct facts_cluster cluster;
+	struct facts_dra dra;
 };
 
 #endif

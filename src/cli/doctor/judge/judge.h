@@ -21,6 +21,7 @@ void judge_certificates(const struct facts *facts, struct findings *findings);
 void judge_clock(const struct facts *facts, struct findings *findings);
 void judge_versions(const struct facts *facts, struct findings *findings);
 void judge_cluster(const struct facts *facts, struct findings *findings);
+void judge_dra(const struct facts *facts, struct findings *findings);
 /* judge_rivals.c */
 void judge_rivals(const struct facts *facts, struct findings *findings);
 void judge_tenant(const struct facts *facts, struct findings *findings);

@@ -192,6 +192,15 @@ static int start(struct dra *dra, struct error *err)
 	return 0;
 }
 
+/* For "hello". */
+static json_t *to_json(const struct dra *dra)
+{
+	struct dra_figures figures;
+	dra_figures(dra, &figures);
+	return json_pack("{s:b,s:I,s:s}", "registered", figures.is_registered, "devices",
+			 (json_int_t)figures.devices, "socket", dra->socket.path);
+}
+
 int dra_start(struct node *node, struct dra **ret, struct error *err)
 {
 	if (!node->config.is_kube_dra)
@@ -212,6 +221,7 @@ int dra_start(struct node *node, struct dra **ret, struct error *err)
 		return error_add(err, r, "DRA driver");
 	}
 	*ret = dra;
+	node->dra_json = to_json;
 	return 0;
 }
 
@@ -219,6 +229,7 @@ struct dra *dra_stop(struct dra *dra)
 {
 	if (!dra)
 		return NULL;
+	dra->node->dra_json = NULL;
 	claims_remove_keep(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);

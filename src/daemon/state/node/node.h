@@ -6,6 +6,7 @@
 #ifndef ALLOT_DAEMON_STATE_NODE_NODE_H
 #define ALLOT_DAEMON_STATE_NODE_NODE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -150,14 +151,15 @@ struct node {
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
-	struct plugin *plugin;               /* NULL: the kubelet has none of ours */
-	struct dra *dra;                     /* NULL: there is no DRA driver */
-	struct claim_holders *claim_holders; /* the plugin's; NULL: nobody knows */
-	struct metrics *metrics;             /* NULL: nobody may ask */
-	struct page *page;                   /* NULL: there is none */
-	struct node_kube *kube;              /* NULL: no Kubernetes is told of us */
-	struct loop_source *tick;            /* each second while there are tenants */
-	struct loop_source *fresh_source;    /* is a census due before its time? */
+	struct plugin *plugin;                      /* NULL: the kubelet has none of ours */
+	struct dra *dra;                            /* NULL: there is no DRA driver */
+	json_t *(*dra_json)(const struct dra *dra); /* for "hello"; NULL: there is none */
+	struct claim_holders *claim_holders;        /* the plugin's; NULL: nobody knows */
+	struct metrics *metrics;                    /* NULL: nobody may ask */
+	struct page *page;                          /* NULL: there is none */
+	struct node_kube *kube;                     /* NULL: no Kubernetes is told of us */
+	struct loop_source *tick;                   /* each second while there are tenants */
+	struct loop_source *fresh_source;           /* is a census due before its time? */
 	int fresh_fd;
 	struct loop_source *census_timer; /* as often as the setting says, while there are tenants ... */
 	uint64_t census_every_ns;         /* ... or more seldom, see census_every_ns() */

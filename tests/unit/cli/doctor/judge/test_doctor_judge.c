@@ -228,6 +228,28 @@ PUT(tenant_around, tenant(f); f->tenant.is_preloaded = false)
 PUT(tenant_by_mirror, tenant_around(f); f->tenant.has_shim = true)
 PUT(tenant_uncontrolled, tenant_around(f); f->tenant.wants_control = false)
 
+PUT(dra, f->dra = ((struct facts_dra){ .is_wanted = true,
+				       .has_socket = FACT_YES,
+				       .we_answer = FACT_YES,
+				       .is_told = true,
+				       .is_registered = true,
+				       .is_asked = true,
+				       .has_api = true,
+				       .has_class = FACT_YES,
+				       .devices = 2,
+				       .is_shared = true }))
+PUT(dra_from_afar, dra(f); f->dra.is_told = f->dra.is_asked = false; f->dra.we_answer = FACT_UNKNOWN)
+PUT(dra_without_socket, dra(f); f->dra.has_socket = FACT_NO; f->dra.we_answer = FACT_UNKNOWN)
+PUT(dra_dead, dra(f); f->dra.we_answer = FACT_NO)
+PUT(dra_unregistered, dra(f); f->dra.is_registered = false)
+PUT(dra_old, dra(f); f->dra.has_api = false)
+PUT(dra_unpublished, dra(f); f->dra.devices = 0)
+PUT(dra_whole, dra(f); f->dra.is_shared = false)
+PUT(dra_tainted, dra(f); f->dra.tainted = 1)
+PUT(dra_without_rights, dra(f); SET_TEXT(f->dra.slices_fault, "403: no"); f->dra.devices = 0)
+PUT(dra_without_claims, dra(f); SET_TEXT(f->dra.claims_fault, "403: no"))
+PUT(dra_without_class, dra(f); f->dra.has_class = FACT_NO)
+
 #define OK FINDING_OK
 #define NOTE FINDING_NOTE
 #define WARNING FINDING_WARNING
@@ -254,6 +276,21 @@ static const struct row rows[] = {
 	ROW(plugin_unregistered, judge_kubelet, PROBLEM, "plugin",
 	    "has not registered nvidia.com/gpu"),
 	ROW(plugin_from_afar, judge_kubelet, OK, "plugin", "listens for the kubelet"),
+
+	ROW(nothing, judge_dra, OK, "", ""),
+	ROW(dra, judge_dra, OK, "dra", "gpu.allot.dev is registered with the kubelet"),
+	ROW(dra, judge_dra, OK, "dra-slice", "2 GPUs in the slice"),
+	ROW(dra_from_afar, judge_dra, OK, "dra", "allotd listens for the kubelet"),
+	ROW(dra_without_socket, judge_dra, PROBLEM, "dra", "there is no socket of gpu.allot.dev"),
+	ROW(dra_dead, judge_dra, PROBLEM, "dra", "nobody listens at the socket"),
+	ROW(dra_unregistered, judge_dra, PROBLEM, "dra", "has not registered gpu.allot.dev"),
+	ROW(dra_old, judge_dra, PROBLEM, "dra-slice", "knows no resource.k8s.io/v1"),
+	ROW(dra_unpublished, judge_dra, PROBLEM, "dra-slice", "no ResourceSlice tells"),
+	ROW(dra_whole, judge_dra, WARNING, "dra-slice", "claims get whole ones alone"),
+	ROW(dra_tainted, judge_dra, NOTE, "dra-slice", "1 with a taint"),
+	ROW(dra_without_rights, judge_dra, WARNING, "dra-rights", "ResourceSlices can't be read"),
+	ROW(dra_without_claims, judge_dra, WARNING, "dra-rights", "ResourceClaims can't be read"),
+	ROW(dra_without_class, judge_dra, WARNING, "dra-class", "no DeviceClass gpu.allot.dev"),
 
 	ROW(nothing, judge_runtimes, OK, "", ""),
 	ROW(no_engine, judge_runtimes, WARNING, "runtime", "neither containerd nor CRI-O"),

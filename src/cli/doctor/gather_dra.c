@@ -1,0 +1,118 @@
+/* The DRA driver: its socket, what the daemon says of it, and what the API server has of it. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "client/client.h"
+#include "cli/doctor/gather.h"
+#include "cli/explain/api.h"
+#include "kube/dra/names.h"
+
+#define SLICES \
+	DRA_API "/resourceslices?fieldSelector=spec.driver%%3D" DRA_DRIVER ",spec.nodeName%%3D%s"
+#define CLASS DRA_API "/deviceclasses/" DRA_DRIVER
+/* Whether claims may be read shows in how one is refused that is not there. */
+#define NO_CLAIM DRA_API "/namespaces/default/resourceclaims/allot-doctor"
+
+/* Where the settings say that it is. */
+static void find_socket(struct doctor *d, char ret[PATH_MAX])
+{
+	char directory[FACT_TEXT_MAX];
+
+	gather_setting(&d->host, ALLOTD_CONF, "kube_dra_dir", "/var/lib/kubelet/plugins_registry",
+		       directory);
+	snprintf(ret, PATH_MAX, "%s/" DRA_DRIVER "-reg.sock", directory);
+}
+
+static void look_at_socket(struct doctor *d, const char *path, struct facts_dra *dra)
+{
+	dra->has_socket = host_has(&d->host, path) ? FACT_YES : FACT_NO;
+	if (dra->has_socket == FACT_YES)
+		dra->we_answer = gather_listens(&d->host, path, SOCK_STREAM);
+}
+
+static void ask_daemon(struct doctor *d, struct facts_dra *dra, char ret_socket[PATH_MAX])
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+
+	if (daemon_find(&d->target, &client, NULL) < 0 ||
+	    client_request(client, "hello", NULL, &hello, NULL) < 0)
+		return;
+	const json_t *said = json_object_get(hello, "dra");
+	dra->is_told = said != NULL;
+	dra->is_registered = json_is_true(json_object_get(said, "registered"));
+	const char *socket = json_string_value(json_object_get(said, "socket"));
+	if (socket)
+		snprintf(ret_socket, PATH_MAX, "%s", socket);
+}
+
+static void read_slices(const json_t *list, struct facts_dra *dra)
+{
+	const json_t *items = json_object_get(list, "items");
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *spec = json_object_get(json_array_get(items, i), "spec");
+		const json_t *devices = json_object_get(spec, "devices");
+		for (size_t k = 0; k < json_array_size(devices); k++) {
+			const json_t *one = json_array_get(devices, k);
+			dra->devices++;
+			dra->tainted += json_array_size(json_object_get(one, "taints")) > 0;
+			dra->is_shared |= json_is_true(
+				json_object_get(one, "allowMultipleAllocations"));
+		}
+	}
+}
+
+/* The status; *ret_fault: "" where it was answered, or is not there. */
+static int get(const struct kube_access *access, const char *path, json_t **ret,
+	       char ret_fault[FACT_TEXT_MAX])
+{
+	struct error err = { 0 };
+	int status = 0;
+	int r = api_get(access, path, NULL, &status, ret, &err);
+
+	ret_fault[0] = '\0';
+	if (r < 0 && status != 404)
+		snprintf(ret_fault, FACT_TEXT_MAX, "%.*s", FACT_TEXT_MAX - 1, err.text);
+	return status;
+}
+
+static void ask_api(const struct kube_access *access, const char *node, struct facts_dra *dra)
+{
+	cleanup_json json_t *slices = NULL, *class = NULL, *claim = NULL;
+	char path[FACT_TEXT_MAX + 160], fault[FACT_TEXT_MAX];
+
+	dra->is_asked = true;
+	snprintf(path, sizeof(path), SLICES, node);
+	dra->has_api = get(access, path, &slices, dra->slices_fault) != 404;
+	if (!dra->has_api)
+		return;
+	read_slices(slices, dra);
+	get(access, NO_CLAIM, &claim, dra->claims_fault);
+	/* The driver itself has no need of it. */
+	int status = get(access, CLASS, &class, fault);
+	dra->has_class = status == 404 ? FACT_NO : status == 200 ? FACT_YES : FACT_UNKNOWN;
+}
+
+void gather_dra(struct doctor *d, struct facts *facts)
+{
+	struct facts_dra *dra = &facts->dra;
+	struct kube_access access = { 0 };
+	char setting[FACT_TEXT_MAX], socket[PATH_MAX];
+
+	find_socket(d, socket);
+	gather_setting(&d->host, ALLOTD_CONF, "kube_dra", "off", setting);
+	dra->is_wanted = !strcmp(setting, "on");
+	if (host_is_here(&d->host))
+		ask_daemon(d, dra, socket);
+	dra->is_wanted |= dra->is_told;
+	if (!dra->is_wanted)
+		return;
+	look_at_socket(d, socket, dra);
+	if (facts->cluster.is_asked && gather_access(d, &access, NULL) > 0) {
+		ask_api(&access, facts->cluster.node, dra);
+		access_free(&access);
+	}
+}
