@@ -3,12 +3,13 @@ cluster's own scheduler places the claims, and a real kubelet runs the pods."""
 
 import json
 import os
+import subprocess
 
 import pytest
 
 import dra
-from cluster import ALLOTD_TOKEN, CLAIM_MAKER_RULES, SCHEDULER_TOKEN, ApiError
-from machines import wait_until
+from cluster import ADMIN_TOKEN, ALLOTD_TOKEN, CLAIM_MAKER_RULES, SCHEDULER_TOKEN, ApiError
+from machines import BUILD, wait_until
 from scheduler import Scheduler, review
 from test_dra import shares
 from test_dra_kubelet import FITS_MIB, MIB, TOO_MUCH_MIB, ClaimNode, cdi_engine, cluster, kubelet  # noqa: F401
@@ -122,6 +123,17 @@ def test_a_whole_gpu(node):
     assert node.wait_for("whole") == [whole]
     tenant, = node.tenants().values()
     assert shares(tenant) == [(whole * MIB, 100, 100)]
+
+
+def test_explain(node):
+    """Why it waits, in a sentence."""
+    node.make_old("big", {"main": {"nvidia.com/gpumem": 200 << 10, "nvidia.com/gpucores": 5}})
+    wait_until(lambda: node.has_no_room("big"), what="the scheduler's word")
+    done = subprocess.run([BUILD / "allot", "explain", "big", "--kubeconfig", node.cluster.kubeconfig(
+        "explain.conf", user=f"token: {ADMIN_TOKEN}")], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert "asks for 200.0 GiB and 5 %, and none of 2 GPUs on 1 node has that left" in first, first
 
 
 def test_nothing_is_left_of_what_is_not_stored(node):

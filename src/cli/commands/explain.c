@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/explain/api.h"
+#include "cli/explain/claims_get.h"
 #include "cli/explain/pod.h"
 #include "cli/explain/text.h"
 #include "cli/operand.h"
@@ -233,6 +234,13 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		return error_set(err, ENOENT, "pod %s/%s: there is none", in, pod);
 	if (r < 0)
 		return r;
+	if (explain_has_claims(object)) {
+		struct explain_claims known;
+		explain_claims_get(access, in, object, &known);
+		*ret = explain_of_claims(object, &known);
+		explain_claims_forget(&known);
+		return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);
+	}
 	r = proxy_path(o, in, pod, path, err);
 	if (r < 0)
 		return r;
@@ -300,7 +308,11 @@ const struct command command_explain = {
 		 "one that is\n"
 		 "placed it says which GPUs it has. Where allot-scheduler can't be asked, it tells "
 		 "what the\n"
-		 "pod's annotations and events say. It changes nothing.",
+		 "pod's annotations and events say. Of a pod with ResourceClaims it asks the API "
+		 "server alone:\n"
+		 "of the claims, of the slices that nodes have published, and of what other claims "
+		 "have. It\n"
+		 "changes nothing.",
 	.rows = rows,
 	.operand = OPERAND_OTHER,
 	.run = explain_run,

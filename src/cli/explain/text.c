@@ -132,7 +132,9 @@ static void write_waiting(const json_t *e, FILE *out)
 	explain_count(t.all, all);
 	explain_count(t.fit, fit);
 	const json_t *first = json_array_get(json_object_get(e, "nodes"), 0);
-	if (!json_object_get(e, "asks") && !*explain_word(e, "broken"))
+	if (*explain_word(e, "why"))
+		fprintf(out, "waits: %s", explain_word(e, "why"));
+	else if (!json_object_get(e, "asks") && !*explain_word(e, "broken"))
 		fprintf(out, "waits");
 	else if (*explain_word(e, "broken"))
 		fprintf(out, "waits: what it asks for can't be read: %s", explain_word(e, "broken"));
@@ -162,6 +164,8 @@ static void write_bound(const json_t *e, FILE *out)
 		fprintf(out, ", whose device plugin has not given it its GPUs yet");
 	else if (!strcmp(phase, "failed"))
 		fprintf(out, ", whose device plugin could not give it its GPUs");
+	if (*explain_word(e, "why"))
+		fprintf(out, ", but waits: %s", explain_word(e, "why"));
 }
 
 static void write_verdict(const json_t *e, FILE *out)
@@ -221,6 +225,21 @@ static void write_time(const json_t *share, FILE *out)
 	if (explain_number(share, "lent_pct"))
 		fprintf(out, ", up to %lld %% of the time, as others leave it",
 			(long long)explain_number(share, "lent_pct"));
+}
+
+static void write_claims(const json_t *e, FILE *out)
+{
+	const json_t *claims = json_object_get(e, "claims");
+	char memory[EXPLAIN_AMOUNT_MAX] = "all of the memory";
+	for (size_t i = 0; i < json_array_size(claims); i++) {
+		const json_t *one = json_array_get(claims, i);
+		if (json_object_get(one, "memory_mib"))
+			explain_mib(explain_number(one, "memory_mib"), memory);
+		fprintf(out, "  claim %s, request %s has of %s: %s", explain_word(one, "claim"),
+			explain_word(one, "request"), explain_word(one, "device"), memory);
+		write_time(one, out);
+		fputc('\n', out);
+	}
 }
 
 static void write_amounts(const json_t *e, FILE *out)
@@ -337,6 +356,7 @@ void explain_text_write(const json_t *e, FILE *out)
 {
 	write_verdict(e, out);
 	write_amounts(e, out);
+	write_claims(e, out);
 	explain_groups_write(e, out);
 	write_cards(e, out);
 	explain_nearest_write(e, out);
