@@ -422,6 +422,9 @@ def test_metrics(make_node, tmp_path):
     good, bad = node.claim((0, {"memory": "1Gi"})), node.claim((0, {"memory": "1000Gi"}))
     node.driver.prepare(good)
     node.driver.try_prepare(bad)
+    meta = good["metadata"]
+    labels = {"namespace": "default", "claim": meta["name"], "uid": meta["uid"], "tenant": f"default.{meta['name']}"}
+    wait_until(lambda: Page(scrape.request(address)[2]).value("allot_tenant_claim", **labels) == 1, what="the claim's tenant")
     node.driver.unprepare(good, bad)
     names = ("prepared_total", "prepare_failures_total", "unprepared_total")
     wait_until(lambda: [value(name) for name in names] == [1, 1, 1], what="the counts")

@@ -301,6 +301,14 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 		}
 }
 
+void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		if (*f->tenant[i].claim_labels)
+			exposition_whole(x, m->name, f->tenant[i].claim_labels, 1);
+}
+
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (size_t i = 0; i < f->tenant_count; i++)

@@ -96,7 +96,8 @@ struct metrics_tenant {
 	const char *id, *on_full;
 	bool has_pod; /* its engine tells what it is; else it is called by the tenant's name */
 	const char *namespace, *pod, *container;
-	size_t device_first, device_count; /* in tenant_device */
+	char claim_labels[EXPOSITION_LABELS_MAX]; /* of a ResourceClaim's; else "" */
+	size_t device_first, device_count;        /* in tenant_device */
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;

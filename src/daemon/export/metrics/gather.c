@@ -14,6 +14,7 @@
 #include "daemon/export/metrics/names.h"
 #include "daemon/gpu/census.h"
 #include "daemon/gpu/sensor.h"
+#include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/memory/admission.h"
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/swap_turns.h"
@@ -98,6 +99,18 @@ static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i])
 			note_library(m, t->process[i]->library_version);
+}
+
+static void label_claim(const struct tenant *t, struct metrics_tenant *m)
+{
+	struct dra_key key;
+	if (!dra_key_parse(t->terms.claim.key, &key))
+		return;
+	snprintf(m->claim_labels, sizeof(m->claim_labels), "%s", m->labels);
+	exposition_label(m->claim_labels, sizeof(m->claim_labels), "namespace",
+			 key.name.in_namespace);
+	exposition_label(m->claim_labels, sizeof(m->claim_labels), "claim", key.name.name);
+	exposition_label(m->claim_labels, sizeof(m->claim_labels), "uid", key.name.uid);
 }
 
 static void label_hami(const struct metrics_tenant *t, unsigned number,
@@ -187,6 +200,7 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 	label(m->labels, "tenant", t->terms.name);
 	gather_wait(t, now_ns, m);
 	gather_pod(t, m);
+	label_claim(t, m);
 }
 
 static void gather_tenant_device(struct tenant *t, unsigned i, const struct lessee_figures *f,

@@ -99,6 +99,8 @@ void emit_namespace_time(const struct metric *m, const struct metrics_figures *f
 void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
 			   struct exposition *x);
 void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 /* Under other projects' names (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);

@@ -110,6 +110,8 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_binding", GAUGE, emit_bindings,
 	  "tenant, device, uuid, namespace, pod, container", OWN("1"),
 	  "Which container has a part of which device, where its engine tells." },
+	{ "allot_tenant_claim", GAUGE, emit_tenant_claims, "tenant, namespace, claim, uid",
+	  OWN("1"), "Which ResourceClaim the tenant was made for." },
 	{ "allot_tenant_priority", GAUGE, OF_TENANT, REAL(metrics_tenant, priority),
 	  "Its priority, -100 to 100." },
 	{ "allot_tenant_processes", GAUGE, OF_TENANT, COUNT(metrics_tenant, processes),
