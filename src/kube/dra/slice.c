@@ -77,6 +77,7 @@ static json_t *attributes_of(const struct dra_device *d)
 	add_text(a, "productName", d->product);
 	add_text(a, "architecture", architecture(d));
 	add_text(a, "profile", profile(d));
+	add_text(a, "parentUUID", d->parent_uuid);
 	add_number(a, "memoryMiB", (unsigned)(d->memory_bytes / MIB));
 	add_version(a, "cudaComputeCapability", d->capability_major, d->capability_minor);
 	add_version(a, "cudaDriverVersion", d->cuda_major, d->cuda_minor);

@@ -17,6 +17,7 @@
 struct dra_device {
 	const char *uuid, *product;
 	bool is_instance;           /* of MIG */
+	const char *parent_uuid;    /* of an instance: its GPU's */
 	uint64_t memory_bytes;      /* all of it */
 	uint64_t memory_left_bytes; /* without what tenants have that are of no ResourceClaim */
 	unsigned cores_left_pct;    /* the same of the 100 percent */

@@ -48,10 +48,11 @@ struct gpu_info {
 	char name[GPU_NAME_MAX];
 	uint64_t memory_bytes; /* what can be held on the card: its total less the driver's reserve */
 	bool minor_known;
-	unsigned minor;       /* of its device file; of an instance, its card's */
-	bool is_instance;     /* of MIG */
-	struct mig_caps caps; /* of an instance: what gives access to it */
-	unsigned sms;         /* of the card, or of the instance; 0: not known */
+	unsigned minor;                         /* of its device file; of an instance, its card's */
+	bool is_instance;                       /* of MIG */
+	struct mig_caps caps;                   /* of an instance: what gives access to it */
+	char card_uuid_text[GPU_UUID_TEXT_MAX]; /* of an instance: its card's; "": not known */
+	unsigned sms;                           /* of the card, or of the instance; 0: not known */
 	unsigned capability_major, capability_minor; /* of CUDA; 0.0: not known */
 };
 

@@ -207,6 +207,9 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	const struct gpu_nvml_device *device = &gpu->device[index];
 	info.minor_known = gpu->minor && gpu->minor(device->card, &info.minor) == NVML_SUCCESS;
 	info.is_instance = device->is_instance;
+	if (info.is_instance && gpu->uuid(device->card, info.card_uuid_text,
+					  sizeof(info.card_uuid_text)) != NVML_SUCCESS)
+		info.card_uuid_text[0] = '\0';
 	read_capability(gpu, device, &info);
 	info.sms = count_sms(gpu, device, &info);
 	if (info.is_instance && info.minor_known)

@@ -72,6 +72,7 @@ static void describe(struct node *node, const struct place_node *model, struct c
 	*ret = (struct dra_device){ .uuid = info->uuid_text,
 				    .product = info->name,
 				    .is_instance = info->is_instance,
+				    .parent_uuid = info->card_uuid_text,
 				    .memory_bytes = info->memory_bytes,
 				    .capability_major = info->capability_major,
 				    .capability_minor = info->capability_minor,

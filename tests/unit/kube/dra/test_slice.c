@@ -80,13 +80,15 @@ static void test_instance(void **state)
 	const struct dra_device mig = { .uuid = "MIG-1",
 					.product = "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
 					.is_instance = true,
+					.parent_uuid = "GPU-AB12",
 					.memory_bytes = 5 * GIB,
 					.memory_left_bytes = 5 * GIB };
 	json_t *list = dra_devices(&mig, 1);
 	assert_string_equal(text(list, "0:name"), "mig-1");
 	assert_string_equal(text(list, "0:attributes:type:string"), "mig");
 	assert_string_equal(text(list, "0:attributes:profile:string"), "1g.5gb");
-	assert_int_equal(json_object_size(at(list, "0:attributes")), 5);
+	assert_string_equal(text(list, "0:attributes:parentUUID:string"), "GPU-AB12");
+	assert_int_equal(json_object_size(at(list, "0:attributes")), 6);
 	/* A step is more than nothing: no policy then. */
 	assert_string_equal(text(list, "0:capacity:cores:value"), "0");
 	assert_null(at(list, "0:capacity:cores:requestPolicy"));
