@@ -26,7 +26,7 @@ VALUES = {
     "secret": ["certificate.from=secret", "certificate.secretName=mine", "certificate.caBundle=bWluZQ=="],
     "node-alone": ["scheduler.enabled=false", "vocabulary=slices", "daemon.settings.kube_slices=7",
                    "daemon.settings.gang=off", "daemon.nodeSelector=null"],
-    "claims-alone": ["scheduler.enabled=false", "daemon.devicePlugin=false", "dra.enabled=true",
+    "claims-alone": ["test.claim.memory=1Gi", "test.claim.cores=10", "scheduler.enabled=false", "daemon.devicePlugin=false", "dra.enabled=true",
                      "daemon.kubeletDir=/var/lib/k0s/kubelet"],
     "claims-of-limits": ["daemon.devicePlugin=false", "dra.enabled=true", "dra.convert=true",
                          "scheduler.kubeScheduler.enabled=false", "scheduler.settings.device_class=training.gpu.allot.dev"],

@@ -71,6 +71,7 @@ def test_lint(helm, values):
     ("scheduler.kubeScheduler.retrySeconds=12", "retrySeconds: 12: must be less than renewSeconds"),
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
     ("daemon.devicePlugin=false", "daemon.devicePlugin and dra.enabled: are both false"),
+    ("test.claim.memory=1Gi", "test.claim: needs dra.enabled"),
     ("dra.convert=true", "dra.convert: needs dra.enabled"),
     ("dra.convert=true,dra.enabled=true", "set scheduler.kubeScheduler.enabled to false"),
     ("scheduler.settings.make_claims=on", "'/scheduler/settings': additional properties 'make_claims' not allowed"),
@@ -214,6 +215,12 @@ def test_the_test_is_where_the_gpus_are(helm):
     real = of_kind(helm.render(["test.limits.nvidia\\.com/gpu=1"]), "Pod")
     assert "allot.dev/webhook" not in real["metadata"]["labels"]
     assert real["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 1}
+    made = helm.render(VALUES["claims-alone"])
+    pod, template = of_kind(made, "Pod"), of_kind(made, "ResourceClaimTemplate")
+    assert pod["spec"]["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": template["metadata"]["name"]}]
+    assert pod["spec"]["containers"][0]["command"][0] == "/usr/local/bin/allot-load"
+    request, = template["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"]["capacity"]["requests"] == {"memory": "1Gi", "cores": 10}
 
 
 def test_the_notes_say_how_another_kube_scheduler_asks(helm, cluster):

@@ -155,6 +155,12 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) (not .Values.dra.convert) }}
 {{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false, as the cluster's own places claims; or dra.convert to true" }}
 {{- end }}
+{{- if and .Values.test.claim (not .Values.dra.enabled) }}
+{{- fail "test.claim: needs dra.enabled" }}
+{{- end }}
+{{- if and .Values.test.claim .Values.test.limits }}
+{{- fail "test.claim and test.limits: must be one of them" }}
+{{- end }}
 {{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
 {{- end }}
