@@ -12,7 +12,7 @@ import yaml
 
 import dra
 from charts import VALUES, Helm, of_kind, path_of
-from cluster import ADMIN_TOKEN, ALLOTD_DRA_RULES, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
+from cluster import ADMIN_TOKEN, ALLOTD_DRA_RULES, ALLOTD_RULES, CLAIM_MAKER_RULES, SCHEDULER_RULES, ApiError, free_ports
 from machines import wait_until
 from machines import ROOT
 from scheduler import Scheduler
@@ -171,6 +171,19 @@ def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
                             ({"group": "a b"}, "group: must be a letter or digit"),
                             ({"kind": "Other"}, "apiVersion gpu.allot.dev/v1 and the kind GpuTerms")):
             assert why in (told(make, **fields) or ""), (make, fields)
+    # One GPU might be given twice.
+    for more in ({"count": 2}, {"allocationMode": "All"}, {"count": 1}):
+        for where, wrap in (("resourceclaims", lambda spec: spec), ("resourceclaimtemplates", lambda spec: {"spec": spec})):
+            for class_name in (dra.DRIVER, "other.example.com"):
+                spec = wrap({"devices": {"requests": [dra.request(**{**more, "deviceClassName": class_name})]}})
+                try:
+                    cluster.request("POST", f"{dra.API}/namespaces/default/{where}",
+                                    {"metadata": {"name": "early"}, "spec": spec}, query="?dryRun=All")
+                    is_refused = False
+                except ApiError as error:
+                    assert "make a request for each GPU" in str(error), error
+                    is_refused = True
+                assert is_refused == (more != {"count": 1} and class_name == dra.DRIVER), (more, where, class_name)
     # Of another driver it is not ours to say.
     other = {"opaque": {"driver": "gpu.example.com", "parameters": {"memory": "1Gi"}}}
     for make in (claim, template, device_class):
@@ -182,6 +195,10 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     account = of_kind(made, "ServiceAccount")["metadata"]["name"]
     elsewhere = flat(without_leases(SCHEDULER_RULES))
     assert rights_in(cluster, "rights-scheduler", account, "default") == elsewhere
+    (claims,) = [one for one in accounts(VALUES["claims-of-limits"], "rights-of-limits")
+                 if one["kind"] == "ServiceAccount" and one["metadata"]["name"].endswith("allot-scheduler")]
+    assert rights_in(cluster, "rights-of-limits", claims["metadata"]["name"], "default") == flat(
+        [*without_leases(SCHEDULER_RULES), *CLAIM_MAKER_RULES])
     (leases,) = [rule["verbs"] for rule in SCHEDULER_RULES if "leases" in rule["resources"]]
     at_home = {("coordination.k8s.io", "leases", "*" if verb == "create" else account, verb) for verb in leases}
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
