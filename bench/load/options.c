@@ -19,43 +19,45 @@ static const struct row {
 	const char *help;
 } rows[] = {
 #define AT(field) offsetof(struct options, field)
-	{ "--kernel-us", WHOLE, AT(kernel_us), 1, 1e7, 1000, "cost of a kernel alone, microseconds" },
-	{ "--blocks", WHOLE, AT(blocks), 1, 1e6, 132, "blocks of 256 threads a kernel" },
-	{ "--seconds", REAL, AT(seconds), 0.01, 1e6, 10, "length of the run" },
+	{ "--kernel-us", WHOLE, AT(kernel_us), 1, 1e7, 1000,
+	  "duration of one kernel on an idle GPU, in microseconds" },
+	{ "--blocks", WHOLE, AT(blocks), 1, 1e6, 132, "blocks of a kernel, of 256 threads each" },
+	{ "--seconds", REAL, AT(seconds), 0.01, 1e6, 10, "length of the run, in seconds" },
 	{ "--kernels", WHOLE, AT(kernels), 0, 1e12, 0,
-	  "so much work, and then end, if --seconds have not passed; 0: as much as fits into them" },
+	  "end after this many kernels, or after --seconds; 0: after --seconds only" },
 	{ "--streams", WHOLE, AT(streams), 1, LANES_MAX, 1,
-	  "streams, used in turn; small kernels of several run at the same time" },
+	  "number of streams, used in turn; small kernels of several streams can overlap" },
 	{ "--graph", FLAG, AT(graph), 0, 0, 0, "launch graphs of about 2 ms instead of kernels" },
 	{ "--cooperative", FLAG, AT(cooperative), 0, 0, 0,
-	  "launch kernels as cooperative ones; not with --graph" },
+	  "launch cooperative kernels; not with --graph" },
 	{ "--processes", WHOLE, AT(processes), 1, 64, 1,
-	  "so many processes, each with its streams; their lines have an \"id\"" },
+	  "number of processes, each with its own streams; reports have the process as \"id\"" },
 	{ "--burst", WHOLE, AT(burst), 0, 1e5, 0,
-	  "launch so many kernels each --period-ms and wait for them; latencies on the last line" },
-	{ "--period-ms", REAL, AT(period_ms), 0.1, 1e6, 50, "from one burst's due time to the next" },
+	  "every --period-ms launch this many kernels and wait for them; the last line reports latencies" },
+	{ "--period-ms", REAL, AT(period_ms), 0.1, 1e6, 50,
+	  "with --burst: time from the start of one burst to the next, in milliseconds" },
 	{ "--warmup", REAL, AT(warmup_s), 0, 1e6, 0,
-	  "seconds from the beginning whose bursts don't count in the latencies" },
+	  "with --burst: leave the first N seconds out of the latencies" },
 	{ "--trace", TEXT, AT(trace), 0, 0, 0,
-	  "file of phases in which to be busy: lines of ROW BEGIN_S END_S" },
-	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "whose phases of --trace" },
-	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0, "synchronize after so many launches" },
+	  "be busy only in the phases in FILE, lines of ROW BEGIN_S END_S" },
+	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "with --trace: the ROW to use" },
+	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0,
+	  "wait for the GPU after every N launches; 0: never" },
 	{ "--prepare-us", REAL, AT(prepare_us), 0, 1e6, 0,
-	  "what is done without the GPU before each launch of every other phase, as a training "
-	  "does; "
-	  "streams are kept 20 ms ahead then" },
-	{ "--phase", WHOLE, AT(phase), 1, 1e6, 50, "launches of such a phase" },
-	{ "--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold so much device memory" },
+	  "in every other phase, spend N microseconds of CPU time before each launch, as a training "
+	  "program does; streams are kept 20 ms ahead" },
+	{ "--phase", WHOLE, AT(phase), 1, 1e6, 50, "with --prepare-us: launches in a phase" },
+	{ "--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold this much GPU memory, in MiB" },
 	{ "--alloc-over", FLAG, AT(alloc_over), 0, 0, 0,
-	  "ask once for more than the total that the driver reports" },
+	  "try once to allocate more than the driver reports as total memory" },
 	{ "--calibrate-only", FLAG, AT(calibrate_only), 0, 0, 0,
-	  "print the turns of the loop and end" },
+	  "measure how many loop iterations a kernel of --kernel-us needs, print that, and end" },
 	{ "--iters", WHOLE, AT(iters), 0, 4e9, 0,
-	  "turns of the loop, from --calibrate-only on the idle GPU; without it every run calibrates" },
+	  "loop iterations of a kernel, as --calibrate-only printed on the idle GPU; 0: measure at the start" },
 	{ "--report-every", REAL, AT(report_every_s), 0, 1e6, 1,
-	  "seconds between reports, 0 for none" },
-	{ "--start-at", REAL, AT(start_at_s), 0, 1e11, 0, "Unix time at which to begin, all set up" },
-	{ "--json", FLAG, AT(json), 0, 0, 0, "one JSON object a line" },
+	  "seconds between reports; 0: no reports" },
+	{ "--start-at", REAL, AT(start_at_s), 0, 1e11, 0, "start launching at this Unix time" },
+	{ "--json", FLAG, AT(json), 0, 0, 0, "print JSON, one object per line" },
 };
 
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
@@ -73,7 +75,8 @@ static bool is_number(const struct row *r)
 static void print_help(void)
 {
 	puts("usage: allot-load [OPTION]...\n"
-	     "Keeps a GPU busy with kernels of known cost and says what share of it they got.\n");
+	     "Keeps a GPU busy with kernels of known duration and reports the share of the GPU that\n"
+	     "they got. Defaults are in parentheses.\n");
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct row *r = &rows[i];
 		char left[40], preset[32] = "";

@@ -18,6 +18,8 @@
 enum operand {
 	OPERAND_NONE,
 	OPERAND_TENANT,
+	OPERAND_GPU,
+	OPERAND_BENCH,
 	OPERAND_COMMAND, /* and its own arguments */
 	OPERAND_DIRECTORY,
 	OPERAND_OTHER,
@@ -50,6 +52,13 @@ extern const struct command command_bench;
 extern const struct command command_doctor;
 extern const struct command command_explain;
 extern const struct command command_trace;
+
+/*
+ * allot complete, which is not in the list of commands since no user types it. argv[0..argc): as completion_find() has them.
+ * Prints a line "WORD\tHELP" for each word that fits, or ":file", ":directory", ":command I" for what the shell itself
+ * completes. Returns 0.
+ */
+int complete_run(const struct command *const *commands, int argc, char **argv);
 
 /* Prints "allot: NAME: text" to stderr and returns status. */
 int command_fail(const struct command *self, const struct error *err, int status);

@@ -69,7 +69,7 @@ static void offer_options(const struct look *look, const struct option_row *rows
 {
 	for (const struct option_row *row = rows; row->name; row++)
 		offer(look, row->name, row->help);
-	offer(look, "--help", "what it does, and its options");
+	offer(look, "--help", "show the help");
 }
 
 /* Values after `prefix`, "" or "--name=". */
@@ -90,6 +90,8 @@ static enum completion_want offer_values(const struct look *look, const struct o
 	}
 	if (!row->argument || *prefix)
 		return COMPLETION_NOTHING;
+	if (row->parse == option_devices)
+		return COMPLETION_GPU;
 	return strcmp(row->argument, "FILE") == 0   ? COMPLETION_FILE
 	       : strcmp(row->argument, "SPEC") == 0 ? COMPLETION_FILE
 	       : strcmp(row->argument, "DIR") == 0  ? COMPLETION_DIRECTORY
@@ -136,9 +138,12 @@ static struct completion complete_word(const struct look *look, const struct com
 		found.want = offer_values(look, row, prefix);
 	} else if (look->current[0] == '-' || command->operand == OPERAND_NONE) {
 		offer_options(look, command->rows);
+	} else if (command->operand == OPERAND_BENCH) {
+		found.want = COMPLETION_BENCH;
 	} else if (!has_operand) {
 		found.want = command->operand == OPERAND_DIRECTORY ? COMPLETION_DIRECTORY
 			     : command->operand == OPERAND_TENANT  ? COMPLETION_TENANT
+			     : command->operand == OPERAND_GPU     ? COMPLETION_GPU
 			     : command->operand == OPERAND_COMMAND ? COMPLETION_COMMAND
 								   : COMPLETION_NOTHING;
 	}
@@ -187,8 +192,8 @@ struct completion completion_find(const struct command *const *commands, int cou
 
 	if (count == 1) {
 		offer_commands(&look, commands);
-		offer(&look, "help", "help on a command");
-		offer(&look, "--version", "print the version");
+		offer(&look, "help", "show the help of a command");
+		offer(&look, "version", "print the version");
 		return nothing;
 	}
 	if (count == 2 && strcmp(words[0], "help") == 0)

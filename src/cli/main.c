@@ -3,77 +3,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/completion.h"
-#include "cli/daemon.h"
-
-/* allot complete: what the shells' completion asks for; not in the list of commands, since nobody writes it. */
-
-static void print_word(void *data, const char *word, const char *help)
-{
-	printf("%s\t%s\n", word, help ? help : "");
-}
-
-/* Of the daemon that the options before it name. */
-static struct daemon_target find_target(int argc, char **argv)
-{
-	struct daemon_target target = { 0 };
-
-	for (int i = 0; i + 2 < argc; i++) {
-		const char *value = argv[i + 1];
-
-		if (strcmp(value, "=") == 0)
-			value = argv[i + 2];
-		if (strcmp(argv[i], "--sim") == 0)
-			target.sim_spec = value;
-		else if (strcmp(argv[i], "--run-dir") == 0)
-			target.run_dir = value;
-	}
-	return target;
-}
-
-/* Where no daemon answers there is none to be completed: nothing is said. */
-static void print_tenants(int argc, char **argv)
-{
-	struct daemon_target target = find_target(argc, argv);
-	cleanup_client struct client *client = NULL;
-	cleanup_json json_t *list = NULL;
-	const char *current = argv[argc - 1];
-	const json_t *tenant;
-	size_t i;
-
-	if (daemon_find(&target, &client, NULL) < 0 ||
-	    client_request(client, "list", NULL, &list, NULL) < 0)
-		return;
-	json_array_foreach(json_object_get(list, "tenants"), i, tenant)
-	{
-		const char *name = json_string_value(json_object_get(tenant, "name"));
-		const char *state = json_string_value(json_object_get(tenant, "state"));
-
-		if (name && strncmp(name, current, strlen(current)) == 0)
-			print_word(NULL, name, state);
-	}
-}
-
-/*
- * argv[0..argc): as completion_find() has them. Prints a line "WORD\tHELP" for each word that fits, or
- * ":file", ":directory", ":command I" for what the shell itself completes. Returns 0.
- */
-static int complete_run(const struct command *const *commands, int argc, char **argv)
-{
-	struct completion found;
-
-	if (argc < 1)
-		return 0;
-	found = completion_find(commands, argc, argv, print_word, NULL);
-	switch (found.want) {
-	case COMPLETION_NOTHING: break;
-	case COMPLETION_TENANT: print_tenants(argc, argv); break;
-	case COMPLETION_FILE: puts(":file"); break;
-	case COMPLETION_DIRECTORY: puts(":directory"); break;
-	case COMPLETION_COMMAND: printf(":command %d\n", found.command_at); break;
-	}
-	return 0;
-}
 
 static const struct command *const commands[] = {
 	&command_run,
@@ -106,19 +35,21 @@ int command_help(const struct command *self)
 	printf("Usage: allot %s %s\n\n%s\n\nOptions:\n", self->name, self->usage,
 	       self->about ? self->about : self->summary);
 	options_print_help(self->rows, stdout);
-	printf("  --help                  this text\n");
+	printf("  --help                  show this help\n");
 	return 0;
 }
 
 static int print_help(void)
 {
 	printf("Usage: allot COMMAND [OPTION...]\n\n"
-	       "Shares the GPUs of one machine: memory quotas and shares of compute.\n\n"
+	       "Shares the GPUs of one machine among tenants. A tenant is one command started by\n"
+	       "allot run, or one container, with all of its processes. Each has a quota of GPU\n"
+	       "memory and a share of GPU time.\n\n"
 	       "Commands:\n");
 	for (size_t i = 0; commands[i]; i++)
 		printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	printf("  %-9s %s\n", "help", "help on a command: allot help run");
-	printf("  %-9s %s\n\n", "--version", "says which version this is");
+	printf("  %-9s %s\n", "help", "show the help of a command: allot help run");
+	printf("  %-9s %s\n\n", "version", "print the version");
 	printf("For example, on a machine with a GPU:\n"
 	       "  allot run --memory 4GiB --cores 30 -- python3 train.py\n"
 	       "and on one without:\n"
@@ -128,6 +59,9 @@ static int print_help(void)
 
 static const struct command *find_command(const char *name)
 {
+	/* What other tools call it. */
+	if (strcmp(name, "list") == 0 || strcmp(name, "ls") == 0)
+		name = command_ps.name;
 	for (size_t i = 0; commands[i]; i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
@@ -149,7 +83,7 @@ static int refuse_unknown(const char *name)
 		fprintf(stderr, "allot: '%.40s': unknown command; did you mean %s?\n", name,
 			nearest);
 	else
-		fprintf(stderr, "allot: '%.40s': unknown command; allot help lists them\n", name);
+		fprintf(stderr, "allot: '%.40s': unknown command; see allot help\n", name);
 	return EXIT_USAGE;
 }
 
@@ -158,10 +92,11 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	if (argc < 2) {
-		fprintf(stderr, "allot: no command given; allot help lists them\n");
+		fprintf(stderr, "allot: a command is missing, such as run or ps; see allot help\n");
 		return EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||
+	    strcmp(argv[1], "-V") == 0) {
 		printf("allot %s\n", ALLOT_VERSION);
 		return 0;
 	}

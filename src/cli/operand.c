@@ -44,7 +44,7 @@ int operand_read_none(const struct command *self, int argc, char **argv, void *o
 	if (help)
 		return command_help(self);
 	if (r > 0)
-		r = error_set(&err, EINVAL, "'%.40s': takes no operand; allot help %s", argv[0],
-			      self->name);
+		r = error_set(&err, EINVAL, "'%.40s': unexpected argument; see allot help %s",
+			      argv[0], self->name);
 	return r < 0 ? command_fail(self, &err, EXIT_USAGE) : -1;
 }

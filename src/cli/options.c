@@ -86,14 +86,29 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+/* "fail wait swap" as "fail, wait or swap". */
+static void join_choices(const char *list, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (const char *c = list; *c && used < size;) {
+		size_t length = strcspn(c, " ");
+		const char *next = c + length + strspn(c + length, " ");
+		const char *before = c == list ? "" : *next ? ", " : " or ";
+
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s", before, (int)length, c);
+		c = next;
+	}
+}
+
 int option_choice(const struct option_row *row, const char *text, void *field, struct error *err)
 {
-	if (has_word(row->of_later, text))
-		return error_set(err, EINVAL, "'%s': not in this version, which offers only %s",
-				 text, row->offered);
-	if (!has_word(row->offered, text))
-		return error_set(err, EINVAL, "'%.40s': unknown; this version offers only %s", text,
-				 row->offered);
+	char choices[128];
+
+	if (!has_word(row->offered, text)) {
+		join_choices(row->offered, choices, sizeof(choices));
+		return error_set(err, EINVAL, "'%.40s': must be %s", text, choices);
+	}
 	*(const char **)field = text;
 	return 0;
 }

@@ -63,8 +63,7 @@ struct option_row {
 	size_t offset;       /* of the field in the subcommand's options */
 	const char *help;    /* lines separated by \n, 52 columns each */
 	int64_t min, max;    /* parse_option_int */
-	const char *offered; /* parse_option_choice: the values of this version, "fail" */
-	const char *of_later; /* ... and those that are known, but not in this version: "wait swap" */
+	const char *offered; /* for completion; option_choice takes nothing else: "fail wait" */
 };
 
 option_parser option_flag;     /* bool */
@@ -76,6 +75,9 @@ option_parser option_int;      /* struct option_int */
 option_parser option_duration; /* struct option_duration */
 option_parser option_devices;  /* struct option_devices */
 option_parser option_choice;   /* const char *, into argv */
+
+/* The simulated GPUs that are built in, for `offered`: what --sim takes beside a file. */
+#define OPTION_SIM_SPECS "h200 h200x2 h200x8 dgx-1v dgx-a100 pcie mixed h200-mig"
 
 #define OPTION(name_, value_, argument_, parse_, type, field, ...) \
 	{ \

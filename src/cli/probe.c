@@ -31,7 +31,7 @@ static int count_gpus(void *nvml, struct error *err)
 	int result;
 
 	if (!init || !shutdown || !device_count)
-		return error_set(err, ENODEV, "no GPU: libnvidia-ml.so.1 here is not NVML" HINT);
+		return error_set(err, ENODEV, "no GPU: libnvidia-ml.so.1 is not NVIDIA's NVML" HINT);
 	result = init();
 	if (result != 0)
 		return error_set(err, ENODEV, "no GPU: NVML says \"%s\"" HINT,
@@ -39,7 +39,7 @@ static int count_gpus(void *nvml, struct error *err)
 	result = device_count(&count);
 	shutdown();
 	if (result != 0 || count == 0)
-		return error_set(err, ENODEV, "no GPU: the driver finds none" HINT);
+		return error_set(err, ENODEV, "no GPU: the NVIDIA driver finds none" HINT);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ static int load_and_count(struct error *err)
 	int r;
 
 	if (!nvml)
-		return error_set(err, ENODEV, "no GPU: there is no NVIDIA driver here" HINT);
+		return error_set(err, ENODEV, "no GPU: no NVIDIA driver is installed" HINT);
 	r = count_gpus(nvml, err);
 	dlclose(nvml);
 	return r;
@@ -82,7 +82,7 @@ int probe_gpu(struct error *err)
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (n != (ssize_t)sizeof(found))
-		return error_set(err, ENODEV, "no GPU: NVML ended the program that asked it" HINT);
+		return error_set(err, ENODEV, "no GPU: NVML crashed the program that asked it" HINT);
 	*err = found;
 	return found.code ? -found.code : 0;
 }

@@ -33,7 +33,7 @@ static void selection_describe(const struct selection *selection, char *text, si
 	}
 }
 
-static void select_all(const json_t *devices, struct selection *ret)
+void selection_all(const json_t *devices, struct selection *ret)
 {
 	size_t i;
 	json_t *device;
@@ -121,52 +121,62 @@ static int refuse_wanted(const struct selection *among, const struct parse_devic
 	else
 		snprintf(name, sizeof(name), "%u", (unsigned int)wanted->index);
 	if (is_many)
-		return error_set(err, ENODEV,
-				 "--gpu: '%s': begins the UUID of more than one GPU; write more of "
-				 "it; there is %s",
-				 name, there);
-	return error_set(err, ENODEV, "--gpu: '%s': no such GPU%s; there is %s", name,
+		return error_set(
+			err, ENODEV,
+			"'%s': several GPUs have a UUID that begins so; write more of it; available: %s",
+			name, there);
+	return error_set(err, ENODEV, "'%s': no such GPU%s; available: %s", name,
 			 visible ? " within CUDA_VISIBLE_DEVICES" : "", there);
+}
+
+int selection_choose(const struct selection *among, const struct parse_devices *wanted,
+		     const char *visible, struct selection *ret_chosen, struct error *err)
+{
+	struct selection chosen = { 0 };
+
+	if (wanted->all) {
+		*ret_chosen = *among;
+		return 0;
+	}
+	for (size_t i = 0; i < wanted->count; i++) {
+		bool is_many;
+		const json_t *device = find_wanted(among, &wanted->item[i], &is_many);
+
+		if (!device)
+			return refuse_wanted(among, &wanted->item[i], visible, is_many, err);
+		for (size_t j = 0; j < chosen.count; j++)
+			if (chosen.device[j] == device)
+				return error_set(err, EINVAL, "names GPU %s twice",
+						 device_uuid(device));
+		chosen.device[chosen.count++] = device;
+	}
+	*ret_chosen = chosen;
+	return 0;
 }
 
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err)
 {
-	struct selection all, among, chosen = { 0 };
+	struct selection all, among;
+	int r;
 
-	select_all(devices, &all);
+	selection_all(devices, &all);
 	if (all.count == 0)
 		return error_set(err, ENODEV, "the daemon has no GPU");
 	among = all;
 	if (visible) {
 		select_visible(&all, visible, &among);
 		if (among.count == 0)
-			return error_set(err, ENODEV,
-					 "CUDA_VISIBLE_DEVICES is '%.60s', which names no GPU of this "
-					 "machine; unset it, or name one",
-					 visible);
+			return error_set(
+				err, ENODEV,
+				"CUDA_VISIBLE_DEVICES='%.60s' names no GPU of this machine; unset it, or name one",
+				visible);
 	}
 	if (!wanted) {
 		among.count = 1;
 		*ret_selection = among;
 		return 0;
 	}
-	if (wanted->all) {
-		*ret_selection = among;
-		return 0;
-	}
-	for (size_t i = 0; i < wanted->count; i++) {
-		bool is_many;
-		const json_t *device = find_wanted(&among, &wanted->item[i], &is_many);
-
-		if (!device)
-			return refuse_wanted(&among, &wanted->item[i], visible, is_many, err);
-		for (size_t j = 0; j < chosen.count; j++)
-			if (chosen.device[j] == device)
-				return error_set(err, EINVAL, "--gpu: names %s twice",
-						 device_uuid(device));
-		chosen.device[chosen.count++] = device;
-	}
-	*ret_selection = chosen;
-	return 0;
+	r = selection_choose(&among, wanted, visible, ret_selection, err);
+	return r < 0 ? error_add(err, r, "--gpu") : 0;
 }

@@ -26,6 +26,15 @@ struct selection {
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);
 
+/* All of them, in the daemon's order. */
+void selection_all(const json_t *devices, struct selection *ret);
+/*
+ * Those of `among` that are wanted. visible: the CUDA_VISIBLE_DEVICES that `among` is limited to, for the error;
+ * else NULL.
+ */
+int selection_choose(const struct selection *among, const struct parse_devices *wanted,
+		     const char *visible, struct selection *ret_chosen, struct error *err);
+
 /* index and uuid of one device; 0 and "" where the daemon left them out. */
 json_int_t device_index(const json_t *device);
 const char *device_uuid(const json_t *device);

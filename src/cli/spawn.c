@@ -148,7 +148,8 @@ static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_f
 		if (errno != EINTR)
 			return error_set_errno(err, errno, "waitpid");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return error_set(err, EAGAIN, "fork: no more processes");
+		return error_set(err, EAGAIN,
+				 "cannot start another process: the limit of processes is reached");
 	return 0;
 }
 

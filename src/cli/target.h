@@ -8,8 +8,9 @@
 /* Rows for a struct with a `struct daemon_target` named `target`. */
 #define TARGET_ROWS(type) \
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, type, target.sim_spec, \
-	       .help = "the simulated GPU that allot run --sim SPEC started"), \
+	       .offered = OPTION_SIM_SPECS, \
+	       .help = "use the simulated GPU that allot run --sim SPEC\nstarted"), \
 		OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, type, \
-		       target.run_dir, .help = "the daemon of this run directory")
+		       target.run_dir, .help = "use the daemon whose run directory is DIR")
 
 #endif

@@ -33,45 +33,47 @@ option_parser option_sharing; /* const char *, into argv */
 /* Those that may be changed later. */
 #define TERMS_SHARE_ROWS(type, or_else) \
 	TERM(type, "--memory", "SIZE", option_size, memory, \
-	     .help = "GPU memory it may hold on each GPU, such as 4GiB" or_else( \
-		     "what is not promised to others")), \
+	     .help = "quota of GPU memory, on each of its GPUs, such as\n4GiB" or_else( \
+		     "what is not promised to other tenants")), \
 		TERM(type, "--cores", "PERCENT", option_percent, cores, \
-		     .help = "share of GPU time that is guaranteed, such as 30" or_else( \
-			     "no guarantee, a fair part of what is left")), \
+		     .help = "guaranteed percent of each GPU's time, such as 30" or_else( \
+			     "none; a fair part of the time that is left")), \
 		TERM(type, "--cores-limit", "PERCENT", option_percent, cores_limit, \
-		     .help = "share it may reach when others leave time unused" or_else( \
-			     "--cores, or 100 without it")), \
+		     .help = "percent it may reach while others leave time unused" or_else( \
+			     "as --cores; 100 without --cores")), \
 		TERM(type, "--elastic", "on|off", option_choice, elastic, .offered = "on off", \
-		     .help = "with --cores alone: may it use what others leave\n" \
-			     "unused, as that changes over seconds, on all of its\n" \
-			     "GPUs" or_else("the daemon's setting, off unless changed")), \
+		     .help = "on: with --cores and no --cores-limit, it may also\n" \
+			     "use the time that others leave unused" or_else( \
+				     "the daemon's setting elastic, which is off")), \
 		TERM(type, "--priority", "N", option_int, priority, .min = -100, .max = 100, \
-		     .help = "-100 to 100; higher may interrupt lower, within its\n" \
-			     "--cores (without: 20 % of what is left)" or_else("0"))
+		     .help = "-100 to 100. A higher priority interrupts a lower\n" \
+			     "one, for at most its --cores, or without --cores for\n" \
+			     "20 % of the time that is left" or_else("0"))
 #define TERMS_VIOLATION_ROW(type, or_else) \
-	TERM(type, "--on-violation", "WHAT", option_choice, on_violation, \
+	TERM(type, "--on-violation", "ACTION", option_choice, on_violation, \
 	     .offered = "report freeze end", \
-	     .help = "what is done with a process of it that gets round the\n" \
-		     "library: report, freeze or end; the daemon's setting\n" \
-		     "may be stricter" or_else("report"))
+	     .help = "what to do with a process of the tenant that bypasses\n" \
+		     "the allot library: report, freeze or end it. The\n" \
+		     "daemon's setting may be stricter" or_else("report"))
 /* Those that are for as long as it lives. */
 #define TERMS_PLACE_ROWS(type) \
 	TERM(type, "--sharing", "time|space", option_sharing, sharing, .offered = "time space", \
-	     .help = "how it shares the GPU: in turns with all others\n" \
-		     "(time), or at the same time as others of its group,\n" \
-		     "by NVIDIA's MPS (space)\n" \
-		     "(default: the daemon's setting, time unless changed)"), \
+	     .help = "With time, it takes turns on the GPU with all others.\n" \
+		     "With space, it runs at the same time as the others of\n" \
+		     "its group, by NVIDIA's MPS\n" \
+		     "(default: the daemon's setting sharing, which is time)"), \
 		TERM(type, "--group", "NAME", option_name, group, \
-		     .help = "with --sharing space: who it shares with, and whose\n" \
-			     "faults it puts up with (default: all of this user)"), \
+		     .help = "with --sharing space: the group it joins. A fault in\n" \
+			     "one member can end the GPU work of all members\n" \
+			     "(default: all tenants of this user on that GPU)"), \
 		TERM(type, "--on-full", "fail|wait|swap", option_choice, on_full, \
 		     .offered = "fail wait swap", \
-		     .help = "when the card is full: its --memory is promised to\n" \
-			     "it from the start, or this is refused (fail, the\n" \
-			     "default); or the first allocation waits until all\n" \
-			     "of it is free, least use of the GPU first (wait);\n" \
-			     "or such tenants take turns on the card, and their\n" \
-			     "memory moves to host memory and back (swap)")
+		     .help = "what to do when GPU memory is short. With fail,\n" \
+			     "--memory is reserved at the start, or the tenant is\n" \
+			     "refused. With wait, its first allocation waits until\n" \
+			     "--memory is free. With swap, such tenants take turns\n" \
+			     "on the GPU, and their memory moves to host memory and\n" \
+			     "back (default: fail)")
 
 /* -EINVAL: two of them do not go together. */
 int terms_check(const struct terms *terms, struct error *err);

@@ -115,7 +115,7 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 
 static int gone(struct client *client, struct error *err)
 {
-	return error_set(err, ECONNRESET, "the daemon in %s went away", client->run_dir);
+	return error_set(err, ECONNRESET, "the daemon in %s closed the connection", client->run_dir);
 }
 
 static int wait_for(struct client *client, short events, uint64_t deadline_ns, struct error *err)

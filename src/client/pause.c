@@ -17,8 +17,7 @@ static int ask(struct client *client, const char *op, const char *name, const js
 		json_object_set_new(body, "swap_out", json_true());
 	r = client_request(client, op, body, ret_reply, err);
 	if (r == -ENOENT)
-		return error_set(err, ESRCH,
-				 "'%s' has ended meanwhile, and holds no memory any more", name);
+		return error_set(err, ESRCH, "'%s' ended meanwhile, so it holds no memory", name);
 	return r;
 }
 

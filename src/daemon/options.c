@@ -30,20 +30,26 @@ enum {
 };
 
 static const struct command_option rows[OPTIONS] = {
-	[OPTION_RUN_DIR] = { "run-dir", "DIR", "where sockets and state are" },
-	[OPTION_FOREGROUND] = { "foreground", NULL, "stay in the foreground (also with --ready-fd)" },
-	[OPTION_PRIVATE] = { "private", NULL, "for this user alone; ends when no tenants are left" },
-	[OPTION_READY_FD] = { "ready-fd", "N", "write 'ready' to this descriptor once it answers" },
-	[OPTION_SIM_SOCKET] = { "sim-socket", "PATH", "use the simulated GPU behind this socket" },
+	[OPTION_RUN_DIR] = { "run-dir", "DIR",
+			     "directory of sockets and state; default /run/allot/gpu" },
+	[OPTION_FOREGROUND] = { "foreground", NULL,
+				"stay in the foreground and log to standard error" },
+	[OPTION_PRIVATE] = { "private", NULL, "serve only this user, and end after the last tenant" },
+	[OPTION_READY_FD] = { "ready-fd", "N",
+			      "write 'ready' to this file descriptor when it serves requests, and stay in the foreground" },
+	[OPTION_SIM_SOCKET] = { "sim-socket", "PATH",
+				"use the simulated GPU of the allot-sim server at this socket" },
 	[OPTION_CONFIG] = { "config", "FILE",
-			    "settings; default " SYSTEM_CONFIG ", unless --private" },
-	[OPTION_CHECK_CONFIG] = { "check-config", "FILE", "check a file of settings and exit" },
-	[OPTION_LIST_METRICS] = { "list-metrics", NULL, "print a table of the metrics and exit" },
+			    "file of settings; default " SYSTEM_CONFIG
+			    " if it exists, with --private none" },
+	[OPTION_CHECK_CONFIG] = { "check-config", "FILE",
+				  "say what is wrong in a file of settings and exit" },
+	[OPTION_LIST_METRICS] = { "list-metrics", NULL, "print the metrics it exports and exit" },
 	[OPTION_TUNING] = { "tuning", "FILE",
-			    "for developers: timings and gains that are no settings" },
-	[OPTION_LIST_TUNING] = { "list-tuning", NULL, "print a table of these and exit" },
+			    "for developers: file of timings and gains, which any version may change" },
+	[OPTION_LIST_TUNING] = { "list-tuning", NULL, "print these timings and gains and exit" },
 	[OPTION_VERSION] = { "version", NULL, "print the version and exit" },
-	[OPTION_HELP] = { "help", NULL, "print this and exit" },
+	[OPTION_HELP] = { "help", NULL, "print this help and exit" },
 };
 
 static int take(void *data, unsigned option, const char *value);
@@ -62,9 +68,9 @@ static void print_help(void)
 	struct config defaults;
 	config_default(&defaults);
 	puts("usage: allotd [OPTION...]\n"
-	     "Shares this machine's GPUs among tenants.\n");
+	     "Shares this machine's GPUs among tenants: commands run by allot run, and containers.\n");
 	command_line_print_help(&command_line, &defaults);
-	puts("\nNames that gpu-manager and HAMi have for some, or for what is not set here:");
+	puts("\nNames of gpu-manager's and HAMi's settings that are also understood, and what each sets:");
 	settings_print_aliases(&config_settings, stdout);
 }
 

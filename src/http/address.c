@@ -32,8 +32,10 @@ static int parse_unix(const char *text, struct address *ret, struct error *err)
 	if (*path != '/')
 		return complain(text, err);
 	if (strlen(path) >= sizeof(un.sun_path))
-		return error_set(err, EINVAL, "'%.100s...': a socket's path may have %zu bytes",
-				 text, sizeof(un.sun_path) - 1);
+		return error_set(
+			err, EINVAL,
+			"'%.100s...': too long: the path of a socket may have at most %zu bytes",
+			text, sizeof(un.sun_path) - 1);
 	strcpy(un.sun_path, path);
 	*ret = (struct address){ .length = sizeof(un) };
 	memcpy(&ret->storage, &un, sizeof(un));
@@ -115,7 +117,7 @@ static int clear_path(const struct address *address, const char *path, struct er
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_set_errno(err, errno, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, EEXIST, "%s: is there, and is no socket", path);
+		return error_set(err, EEXIST, "%s: exists and is not a socket", path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "socket");

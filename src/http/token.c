@@ -19,7 +19,7 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *er
 	if (!fgets(line, sizeof(line), file))
 		return ferror(file)
 			       ? error_set_errno(err, EIO, "%s", path)
-			       : error_set(err, EINVAL, "%s: is empty: must hold a token", path);
+			       : error_set(err, EINVAL, "%s: is empty: must contain a token", path);
 	char *begin = line + strspn(line, SPACE);
 	size_t length = strlen(begin);
 	while (length && strchr(SPACE, begin[length - 1]))
@@ -30,7 +30,7 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *er
 	for (size_t i = 0; i < length; i++)
 		if (begin[i] <= ' ' || begin[i] > '~')
 			return error_set(err, EINVAL,
-					 "%s: a token may only have printed characters of ASCII",
+					 "%s: a token may contain only printable ASCII characters",
 					 path);
 	memcpy(ret_token, begin, length);
 	ret_token[length] = '\0';

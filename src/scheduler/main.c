@@ -48,7 +48,7 @@ static void signal_came(void *data, uint32_t events)
 		sched_audit_reopen(s->audit);
 		return;
 	}
-	log_info("signal %d: ending", (int)info.ssi_signo);
+	log_info("received signal %d: stopping", (int)info.ssi_signo);
 	if (s->cluster && !signals->is_ending)
 		cluster_end(s->cluster);
 	else
@@ -88,12 +88,13 @@ static void look_at_expiry(const char *file)
 		return; /* libmicrohttpd has taken it */
 	int64_t days = (expiry_s - (int64_t)time(NULL)) / DAY_S;
 	if (expiry_s <= (int64_t)time(NULL))
-		log_warning("%s: has expired: clients refuse it: renew it, it is read again when "
-			    "it changes",
-			    file);
+		log_warning(
+			"%s: expired: clients refuse it: renew the file; it is read again when it changes",
+			file);
 	else if (days < EXPIRY_SOON_DAYS)
-		log_warning("%s: expires in %d days: renew it, it is read again when it changes",
-			    file, (int)days);
+		log_warning(
+			"%s: expires in %d days: renew the file; it is read again when it changes",
+			file, (int)days);
 }
 
 static int listen_at(struct listener *l, struct scheduler *s, const char *setting,

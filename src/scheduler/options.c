@@ -25,15 +25,18 @@ enum {
 };
 
 static const struct command_option rows[OPTIONS] = {
-	[OPTION_CONFIG] = { "config", "FILE", "settings; default " SYSTEM_CONFIG },
-	[OPTION_CHECK_CONFIG] = { "check-config", "FILE", "check a file of settings and exit" },
+	[OPTION_CONFIG] = { "config", "FILE",
+			    "file of settings; default " SYSTEM_CONFIG " if it exists" },
+	[OPTION_CHECK_CONFIG] = { "check-config", "FILE",
+				  "say what is wrong in a file of settings and exit" },
 	[OPTION_ISSUE] = { "issue", "DIR",
-			   "make a certificate, tls.crt, and its key, tls.key, there, print its caBundle and exit" },
-	[OPTION_NAMES] = { "names", "LIST", "what that is for; default " ISSUE_NAMES },
+			   "make a self-signed certificate (tls.crt, tls.key) in DIR, print its caBundle and exit" },
+	[OPTION_NAMES] = { "names", "LIST",
+			   "with --issue: DNS names and addresses of the certificate; default " ISSUE_NAMES },
 	[OPTION_CA_BUNDLE] = { "ca-bundle", "FILE",
-			       "print a file of certificates as a webhook's caBundle and exit" },
+			       "print a PEM file of certificates as the caBundle of a webhook configuration and exit" },
 	[OPTION_VERSION] = { "version", NULL, "print the version and exit" },
-	[OPTION_HELP] = { "help", NULL, "print this and exit" },
+	[OPTION_HELP] = { "help", NULL, "print this help and exit" },
 };
 
 struct parsed {
@@ -60,11 +63,10 @@ static void print_help(void)
 	struct config defaults;
 	settings_default(&config_table, &defaults);
 	puts("usage: allot-scheduler [OPTION...]\n"
-	     "Completes and checks pods that ask for parts of GPUs, as Kubernetes' webhook, and "
-	     "says\n"
-	     "which nodes and cards they go to, as an extender of its scheduler.\n");
+	     "Places pods that request parts of GPUs: completes and checks them as a mutating\n"
+	     "webhook of Kubernetes, and chooses nodes and GPUs as an extender of kube-scheduler.\n");
 	command_line_print_help(&command_line, &defaults);
-	puts("\nNames that HAMi's scheduler has for some, or for what is not set here:");
+	puts("\nNames of HAMi's scheduler flags that are also understood, and what each sets:");
 	settings_print_aliases(&config_table, stdout);
 }
 
@@ -93,9 +95,7 @@ static int issue(const char *dir, const char *names)
 	struct error err = { 0 };
 	if (*dir == '-') {
 		fprintf(stderr,
-			"allot-scheduler: --issue: '%s' looks like an option; a directory is "
-			"wanted, "
-			"and ./%s if it is one\n",
+			"allot-scheduler: --issue: '%s' looks like an option; write a directory (./%s if that is its name)\n",
 			dir, dir);
 		return 1;
 	}

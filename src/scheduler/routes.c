@@ -365,7 +365,7 @@ static struct call_args *read_body(const struct server_request *request, struct 
 	int r = call_args_read(request->body ? request->body : "", request->body_size, &args, &why);
 	if (r >= 0)
 		return args;
-	error_add(&why, r, "%s: the body is no JSON", request->path);
+	error_add(&why, r, "%s: the body of the request is not JSON", request->path);
 	answer_error(ret, r == -ENOMEM ? 500 : 400, why.text);
 	return NULL;
 }

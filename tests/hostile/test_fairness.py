@@ -30,4 +30,4 @@ def test_ps_tells_that_the_daemon_does_not_answer(tmp_path):
         listener.close()
     assert done.returncode != 0
     assert "no tenants" not in done.stdout
-    assert "went away" in done.stderr
+    assert "closed the connection" in done.stderr

@@ -30,7 +30,7 @@ def test_what_is_granted_with_a_warning(machine, tmp_path):
     answer = ask_often(machine, REQUESTS, {"op": "set", "name": "one",
                                            "devices": [{"index": 0, "cores_pct": 90}]})
     assert answer["warnings"]
-    assert 1 <= log_of(machine).count("guarantees sum to") < REQUESTS / 10
+    assert 1 <= log_of(machine).count("guarantees add up to") < REQUESTS / 10
 
 
 def test_tenants_that_come_and_go(machine, tmp_path):

@@ -139,7 +139,7 @@ def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, wrong", [
-    ((), "name a bench"),
+    ((), "a benchmark is missing"),
     (("nope",), "'nope'"),
     (("--nope",), "--nope"),
     (("three", "pair", "--json", "x"), "--json"),

@@ -142,26 +142,26 @@ def test_refused(devices):
     before = devices.list()
     for arguments, status, words in [
             (["create", "web"], 1, "'web' is in use"),
-            (["create", "a", "--memory", "1TiB"], 1, "more than the card has"),
-            (["create", "a", "--memory", "139GiB"], 1, "is right"),
+            (["create", "a", "--memory", "1TiB"], 1, "more than the GPU has"),
+            (["create", "a", "--memory", "139GiB"], 1, "is possible"),
             (["create", "a", "--gpu", "7"], 1, "7"),
             (["create", "a", "--cores", "50", "--cores-limit", "20"], 2, "less than --cores 50"),
             (["create", "a", "--on-full", "wait"], 2, "needs --memory"),
             (["create", "a b"], 2, "not a name"),
             (["create", "a-"], 2, "ends with a letter or digit"),
             (["create"], 2, "write one name"),
-            (["remove", "b"], 1, "there is no claim 'b'")]:
+            (["remove", "b"], 1, "there is no device 'b'")]:
         assert words in devices.refuse(*arguments, status=status)
     assert "create, cards, remove or list" in devices.refuse("make", "a", status=2, output=False)
     # Where no file can be written there is no device.
     told = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
     assert told.returncode == 1 and "--output" in told.stderr
     assert devices.list() == before
-    assert "is claim 'cdi/web''s" in request(devices.machine, op="remove", name="web")["error"]
+    assert "belongs to claim 'cdi/web'" in request(devices.machine, op="remove", name="web")["error"]
     # A file without its claim is removed, and said.
     devices.path("gone").write_text("{}")
     done = devices.cdi("remove", "gone")
-    assert done.returncode == 0 and "any more" in done.stderr and not devices.path("gone").exists()
+    assert done.returncode == 0 and "no longer had" in done.stderr and not devices.path("gone").exists()
     devices.remove_all()
 
 
@@ -390,7 +390,7 @@ def test_podman_over_a_killed_daemon(box):
 def test_podman_removed_while_it_runs(box):
     box.start("sleep", "1000")
     hold(box, 100)
-    assert "has 1 processes" in box.devices.refuse("remove", "web")
+    assert "in use by 1 processes" in box.devices.refuse("remove", "web")
     assert box.devices.path("web").exists() and "web" in box.devices.list()
     assert box.devices.cdi("remove", "web", "--force").returncode == 0
     assert "web" not in box.devices.list() and not box.devices.path("web").exists()

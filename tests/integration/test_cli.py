@@ -63,10 +63,10 @@ KNOWN_BEFORE = [
     (["--priority", "1000"], 125, ["--priority", "-100 to 100"]),
     (["--meory", "4GiB"], 125, ["--meory", "unknown option", "did you mean --memory?"]),
     (["-x"], 125, ["-x", "unknown option"]),
-    (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on off"]),
+    (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on or off"]),
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "needs --memory"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "needs --memory"]),
-    (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
+    (["--policy", "fair"], 125, ["--policy", "'fair'", "lease, feedback or token"]),
     (["--sharing", "nonsense"], 125, ["--sharing", "must be time or space"]),
     (["--sim", "./no-such-file"], 125, ["--sim", "no-such-file"]),
 ]
@@ -81,7 +81,7 @@ def test_bad_option(machine, options, status, parts):
 
 
 def test_no_command(machine):
-    one_line(machine.run(), 125, "no command given")
+    one_line(machine.run(), 125, "the command to run is missing")
     one_line(machine.run("--memory"), 125, "--memory: a value is missing")
 
 
@@ -274,7 +274,7 @@ def test_killed_allot_leaves_nothing(ending):
 
 def test_one_within_another_is_refused(machine):
     result = machine.run("--", BUILD / "allot", "run", *machine.sim, "--", "true")
-    one_line(result, 125, "tenant's process already")
+    one_line(result, 125, "already in a tenant")
 
 
 def test_servers_end_after_the_last_tenant(machine):
@@ -364,8 +364,8 @@ def allotd(*options):
 @pytest.mark.parametrize("options, says", [
     (["--kube-slices", "0"], "command line: kube_slices: '0': out of range; write a whole number from 1 to 100"),
     (["--kube_slices=101"], "command line: kube_slices: '101': out of range"),
-    (["--drain-min", "1s"], "command line: drain_min: is no setting any more: its value is 10ms; remove it"),
-    (["--free_depth=1ms"], "command line: free_depth: is no setting any more: its value is 10ms; remove it"),
+    (["--drain-min", "1s"], "command line: drain_min: is no longer a setting: its value is 10ms; remove it"),
+    (["--free_depth=1ms"], "command line: free_depth: is no longer a setting: its value is 10ms; remove it"),
     (["--tuning", "/nowhere"], "/nowhere: No such file"),
     (["--volume-config", "/etc/x"], "command line: volume_config: '/etc/x': there is no such setting here: "),
     (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
@@ -588,9 +588,9 @@ def test_version_and_help(machine):
         assert first.stdout.startswith(f"Usage: allot {command} ")
         assert machine.allot(command, "--help").stdout == first.stdout
     one_line(machine.allot("rnu"), 2, "'rnu'", "did you mean run?")
-    one_line(machine.allot(), 2, "no command given")
+    one_line(machine.allot(), 2, "a command is missing")
     one_line(machine.allot("ps", "--jsno"), 2, "did you mean --json?")
-    one_line(machine.allot("ps", "x"), 2, "takes no operand")
+    one_line(machine.allot("ps", "x"), 2, "unexpected argument")
 
 
 def test_nothing_is_left(endings):

@@ -185,14 +185,14 @@ def test_a_pod_that_waits_is_told_why_and_goes_on(page, api):
             return rows and rows[0]["pod"] == "large" and rows[0]["why"]
 
         until(why)
-        assert why()["says"] == "none of 3 nodes has the GPUs that it asks for free"
+        assert why()["says"] == "none of 3 nodes has the requested GPUs free"
         groups = {group["why"]: group["nodes"] for group in why()["groups"]}
         assert groups == {"2/2 CardInsufficientMemory": 2, "1/2 CardNotHealth, 1/2 CardInsufficientMemory": 1}, groups
         assert why()["nearest"] == []
         explained = json.loads(page.scheduler_explains("team-b/large"))
         assert {one["why"] for one in explained["nodes"]} == set(groups)
         api.put(NODES, node("c-1", cards=1, memory_mib=143360))
-        until(lambda: why() and why()["says"] == "1 of 4 nodes could serve it by its GPUs: it is not placed yet")
+        until(lambda: why() and why()["says"] == "1 of 4 nodes have enough free GPUs, but it is not placed yet")
         api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,0:;"))
         until(lambda: state["pods"]["keys"] == [])
         assert state["cluster"]["pods_waiting"] == 0
@@ -354,11 +354,11 @@ def test_files_and_their_sum(page):
 
 
 @pytest.mark.parametrize("settings,why", [
-    ("web_listen = 127.0.0.1:1\n", "web_listen: '127.0.0.1:1': there is no cluster to show: needs kube_api"),
+    ("web_listen = 127.0.0.1:1\n", "web_listen: '127.0.0.1:1': needs kube_api, since the page shows the cluster"),
     ("kube_api = in-cluster\nweb_listen = 0.0.0.0:1\n", "web_listen: '0.0.0.0:1' can be reached from other machines: name a web_token_file"),
     ("web_listen = here\n", "web_listen: 'here'"),
     ("web_token_file = x\n", "web_token_file: 'x': must be none, or a full path"),
-    ("web_tls_key = /x\n", "web_tls_certificate: is none: web_tls_key needs it"),
+    ("web_tls_key = /x\n", "web_tls_certificate: must be set too, since web_tls_key is set"),
     ("web_node_url = ftp://{node}/\n", "web_node_url: 'ftp://{node}/': must be none, or as http://{node}:9401/"),
     ("web_node_url = http://node/\n", "web_node_url: 'http://node/': must be none"),
 ])

@@ -58,7 +58,7 @@ def test_it_changes_as_the_cluster_does(browser, page, api):
     tab = look(browser, page)
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1'")
     tab.wait(f"{rows('pod')} === 'team-b/large'")
-    tab.wait("document.querySelector('td.why').textContent.startsWith('none of 3 nodes has the GPUs that it asks for free')")
+    tab.wait("document.querySelector('td.why').textContent.startsWith('none of 3 nodes has the requested GPUs free')")
     assert "too little memory free" in tab.run("document.querySelector('td.why ul').textContent")
     # A node comes, and the pod finds room on it.
     api.put(NODES, node("c-1", cards=1, memory_mib=143360))

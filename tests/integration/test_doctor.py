@@ -166,18 +166,18 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
 
 
 @pytest.mark.parametrize("spoil, check, level, what", [
-    (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: has expired on "),
+    (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: expired on "),
     (certificate(5), "certificate", "warning", "expires on "),
-    (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, and the webhook is called by"),
+    (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, but the webhook is called by"),
     (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics, /etc/none.crt: is not there"),
     (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
     (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",
      "is no PEM file with a certificate"),
     (put("etc/cdi/allot-a.json", "{"), "cdi", "warning", "/etc/cdi/allot-a.json: line 1: "),
-    (put("etc/cdi/allot-a.json", json.dumps(SPEC)), "cdi", "warning", "mounts /run/allot/gone, which is not there"),
+    (put("etc/cdi/allot-a.json", json.dumps(SPEC)), "cdi", "warning", "mounts /run/allot/gone, which does not exist"),
     (put("etc/cdi/nvidia.json", "{}"), "cdi", "warning", "has no cdiVersion"),
-    (put("usr/bin/podman", ""), "injection", "warning", "nobody brings the driver into containers"),
-    (mirror("550.54.15"), "injection", "problem", "/srv/mirror has driver 550.54.15 and the kernel module is " + VERSION),
+    (put("usr/bin/podman", ""), "injection", "warning", "containers would get no driver"),
+    (mirror("550.54.15"), "injection", "problem", "/srv/mirror has driver 550.54.15 but the kernel module is " + VERSION),
     (settings("container_driver = /srv/none\n"), "injection", "problem", "has no lib64/liballot.so"),
     (settings("", put("usr/bin/containerd", ""), put("etc/containerd/config.toml", "  enable_cdi = false\n")), "runtime",
      "warning", "containerd: CDI is off in its settings"),
@@ -187,29 +187,29 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (settings("kube_resource = a.b/c\n", KUBELET, put(f"{PLUGINS}/allot-c.sock", ""),
               put(f"{PLUGINS}/kubelet_internal_checkpoint",
                   '{"Data": {"RegisteredDevices": {"nvidia.com/gpu": ["x"]}}}')), "plugin", "problem",
-     "has not registered a.b/c"),
+     "has not registered the resource a.b/c"),
     (put("proc/77/comm", "nvidia-device-p\n"), "device-plugin", "warning", "device plugin runs"),
     (put("proc/77/comm", "dcgm-exporter\n"), "monitor", "note", "DCGM's exporter"),
-    (put("usr/local/vgpu/libvgpu.so", ""), "hami-files", "note", "/usr/local/vgpu is there"),
+    (put("usr/local/vgpu/libvgpu.so", ""), "hami-files", "note", "/usr/local/vgpu exists"),
     (put("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n"), "kernel", "problem", "Linux 4.19.0-27-amd64"),
-    (remove("proc/sys/kernel/osrelease"), "kernel", "problem", "/proc does not tell"),
+    (remove("proc/sys/kernel/osrelease"), "kernel", "problem", "cannot be read from /proc"),
     (no_module, "driver", "problem", "not loaded, and there is 1 GPU"),
-    (no_gpu, "driver", "problem", "no GPU of NVIDIA's"),
+    (no_gpu, "driver", "problem", "no NVIDIA GPU"),
     (put("proc/modules", "nvidia 1 0 - Live 0x0\n"), "nvidia-uvm", "problem", "is not loaded"),
     (remove("dev/nvidia-uvm"), "device-nodes", "problem", "/dev/nvidia-uvm is missing"),
     (remove("dev/nvidia0"), "device-nodes", "problem", f"/dev/nvidia0 of the GPU at {GPU} is missing"),
     (old_library, "libcuda", "problem",
      f"/usr/lib/libcuda.so.550.54.15 is of 550.54.15 and the kernel module of {VERSION}"),
-    (remove(f"usr/lib/libcuda.so.{VERSION}"), "libcuda", "problem", f"/usr/lib/libcuda.so.{VERSION}, which is not"),
-    (no_libraries, "nvml", "problem", "the loader knows no libnvidia-ml.so.1"),
+    (remove(f"usr/lib/libcuda.so.{VERSION}"), "libcuda", "problem", f"/usr/lib/libcuda.so.{VERSION}, which does not exist"),
+    (no_libraries, "nvml", "problem", "the dynamic loader does not find libnvidia-ml.so.1"),
     (rival, "preload", "problem", "which is HAMi's"),
-    (put("etc/ld.so.preload", "/gone/liballot.so # ours\n"), "preload", "warning", "/gone/liballot.so, which is not"),
+    (put("etc/ld.so.preload", "/gone/liballot.so # ours\n"), "preload", "warning", "/gone/liballot.so, which does not exist"),
     (put("proc/77/comm", "nvidia-cuda-mps\n"), "mps", "warning", "an MPS daemon runs (pid 77)"),
     (plugins, "device-plugin", "warning", "nvidia-gpu.sock: another device plugin"),
     (put("var/lib/kubelet/config.yaml", ""), "kubelet", "warning", "kubelet.sock is not there"),
     (put("etc/cdi/nvidia.yaml", ""), "cdi", "note", "/etc/cdi/nvidia.yaml"),
-    (remove("sys/fs/cgroup/system.slice/cgroup.freeze"), "freezer", "warning", "none"),
-    (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "can't be told apart"),
+    (remove("sys/fs/cgroup/system.slice/cgroup.freeze"), "freezer", "warning", "no cgroup freezer"),
+    (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "cannot be told apart"),
 ])
 def test_what_is_wrong(host, spoil, check, level, what):
     spoil(host)
@@ -233,10 +233,10 @@ def test_instances_of_mig(host):
         return [(finding["level"], finding["what"], finding["remedy"])
                 for finding in host.findings()["findings"] if finding["check"] == "mig-nodes"]
 
-    assert mig_nodes() == [("ok", "of 2 instances of MIG", None)]
+    assert mig_nodes() == [("ok", "device nodes of 2 MIG instances exist", None)]
     (host.root / "dev/nvidia-caps/nvidia-cap76").unlink()
     path = f"/{caps}/gpu0/mig/gi8/ci0/access"
-    assert mig_nodes() == [("warning", "/dev/nvidia-caps/nvidia-cap76 is missing: a container can't use the "
+    assert mig_nodes() == [("warning", "/dev/nvidia-caps/nvidia-cap76 is missing: containers cannot use the MIG "
                             f"instance of {path}", f"nvidia-modprobe -f {path}")]
 
 
@@ -302,7 +302,7 @@ def test_a_clock_that_was_set(machine):
 @pytest.mark.parametrize("options, told", [
     (["--root", "/no/such"], "--root /no/such: No such file or directory"),
     (["--root", "/etc/passwd"], "--root /etc/passwd: not a directory"),
-    (["now"], "'now': takes no operand"),
+    (["now"], "'now': unexpected argument"),
 ])
 def test_usage(machine, options, told):
     done = machine.allot("doctor", *options)

@@ -57,8 +57,8 @@ users:
     (("p", "-n", "a/b"), "--namespace: 'a/b': must be a name"),
     (("p", "--node", "?"), "--node: '?': must be a name"),
     (("p", "--server", "host"), "--server: 'host': must be https://HOST:PORT"),
-    (("p", "--server", "http://h", "--service", "a/b"), "--service is of no use with it"),
-    (("p", "--ca", "file"), "--ca: is for --server"),
+    (("p", "--server", "http://h", "--service", "a/b"), "not with --service"),
+    (("p", "--ca", "file"), "--ca: only with --server"),
 ])
 def test_what_can_not_be_meant(arguments, why):
     done = explain(*arguments)

@@ -31,14 +31,14 @@ RUN = [
     (["--memory", "-1"], "'-1'", "write for example 4GiB"),
     (["--memory", "4GiBB"], "'4GiBB'", "write for example 4GiB"),
     (["--memory", "99999GiB"], "97.66 TiB", "at most"),
-    (["--gpu", "7"], "'7'", "there is 0"),
+    (["--gpu", "7"], "'7'", "available: 0"),
     (["--gpu", "x"], "'x'", "write an index such as 0"),
     (["--priority", "5000"], "'5000'", "write a whole number from -100 to 100"),
-    (["--on-full", "maybe"], "'maybe'", "fail wait swap"),
+    (["--on-full", "maybe"], "'maybe'", "must be fail, wait or swap"),
     (["--on-full", "swap"], "'swap'", "needs --memory, such as --memory 4GiB"),
     (["--on-full", "swap", "--memory", "1GiB", "--swap-arena", "x"], "'x'", "write for example 4GiB"),
     (["--wait-timeout", "5s"], "--wait-timeout", "only with --on-full wait"),
-    (["--policy", "nonsense"], "'nonsense'", "offers only"),
+    (["--policy", "nonsense"], "'nonsense'", "must be lease, feedback or token"),
     (["--sharing", "nonsense"], "'nonsense'", "must be time or space"),
     (["--sharing", "auto"], "'auto'", "was removed; must be time or space"),
     (["--name", "a b"], "'a b'", "use 1 to 63 letters"),
@@ -54,8 +54,8 @@ RUN = [
     (["--on-full", "wait", "--memory", "1GiB", "--reserve", "4GiB"], "more than --memory", "write that or less"),
     (["--on-full", "wait"], "'wait'", "needs --memory, such as --memory 4GiB"),
     (["--on-full", "wait", "--memory", "1GiB", "--wait-timeout", "soon"], "'soon'", "write for example 2"),
-    (["--on-violation", "shoot"], "'shoot'", "report freeze end"),
-    (["--elastic", "maybe"], "'maybe'", "on off"),
+    (["--on-violation", "shoot"], "'shoot'", "must be report, freeze or end"),
+    (["--elastic", "maybe"], "'maybe'", "must be on or off"),
 ]
 
 
@@ -71,7 +71,7 @@ def test_run(machine):
     machine.wait_for_tenant("other")
     done = machine.run("--cores", "70", "--", "true")
     assert done.returncode == 0
-    check(done.stderr, "guarantees sum to 140 %", "50 are guaranteed for now")
+    check(done.stderr, "guarantees add up to 140 %", "50 % are guaranteed for now")
     other.terminate()
     tenant.terminate()
 
@@ -80,23 +80,23 @@ COMMANDS = [
     (["set", "nobody", "--cores", "30"], 1, "'nobody'", "allot ps lists them"),
     (["set"], 2, "tenant's name", "allot ps lists them"),
     (["pause", "nobody"], 1, "'nobody'", "allot tasks list them"),
-    (["cordon", "9"], 1, "9", "must be 0 to 0"),
+    (["cordon", "9"], 1, "'9'", "available: 0"),
     (["cdi", "create", "a b"], 2, "'a b'", "use 1 to 63 letters"),
     (["cdi", "create", "taken"], 1, "'taken'", "choose another"),
-    (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list has them"),
-    (["cdi", "create", "x", "--output", "/no/such"], 1, "/no/such", "--output DIR writes it elsewhere"),
+    (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list lists them"),
+    (["cdi", "create", "x", "--output", "/no/such"], 1, "/no/such", "with --output DIR"),
     (["set", "taken"], 2, "nothing to set", "write for example: allot set NAME"),
     (["set", "taken", "--memory", "4GiBB"], 2, "'4GiBB'", "write for example 4GiB"),
-    (["set", "taken", "--gpu", "7", "--cores", "5"], 1, "'7'", "there is 0"),
+    (["set", "taken", "--gpu", "7", "--cores", "5"], 1, "'7'", "available: 0"),
     (["pause", "taken", "--swap-out"], 1, "'taken'", "pause it without"),
-    (["pause", "taken", "--no-wait"], 2, "--no-wait", "add that, or leave it out"),
+    (["pause", "taken", "--no-wait"], 2, "--no-wait", "add that, or leave out --no-wait"),
     (["resume", "nobody"], 1, "'nobody'", "allot tasks list them"),
-    (["uncordon", "9"], 1, "9", "must be 0 to 0"),
+    (["uncordon", "9"], 1, "'9'", "available: 0"),
     (["trace", "nobody"], 1, "'nobody'", "allot ps lists them"),
     (["trace", "taken", "--seconds", "-1"], 2, "'-1'", "must be more than 0"),
     (["trace", "taken", "--output", "/no/such"], 1, "'/no/such'", "name a file that can be written"),
     (["top", "--interval", "0"], 2, "'0'", "must be more than 0"),
-    (["top", "--once", "--sort", "x"], 2, "'x'", "offers only name"),
+    (["top", "--once", "--sort", "x"], 2, "'x'", "must be name, gpu"),
     (["tasks", "--nonsense"], 2, "--nonsense", "--help lists them"),
     (["bench", "nonsense"], 2, "'nonsense'", "--list lists them"),
     (["bench", "pair", "--json", "/no/such/x"], 2, "'/no/such/x'", "name another"),
@@ -114,9 +114,9 @@ def test_commands(machine):
             (["explain", "a/b/c"], "'a/b/c'", "must be a name"), (["cdi", "frob"], "'frob'", "must be create"),
             (["explain", "pod", "--server", "x"], "'x'", "must be https://HOST:PORT"),
             (["mirror"], "one directory", "to make"), (["topo", "--sim", "x"], "'x'", "write for example h200"),
-            (["run"], "no command", "write for example: allot run")]:
+            (["run"], "the command to run is missing", "write for example: allot run")]:
         check(machine.allot(*arguments).stderr, value, remedy)
-    check(machine.allot("frobnicate").stderr, "'frobnicate'", "allot help lists them")
+    check(machine.allot("frobnicate").stderr, "'frobnicate'", "see allot help")
     check(machine.allot("run", "--sim", "nonsense", "--", "true").stderr, "'nonsense'", "write for example h200")
     tenant.terminate()
 
@@ -134,7 +134,7 @@ SETTINGS = [
     ("state_dir = rel", "'rel'", "must be auto, or a full path"),
     ("audit_log = rel", "'rel'", "must be off, or a full path"),
     ("library_keys = /k", "library_manifest", "set both, or neither"),
-    ("metrics_tls_key = /k", "metrics_tls_certificate", "needs it"),
+    ("metrics_tls_key = /k", "metrics_tls_certificate", "must be set too"),
     ("metrics_listen = 0.0.0.0:9400", "0.0.0.0:9400", "metrics_token_file"),
     ("kube_plugin = on\nkube_resource = gpu", "gpu", "must be"),
     ("health_ignore_xids = x", "'x'", "must be"),
@@ -155,8 +155,8 @@ def test_settings(tmp_path):
         file.write_text(text + "\n")
         check(command_line("allotd", "--check-config", file), value, remedy)
     for program in ("allotd", "allot-scheduler"):
-        check(command_line(program, "--nonsense", "3"), "'--nonsense'", f"{program} --help has all options")
-        check(command_line(program, "--config"), "'--config'", f"{program} --help has all options")
+        check(command_line(program, "--nonsense", "3"), "--nonsense", f"see {program} --help")
+        check(command_line(program, "--config"), "--config", f"see {program} --help")
         check(command_line(program, "now"), "'now'", f"{program} --help")
 
 
@@ -208,8 +208,8 @@ PODS = [
     ({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "0"}, {}, "'0'", "must be"),
     ({"nvidia.com/gpumem": "8GiB"}, {}, "'8GiB'", "must be a whole number of MiB"),
     ({"nvidia.com/gpucores": "101"}, {}, "'101'", "must be 0 to 100"),
-    ({"tencent.com/vcuda-core": "30"}, {}, "tencent.com/vcuda-core", "must have tencent.com/vcuda-memory"),
-    ({"nvidia.com/gpu": "1", "tencent.com/vcuda-core": "100"}, {}, "tencent.com/vcuda-core", "must be of one kind"),
+    ({"tencent.com/vcuda-core": "30"}, {}, "tencent.com/vcuda-core", "needs tencent.com/vcuda-memory"),
+    ({"nvidia.com/gpu": "1", "tencent.com/vcuda-core": "100"}, {}, "tencent.com/vcuda-core", "use resources of one kind only"),
     ({"nvidia.com/gpu": "1"}, {"allot.dev/workload": "play"}, "'play'", "must be training or inference"),
 ]
 
@@ -236,7 +236,7 @@ def test_requests_by_hand(machine, tmp_path):
         connection.connect(str(machine.run_dir / "allotd.sock"))
         file = connection.makefile("rw")
         for request, value, remedy in [
-                ({"op": "dance"}, "'dance'", "does not know it"),
+                ({"op": "dance"}, "'dance'", "unknown operation"),
                 ({"op": "set", "name": "x"}, "'x'", "allot ps lists them"),
                 ({"op": "create", "devices": [{"index": 7}]}, "7", "must be 0 to 0"),
                 ({"op": "create", "devices": [{"cores_pct": 130}]}, "130", "must be"),

@@ -424,7 +424,7 @@ def test_a_port_in_use(machine, tmp_path):
 def test_a_file_that_is_no_socket(machine, tmp_path):
     file = tmp_path / "precious"
     file.write_text("kept")
-    start_fails(machine, tmp_path, f"metrics_listen = unix:{file}\n", [f"{file}", "is no socket"])
+    start_fails(machine, tmp_path, f"metrics_listen = unix:{file}\n", [f"{file}", "is not a socket"])
     assert file.read_text() == "kept"
 
 
@@ -437,7 +437,7 @@ def test_a_file_that_is_no_socket(machine, tmp_path):
     ("metrics_listen = 127.0.0.1:0\nmetrics_token_file = /nowhere/token\n",
      ["metrics_token_file: /nowhere/token: No such file"]),
     ("metrics_listen = 127.0.0.1:0\nmetrics_tls_key = /nowhere/key\n",
-     ["metrics_tls_certificate: is none: metrics_tls_key needs it"]),
+     ["metrics_tls_certificate: must be set too, since metrics_tls_key is set"]),
     ("metrics_listen = 127.0.0.1:0\nmetrics_tls_key = /nowhere/key\nmetrics_tls_certificate = /nowhere/crt\n",
      ["/nowhere/crt: No such file"]),
     ("metrics_listen = 127.0.0.1:0\nmetrics_tls_key = /etc/passwd\nmetrics_tls_certificate = /etc/passwd\n",

@@ -393,7 +393,7 @@ def test_the_systems_daemon_shows_its_state_to_the_machine(machine, tmp_path):
     ("web_listen = 127.0.0.1:0\nweb_token_file = /none/such\n", "web_token_file: /none/such: No such file"),
     ("web_listen = 127.0.0.1:0\nweb_token_file = token\n", "web_token_file: 'token': must be a full path, or none"),
     ("web_listen = here\n", "web_listen"),
-    ("web_listen = unix:/tmp/x\nweb_tls_key = /x\n", "web_tls_certificate: is none: web_tls_key needs it"),
+    ("web_listen = unix:/tmp/x\nweb_tls_key = /x\n", "web_tls_certificate: must be set too, since web_tls_key is set"),
 ])
 def test_settings_that_are_refused(machine, tmp_path, settings, says):
     start_fails(machine, tmp_path, settings, [says])

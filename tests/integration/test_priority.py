@@ -25,7 +25,7 @@ def test_too_much_is_promised(machine):
     table = machine.allot("ps", *machine.sim)
     assert "60 (40)" in table.stdout and "90 (60)" in table.stdout
     _, err = last_report(second)
-    assert "warning: GPU 0: guarantees sum to 150 %: of 90 %, 60 are guaranteed" in err
+    assert "warning: GPU 0: all guarantees add up to 150 %: of the 90 % asked for, 60 % are guaranteed" in err
     _, err = last_report(first)
     assert "warning" not in err
 

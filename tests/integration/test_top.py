@@ -279,12 +279,12 @@ def test_once_without_daemon(machine):
 @pytest.mark.parametrize("options, part", [
     (["--interval", "0.01"], "0.1 or more"),
     (["--interval", "x"], "'x'"),
-    (["--sort", "size"], "name gpu state compute"),
+    (["--sort", "size"], "name, gpu, state, compute"),
     (["--json", "--sort", "name"], "--sort: not with --json"),
     (["--json", "--filter", "a"], "--filter: not with --json"),
     (["--once", "--filter", "x" * 64], "at most 63 bytes"),
-    (["web"], "takes no operand"),
-    ([], "not a terminal"),
+    (["web"], "unexpected argument"),
+    ([], "is no terminal"),
 ])
 def test_bad_usage(machine, options, part):
     result = machine.allot("top", *options)

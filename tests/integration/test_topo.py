@@ -113,7 +113,7 @@ def test_bad_input(machine):
     for options, status, words in [
             (["--sim", "dgx-2"], 1, "dgx-2"),
             (["--sim", "h200x17"], 1, "1 to 16 cards"),
-            (["more"], 2, "'more': takes no operand"),
+            (["more"], 2, "'more': unexpected argument"),
             (["--jason"], 2, "--jason"),
             (["--run-dir", str(machine.base / "none")], 1, "none")]:
         done = machine.allot("topo", *options)

@@ -230,7 +230,7 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
         assert result.stdout == "" and result.stderr.count("\n") == 1, result.stderr
         return result.returncode, result.stderr
 
-    assert refused("nobody", "--output", kept) == (1, "allot: trace: no tenant 'nobody': allot ps lists them\n")
+    assert refused("nobody", "--output", kept) == (1, "allot: trace: there is no tenant 'nobody': allot ps lists them\n")
     assert kept.read_text() == "mine"
     code, said = refused("a")
     assert code == 1 and "traced already, by process" in said
@@ -263,7 +263,7 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
     for pid in machine.daemons():
         os.kill(pid, signal.SIGKILL)
     _, said = last.process.communicate(timeout=20)
-    assert last.process.returncode == 1 and "went away" in said and "it ends after" in said
+    assert last.process.returncode == 1 and "closed the connection" in said and "recording stopped after" in said
     assert Trace((tmp_path / "last.json").read_text()).other["tenant"] == "a"
     tenant.process.kill()
 
@@ -290,7 +290,7 @@ def test_a_process_that_does_not_answer(machine, traced, tmp_path):
 
 
 def test_a_daemon_of_before(machine, tmp_path):
-    refusal = b'{"ok":false,"error":"op \'trace\': this daemon does not know it","errno":95}\n'
+    refusal = b'{"ok":false,"error":"op \'trace\': unknown operation","errno":95}\n'
 
     def answer(listener):
         connection, _ = listener.accept()

@@ -216,7 +216,7 @@ def test_a_timeout_is_out_of_memory(machine, python):
 
 def test_what_can_never_be_met_is_refused_at_once(machine, python):
     over = machine.run("--memory", "500GiB", *WAIT, "--", "true")
-    assert over.returncode == 125 and "more than the card has" in over.stderr
+    assert over.returncode == 125 and "more than the GPU has" in over.stderr
     code = """
     start()
     begin = time.monotonic()
@@ -375,7 +375,7 @@ def test_a_terminal_is_told_of_the_wait(machine, python):
     finally:
         os.close(theirs)
         os.close(ours)
-    assert "waits for 101.0 GiB of GPU memory (number 1 of those that wait)" in text
+    assert "waiting for 101.0 GiB of GPU memory (place 1 in the queue)" in text
     table = machine.allot("ps", *machine.sim).stdout
     assert re.search(r"waiter +0 +queued #1 ", table) and "USE" in table
     holder.go()

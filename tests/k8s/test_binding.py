@@ -174,7 +174,7 @@ def test_another_pod_of_that_name(node, door):
     node.cluster.delete_pod("twice")
     node.cluster.make_pod("twice", node.name, {TO_ALLOCATE: "GPU-a,NVIDIA,1,2:;"})
     door.unshut()
-    assert "is another one now" in node.hear()
+    assert "was deleted and created again" in node.hear()
     assert PHASE not in node.annotations("twice")
 
 

@@ -299,7 +299,7 @@ REFUSED = [
      "coresLimit 40 is under the 50 cores that are requested: must be at least that"),
     ("differ", [(0, {"memory": "1Gi"}, "a"), (1, {"memory": "1Gi"}, "b")], [dra.terms("a", priority=1)],
      "priority is not the same for the requests a and b"),
-    ("too-much", [(0, {"memory": "200Gi"})], [], "is more than the card has"),
+    ("too-much", [(0, {"memory": "200Gi"})], [], "is more than the GPU has"),
 ]
 
 
@@ -346,7 +346,7 @@ def test_all_claims_of_a_call_or_none(make_node):
     node.driver.prepare(before)
     good, bad = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "1000Gi"}))
     found = node.driver.try_prepare(before, good, bad)
-    assert all(error for _, error in found.values()) and "is more than the card has" in found[bad["metadata"]["uid"]][1]
+    assert all(error for _, error in found.values()) and "is more than the GPU has" in found[bad["metadata"]["uid"]][1]
     assert f"ResourceClaim {bad['metadata']['name']} of the same call" in found[good["metadata"]["uid"]][1]
     assert list(node.tenants()) == [f"default.{before['metadata']['name']}"] and len(node.specs()) == 1
     found = node.driver.try_prepare(before, good)

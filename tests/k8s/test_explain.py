@@ -16,7 +16,7 @@ SPACE = "explain-system"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
-# What docs/reference/allot.1 says that a user needs.
+# What allot-explain(1) says that a user needs.
 PROXY_RULES = [{"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["https:allot-scheduler:https"],
                 "verbs": ["get"]}]
 POD_RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
@@ -147,8 +147,8 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     done = run("why", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("default/why waits: none of ")
-    assert "main asks for 1 GPU with 64.0 GiB and 30 % of the time" in done.stdout
-    assert "CardInsufficientMemory: at most 40.0 GiB free on any such card, 64.0 GiB wanted" in done.stdout
+    assert "main requests 1 GPU with 64.0 GiB and 30 % of the time" in done.stdout
+    assert "CardInsufficientMemory: at most 40.0 GiB free on any of these GPUs, 64.0 GiB requested" in done.stdout
     # Card by card; and what filter says of the same pod and nodes.
     said = explain("why", "--node", "explain-b", kubeconfig=config)
     assert [card["free_mib"] for card in said["nodes"][0]["card"]] == [8192, 8192]
@@ -246,7 +246,7 @@ def test_asked_directly(cluster, scheduler):
     assert done.returncode == 1 and "certificate" in done.stderr, done.stderr
     done = run("gone", "--server", server, "--ca", scheduler.certificate)
     assert done.returncode == 1
-    assert done.stderr == "allot: explain: allot-scheduler: pod default/gone: is not known: it asks for no GPU, or is gone\n"
+    assert done.stderr == "allot: explain: allot-scheduler: pod default/gone: not found: it requests no GPU, or does not exist\n"
     cluster.delete_pod("direct")
 
 
@@ -267,11 +267,11 @@ def test_one_that_wants_a_token(cluster, scheduler, tmp_path):
         said = explain("guarded", "--token-file", token, kubeconfig=admin, service="guarded")
         assert said["state"] == "waiting" and "not_asked" not in said
         done = run("guarded", "--service", f"{SPACE}/guarded", kubeconfig=admin)
-        assert done.returncode == 0 and "allot-scheduler: the token of token_file is needed" in done.stderr
+        assert done.returncode == 0 and "allot-scheduler: the bearer token of token_file is required" in done.stderr
         direct = ("guarded", "--server", f"https://{guarded.https}", "--ca", scheduler.certificate)
         assert run(*direct, "--token-file", token).stdout.startswith("default/guarded waits")
         done = run(*direct)
-        assert done.returncode == 1 and "the token of token_file is needed" in done.stderr
+        assert done.returncode == 1 and "the bearer token of token_file is required" in done.stderr
     finally:
         guarded.stop()
         cluster.delete_pod("guarded")
@@ -288,7 +288,7 @@ def test_the_scheduler_can_not_be_asked(cluster, scheduler, account):
         return json.loads(done.stdout), done.stderr
 
     said, heard = fallen(f"{SPACE}/allot-scheduler")
-    assert "403" in heard and "services/proxy" not in said and "this is what the pod itself says" in heard
+    assert "403" in heard and "services/proxy" not in said and "shown is only what the pod's annotations and events say" in heard
     assert said["state"] == "waiting" and "403" in said["not_asked"] and "nodes" not in said and "asks" not in said
     assert said["events"] == [] and said["containers"] == ["main"]
     done = run("alone", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
@@ -304,6 +304,6 @@ def test_pods_that_are_not_there(cluster, account):
     config = account(default=POD_RULES)
     done = wait_until(lambda: one if "403" not in (one := run("none", kubeconfig=config)).stderr else None,
                       what="the rights")
-    assert done.returncode == 1 and done.stderr == "allot: explain: pod default/none: there is none\n"
+    assert done.returncode == 1 and done.stderr == "allot: explain: pod default/none: no such pod; kubectl get pods lists them\n"
     done = run("none", "-n", "kube-system", kubeconfig=config)
     assert done.returncode == 1 and "403" in done.stderr

@@ -280,7 +280,7 @@ def test_inference_fills_what_training_leaves(placing, running):
         running.end(name)
     seconds = time.monotonic() - began
     assert pods.is_bound(names[0])
-    assert "which leaves too little of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
+    assert "too little is left of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
     both = Worked(running.loads).wait(200)
     print(f"training: {100 * part:.1f} % of the work beside four, {100 * both.part('training'):.1f} % beside one; "
           f"three were gone {seconds:.1f} s after its start")
@@ -365,7 +365,7 @@ def test_a_budget_is_kept_to(placing, said, cluster):
         assert refused["node"] == said.name and "disruption budget" in refused["refused"]
         gone, = placing.audited("evict", "said-free")
         assert gone["by"] == {"kind": "scheduler"} and "refused" not in gone
-        assert "leaves too little of the 40 %" in gone["reason"]
+        assert "too little is left of the 40 %" in gone["reason"]
     finally:
         cluster.request("DELETE", budget)
 
@@ -449,6 +449,6 @@ def test_who_wants_a_promise_goes_first(placing, said, cluster):
     assert said.pods.notes("ahead-filler")[BORROWED].endswith(",70000,20:;")
     said.pods.make("ahead-pod", {**TRAINING, "nvidia.com/gpumem": "40000"})
     wait_until(lambda: said.pods.get("ahead-filler") is None, 30, f"the filler's end; {placing.log}")
-    assert "a pod that is not placed by use waits" in said.pods.event("FillerEvicted", "ahead-filler")
+    assert "a pod with a guaranteed share needs" in said.pods.event("FillerEvicted", "ahead-filler")
     said.run("ahead-pod")
     assert said.pods.notes("ahead-pod")[ALLOCATED].endswith(",NVIDIA,40000,80:;")

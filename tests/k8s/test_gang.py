@@ -110,7 +110,7 @@ def test_what_kube_scheduler_refuses(cluster, nodes):
     for name in names:
         nodes.ask(name, limits={"main": {"nvidia.com/gpu": "1", **memory}},
                   annotations={NAME: "large", SIZE: "4"})
-    wait_until(lambda: [name for name in names if any("have come to be bound" in why for why in nodes.reasons(name))],
+    wait_until(lambda: [name for name in names if any("are ready to be bound" in why for why in nodes.reasons(name))],
                60, "some of them waiting for the others")
     assert not nodes.bound(names)
     # What was kept for them is another's then.

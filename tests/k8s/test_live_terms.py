@@ -117,7 +117,7 @@ def test_a_container_of_several(live):
 
 @pytest.mark.parametrize("name, value, why", [
     ("memory", "lots", "'lots'"),
-    ("memory", "900GiB", "is more than the card has"),
+    ("memory", "900GiB", "is more than the GPU has"),
     ("memory", "3500000", "unit"),
     ("cores", "300", "'300'"),
     ("on_full", "swap", "must stay 'fail'"),

@@ -153,11 +153,11 @@ def test_server_that_is_away_is_waited_for(cluster, daemon, door):
     wait_for_cards(cluster, daemon)
     door.shut()
     cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: None}})
-    wait_until(lambda: "it is asked again" in daemon.log, what="the complaint")
+    wait_until(lambda: "trying again" in daemon.log, what="the complaint")
     door.unshut()
     wait_for_cards(cluster, daemon)
     wait_until(lambda: "answers" in daemon.log, what="the all-clear")
-    assert daemon.log.count("it is asked again") == 1, "one outage is one line"
+    assert daemon.log.count("trying again") == 1, "one outage is one line"
 
 
 def test_place_that_the_server_forgot(cluster, daemon, door):
@@ -237,7 +237,7 @@ def test_wrong_authority(cluster, tmp_path):
     config = cluster.kubeconfig("stranger.conf", cluster="certificate-authority: stranger.crt")
     daemon = Daemon(tmp_path, config, "stranger").start()
     try:
-        wait_until(lambda: "certificate" in daemon.log and "it is asked again" in daemon.log, what="the refusal")
+        wait_until(lambda: "certificate" in daemon.log and "trying again" in daemon.log, what="the refusal")
         assert daemon.is_alive()
     finally:
         daemon.stop()

@@ -213,8 +213,8 @@ def test_without_the_right_to_know_them(cluster, scheduler, tmp_path):
                    {"quota-node": "2/2 ResourceQuotaNotFit"}, 60, "the quota being known")
         said = [line for line in mine.log.read_text().splitlines() if "ResourceQuota" in line]
         assert len(said) == 2, said
-        assert "pods are held to no ResourceQuota that is not known by now" in said[0] and "forbidden" in said[0]
-        assert "each ResourceQuota is told again" in said[1]
+        assert "ResourceQuota objects that are not known yet are not enforced" in said[0] and "forbidden" in said[0]
+        assert "each ResourceQuota is read again" in said[1]
     finally:
         mine.stop()
     assert team.scheduler.process.poll() is None

@@ -322,7 +322,7 @@ def test_other_scheduler_bound_it(cluster, binder, node):
     cluster.request("POST", "/api/v1/namespaces/default/pods/bound-elsewhere/binding",
                     {"metadata": {"name": "bound-elsewhere"}, "target": {"kind": "Node", "name": "elsewhere"}})
     answer = binder.bind(pod, node)
-    assert answer == (f"failed bound-elsewhere ESTALE pod default/bound-elsewhere: is bound to node elsewhere already, not to {node}")
+    assert answer == (f"failed bound-elsewhere ESTALE pod default/bound-elsewhere: is already bound to node elsewhere, not to {node}")
     assert not cluster.pod("bound-elsewhere")["metadata"].get("annotations")
     assert not lock_of(cluster, node)
 
@@ -330,7 +330,7 @@ def test_other_scheduler_bound_it(cluster, binder, node):
 def test_another_pod_of_that_name(cluster, binder, node):
     pod = cluster.make_pod("twin")
     answer = binder.bind(pod, node, uid="11111111-2222-3333-4444-555555555555")
-    assert answer.startswith("failed twin ESTALE pod default/twin: is another one now")
+    assert answer.startswith("failed twin ESTALE pod default/twin: was deleted and created again")
     assert not lock_of(cluster, node)
 
 

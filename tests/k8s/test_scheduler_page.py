@@ -60,5 +60,5 @@ def test_a_pod_that_waits_and_finds_room(cluster, scheduler):
         wait_until(lacks, what="what it waits for")
         assert lacks()["cards"] == 1, lacks()
         cluster.request("DELETE", "/api/v1/namespaces/shown/pods/holder", query="?gracePeriodSeconds=0")
-        wait_until(lambda: "could serve it" in row("waiter")["why"]["says"], what="room")
+        wait_until(lambda: "enough free GPUs" in row("waiter")["why"]["says"], what="room")
         wait_until(lambda: state("order=name")["nodes"]["rows"][0]["state"] == "free", what="the node being free")

@@ -306,7 +306,7 @@ def test_a_scheduler_chooses_the_cards(make_node):
     for name, annotations, ask, said in (
             ("taken", predicate("3"), (80, 4), ("GPU 3: can't be given: CardInsufficientCore", "disagree")),
             ("none", predicate("9"), (81, 4), ("GPU 9: is no GPU of this node",)),
-            ("bad", predicate("x"), (82, 4), ("'x': must be numbers of GPUs",)),
+            ("bad", predicate("x"), (82, 4), ("'x': must be GPU numbers",)),
             ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
             ("elsewhere", predicate("1", node="n-9"), (84, 4), ("predicate-node is n-9", node.name)),
             ("limit", {LIMIT: "much"}, (85, 4), (f"{LIMIT}: 'much'",))):
@@ -502,9 +502,9 @@ def test_bad_requests(make_node):
     node.make_pod("much", main=(150, 20))
     assert "must be up to 100, a multiple of 100" in node.refused(CORE, 150).details()
     node.make_pod("no-memory", main=(31, 0))
-    assert f"31: less than whole GPUs must have {MEMORY} as well" in node.refused(CORE, 31).details()
+    assert f"31: a part of a GPU needs {MEMORY} too" in node.refused(CORE, 31).details()
     node.make_pod("no-cores", main=(0, 21))
-    assert f"{MEMORY} without {CORE}: must be both" in node.refused(MEMORY, 21).details()
+    assert f"{MEMORY} is requested without {CORE}: request both" in node.refused(MEMORY, 21).details()
     node.make_pod("whole", main=(100, 19))
     node.admit("whole", cores=100, memory=19)
     assert [device[1:] for device in node.tenants()["default.whole.main"]] == [(19 * UNIT_MIB, 100, 100)]

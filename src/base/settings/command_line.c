@@ -59,8 +59,7 @@ static struct option *make_options(const struct command_line *line,
 
 static int refuse(const struct command_line *line, const char *text, const char *why)
 {
-	fprintf(stderr, "%s: '%s': %s; %s --help has all options\n", line->program, text, why,
-		line->program);
+	fprintf(stderr, "%s: %s: %s; see %s --help\n", line->program, text, why, line->program);
 	return 1;
 }
 
@@ -81,10 +80,10 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 		unsigned option = (unsigned)(code - CODE_OPTION);
 		bool is_switch;
 		if (code == ':')
-			return refuse(line, argv[optind - 1], "needs a value");
+			return refuse(line, argv[optind - 1], "a value is missing");
 		if (code == '?')
 			return refuse(line, argv[optind - 1],
-				      "no such option, or one without a value");
+				      "unknown option, or an option that takes no value");
 		if (option < line->option_count) {
 			int r = line->take(data, option, optarg);
 			if (r >= 0)
@@ -98,7 +97,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 	}
 	if (optind == argc)
 		return -1;
-	fprintf(stderr, "%s: '%s': no such argument; try '%s --help'\n", line->program,
+	fprintf(stderr, "%s: '%s': unexpected argument; see %s --help\n", line->program,
 		argv[optind], line->program);
 	return 1;
 }
@@ -157,7 +156,7 @@ void command_line_print_help(const struct command_line *line, const struct confi
 			 o->argument ? o->argument : "");
 		printf("  %-20s %s\n", left, o->help);
 	}
-	puts("\nSettings, their defaults and meaning; 'key = value' in a file, or --key VALUE, "
-	     "which goes before it:");
+	puts("\nSettings, their defaults and meaning. Write 'key = value' in a file of settings, or\n"
+	     "--key VALUE, which overrides the file:");
 	settings_print_help(line->table, defaults, stdout);
 }

@@ -40,37 +40,37 @@ struct bench_options {
 	       .help = (help_))
 
 static const struct option_row rows[] = {
-	FLAG("--list", list, "print the benches, how long each takes, and end"),
-	FLAG("--quick", quick, "much shorter; less exact"),
-	TEXT("--json", "FILE", json, "write the result of one bench there"),
-	TEXT("--out", "DIR", out, "write a JSON file and plots of each bench there"),
+	FLAG("--list", list, "list the benchmarks and how long each takes"),
+	FLAG("--quick", quick, "measure for a shorter time, less exactly"),
+	TEXT("--json", "FILE", json, "write the result to FILE; for one benchmark only"),
+	TEXT("--out", "DIR", out, "write a JSON file and plots of each benchmark to DIR"),
 	TEXT("--baseline", "FILE", baseline,
-	     "regress: an earlier --json of one bench, which is\n"
-	     "measured again; status 1 when it is worse"),
-	TEXT("--tolerance", "PCT", tolerance, "regress: how much worse a row may be (default: 2)"),
-	TEXT("--part", "N/M", part,
-	     "of benches with many cells, only the N-th of M\n"
-	     "parts of them"),
+	     "with regress: the earlier --json result to compare with"),
+	TEXT("--tolerance", "PCT", tolerance,
+	     "with regress: percent a result may be worse (default: 2)"),
+	TEXT("--part", "N/M", part, "measure only the N-th of M parts of a large benchmark"),
 	TEXT("--within", "S", within,
-	     "begin nothing that would end later than S seconds\n"
-	     "from the start, and say what was measured last"),
-	TEXT("--seconds", "S", seconds, "length of a window (default: 20; quick: 5)"),
+	     "finish within S seconds: start nothing that would end\n"
+	     "later, and report what was not measured"),
+	TEXT("--seconds", "S", seconds, "length of one measurement (default: 20; --quick: 5)"),
 	TEXT("--policies", "LIST", policies,
-	     "what the bench policies compares (default:\n"
+	     "with policies: the policies to compare (default:\n"
 	     "lease,feedback,token)"),
 	TEXT("--scenes", "LIST", scenes,
-	     "what the bench llm measures, such as servers,eager\n"
+	     "with llm: the scenes to measure, such as servers,eager\n"
 	     "(default: all)"),
 	TEXT("--ways", "LIST", ways,
-	     "how the GPU is shared in the bench llm, such as\n"
+	     "with llm: the ways of sharing to measure, such as\n"
 	     "alone,native,turns (default: all)"),
 	TEXT("--runs", "N", runs,
-	     "windows of each way of the bench llm (default: 3;\n"
-	     "quick: 1)"),
+	     "with llm: measurements of each way (default: 3;\n"
+	     "--quick: 1)"),
 	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space", option_choice,
 	       struct bench_options, sharing, .offered = "time space",
-	       .help = "how the tenants share the GPU, as of allot run"),
-	TEXT("--sim", "SPEC", sim, "measure a simulated GPU: h200, or a description file"),
+	       .help = "how the tenants share the GPU, as in allot run"),
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct bench_options, sim,
+	       .offered = OPTION_SIM_SPECS,
+	       .help = "measure a simulated GPU: h200, or a file (allot-sim(5))"),
 	OPTION_END,
 };
 
@@ -99,13 +99,18 @@ static void add_option(struct arguments *a, const struct option_row *row, const 
 static int check(const struct bench_options *options, int names, char **name, struct error *err)
 {
 	if (options->json && names != 1)
-		return error_set(err, EINVAL,
-				 "--json: name one bench; allot bench --list lists them");
+		return error_set(
+			err, EINVAL,
+			"--json: works with one benchmark; name one that allot bench --list lists");
 	if (names == 0 && !options->list)
-		return error_set(err, EINVAL, "name a bench, or all; allot bench --list lists them");
+		return error_set(
+			err, EINVAL,
+			"a benchmark is missing: write its name, or all; allot bench --list lists them");
 	for (int i = 0; i < names; i++)
 		if (*name[i] == '-' || *name[i] == '\0')
-			return error_set(err, EINVAL, "'%s': not the name of a bench", name[i]);
+			return error_set(err, EINVAL,
+					 "'%s': is not a benchmark; allot bench --list lists them",
+					 name[i]);
 	return 0;
 }
 
@@ -168,15 +173,13 @@ static int bench_run(const struct command *self, int argc, char **argv)
 const struct command command_bench = {
 	.name = "bench",
 	.usage = "NAME... [OPTION...]",
-	.summary = "measure shares against their bars, on this GPU or a simulated one",
-	.about = "Runs benches (all: all of them) on a GPU that has nothing else to do, with "
-		 "tenants "
-		 "of their own,\n"
-		 "and prints asked, got and native side by side. Status 0: every bar was met; 1: "
-		 "one was missed.\n"
-		 "`allot bench regress --baseline FILE` measures again what FILE is of, and fails "
-		 "when it got worse.",
+	.summary = "measure whether tenants get what they asked for",
+	.about = "Runs benchmarks with tenants of their own, on a GPU that is otherwise idle.\n"
+		 "Prints what was asked for, what was got and what the GPU gives without allot,\n"
+		 "each with the bar it must meet. NAME is one of allot bench --list, or all.\n\n"
+		 "allot bench regress --baseline FILE measures again what FILE (an earlier\n"
+		 "--json) contains. Exit status: 0 if every bar was met, 1 if not.",
 	.rows = rows,
-	.operand = OPERAND_OTHER,
+	.operand = OPERAND_BENCH,
 	.run = bench_run,
 };

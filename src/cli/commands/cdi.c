@@ -27,12 +27,13 @@ struct cdi_options {
 
 #define OUTPUT_ROW \
 	OPTION("--output", OPTION_VALUE_REQUIRED, "DIR", option_text, struct cdi_options, output, \
-	       .help = "where the file is, allot-NAME.json (default:\n" CDI_DIR ")")
+	       .help = "the directory of the CDI file, allot-NAME.json\n(default: " CDI_DIR ")")
 
 static const struct option_row create_rows[] = {
 	TERM(struct cdi_options, "--gpu", "LIST", option_devices, gpu,
-	     .help = "GPUs that its containers see: 0, or 0,1, or a UUID, or\n"
-		     "all (default: the one promised least)"),
+	     .help = "the GPUs its containers use: an index, a UUID, a list\n"
+		     "such as 0,1, or all (default: the GPU with the least\n"
+		     "memory promised)"),
 	TERMS_SHARE_ROWS(struct cdi_options, TERMS_MADE),
 	TERMS_PLACE_ROWS(struct cdi_options),
 	OUTPUT_ROW,
@@ -48,8 +49,9 @@ static const struct option_row cards_rows[] = {
 
 static const struct option_row remove_rows[] = {
 	OPTION("--force", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, force,
-	       .help = "also while a container runs with it: its processes\n"
-		       "get no more memory, and new ones no GPU"),
+	       .help = "remove it even while a container uses it: the\n"
+		       "container's processes get no more GPU memory, and new\n"
+		       "processes no GPU"),
 	OUTPUT_ROW,
 	TARGET_ROWS(struct cdi_options),
 	OPTION_END,
@@ -57,7 +59,7 @@ static const struct option_row remove_rows[] = {
 
 static const struct option_row list_rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, json,
-	       .help = "as JSON"),
+	       .help = "print JSON"),
 	TARGET_ROWS(struct cdi_options),
 	OPTION_END,
 };
@@ -98,7 +100,7 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 		return r;
 	r = cdi_spec_write(dir, path, spec, &why);
 	if (r < 0)
-		error_set(err, -r, "%s; --output DIR writes it elsewhere", why.text);
+		error_set(err, -r, "%s; choose another directory with --output DIR", why.text);
 	return r;
 }
 
@@ -116,8 +118,7 @@ static void take_back(struct client *client, const char *name, struct error *err
 
 	if (client_request(client, "release", json_pack("{s:s}", "name", name), NULL, &why) < 0)
 		error_set(err, file.code,
-			  "%s. The claim could not be taken back (%s): when the cause is gone, "
-			  "'allot cdi remove %s' does",
+			  "%s. The device could not be removed again either (%s): remove it with allot cdi remove %s",
 			  file.text, why.text, name);
 }
 
@@ -243,18 +244,19 @@ static int remove_device(const struct cdi_options *options, const char *name, st
 		return r;
 	if (json_is_true(json_object_get(reply, "ending")))
 		fprintf(stderr,
-			"allot: cdi remove: processes of '%s' live: its GPU memory stays taken "
-			"until they have ended\n",
+			"allot: cdi remove: processes still use '%s': its GPU memory is free when they have ended\n",
 			name);
 	/* A claim that is gone leaves its file to be removed all the same. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);
 	if (r == -ENOENT && !unlink_error)
-		fprintf(stderr, "allot: cdi remove: there was no claim '%s' any more, but %s\n",
+		fprintf(stderr,
+			"allot: cdi remove: the daemon no longer had a device '%s'; removed its file %s\n",
 			name, path);
 	else if (r >= 0 && unlink_error)
-		fprintf(stderr, "allot: cdi remove: %s: not there; was it written with --output?\n",
+		fprintf(stderr,
+			"allot: cdi remove: the device's file %s does not exist; if it was made with --output, remove it there\n",
 			path);
 	return r == -ENOENT && !unlink_error ? 0 : r;
 }
@@ -398,7 +400,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 	if (argc > 0)
 		error_set(&err, EINVAL, "'%.40s': must be create, cards, remove or list", argv[0]);
 	else
-		error_set(&err, EINVAL, "write create, cards, remove or list after it");
+		error_set(&err, EINVAL, "an action is missing: write create, cards, remove or list");
 	return command_fail(self, &err, EXIT_USAGE);
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/operand.h"
+#include "cli/selection.h"
 #include "cli/target.h"
 
 struct cordon_options {
@@ -15,26 +16,38 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-static json_t *make_request(const struct parse_devices *devices, bool cordoned)
+/* *ret is of the daemon's *ret_hello. */
+static int find_gpu(struct client *client, const struct parse_devices *wanted, json_t **ret_hello,
+		    const json_t **ret, struct error *err)
 {
-	const struct parse_device *device = &devices->item[0];
-	json_t *body = json_pack("{s:b}", "cordoned", cordoned);
+	struct selection all, chosen;
+	int r = client_request(client, "hello", NULL, ret_hello, err);
 
-	if (device->by_uuid)
-		json_object_set_new(body, "uuid", json_string(device->uuid));
-	else
-		json_object_set_new(body, "index", json_integer(device->index));
-	return body;
+	if (r < 0)
+		return r;
+	selection_all(json_object_get(*ret_hello, "devices"), &all);
+	r = selection_choose(&all, wanted, NULL, &chosen, err);
+	if (r == 0)
+		*ret = chosen.device[0];
+	return r;
 }
 
 static int cordon(const struct cordon_options *options, const struct parse_devices *devices,
 		  bool cordoned, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+	const json_t *gpu = NULL;
 	int r = daemon_find(&options->target, &client, err);
 
-	return r < 0 ? r
-		     : client_request(client, "cordon", make_request(devices, cordoned), NULL, err);
+	if (r == 0)
+		r = find_gpu(client, devices, &hello, &gpu, err);
+	if (r < 0)
+		return r;
+	return client_request(client, "cordon",
+			      json_pack("{s:b, s:I}", "cordoned", cordoned, "index",
+					device_index(gpu)),
+			      NULL, err);
 }
 
 static int cordon_run(const struct command *self, int argc, char **argv)
@@ -52,7 +65,7 @@ static int cordon_run(const struct command *self, int argc, char **argv)
 	if (parse_devices(text, &devices, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	if (devices.all || devices.count != 1) {
-		error_set(&err, EINVAL, "'%.60s': must be one GPU", text);
+		error_set(&err, EINVAL, "'%.60s': name one GPU only", text);
 		return command_fail(self, &err, EXIT_USAGE);
 	}
 	if (cordon(&options, &devices, strcmp(self->name, "cordon") == 0, &err) < 0)
@@ -63,24 +76,23 @@ static int cordon_run(const struct command *self, int argc, char **argv)
 const struct command command_cordon = {
 	.name = "cordon",
 	.usage = "GPU [OPTION...]",
-	.summary = "let a GPU take no new tenants",
-	.about = "Lets a GPU, by its UUID or index, take no new tenants, until allot uncordon. "
-		 "Those "
-		 "on it go\n"
-		 "on. For root and members of group allot.",
+	.summary = "stop a GPU from taking new tenants",
+	.about = "Stops a GPU, given by index or UUID, from taking new tenants until allot\n"
+		 "uncordon. Tenants that are on it go on. Only root and members of the group\n"
+		 "allot may do that.",
 	.rows = rows,
-	.operand = OPERAND_OTHER,
+	.operand = OPERAND_GPU,
 	.run = cordon_run,
 };
 
 const struct command command_uncordon = {
 	.name = "uncordon",
 	.usage = "GPU [OPTION...]",
-	.summary = "let a GPU take tenants again",
-	.about = "Lets a GPU take new tenants again, after allot cordon or after a fault that its "
-		 "driver\n"
-		 "reported (allot ps: unhealthy).",
+	.summary = "let a GPU take new tenants again",
+	.about = "Lets a GPU, given by index or UUID, take new tenants again: after allot cordon,\n"
+		 "or after the driver reported a fault (allot ps shows it as unhealthy). Only\n"
+		 "root and members of the group allot may do that.",
 	.rows = rows,
-	.operand = OPERAND_OTHER,
+	.operand = OPERAND_GPU,
 	.run = cordon_run,
 };

@@ -15,20 +15,23 @@
 #define DEFAULT_WIDTH 100
 
 struct doctor_options {
-	bool json;
+	bool json, is_strict;
 	const char *root, *kubeconfig, *node;
 	struct daemon_target target;
 };
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct doctor_options, json,
-	       .help = "print JSON, as docs/reference/allot.1 has it"),
+	       .help = "print JSON"),
+	OPTION("--strict", OPTION_VALUE_NONE, NULL, option_flag, struct doctor_options, is_strict,
+	       .help = "exit with 1 also if there is a warning"),
 	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct doctor_options, root,
-	       .help = "look at the machine whose root is mounted there, as far\nas its files tell"),
+	       .help = "check the machine whose root directory is mounted\nthere, as far as files can tell"),
 	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct doctor_options,
-	       kubeconfig, .help = "ask the cluster's API server of this node by it"),
+	       kubeconfig,
+	       .help = "how to reach the API server, which is asked for this\nnode's taints and DRA devices. Default: kube_api of the\ndaemon's settings, the kubelet's, or this pod's account"),
 	OPTION("--node", OPTION_VALUE_REQUIRED, "NAME", option_text, struct doctor_options, node,
-	       .help = "this node's name in the cluster"),
+	       .help = "this node's name in the cluster (default:\nkube_node_name of the daemon's settings, NODE_NAME, or\nthe host name)"),
 	TARGET_ROWS(struct doctor_options),
 	OPTION_END,
 };
@@ -111,7 +114,8 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 		error_set_errno(&err, errno, "standard output");
 		r = command_fail(self, &err, EXIT_REFUSED);
 	}
-	bool is_well = findings_worst(&doctor.findings) < FINDING_PROBLEM;
+	bool is_well = findings_worst(&doctor.findings) <
+		       (options.is_strict ? FINDING_WARNING : FINDING_PROBLEM);
 	findings_free(&doctor.findings);
 	return is_well && !r ? 0 : EXIT_REFUSED;
 }
@@ -119,12 +123,12 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 const struct command command_doctor = {
 	.name = "doctor",
 	.usage = "[OPTION...]",
-	.summary = "look at what sharing a GPU here needs, and say what to do",
-	.about = "Looks at the kernel, NVIDIA's driver, the library, the daemon and whoever else "
-		 "shares\n"
-		 "these GPUs. A line each: ok, note, warning (not all of it works) or problem "
-		 "(sharing\n"
-		 "a GPU here fails), with what to do. Exits with 1 when there is a problem.",
+	.summary = "check this machine for what sharing a GPU needs",
+	.about = "Checks the kernel, the NVIDIA driver, allot's library and daemon, container\n"
+		 "engines, Kubernetes, and other software that shares these GPUs. Prints a line\n"
+		 "for each: ok, note, warning (something does not work fully) or problem (sharing\n"
+		 "a GPU fails), and after an arrow what to do. It changes nothing.\n\n"
+		 "Exit status: 1 if there is a problem; with --strict also if there is a warning.",
 	.rows = rows,
 	.run = run_doctor,
 };

@@ -25,28 +25,30 @@ struct explain_options {
 
 static const struct option_row rows[] = {
 	OPTION("--namespace", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options,
-	       in_namespace, .help = "the pod's; default: the kubeconfig's, or default"),
+	       in_namespace,
+	       .help = "the pod's namespace (default: the kubeconfig's, else\ndefault)"),
 	OPTION("-n", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options,
-	       in_namespace, .help = "the same"),
+	       in_namespace, .help = "the same as --namespace"),
 	OPTION("--node", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options, node,
-	       .help = "of this node alone, card by card, with who is on each"),
+	       .help = "explain this node only: each GPU, the pods on it, and\nwhy it does not fit"),
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct explain_options, json,
-	       .help = "print JSON, as docs/reference/protocol.md has it"),
+	       .help = "print JSON"),
 	OPTION("--service", OPTION_VALUE_REQUIRED, "NAMESPACE/NAME", option_text,
 	       struct explain_options, service,
-	       .help = "allot-scheduler's Service; default: " SERVICE),
+	       .help = "allot-scheduler's Service (default:\n" SERVICE ")"),
 	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options,
-	       kubeconfig, .help = "default: KUBECONFIG, else ~/.kube/config"),
+	       kubeconfig,
+	       .help = "how to reach the cluster (default: KUBECONFIG, else\n~/.kube/config, else this pod's account)"),
 	OPTION("--server", OPTION_VALUE_REQUIRED, "URL", option_text, struct explain_options,
-	       server, .help = "ask allot-scheduler there, and no API server"),
+	       server, .help = "ask allot-scheduler at this URL, without the API server"),
 	OPTION("--ca", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, ca,
-	       .help = "certificate that vouches for the server; default: the\nmachine's"),
+	       .help = "with --server: file with the certificate authority to\ntrust (default: the system's)"),
 	OPTION("--token-file", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options,
-	       token_file, .help = "a token, where allot-scheduler's token_file wants one"),
+	       token_file, .help = "file with the token, if allot-scheduler's token_file\nis set"),
 	OPTION("--cert", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, cert,
-	       .help = "with --server: our certificate, where its client_verbs\nwant one"),
+	       .help = "with --server: client certificate, if allot-scheduler's\nclient_verbs contains explain"),
 	OPTION("--key", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, key,
-	       .help = "the key of that"),
+	       .help = "with --cert: its private key"),
 	OPTION_END,
 };
 
@@ -75,14 +77,16 @@ static int check_options(const struct explain_options *o, const char *pod, struc
 		r = check_name("--node", o->node, err);
 	if (r >= 0 && o->server && (o->kubeconfig || o->service))
 		return error_set(err, EINVAL,
-				 "--server: no API server is asked: %s is of no use with it",
+				 "--server: not with %s: allot-scheduler is asked directly",
 				 o->kubeconfig ? "--kubeconfig" : "--service");
 	if (r >= 0 && o->ca && !o->server)
-		return error_set(err, EINVAL, "--ca: is for --server; a kubeconfig names its own");
+		return error_set(
+			err, EINVAL,
+			"--ca: only with --server; otherwise the kubeconfig names the certificate authority");
 	if (r >= 0 && o->cert && !o->server)
-		return error_set(err, EINVAL,
-				 "--cert: is for --server: who asks through the API server names "
-				 "--token-file");
+		return error_set(
+			err, EINVAL,
+			"--cert: only with --server; through the API server use --token-file");
 	if (r >= 0 && !o->cert != !o->key)
 		return error_set(err, EINVAL, "%s: needs %s", o->cert ? "--cert" : "--key",
 				 o->cert ? "--key" : "--cert");
@@ -125,8 +129,7 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 	}
 	if (!is_of_leader(*answer))
 		fprintf(stderr,
-			"allot: explain: the replica of allot-scheduler that answered does not "
-			"lead: another may have reserved GPUs that this one counts as free\n");
+			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
 /* *ret_own: it was allot-scheduler that refused, and not somebody on the way to it. */
@@ -145,7 +148,10 @@ static int ask_scheduler(const struct explain_options *o, const struct kube_acce
 	if (error)
 		return error_set(err, status == 404 ? ENOENT : EBUSY, "allot-scheduler: %s", error);
 	if (r >= 0 && !json_object_get(answer, "state"))
-		return error_set(err, EPROTO, "%s: is no allot-scheduler that explains", path);
+		return error_set(
+			err, EPROTO,
+			"%s: the server there is no allot-scheduler, or one too old to explain; check --service or --server",
+			path);
 	if (r < 0)
 		return r;
 	ask_for_leader(access, path, token, &answer);
@@ -194,7 +200,11 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 	explain_path(o, in, pod, rest);
 	int size = snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/services/https:%s:https/proxy%s",
 			    where, slash + 1, rest);
-	return size < PATH_SIZE ? 0 : error_set(err, EINVAL, "names are too long");
+	return size < PATH_SIZE
+		       ? 0
+		       : error_set(
+				 err, EINVAL,
+				 "the names of the pod, the namespace and the Service are too long together");
 }
 
 /* What the pod itself tells, as allot-scheduler was not heard. */
@@ -213,7 +223,9 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		json_decref(events);
 		events = NULL;
 	}
-	fprintf(stderr, "allot: explain: %s; this is what the pod itself says\n", why->text);
+	fprintf(stderr,
+		"allot: explain: %s; shown is only what the pod's annotations and events say\n",
+		why->text);
 	*ret = explain_of_pod(object, events, why->text);
 	return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);
 }
@@ -231,7 +243,8 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", in, pod);
 	int r = api_get(access, path, NULL, &status, &object, err);
 	if (status == 404)
-		return error_set(err, ENOENT, "pod %s/%s: there is none", in, pod);
+		return error_set(err, ENOENT, "pod %s/%s: no such pod; kubectl get pods lists them",
+				 in, pod);
 	if (r < 0)
 		return r;
 	if (explain_has_claims(object)) {
@@ -301,18 +314,15 @@ static int explain_run(const struct command *self, int argc, char **argv)
 const struct command command_explain = {
 	.name = "explain",
 	.usage = "POD [OPTION...]",
-	.summary = "say why a pod of a cluster waits for its GPUs, or where they are",
-	.about = "Asks allot-scheduler, through the Kubernetes API, why a pod waits: what it asks "
-		 "for, which\n"
-		 "nodes can't serve it and why, which are nearest to it, and what would help. Of "
-		 "one that is\n"
-		 "placed it says which GPUs it has. Where allot-scheduler can't be asked, it tells "
-		 "what the\n"
-		 "pod's annotations and events say. Of a pod with ResourceClaims it asks the API "
-		 "server alone:\n"
-		 "of the claims, of the slices that nodes have published, and of what other claims "
-		 "have. It\n"
-		 "changes nothing.",
+	.summary = "say why a Kubernetes pod waits for GPUs, or which it has",
+	.about = "Asks allot-scheduler, through the Kubernetes API server, why a pod waits. The\n"
+		 "answer has the pod's requests, the nodes that cannot serve it and why, the\n"
+		 "nodes that are closest to fitting, and what would help. For a placed pod it\n"
+		 "shows its GPUs. It changes nothing.\n\n"
+		 "For a pod with ResourceClaims only the API server is asked, for its claims, the\n"
+		 "nodes' ResourceSlices and the claims of other pods.\n\n"
+		 "If allot-scheduler cannot be reached, the pod's annotations and events are\n"
+		 "shown instead.",
 	.rows = rows,
 	.operand = OPERAND_OTHER,
 	.run = explain_run,

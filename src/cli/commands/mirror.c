@@ -22,11 +22,12 @@ struct mirror_options {
 
 static const struct option_row rows[] = {
 	OPTION("--config", OPTION_VALUE_REQUIRED, "FILE", option_text, struct mirror_options, config,
-	       .help = "libraries and programs to mirror, as gpu-manager's\n"
-		       "volume.conf (default: what compute needs)"),
+	       .help = "which libraries and programs, in the form of\n"
+		       "gpu-manager's volume.conf (default: those that CUDA\n"
+		       "programs need)"),
 	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct mirror_options, root,
-	       .help = "look for the driver below this directory, as for a\n"
-		       "driver that lives in a container (default: /)"),
+	       .help = "look for the driver below this directory, for example\n"
+		       "that of a driver container (default: /)"),
 	OPTION_END,
 };
 
@@ -42,7 +43,7 @@ static int read_config(const char *path, struct mirror_config *ret, struct error
 	if (!text)
 		return error_set(err, ENOMEM, "out of memory");
 	if (fread(text, 1, CONFIG_SIZE_MAX, file) == CONFIG_SIZE_MAX)
-		return error_set(err, EFBIG, "--config: %s: more than 1 MiB", path);
+		return error_set(err, EFBIG, "--config: %s: larger than 1 MiB", path);
 	int r = mirror_config_parse(text, ret, err);
 	return r < 0 ? error_add(err, r, "--config: %s", path) : 0;
 }
@@ -105,15 +106,13 @@ static int mirror_run(const struct command *self, int argc, char **argv)
 const struct command command_mirror = {
 	.name = "mirror",
 	.usage = "[OPTION...] DIR",
-	.summary = "make a directory of the driver's libraries, governed",
-	.about = "Makes DIR with lib64, lib and bin: hard links to (or copies of) the driver's "
-		 "libraries and\n"
-		 "programs, and liballot.so in front of libcuda.so.1 and libnvidia-ml.so.1. A "
-		 "program of a\n"
-		 "tenant that finds DIR/lib64 first, by a mount or LD_LIBRARY_PATH, needs no "
-		 "LD_PRELOAD.\n"
-		 "Replaces an older mirror at once; to undo it, remove DIR. DIR/versions says "
-		 "what is in it.",
+	.summary = "copy the driver's libraries to a directory, with allot's in front",
+	.about = "Fills DIR with hard links to (or copies of) the NVIDIA driver's libraries and\n"
+		 "programs, in lib64, lib and bin. Its libcuda.so.1 and libnvidia-ml.so.1 load\n"
+		 "allot's library first, so a program that finds DIR/lib64 first is governed\n"
+		 "without LD_PRELOAD.\n\n"
+		 "An older mirror in DIR is replaced in one step; any other directory is left\n"
+		 "alone. DIR/versions lists the files. To undo it, remove DIR.",
 	.rows = rows,
 	.operand = OPERAND_DIRECTORY,
 	.run = mirror_run,

@@ -23,9 +23,9 @@ struct pause_options {
 
 static const struct option_row pause_rows[] = {
 	OPTION("--swap-out", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, swap_out,
-	       .help = "take its memory off its GPUs too, to host memory, and wait for that"),
+	       .help = "also move its memory to host memory, and wait for that"),
 	OPTION("--no-wait", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, no_wait,
-	       .help = "with --swap-out: return once the request is taken"),
+	       .help = "with --swap-out: do not wait until it is done"),
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
@@ -75,9 +75,9 @@ static void print_moving(const struct progress *p)
 	format_bytes(p->total_bytes, total);
 	fprintf(stderr, "%sallot: pause: '%s': ", p->is_terminal ? "\r\033[K" : "", p->name);
 	if (p->total_bytes)
-		fprintf(stderr, "%s of %s moved off its GPUs", moved, total);
+		fprintf(stderr, "%s of %s moved to host memory", moved, total);
 	else
-		fputs("its memory leaves its GPUs", stderr);
+		fputs("its GPU memory is being moved to host memory", stderr);
 	if (!p->is_terminal)
 		fputc('\n', stderr);
 	fflush(stderr);
@@ -97,12 +97,12 @@ static void print_end(const struct progress *p)
 	format_bytes(p->stays_bytes, stays);
 	fprintf(stderr, "allot: pause: '%s': ", p->name);
 	if (p->stays_bytes)
-		fprintf(stderr, "%s off its GPUs; %s can't be moved and stays there\n", total,
-			stays);
+		fprintf(stderr, "%s moved to host memory; %s cannot be moved and stays on the GPU\n",
+			total, stays);
 	else if (p->total_bytes)
-		fprintf(stderr, "%s off its GPUs\n", total);
+		fprintf(stderr, "%s moved to host memory\n", total);
 	else
-		fputs("nothing of it is on its GPUs\n", stderr);
+		fputs("it has no memory on its GPUs\n", stderr);
 }
 
 static bool watch(void *data, const json_t *reply)
@@ -133,9 +133,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 	return r != -EINTR
 		       ? r
 		       : error_set(err, EINTR,
-				   "no longer waiting: '%s' stays paused, and its memory goes on "
-				   "leaving its GPUs: allot ps shows how far it is, allot resume "
-				   "%s takes it back",
+				   "stopped waiting: '%s' stays paused, and its memory is still being moved to host memory; allot ps shows the state, allot resume %s undoes it",
 				   name, name);
 }
 
@@ -182,7 +180,7 @@ static int pause_run(const struct command *self, int argc, char **argv)
 		return command_fail(self, &err, EXIT_USAGE);
 	if (options.no_wait && !options.swap_out) {
 		error_set(&err, EINVAL,
-			  "--no-wait: only --swap-out is waited for: add that, or leave it out");
+			  "--no-wait: only with --swap-out; add that, or leave out --no-wait");
 		return command_fail(self, &err, EXIT_USAGE);
 	}
 	int r = tell_daemon(&options, self->name, name, &err);
@@ -194,22 +192,16 @@ static int pause_run(const struct command *self, int argc, char **argv)
 const struct command command_pause = {
 	.name = "pause",
 	.usage = "NAME [OPTION...]",
-	.summary = "let a tenant start no more work on its GPUs",
-	.about = "Lets a tenant start no more work on its GPUs, until allot resume. What runs "
-		 "already ends,\n"
-		 "and its memory stays; or, with --swap-out, is copied to host memory and given "
-		 "back: of a\n"
-		 "tenant run with --on-full swap by its library, as far as it can be, of others by "
-		 "the\n"
-		 "driver's checkpoint call, contexts too (driver 570; allot ps --json: swap). That "
-		 "is waited\n"
-		 "for, and how far it is is shown; Ctrl-C ends the waiting alone. NAME may also\n"
-		 "be a container with GPU work (allot tasks), by its name, \"namespace/pod/name\" "
-		 "or "
-		 "the\n"
-		 "beginning of its id: that is frozen, or checkpointed. For root and members of "
-		 "group "
-		 "allot.",
+	.summary = "stop a tenant from starting more work on its GPUs",
+	.about = "Stops a tenant from starting more work on its GPUs until allot resume. Work\n"
+		 "that already runs is finished, and the tenant keeps its memory.\n\n"
+		 "With --swap-out its memory is also moved to host memory, so that others can use\n"
+		 "the GPU. The command waits for that and shows the progress; Ctrl-C ends only\n"
+		 "the waiting. Unless the tenant was run with --on-full swap, this needs driver\n"
+		 "570 or newer.\n\n"
+		 "NAME may also be a container that uses a GPU (see allot tasks): its name,\n"
+		 "\"namespace/pod/name\", or the beginning of its id. Its processes are frozen.\n"
+		 "Only root and members of the group allot may do that.",
 	.rows = pause_rows,
 	.operand = OPERAND_TENANT,
 	.run = pause_run,
@@ -219,6 +211,9 @@ const struct command command_resume = {
 	.name = "resume",
 	.usage = "NAME [OPTION...]",
 	.summary = "let a paused tenant go on",
+	.about = "Lets a tenant or container go on that was paused or frozen: by allot pause, or\n"
+		 "because a process of it bypassed the library (--on-violation freeze). Memory\n"
+		 "that was swapped out comes back first.",
 	.rows = resume_rows,
 	.operand = OPERAND_TENANT,
 	.run = pause_run,

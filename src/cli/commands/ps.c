@@ -26,9 +26,9 @@ struct ps_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct ps_options, json,
-	       .help = "print JSON, as docs/reference/protocol.md has it; with --watch\none line each time"),
+	       .help = "print JSON; with --watch one line each time"),
 	OPTION("--watch", OPTION_VALUE_NUMBER_OR_NONE, "[S]", option_duration, struct ps_options,
-	       watch, .help = "again every S seconds (default: 1)"),
+	       watch, .help = "repeat every S seconds (default: 1)"),
 	TARGET_ROWS(struct ps_options),
 	OPTION_END,
 };
@@ -196,22 +196,17 @@ static int ps_run(const struct command *self, int argc, char **argv)
 const struct command command_ps = {
 	.name = "ps",
 	.usage = "[OPTION...]",
-	.summary = "list tenants: what each asked for, and what it got",
-	.about = "Lists the tenants of this machine's GPUs: memory and share of compute, asked for "
-		 "and\n"
-		 "got, on each device. 1s and 60s are the share of GPU time got in the last second "
-		 "and\n"
-		 "minute; a LIMIT of 30+42 is 30 of its own and 42 lent to it by others that leave "
-		 "them\n"
-		 "unused (--elastic); REFUSED counts allocations that would have exceeded the "
-		 "quota.\n"
-		 "STEP is how long a tenant's steps took of late, from one wait for its GPU work "
-		 "to the\n"
-		 "next: the median, the 99th percentile, and how many a second.\n"
-		 "Where tenants wait for memory (--on-full wait): \"queued #2 5.1s\" is second in "
-		 "that order\n"
-		 "and has waited so long; USE is GPU time used, of which half counts after ten "
-		 "minutes.",
+	.summary = "list tenants: what each asked for and what it got",
+	.about = "Lists the tenants of this machine's GPUs. A tenant is one command started by\n"
+		 "allot run, or one container, with all of its processes.\n\n"
+		 "COMPUTE is in percent of the GPU's time. ASKED is guaranteed, and LIMIT is the\n"
+		 "most it may reach. Under 1s and 60s is what it got in the last second and\n"
+		 "minute. A LIMIT of 30+42 means 30 of its own and 42 lent by tenants that leave\n"
+		 "time unused (--elastic). REFUSED counts allocations that would have exceeded\n"
+		 "the quota. A step lasts from one wait for GPU work to the next. STEP has the\n"
+		 "median and 99th percentile of its duration, and steps per second. \"queued #2\n"
+		 "5.1s\": second in the queue for GPU memory (--on-full wait), for 5.1 s. USE: GPU\n"
+		 "time used, halved every ten minutes; less use goes first.",
 	.rows = rows,
 	.run = ps_run,
 };

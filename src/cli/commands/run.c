@@ -44,34 +44,39 @@ struct run_options {
 
 static const struct option_row rows[] = {
 	TERM(struct run_options, "--gpu", "LIST", option_devices, gpu,
-	     .help = "GPUs it may see: 0, or 0,1, or a UUID, or all;\n"
-		     "counted within CUDA_VISIBLE_DEVICES (default: the\n"
-		     "first of those, or the one promised least)"),
+	     .help = "the GPUs it uses: an index, a UUID, a list such as\n"
+		     "0,1, or all. Where CUDA_VISIBLE_DEVICES is set,\n"
+		     "indexes count within it (default: the first GPU of\n"
+		     "CUDA_VISIBLE_DEVICES, or the GPU with the least\n"
+		     "memory promised)"),
 	TERMS_SHARE_ROWS(struct run_options, TERMS_MADE),
 	TERMS_VIOLATION_ROW(struct run_options, TERMS_MADE),
 	TERM(struct run_options, "--host-memory", "SIZE", option_size, host_memory,
-	     .help = "page-locked host memory it may hold (default: no\nlimit)"),
+	     .help = "quota of page-locked host memory (default: no limit)"),
 	TERMS_PLACE_ROWS(struct run_options),
 	TERM(struct run_options, "--reserve", "SIZE", option_size, reserve,
-	     .help = "with --on-full wait: how much to wait for; of more,\n"
-		     "up to --memory, it gets what is free or is refused\n"
-		     "(default: --memory)"),
+	     .help = "with --on-full wait: wait until this much is free.\n"
+		     "More, up to --memory, is granted only if it is free\n"
+		     "when it is asked for (default: as --memory)"),
 	TERM(struct run_options, "--wait-timeout", "TIME", option_duration, wait_timeout,
-	     .help = "with --on-full wait: an allocation that waited so\n"
-		     "long is refused, such as 90s, 5m (default: none is)"),
+	     .help = "with --on-full wait: an allocation that has waited\n"
+		     "this long fails, such as 90s or 5m (default: none)"),
 	TERM(struct run_options, "--swap-arena", "SIZE", option_size, swap_arena,
-	     .help = "with --on-full swap: host memory kept for it; what\n"
-		     "does not fit there stays on the card (default: as\n"
-		     "much as --memory)"),
+	     .help = "with --on-full swap: host memory reserved for what is\n"
+		     "swapped out; what does not fit stays on the GPU\n"
+		     "(default: as --memory)"),
 	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
 	       .offered = "lease feedback token",
-	       .help = "how the GPU's time is handed out, to all its tenants:\n"
-		       "lease, or, to compare with, feedback or token; a\n"
-		       "daemon that runs has its own (default: lease)"),
+	       .help = "how the daemon divides GPU time among all tenants:\n"
+		       "lease, or for comparison feedback or token. Refused if\n"
+		       "the running daemon has another (default: lease)"),
 	OPTION("--name", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, name,
-	       .help = "the tenant's name (default: from the process id)"),
+	       .help = "the tenant's name (default: made from the process id)"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options, sim,
-	       .help = "run on a simulated GPU: h200, h200x2 (two of them),\nor a description file"),
+	       .offered = OPTION_SIM_SPECS,
+	       .help = "run on a simulated GPU: h200, h200x2 (two of them),\n"
+		       "dgx-1v, dgx-a100, pcie, mixed, h200-mig, or a file\n"
+		       "(allot-sim(5))"),
 	OPTION_END,
 };
 
@@ -102,10 +107,10 @@ static int find_library(struct run *run, struct error *err)
 	int r = install_find(INSTALL_LIBRARY, run->library, err);
 
 	if (r == 0 && strpbrk(run->library, " :"))
-		return error_set(err, EINVAL,
-				 "%s: can't be preloaded from a path with a blank or a colon; "
-				 "install allot elsewhere",
-				 run->library);
+		return error_set(
+			err, EINVAL,
+			"%s: LD_PRELOAD cannot load a path with a space or a colon; install allot elsewhere",
+			run->library);
 	return r;
 }
 
@@ -177,9 +182,7 @@ static void warn_of_ignored_config(const json_t *hello)
 
 	if (named && *named && (!path || !used || strcmp(path, used) != 0))
 		fprintf(stderr,
-			"allot: run: ALLOT_CONFIG=%s is not used: the daemon already runs, with "
-			"%s%s; "
-			"end its tenants first, or name another --run-dir\n",
+			"allot: run: ALLOT_CONFIG=%s is not used: the daemon already runs, with %s%s; end its tenants first, or set another ALLOT_RUN_DIR\n",
 			named, used ? "the settings of " : "its defaults", used ? used : "");
 }
 
@@ -260,8 +263,9 @@ static int make_environment(struct run *run, struct error *err)
 	int r;
 
 	if (!tenant_socket || !uuids || !*uuids)
-		return error_set(err, EPROTO,
-				 "the daemon's reply lacks the tenant's socket or devices");
+		return error_set(
+			err, EPROTO,
+			"the daemon's reply lacks the tenant's socket or devices; are allot and allotd of the same version?");
 	if ((r = environment_copy(environ, &run->environment, err)) < 0 ||
 	    (r = environment_prepend(&run->environment, "LD_PRELOAD", run->library, err)) < 0 ||
 	    (r = environment_set(&run->environment, TENANT_VARIABLE, tenant_socket, err)) < 0 ||
@@ -410,8 +414,8 @@ static int prepare(struct run *run, int *ret_status, struct error *err)
 		return r;
 	if (getenv(TENANT_VARIABLE))
 		return error_set(err, EBUSY,
-				 "this is a tenant's process already (" TENANT_VARIABLE
-				 " is set); one can't be started within another");
+				 "this process is already in a tenant (" TENANT_VARIABLE
+				 " is set); tenants cannot be nested");
 	r = child_find(run->command[0], run->command_path, err);
 	if (r < 0) {
 		*ret_status = child_exit_status(r);
@@ -453,9 +457,9 @@ static int run_run(const struct command *self, int argc, char **argv)
 	if (help)
 		return command_help(self);
 	if (r == 0)
-		r = error_set(&err, EINVAL,
-			      "no command given; write for example: allot run --memory 4GiB -- "
-			      "python3 train.py");
+		r = error_set(
+			&err, EINVAL,
+			"the command to run is missing; write for example: allot run --memory 4GiB -- python3 train.py");
 	if (r < 0)
 		return command_fail(self, &err, EXIT_OWN_FAILURE);
 	argv[r] = NULL;
@@ -473,13 +477,12 @@ const struct command command_run = {
 	.name = "run",
 	.usage = "[OPTION...] [--] COMMAND [ARGUMENT...]",
 	.summary = "run a command with a part of a GPU",
-	.about = "Runs a command with a part of a GPU: it may hold so much of its memory and gets "
-		 "such a\n"
-		 "share of its time. Starts a daemon for this user when none runs. Exit status: "
-		 "the\n"
-		 "command's; 128 + N when signal N killed it; 125 when allot itself failed; 126 "
-		 "when\n"
-		 "the command may not be run; 127 when there is none of that name.",
+	.about = "Runs COMMAND as a tenant: the command and all processes that it starts together\n"
+		 "have a quota of GPU memory and a share of GPU time. To them the GPU looks as\n"
+		 "large as the quota. If no daemon runs, one is started for this user; it ends\n"
+		 "after its last tenant.\n\n"
+		 "Exit status: the command's; 128 + N if signal N ended it; 125 if allot itself\n"
+		 "failed; 126 if the command cannot be executed; 127 if it was not found.",
 	.rows = rows,
 	.operand = OPERAND_COMMAND,
 	.run = run_run,

@@ -15,7 +15,8 @@ struct set_options {
 
 static const struct option_row rows[] = {
 	TERM(struct set_options, "--gpu", "I", option_devices, gpu,
-	     .help = "on this GPU, as allot ps counts them (needed when the\ntenant has several)"),
+	     .help = "change only this GPU, by index as in allot ps. Needed\n"
+		     "if the tenant has several GPUs"),
 	TERMS_SHARE_ROWS(struct set_options, TERMS_CHANGED),
 	TERMS_VIOLATION_ROW(struct set_options, TERMS_CHANGED),
 	TARGET_ROWS(struct set_options),
@@ -106,7 +107,9 @@ static int set_run(const struct command *self, int argc, char **argv)
 const struct command command_set = {
 	.name = "set",
 	.usage = "NAME [OPTION...]",
-	.summary = "change a running tenant's memory quota, share or priority",
+	.summary = "change the memory quota, share or priority of a running tenant",
+	.about = "Changes what a running tenant may use. Options that are not given stay as they\n"
+		 "are.",
 	.rows = rows,
 	.operand = OPERAND_TENANT,
 	.run = set_run,

@@ -15,7 +15,7 @@ struct tasks_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct tasks_options, json,
-	       .help = "print JSON, as docs/reference/protocol.md has it"),
+	       .help = "print JSON"),
 	TARGET_ROWS(struct tasks_options),
 	OPTION_END,
 };
@@ -64,14 +64,12 @@ static int tasks_run(const struct command *self, int argc, char **argv)
 const struct command command_tasks = {
 	.name = "tasks",
 	.usage = "[OPTION...]",
-	.summary = "list every process that uses a GPU, and its container",
-	.about = "Lists the processes that use or have used this machine's GPUs, with the library "
-		 "or without,\n"
-		 "from their beginning to their end, and the containers that they are in. A "
-		 "container is\n"
-		 "waiting when it is frozen at the start of its GPU work (freezer = on), paused "
-		 "when it was\n"
-		 "frozen by hand: allot pause takes a container's id too.",
+	.summary = "list all processes that use a GPU, and their containers",
+	.about = "Lists the processes that use or used this machine's GPUs, whether or not they\n"
+		 "run under allot, and the containers they are in.\n\n"
+		 "A container is \"waiting\" while it is frozen because too little GPU memory is\n"
+		 "free to start it (setting freezer = on). It is \"paused\" if it was frozen by\n"
+		 "allot pause, or for bypassing the library.",
 	.rows = rows,
 	.run = tasks_run,
 };

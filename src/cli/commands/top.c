@@ -41,20 +41,20 @@ struct top_options {
 
 static const struct option_row rows[] = {
 	OPTION("--once", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, once,
-	       .help = "look twice, an interval apart, print what there is and\nend"),
+	       .help = "print one page, after one interval, and end"),
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, json,
-	       .help = "print JSON, as docs/reference/protocol.md has it; without --once\none line each time"),
+	       .help = "print JSON; without --once one line each interval"),
 	OPTION("--interval", OPTION_VALUE_REQUIRED, "S", option_duration, struct top_options,
-	       interval, .help = "look every S seconds, 0.1 or more (default: 1)"),
+	       interval, .help = "update every S seconds, 0.1 or more (default: 1)"),
 	OPTION("--sort", OPTION_VALUE_REQUIRED, "COLUMN", option_choice, struct top_options, sort,
 	       .offered = "name gpu state compute memory leases wait",
-	       .help = "by name, gpu, state, compute, memory, leases or wait\n(default: compute)"),
+	       .help = "sort by name, gpu, state, compute, memory, leases or\nwait (default: compute)"),
 	OPTION("--filter", OPTION_VALUE_REQUIRED, "TEXT", option_text, struct top_options, filter,
-	       .help = "tenants whose name, state or container has this, or\nthose on a GPU: gpu1"),
+	       .help = "show only tenants with this text in their name, state\nor container, or on this GPU, such as gpu1"),
 	OPTION("--ascii", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, is_ascii,
-	       .help = "draw with ASCII (default: where the locale is not\nUTF-8)"),
+	       .help = "draw with ASCII characters only (default if the locale\nis not UTF-8)"),
 	OPTION("--no-color", OPTION_VALUE_NONE, NULL, option_flag, struct top_options, no_color,
-	       .help = "no colours (default: where NO_COLOR is set)"),
+	       .help = "use no colours (default if NO_COLOR is set)"),
 	TARGET_ROWS(struct top_options),
 	OPTION_END,
 };
@@ -348,8 +348,7 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(err, ENOTTY,
-				 "standard input and output are not a terminal; write --once or "
-				 "--json");
+				 "standard input or output is no terminal; add --once or --json");
 	/* The first look before anything is drawn: what can't work is said in a line. */
 	r = sample_take(&top->options->target, client, false, &sample, err);
 	if (r == 0)
@@ -418,18 +417,12 @@ static int top_run(const struct command *self, int argc, char **argv)
 const struct command command_top = {
 	.name = "top",
 	.usage = "[OPTION...]",
-	.summary = "watch cards and tenants live, and change them from the keyboard",
-	.about = "Shows cards and tenants as they are now: compute and memory that were asked for "
-		 "and "
-		 "got, as\n"
-		 "bars and with their history, lease hand-overs a second, and who waits, is frozen "
-		 "or "
-		 "swapped.\n"
-		 "Keys sort and filter, and pause, resume or set the quotas of the selected "
-		 "tenant, once "
-		 "that\n"
-		 "is confirmed; ? lists them, q ends it. A daemon that goes away is looked for "
-		 "again.",
+	.summary = "watch GPUs and tenants live, and change tenants",
+	.about = "Shows GPUs and tenants, updated every second: compute and memory asked for and\n"
+		 "got, as numbers and bars, their history, and which tenants wait, are paused or\n"
+		 "are swapped out.\n\n"
+		 "Keys sort and filter the list, and pause, resume or change the selected tenant\n"
+		 "after a confirmation. Press ? for the keys, q to quit.",
 	.rows = rows,
 	.run = top_run,
 };

@@ -14,13 +14,13 @@ struct topo_options {
 
 static const struct option_row rows[] = {
 	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct topo_options, json,
-	       .help = "print JSON, as docs/reference/protocol.md has it"),
+	       .help = "print JSON"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct topo_options,
-	       target.sim_spec,
-	       .help = "of a simulated machine: h200, h200x8, dgx-1v, dgx-a100, pcie, mixed,\n"
-		       "h200-mig, or a description file"),
+	       target.sim_spec, .offered = OPTION_SIM_SPECS,
+	       .help = "a simulated machine: h200, h200x8, dgx-1v, dgx-a100,\n"
+		       "pcie, mixed, h200-mig, or a file (allot-sim(5))"),
 	OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, struct topo_options,
-	       target.run_dir, .help = "ask the daemon of this run directory"),
+	       target.run_dir, .help = "the daemon whose run directory this is"),
 	OPTION_END,
 };
 
@@ -58,11 +58,11 @@ static int topo_run(const struct command *self, int argc, char **argv)
 const struct command command_topo = {
 	.name = "topo",
 	.usage = "[OPTION...]",
-	.summary = "show how near the GPUs are to each other",
-	.about = "Shows the GPUs of this machine as a tree of NUMA nodes, host bridges and PCIe "
-		 "switches,\n"
-		 "and how each is linked to each: by so many NVLinks, or by PCIe, in the words of\n"
-		 "nvidia-smi topo -m. Tenants of several GPUs get those that are nearest.",
+	.summary = "show how the GPUs are connected",
+	.about = "Shows this machine's GPUs as a tree of NUMA nodes, host bridges and PCIe\n"
+		 "switches. The link between each two is the number of NVLinks, or the PCIe path\n"
+		 "in the words of nvidia-smi topo -m. A tenant with several GPUs gets those with\n"
+		 "the fastest links.",
 	.rows = rows,
 	.run = topo_run,
 };

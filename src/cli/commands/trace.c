@@ -30,11 +30,11 @@ struct trace_options {
 static const struct option_row rows[] = {
 	OPTION("--seconds", OPTION_VALUE_REQUIRED, "S", option_duration, struct trace_options,
 	       seconds,
-	       .help = "record so long (default: until it is interrupted, or\nthe tenant ends)"),
+	       .help = "record for S seconds (default: until Ctrl-C, or until\nthe tenant ends)"),
 	OPTION("--output", OPTION_VALUE_REQUIRED, "FILE", option_text, struct trace_options, output,
-	       .help = "where to (default: NAME.trace.json); -: standard\noutput"),
+	       .help = "the file to write; - is standard output (default:\nNAME.trace.json)"),
 	OPTION("--limit", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct trace_options, limit,
-	       .help = "end when the file has so much (default: 1GiB)"),
+	       .help = "stop when the file has this size (default: 1GiB)"),
 	TARGET_ROWS(struct trace_options),
 	OPTION_END,
 };
@@ -155,8 +155,7 @@ static void print_untraced(const struct record *r)
 {
 	for (size_t i = 0; record_untraced(r, i); i++)
 		fprintf(stderr,
-			"allot: trace: warning: process %d is not in the trace: it is stopped, its "
-			"library can't record, or 1024 were before it\n",
+			"allot: trace: warning: process %d is not in the trace: it is stopped, its library cannot record, or 1024 other processes are recorded\n",
 			record_untraced(r, i));
 }
 
@@ -212,7 +211,8 @@ static int record_to(struct client *client, const struct trace_options *options,
 	if (r < 0)
 		r = error_set_errno(err, -r, "--output: '%.200s': can't be written", path);
 	else if (end == CANT_GO_ON)
-		r = error_add(err, -err->code, "it ends after %.1f s, with what is in '%.200s'",
+		r = error_add(err, -err->code,
+			      "recording stopped after %.1f s; what was recorded is in '%.200s'",
 			      (double)record_lasted_ns(record) / (double)NSEC_PER_SEC, path);
 	else
 		print_summary(record, path, end);
@@ -242,17 +242,13 @@ static int trace_run(const struct command *self, int argc, char **argv)
 const struct command command_trace = {
 	.name = "trace",
 	.usage = "NAME [OPTION...]",
-	.summary = "record what a tenant does into a file for Perfetto",
-	.about = "Records what the processes of a tenant do on its GPUs, and what is done with "
-		 "them, until it\n"
-		 "is interrupted: every launch, copy, allocation and free, waits at the gate and "
-		 "for "
-		 "memory, moves\n"
-		 "off the card and back, by thread; the tenant's state, memory and compute; and who "
-		 "had each card\n"
-		 "when, and why a lease ended. The file is JSON in the Trace Event Format: "
-		 "https://ui.perfetto.dev\n"
-		 "and chrome://tracing show it. A tenant that nobody records pays nothing for this.",
+	.summary = "record what a tenant does on its GPUs, for Perfetto",
+	.about = "Records what a tenant's processes do on its GPUs until Ctrl-C, until the tenant\n"
+		 "ends, or for --seconds. Recorded are launches, copies, allocations, waits for\n"
+		 "the GPU and for memory, and swapping. The tenant's memory and compute are\n"
+		 "recorded too, and which tenant had each GPU when.\n\n"
+		 "The file is JSON in the Trace Event Format: open it at https://ui.perfetto.dev\n"
+		 "or chrome://tracing. Tenants that are not traced are not slowed down.",
 	.rows = rows,
 	.run = trace_run,
 };

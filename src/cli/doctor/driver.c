@@ -47,7 +47,7 @@ static bool check_module(struct doctor *d, char version[VERSION_MAX])
 	if (host_read(&d->host, "/proc/driver/nvidia/version", text, sizeof(text)) > 0) {
 		version_find_word(text, version);
 		findings_add(&d->findings, FINDING_OK, "driver", "NVIDIA's kernel module %s",
-			     version[0] ? version : "of a version that it does not tell");
+			     version[0] ? version : "of an unknown version");
 		return true;
 	}
 	host_each(&d->host, "/sys/bus/pci/devices", count_card, &pci);
@@ -61,8 +61,8 @@ static bool check_module(struct doctor *d, char version[VERSION_MAX])
 			f, "modprobe nvidia; or install the driver (580 or newer is tested)");
 	} else {
 		f = findings_add(&d->findings, FINDING_PROBLEM, "driver",
-				 "no GPU of NVIDIA's on this machine's PCI bus, and no driver");
-		finding_set_remedy(f, "without one, allot run --sim h200 shares a simulated GPU");
+				 "no NVIDIA GPU on this machine's PCI bus, and no NVIDIA driver");
+		finding_set_remedy(f, "without a GPU, try a simulated one: allot run --sim h200");
 	}
 	return false;
 }
@@ -187,7 +187,7 @@ static void check_library_of(struct doctor *d, const char *name, const char *che
 	find_library(d, &library);
 	if (!library.path[0]) {
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
-						"the loader knows no %s", name),
+						"the dynamic loader does not find %s", name),
 				   "install the driver's libraries and run ldconfig; in a container, "
 				   "mount them, or use allot mirror or NVIDIA's container toolkit");
 		return;
@@ -195,8 +195,8 @@ static void check_library_of(struct doctor *d, const char *name, const char *che
 	host_resolve(&d->host, library.path, real, sizeof(real));
 	if (!host_has(&d->host, real)) {
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
-						"%s leads to %s, which is not there", library.path,
-						real),
+						"%s is a link to %s, which does not exist",
+						library.path, real),
 				   "install the driver's libraries again, and run ldconfig");
 		return;
 	}
@@ -225,7 +225,7 @@ void doctor_check_driver(struct doctor *d)
 	}
 	if (d->target.sim_spec) {
 		findings_add(&d->findings, FINDING_OK, "driver",
-			     "a simulated GPU, %s, is asked for", d->target.sim_spec);
+			     "not checked: --sim asks for a simulated GPU, %s", d->target.sim_spec);
 		return;
 	}
 	if (!check_module(d, version))

@@ -33,12 +33,12 @@ static void check_own(struct doctor *d)
 	if (install_find(INSTALL_LIBRARY, path, &err) < 0) {
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library", "%s",
 						err.text),
-				   "scripts/build, or meson install");
+				   "run scripts/build, or meson install");
 		return;
 	}
 	cleanup_free char *bytes = host_read_all(&here, path, &size);
 	if (!bytes || elf_file_read(bytes, size, &file) < 0)
-		findings_add(&d->findings, FINDING_PROBLEM, "library", "%s is no shared library",
+		findings_add(&d->findings, FINDING_PROBLEM, "library", "%s is not a shared library",
 			     path);
 	else if (stat(path, &st) == 0 && !(st.st_mode & S_IROTH))
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library",
@@ -65,15 +65,16 @@ static void check_preloaded(struct doctor *d, const char *path, const char *wher
 	if (whose)
 		finding_set_remedy(
 			findings_add(&d->findings, FINDING_PROBLEM, "preload",
-				     "%s has %s, which is %s: two of them hold each other up",
+				     "%s loads %s, which is %s: two such libraries block each other",
 				     where, path, whose),
-			"take one of them out");
+			"remove one of them");
 	else if (path[0] == '/' && !host_has(&d->host, path))
 		finding_set_remedy(
-			findings_add(&d->findings, FINDING_WARNING, "preload",
-				     "%s has %s, which is not there: every program says so", where,
-				     path),
-			"take the line out, or put the file back");
+			findings_add(
+				&d->findings, FINDING_WARNING, "preload",
+				"%s loads %s, which does not exist: every program prints an error",
+				where, path),
+			"remove that line, or restore the file");
 	else
 		findings_add(&d->findings, FINDING_NOTE, "preload", "%s has %s", where, path);
 }
@@ -90,9 +91,9 @@ static void check_preload(struct doctor *d)
 	for (char *rest = own, *path; rest && (path = strtok_r(rest, " :", &rest));)
 		check_preloaded(d, path, "LD_PRELOAD");
 	if (d->findings.count == before)
-		findings_add(&d->findings, FINDING_OK, "preload",
-			     "nothing; allot run does it for its "
-			     "command alone");
+		findings_add(
+			&d->findings, FINDING_OK, "preload",
+			"nothing is preloaded; allot run preloads its library for its own command");
 }
 
 void doctor_check_library(struct doctor *d)

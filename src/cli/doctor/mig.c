@@ -34,7 +34,7 @@ static void check_cap(struct instances *all, const char *dir)
 	}
 	all->missing++;
 	finding_set_remedy(findings_add(&all->d->findings, FINDING_WARNING, "mig-nodes",
-					"%s is missing: a container can't use the instance of %s",
+					"%s is missing: containers cannot use the MIG instance of %s",
 					node, path),
 			   "nvidia-modprobe -f %s", path);
 }
@@ -78,6 +78,6 @@ void doctor_check_mig(struct doctor *d)
 
 	host_each(&d->host, all.dir, visit_gpu, &all);
 	if (all.found && !all.missing)
-		findings_add(&d->findings, FINDING_OK, "mig-nodes", "of %u instances of MIG",
-			     all.found / 2);
+		findings_add(&d->findings, FINDING_OK, "mig-nodes",
+			     "device nodes of %u MIG instances exist", all.found / 2);
 }

@@ -22,11 +22,11 @@ static bool find_mps(void *data, const char *name)
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;
 	finding_set_remedy(
-		findings_add(&d->findings, FINDING_WARNING, "mps",
-			     "an MPS daemon runs (pid %s): one client's fault ends all, and its "
-			     "clients' work is told apart by their leases alone",
-			     name),
-		"echo quit | nvidia-cuda-mps-control, unless it is meant");
+		findings_add(
+			&d->findings, FINDING_WARNING, "mps",
+			"an MPS daemon runs (pid %s) that allot did not start: a fault of one client ends the GPU work of all its clients",
+			name),
+		"unless it is intended: echo quit | nvidia-cuda-mps-control");
 	return false;
 }
 
@@ -43,10 +43,9 @@ static bool find_plugin(void *data, const char *name)
 	if (strcasestr(name, "nvidia") || strcasestr(name, "gpu"))
 		finding_set_remedy(
 			findings_add(&d->findings, FINDING_WARNING, "device-plugin",
-				     "%s/%s: another device plugin may hand out the same GPUs",
+				     "%s/%s: another device plugin may give out the same GPUs",
 				     PLUGINS, name),
-			"remove it from this node, or give allot other nodes (its DaemonSet's "
-			"nodeSelector)");
+			"remove it from this node, or run allot on other nodes (nodeSelector of its DaemonSet)");
 	return true;
 }
 

@@ -27,6 +27,6 @@ void doctor_check_rows(struct doctor *d)
 	}
 	if (!facts)
 		findings_add(&d->findings, FINDING_PROBLEM, "memory",
-			     "none is left to look further");
+			     "out of memory: the remaining checks were not made");
 	free(facts);
 }

@@ -14,11 +14,11 @@ static void describe(struct doctor *d, const json_t *hello, const char *run_dir)
 
 	if (!version || strcmp(version, "allotd " ALLOT_VERSION)) {
 		finding_set_remedy(
-			findings_add(&d->findings, FINDING_WARNING, "daemon",
-				     "%s (pid %d, %s) is not of this version, " ALLOT_VERSION,
-				     version ? version : "what answers", pid, run_dir),
-			"start the daemon anew: tenants go on meanwhile, and the next one adopts "
-			"them");
+			findings_add(
+				&d->findings, FINDING_WARNING, "daemon",
+				"%s (pid %d, %s) is of another version than this program, " ALLOT_VERSION,
+				version ? version : "the daemon", pid, run_dir),
+			"restart the daemon: tenants go on meanwhile, and the new daemon takes them over");
 		return;
 	}
 	findings_add(&d->findings, FINDING_OK, "daemon", "%s, pid %d, %s, %zu %sGPU%s", version,
@@ -36,9 +36,9 @@ void doctor_check_daemon(struct doctor *d)
 		return;
 	r = daemon_find(&d->target, &client, &err);
 	if (r == -ENOENT) {
-		findings_add(&d->findings, FINDING_NOTE, "daemon",
-			     "none runs; allot run starts one for its user, systemctl start allotd one "
-			     "for all");
+		findings_add(
+			&d->findings, FINDING_NOTE, "daemon",
+			"none runs; allot run starts one for its user, systemctl start allotd one for all users");
 		return;
 	}
 	/* The driver's check has named what is wrong with --sim. */
@@ -47,10 +47,9 @@ void doctor_check_daemon(struct doctor *d)
 	if (r >= 0)
 		r = client_request(client, "hello", NULL, &hello, &err);
 	if (r < 0) {
-		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "daemon", "%s",
-						err.text),
-				   "look at its log (journalctl -u allotd, or allotd.log in its "
-				   "run directory)");
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_PROBLEM, "daemon", "%s", err.text),
+			"see its log (journalctl -u allotd, or allotd.log in its run directory)");
 		return;
 	}
 	describe(d, hello, client_run_dir(client));

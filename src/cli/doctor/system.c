@@ -20,7 +20,7 @@ static void check_kernel(struct doctor *d)
 	if (host_read(&d->host, "/proc/sys/kernel/osrelease", release, sizeof(release)) <= 0 ||
 	    sscanf(release, "%d.%d", &major, &minor) != 2) {
 		struct finding *f = findings_add(&d->findings, FINDING_PROBLEM, "kernel",
-						 "/proc does not tell the kernel's version");
+						 "the kernel's version cannot be read from /proc");
 		finding_set_remedy(f, "mount -t proc proc /proc");
 		return;
 	}
@@ -30,9 +30,10 @@ static void check_kernel(struct doctor *d)
 		findings_add(&d->findings, FINDING_OK, "kernel", "Linux %s", release);
 		return;
 	}
-	finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "kernel",
-					"Linux %s has no pidfds and sealed memory", release),
-			   "Linux %d.%d or newer is needed", KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_PROBLEM, "kernel",
+			     "Linux %s is too old: it has no pidfds or sealed memory files", release),
+		"Linux %d.%d or newer is needed", KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
 }
 
 static void check_pid_namespace(struct doctor *d)
@@ -47,11 +48,9 @@ static void check_pid_namespace(struct doctor *d)
 	}
 	finding_set_remedy(
 		findings_add(&d->findings, FINDING_WARNING, "pid-namespace",
-			     "%s: a daemon in it can't tell processes outside of it apart",
+			     "%s: a daemon here cannot see the processes outside of it",
 			     n < 0 ? "not to be told" : "one of its own"),
-		"tenants need nothing; run allotd with the machine's pids: hostPID: true in "
-		"Kubernetes, "
-		"--pid host with podman and docker");
+		"run allotd in the machine's pid namespace: hostPID: true in Kubernetes, --pid host in podman and docker. Tenants do not need it");
 }
 
 static void check_descriptors(struct doctor *d)
@@ -100,19 +99,20 @@ static void check_cgroups(struct doctor *d)
 					 : "version 1");
 	else
 		finding_set_remedy(
-			findings_add(&d->findings, FINDING_WARNING, "cgroups",
-				     "none below /sys/fs/cgroup: containers can't be told apart"),
-			"mount cgroup2 at /sys/fs/cgroup; in a container, from the machine");
+			findings_add(
+				&d->findings, FINDING_WARNING, "cgroups",
+				"no cgroups are mounted at /sys/fs/cgroup: containers cannot be told apart"),
+			"mount cgroup2 at /sys/fs/cgroup; in a container, mount the machine's");
 	if (is_v1)
 		findings_add(&d->findings, FINDING_OK, "freezer", "cgroup version 1");
 	else if (is_v2)
 		host_each(&d->host, "/sys/fs/cgroup", find_freeze_file, d);
 	if (d->findings.count == before)
 		finding_set_remedy(
-			findings_add(&d->findings, FINDING_WARNING, "freezer",
-				     "none: containers without the library can't be made "
-				     "to wait (freezer = on)"),
-			"Linux 5.2 or newer has it in version 2, of any cgroup but the root");
+			findings_add(
+				&d->findings, FINDING_WARNING, "freezer",
+				"no cgroup freezer: freezer = on cannot hold back containers that do not use the allot library"),
+			"use Linux 5.2 or newer with cgroup version 2");
 }
 
 void doctor_check_system(struct doctor *d)

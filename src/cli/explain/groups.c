@@ -21,24 +21,24 @@ static void say_memory(const struct wanted *w, FILE *out)
 	char left[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
 	explain_mib(w->free_mib, left);
 	explain_memory(w->ask, memory);
-	fprintf(out, "at most %s free on any such card, %s wanted", left, memory);
+	fprintf(out, "at most %s free on any of these GPUs, %s requested", left, memory);
 }
 
 static void say_cores(const struct wanted *w, FILE *out)
 {
-	fprintf(out, "at most %lld %% of any such card's time free, %lld %% wanted",
+	fprintf(out, "at most %lld %% of the time free on any of these GPUs, %lld %% requested",
 		(long long)w->free_pct, (long long)explain_number(w->ask, "cores_pct"));
 }
 
 static void say_count(const struct wanted *w, FILE *out)
 {
-	fprintf(out, "fewer cards than the %lld that are wanted together",
+	fprintf(out, "fewer GPUs than the %lld that are requested together",
 		(long long)explain_number(w->ask, "cards"));
 }
 
 static void say_others(const struct wanted *w, FILE *out)
 {
-	fprintf(out, "the card would serve, but fewer do than the %lld that are wanted together",
+	fprintf(out, "this GPU fits, but fewer fit than the %lld that are requested together",
 		(long long)explain_number(w->ask, "cards"));
 }
 
@@ -60,14 +60,16 @@ static const struct {
 	{ "CardNotHealth", "the card is not healthy", NULL },
 	{ "CardCordoned", "the card is cordoned: it takes no new pods", NULL },
 	{ "CardTypeMismatch", "the card is of another type, or mode, than the pod asks for", NULL },
-	{ "NumaNotFit", "enough cards would serve, but not on one NUMA node", NULL },
-	{ "CardUuidMismatch", "the card is none of those that the pod's annotations allow", NULL },
-	{ "CardTimeSlicingExhausted", "as many containers are on the card as may share it", NULL },
+	{ "NumaNotFit", "enough GPUs fit, but not on one NUMA node", NULL },
+	{ "CardUuidMismatch", "the pod's annotations do not allow this GPU", NULL },
+	{ "CardTimeSlicingExhausted", "the GPU already has as many containers as may share it",
+	  NULL },
 	{ "ResourceQuotaNotFit", "the namespace's quota of GPUs is used up", NULL },
 	{ "CardInsufficientMemory", NULL, say_memory },
 	{ "CardInsufficientCore", NULL, say_cores },
-	{ "ExclusiveDeviceAllocateConflict", "the card is wanted alone, and is in use", NULL },
-	{ "CardComputeUnitsExhausted", "all of the card's time is given out", NULL },
+	{ "ExclusiveDeviceAllocateConflict", "the pod requests the GPU alone, but it is in use",
+	  NULL },
+	{ "CardComputeUnitsExhausted", "all of the GPU's time is promised", NULL },
 	{ "AllocatedCardsInsufficientRequest", NULL, say_others },
 };
 
@@ -161,12 +163,12 @@ static void say_use(const struct group *g, FILE *out)
 {
 	if (g->shut)
 		fprintf(out,
-			"      %lld card%s shut to pods that are placed by use, as some were sent "
-			"away from %s: the first opens in %lld s\n",
+			"      %lld GPU%s closed to pods placed by use, after evictions from %s: the first opens in %lld s\n",
 			(long long)g->shut, g->shut == 1 ? " is" : "s are",
 			g->shut == 1 ? "it" : "them", (long long)g->open_in_s);
 	if (g->unknown)
-		fprintf(out, "      %lld card%s judged by promises, as the use is not known: %s\n",
+		fprintf(out,
+			"      %lld GPU%s judged by what is promised, since the measured use is not known: %s\n",
 			(long long)g->unknown, g->unknown == 1 ? " is" : "s are", g->use_unknown);
 }
 
@@ -206,7 +208,8 @@ void explain_groups_write(const json_t *e, FILE *out)
 	explain_count((json_int_t)(g.count - (g.count < GROUPS_SHOWN ? g.count : GROUPS_SHOWN)),
 		      ways);
 	if (others)
-		fprintf(out, "  %s more, in %s other ways: --json has all\n", nodes, ways);
+		fprintf(out, "  %s more nodes, for %s other reasons: --json lists all\n", nodes,
+			ways);
 	free(g.list);
 }
 
@@ -231,10 +234,10 @@ static void write_lacks(const json_t *node, FILE *out)
 	explain_mib(mib, memory);
 	fprintf(out, "  %s: ", explain_word(node, "node"));
 	if (!mib && !pct) {
-		fprintf(out, "no amount is lacking: %s\n", explain_word(node, "why"));
+		fprintf(out, "no amount is missing: %s\n", explain_word(node, "why"));
 		return;
 	}
-	fprintf(out, "%lld card%s would have to have ", (long long)cards, cards == 1 ? "" : "s");
+	fprintf(out, "%lld GPU%s would need ", (long long)cards, cards == 1 ? "" : "s");
 	if (cards > 1)
 		fputs("up to ", out);
 	if (mib)

@@ -43,14 +43,14 @@ static void ask_for_less(struct help *h)
 		if (explain_number(ask, "memory_mib") > most_mib) {
 			begin(h);
 			fprintf(h->out,
-				"%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
+				"%s requests %s (%lld MiB) of a GPU: the largest here has %s (%lld MiB)\n",
 				name, wanted, (long long)explain_number(ask, "memory_mib"), most,
 				(long long)most_mib);
 		}
 		if (explain_number(ask, "cards") > most_cards) {
 			begin(h);
 			fprintf(h->out,
-				"%s wants %lld cards together: no node has more than %lld\n", name,
+				"%s requests %lld GPUs together: no node has more than %lld\n", name,
 				(long long)explain_number(ask, "cards"), (long long)most_cards);
 		}
 	}
@@ -103,11 +103,11 @@ static void raise_the_quota(struct help *h)
 		return;
 	const json_t *quotas = json_object_get(h->e, "quotas");
 	begin(h);
-	fprintf(h->out, "the end of other pods of namespace %s, or more of its ResourceQuota:",
+	fprintf(h->out, "other pods of namespace %s must end, or its ResourceQuota be raised:",
 		explain_word(h->e, "namespace"));
 	for (size_t i = 0; i < json_array_size(quotas); i++) {
 		const json_t *quota = json_array_get(quotas, i);
-		fprintf(h->out, "%s they have %lld of %lld %s", i ? "," : "",
+		fprintf(h->out, "%s they use %lld of %lld %s", i ? "," : "",
 			(long long)explain_number(quota, "used"),
 			(long long)explain_number(quota, "limit"), explain_word(quota, "resource"));
 	}
@@ -121,13 +121,13 @@ static void mend_cards(struct help *h)
 	explain_count(cordoned, count);
 	if (cordoned) {
 		begin(h);
-		fprintf(h->out, "%s card%s cordoned: allot uncordon GPU, on the node\n", count,
+		fprintf(h->out, "%s GPU%s cordoned: run allot uncordon GPU on the node\n", count,
 			cordoned == 1 ? " is" : "s are");
 	}
 	explain_count(sick, count);
 	if (sick) {
 		begin(h);
-		fprintf(h->out, "%s card%s not healthy: allot ps, on the node, says why\n", count,
+		fprintf(h->out, "%s GPU%s not healthy: allot ps on the node says why\n", count,
 			sick == 1 ? " is" : "s are");
 	}
 }
@@ -140,8 +140,9 @@ static void mend_nodes(struct help *h)
 	if (!aside)
 		return;
 	begin(h);
-	fprintf(h->out, "%s node%s set aside, as what %s of cards can't be true\n", count,
-		aside == 1 ? " is" : "s are", aside == 1 ? "it says" : "they say");
+	fprintf(h->out,
+		"%s node%s set aside, since the list of GPUs on the Node object is not valid\n",
+		count, aside == 1 ? " is" : "s are");
 }
 
 static void start_a_daemon(struct help *h)
@@ -164,7 +165,7 @@ static void wait_for_others(struct help *h)
 			continue;
 		begin(h);
 		fprintf(h->out,
-			"the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
+			"pods that run now must end: allot explain -n %s %s --node NODE lists them\n",
 			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 		return;
 	}
@@ -176,8 +177,7 @@ static void look_elsewhere(struct help *h)
 	if (!explain_has_room(h->e))
 		return;
 	begin(h);
-	fprintf(h->out,
-		"kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe pod %s\n",
+	fprintf(h->out, "kube-scheduler may have other reasons: kubectl -n %s describe pod %s\n",
 		explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 }
 

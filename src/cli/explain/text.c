@@ -103,7 +103,7 @@ static void write_binding(const json_t *e, FILE *out)
 	if (!binding) {
 		if (json_object_get(e, "held_for_s"))
 			fprintf(out,
-				"waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
+				"waits: node %s is chosen and its GPUs are reserved for %lld s; it is not bound yet",
 				explain_word(e, "on"), (long long)explain_number(e, "held_for_s"));
 		else
 			fprintf(out, "waits: node %s is chosen; it is not bound yet",
@@ -115,7 +115,7 @@ static void write_binding(const json_t *e, FILE *out)
 	fprintf(out, "waits: node %s is chosen, and it is being bound",
 		explain_word(binding, "node"));
 	if (pod)
-		fprintf(out, "; the node's lock is still that of %.*s/%s", (int)(pod - holder - 1),
+		fprintf(out, "; the node is still locked for pod %.*s/%s", (int)(pod - holder - 1),
 			holder + 1, pod + 1);
 	else if (*lock)
 		fputs("; the node's lock is still that of another pod, which it does not name", out);
@@ -137,23 +137,22 @@ static void write_waiting(const json_t *e, FILE *out)
 	else if (!json_object_get(e, "asks") && !*explain_word(e, "broken"))
 		fprintf(out, "waits");
 	else if (*explain_word(e, "broken"))
-		fprintf(out, "waits: what it asks for can't be read: %s", explain_word(e, "broken"));
+		fprintf(out, "waits: its request is not valid: %s", explain_word(e, "broken"));
 	else if (*explain_word(e, "gang"))
 		fprintf(out, "waits: %s", explain_word(e, "gang"));
 	else if (!json_array_size(json_object_get(e, "asks")))
-		fprintf(out, "waits, but asks for no GPU");
+		fprintf(out, "waits, but requests no GPU");
 	else if (!t.all)
-		fprintf(out, "waits: no node has said that it has GPUs");
+		fprintf(out, "waits: no node reports GPUs");
 	else if (json_object_get(first, "card"))
 		fprintf(out, "waits; node %s %s", explain_word(first, "node"),
-			t.fit ? "could serve it by its GPUs"
-			      : "has not the GPUs that it asks for free");
+			t.fit ? "has the requested GPUs free"
+			      : "does not have the requested GPUs free");
 	else if (!t.fit)
-		fprintf(out, "waits: none of %s node%s has the GPUs that it asks for free", all,
+		fprintf(out, "waits: none of %s node%s has the requested GPUs free", all,
 			t.all == 1 ? "" : "s");
 	else
-		fprintf(out, "waits, though %s of %s nodes could serve it by %s GPUs", fit, all,
-			t.fit == 1 ? "its" : "their");
+		fprintf(out, "waits, though %s of %s nodes have enough free GPUs", fit, all);
 }
 
 static void write_bound(const json_t *e, FILE *out)
@@ -198,7 +197,7 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 	json_int_t cards = explain_number(ask, "cards"), cores = explain_number(ask, "cores_pct");
 	const char *kind = explain_word(ask, "kind");
 	explain_memory(ask, memory);
-	fprintf(out, "  %s%s asks for %lld GPU%s with %s",
+	fprintf(out, "  %s%s requests %lld GPU%s with %s",
 		explain_container(e, explain_number(ask, "container"), name),
 		!strcmp(kind, "init")      ? " (init)"
 		: !strcmp(kind, "sidecar") ? " (sidecar)"
@@ -214,7 +213,7 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 	write_words(ask, "nouse_uuid", "; none of ", out);
 	fprintf(out, "%s%s\n",
 		json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "",
-		*explain_word(e, "placed_by") && cores ? ", of what others leave" : "");
+		*explain_word(e, "placed_by") && cores ? ", placed by use" : "");
 }
 
 /* Of a card's time; one or the other, unless it is none. */
@@ -223,7 +222,7 @@ static void write_time(const json_t *share, FILE *out)
 	if (explain_number(share, "cores_pct"))
 		fprintf(out, ", %lld %% of the time", (long long)explain_number(share, "cores_pct"));
 	if (explain_number(share, "lent_pct"))
-		fprintf(out, ", up to %lld %% of the time, as others leave it",
+		fprintf(out, ", up to %lld %% of the time while others leave it unused",
 			(long long)explain_number(share, "lent_pct"));
 }
 
@@ -275,20 +274,20 @@ static void write_use(const json_t *card, FILE *out)
 	json_int_t promised = explain_number(use, "promised_pct");
 	json_int_t measured = explain_number(use, "measured_pct");
 	if (*explain_word(card, "use_unknown"))
-		fprintf(out, "      by promises, as its use is not known: %s\n",
+		fprintf(out,
+			"      judged by what is promised, since its measured use is not known: %s\n",
 			explain_word(card, "use_unknown"));
 	if (!use)
 		return;
 	fprintf(out,
-		"      by use: %lld %% promised, of which its node has measured %lld %%: %lld %% "
-		"used at the peak, %lld %% now; %lld %% lent: %lld %% count as taken",
+		"      judged by use: %lld %% promised, %lld %% of that measured: %lld %% used at the peak, %lld %% now; %lld %% lent; %lld %% count as taken",
 		(long long)promised, (long long)(measured < promised ? measured : promised),
 		(long long)explain_number(use, "peak_pct"),
 		(long long)explain_number(use, "now_pct"),
 		(long long)explain_number(use, "lent_pct"),
 		(long long)explain_number(use, "taken_pct"));
 	if (json_object_get(use, "shut_for_s"))
-		fprintf(out, ", as it is shut for %lld s more: some were sent away from it",
+		fprintf(out, ", since it takes no such pods for %lld s more after evictions",
 			(long long)explain_number(use, "shut_for_s"));
 	fputc('\n', out);
 }
@@ -317,7 +316,7 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 			explain_word(pod, "pod"),
 			explain_container(NULL, explain_number(pod, "container"), name), left,
 			(long long)(lent ? lent : explain_number(pod, "cores_pct")),
-			lent ? " at most, as others leave it" : "");
+			lent ? " at most, while others leave it unused" : "");
 	}
 }
 

@@ -30,7 +30,7 @@ static int refuse(const char *name, int result, struct error *err)
 {
 	if (result == -ENOENT || result == -ENOTDIR)
 		return error_set(err, ENOENT, "'%s': command not found", name);
-	return error_set_errno(err, -result, "'%s': can't be run", name);
+	return error_set_errno(err, -result, "'%s': cannot be executed", name);
 }
 
 int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
@@ -129,7 +129,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	while (n < 0 && errno == EINTR);
 	if (n == (ssize_t)sizeof(error)) {
 		waitpid(pid, NULL, 0);
-		return error_set_errno(err, error, "'%s': can't be run", path);
+		return error_set_errno(err, error, "'%s': cannot be executed", path);
 	}
 	ret_child->is_asked_to_end = false;
 	ret_child->pid = pid;

@@ -38,7 +38,7 @@ bool waiting_describe(const json_t *tenant, char *text, size_t size)
 		bytes += (uint64_t)json_integer_value(reserve);
 	}
 	format_bytes(bytes, amount);
-	snprintf(text, size, "waits for %s of GPU memory (number %lld of those that wait)", amount,
+	snprintf(text, size, "waiting for %s of GPU memory (place %lld in the queue)", amount,
 		 (long long)json_integer_value(json_object_get(wait, "place")));
 	return true;
 }
@@ -69,6 +69,6 @@ void waiting_look(struct waiting *w, struct client *client, const char *id)
 	if (!id || client_request(client, "list", NULL, &list, NULL) < 0 ||
 	    !waiting_describe(find_tenant(list, id), text, sizeof(text)))
 		return;
-	fprintf(stderr, "allot: run: %s; allot ps shows it\n", text);
+	fprintf(stderr, "allot: run: %s; allot ps shows the queue\n", text);
 	w->is_watched = false;
 }

@@ -62,7 +62,7 @@ static int draw_notices(const struct layout *layout, struct cells *cells, int li
 	char text[SNAPSHOT_TEXT_MAX + 64];
 
 	if (layout->trouble) {
-		snprintf(text, sizeof(text), "! %.200s; looked for again", layout->trouble);
+		snprintf(text, sizeof(text), "! %.200s; trying again", layout->trouble);
 		cells_put(cells, line++, 0, cells->columns, STYLE_WARNING, text);
 	}
 	for (size_t i = 0; i < snapshot->frozen_count && column < cells->columns; i++) {
@@ -182,7 +182,8 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 		const struct history_series *series = history_card(layout->history, i);
 
 		if (line - first + lines_of_card(card, graph) > most - is_short) {
-			snprintf(text, sizeof(text), "and %zu more GPUs: a taller terminal has them",
+			snprintf(text, sizeof(text),
+				 "and %zu more GPUs; enlarge the terminal to see them",
 				 snapshot->card_count - i);
 			cells_put(cells, line++, 0, cells->columns, STYLE_DIM, text);
 			break;

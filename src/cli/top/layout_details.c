@@ -39,8 +39,8 @@ static void draw_compute(struct cells *cells, int line, const struct top_share *
 	char asked[64] = "nothing asked", used[FORMAT_MAX], over[FORMAT_MAX], lent[48] = "";
 
 	if (share->has_asked && share->asked_pct < share->cores_pct)
-		snprintf(asked, sizeof(asked), "%.4g %% asked, worth %.4g %%", share->cores_pct,
-			 share->asked_pct);
+		snprintf(asked, sizeof(asked), "%.4g %% asked, scaled down to %.4g %%",
+			 share->cores_pct, share->asked_pct);
 	else if (share->has_asked)
 		snprintf(asked, sizeof(asked), "%.4g %% asked", share->cores_pct);
 	if (share->lent_pct > 0)
@@ -54,7 +54,7 @@ static void draw_compute(struct cells *cells, int line, const struct top_share *
 
 static void draw_memory(struct cells *cells, int line, const struct top_share *share)
 {
-	char used[FORMAT_MAX], quota[FORMAT_MAX] = "what the card has";
+	char used[FORMAT_MAX], quota[FORMAT_MAX] = "what the GPU has";
 
 	format_bytes(share->used_bytes, used);
 	if (share->has_quota)
@@ -89,7 +89,8 @@ static void draw_leases(struct cells *cells, int line, const struct top_tenant *
 		char since[FORMAT_MAX];
 
 		format_seconds(tenant->queued_s, since);
-		snprintf(queued, sizeof(queued), "; queued for memory since %s, number %llu", since,
+		snprintf(queued, sizeof(queued),
+			 "; waiting for memory for %s, place %llu in the queue", since,
 			 (unsigned long long)tenant->place);
 	}
 	put(cells, line, "leases",

@@ -58,10 +58,10 @@ int screen_open(bool has_color, struct error *err)
 	/* initscr() would end the process where the terminal is not known. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
-		return error_set(err, EINVAL,
-				 "TERM: '%.40s': no such terminal is known; allot top --once prints "
-				 "one page",
-				 term ? term : "");
+		return error_set(
+			err, EINVAL,
+			"TERM='%.40s': unknown terminal type; allot top --once prints one page without one",
+			term ? term : "");
 	set_term(screen);
 	has_colors_here = has_color && has_colors();
 	if (has_colors_here)

@@ -15,7 +15,9 @@ static int read_moment(const json_t *reply, uint64_t *ret_ticks, uint64_t *ret_n
 	const json_t *ns = json_object_get(moment, "now_ns");
 
 	if (!json_is_integer(ticks) || !json_is_integer(ns))
-		return error_set(err, EPROTO, "the daemon does not say by which clock it records");
+		return error_set(
+			err, EPROTO,
+			"the daemon's reply does not name its clock; are allot and allotd of the same version?");
 	*ret_ticks = (uint64_t)json_integer_value(ticks);
 	*ret_ns = (uint64_t)json_integer_value(ns);
 	return 0;

@@ -14,11 +14,12 @@ int ring_reader_open(int fd, struct ring_reader *ret, struct error *err)
 
 	if (seals < 0 || (seals & NEEDED_SEALS) != NEEDED_SEALS || fstat(fd, &st) < 0 ||
 	    st.st_size != (off_t)sizeof(struct trace_ring))
-		return error_set(err, EPROTO,
-				 "what processes record is not as this version of allot knows it");
+		return error_set(
+			err, EPROTO,
+			"the trace data of a process has an unknown format; its library is of another version than allot");
 	void *at = mmap(NULL, sizeof(struct trace_ring), PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return error_set_errno(err, errno, "map what a process records");
+		return error_set_errno(err, errno, "mapping the trace data of a process");
 	*ret = (struct ring_reader){ .ring = at };
 	return 0;
 }

@@ -346,15 +346,15 @@ static int check_room(struct control *control, uid_t uid, struct error *err)
 	unsigned count = u ? u->count : 0;
 	bool is_bounded = uid != 0 && !control->node->is_private;
 	if (closer_is_stuck(uid))
-		return error_set(err, EBUSY,
-				 "descriptors that uid %u sent can't be closed: end the programs "
-				 "that hold them up",
-				 (unsigned)uid);
+		return error_set(
+			err, EBUSY,
+			"file descriptors that uid %u sent cannot be closed: end the programs that block this",
+			(unsigned)uid);
 	if (is_bounded && count >= CONTROL_MAX_PER_UID)
-		return error_set(err, EBUSY,
-				 "too many connections: uid %u has %u already: end some of its "
-				 "programs",
-				 (unsigned)uid, count);
+		return error_set(
+			err, EBUSY,
+			"too many connections: uid %u already has %u: end some of its programs",
+			(unsigned)uid, count);
 	bool is_over = control->count >= CONTROL_MAX_CONNECTIONS + CONTROL_MAX_ASSURED;
 	bool is_full = is_over || (control->node->is_private
 					   ? control->count >= CONTROL_MAX_CONNECTIONS
@@ -362,8 +362,7 @@ static int check_room(struct control *control, uid_t uid, struct error *err)
 								 CONTROL_MAX_CONNECTIONS -
 									 CONTROL_KEPT_FOR_ROOT);
 	if (is_full && !make_room(control, count) && (is_over || count >= CONTROL_ASSURED))
-		return error_set(err, EBUSY,
-				 "too many connections: all are in use: try again later");
+		return error_set(err, EBUSY, "too many connections to the daemon: try again later");
 	return 0;
 }
 

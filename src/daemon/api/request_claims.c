@@ -49,11 +49,13 @@ static int find_own(struct session *session, const json_t *request, struct claim
 		return r;
 	struct claim *claim = claims_find(session->node->claims, key.text);
 	if (!claim)
-		return error_set(err, ENOENT, "there is no claim '%s': allot cdi list has them",
+		return error_set(err, ENOENT, "there is no device '%s': allot cdi list lists them",
 				 name);
 	if (claim_terms(claim)->uid != session->uid && !session->is_admin)
-		return error_set(err, EPERM, "claim '%s' belongs to uid %u", name,
-				 (unsigned)claim_terms(claim)->uid);
+		return error_set(
+			err, EPERM,
+			"device '%s' belongs to uid %u: only its owner, root and members of group allot may remove it",
+			name, (unsigned)claim_terms(claim)->uid);
 	*ret = claim;
 	return 0;
 }
@@ -157,7 +159,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,
-				 "name '%s' is in use: choose another, or end that tenant first",
+				 "name '%s' is in use: choose another name, or end that tenant first",
 				 wanted.tenant);
 	wanted.key = key.text;
 	r = read_claim(session, request, &wanted, err);
@@ -195,9 +197,10 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 	unsigned processes = claim->tenant ? tenant_living_count(claim->tenant) : 0;
 	strcpy(key.text, claim_terms(claim)->claim.key);
 	if (processes && !force)
-		return error_set(err, EBUSY,
-				 "claim '%s' has %u processes: end its container first, or force it",
-				 key.text + strlen(KEY_PREFIX), processes);
+		return error_set(
+			err, EBUSY,
+			"device '%s' is in use by %u processes: end its containers first, or add --force",
+			key.text + strlen(KEY_PREFIX), processes);
 	r = claims_release(session->node->claims, key.text, "released by request", err);
 	if (r >= 0)
 		json_object_set_new(reply, "ending", json_boolean(processes > 0));

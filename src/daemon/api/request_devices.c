@@ -64,7 +64,7 @@ int request_read_devices(struct node *node, const json_t *request,
 		return r;
 	size_t count = json_array_size(devices);
 	if (count == 0 || count > REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "devices: must be 1 to %d of them",
+		return error_set(err, EINVAL, "devices: must be a list of 1 to %d GPUs",
 				 REGION_MAX_DEVICES);
 	for (size_t i = 0; i < count; i++) {
 		r = read_device(node, json_array_get(devices, i), &list[i], err);
@@ -72,7 +72,7 @@ int request_read_devices(struct node *node, const json_t *request,
 			return r;
 		for (size_t j = 0; list[i].card && j < i; j++)
 			if (list[j].card == list[i].card)
-				return error_set(err, EINVAL, "devices: index %u is there twice",
+				return error_set(err, EINVAL, "devices: GPU %u is named twice",
 						 list[i].card->index);
 	}
 	return (int)count;
@@ -188,7 +188,7 @@ int request_choose_devices(struct node *node, const json_t *request,
 	if (choose_cards(node, list, count))
 		return count;
 	unsigned takers = count_takers(node);
-	return error_set(err, ENODEV, "devices: there are only %u GPUs%s", takers,
+	return error_set(err, ENODEV, "there are only %u GPUs%s", takers,
 			 takers < node->card_count ? " that take new tenants (allot ps lists them)"
 						   : "");
 }

@@ -29,7 +29,7 @@ int request_trace(struct session *session, const json_t *request, json_t *reply,
 	if (r < 0)
 		return r;
 	if (session->trace)
-		return error_set(err, EBUSY, "this connection traces tenant '%s' already",
+		return error_set(err, EBUSY, "this connection already traces tenant '%s'",
 				 tenant_trace_name(session->trace));
 	r = tenant_trace_begin(tenant, session->pid, session->uid, &session->trace, err);
 	if (r < 0)
@@ -108,7 +108,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	struct tenant_trace *trace = session->trace;
 	if (!trace)
 		return error_set(err, EINVAL,
-				 "this connection traces nothing: begin with \"trace\"");
+				 "this connection records no trace: send \"trace\" first");
 	struct tenant *t = tenant_trace_of(trace);
 	struct trace_moment moment = trace_clock_now(tenant_trace_clock(trace));
 	json_object_set_new(reply, "moment", moment_to_json(moment));

@@ -65,7 +65,7 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 		if (!(effective < d->promise.cores_pct))
 			continue;
 		snprintf(text, sizeof(text),
-			 "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
+			 "GPU %u: all guarantees add up to %.4g %%: of the %.4g %% asked for, %.4g %% are guaranteed for now",
 			 d->card->index, sum, d->promise.cores_pct, effective);
 		log_warning_of(tenant_log_key(&tenant->terms), "tenant '%s': %s",
 			       tenant->terms.name, text);
@@ -92,15 +92,15 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 			return error_add(err, r, "name");
 		const struct tenant *used = node_find_tenant(session->node, wanted);
 		if (used && used->terms.is_retired)
-			return error_set(err, EEXIST,
-					 "name '%s' is in use: that tenant was removed, but %u "
-					 "processes of it live: end them, or choose another",
-					 wanted, tenant_living_count(used));
+			return error_set(
+				err, EEXIST,
+				"name '%s' is in use: that tenant was removed, but %u of its processes still live: end them, or choose another name",
+				wanted, tenant_living_count(used));
 		if (used || claims_has_parked(session->node->claims, wanted))
-			return error_set(err, EEXIST,
-					 "name '%s' is in use: choose another, or end that "
-					 "tenant first",
-					 wanted);
+			return error_set(
+				err, EEXIST,
+				"name '%s' is in use: choose another name, or end that tenant first",
+				wanted);
 		snprintf(name, REGION_NAME_MAX, "%s", wanted);
 		return 0;
 	}
@@ -160,10 +160,10 @@ static int note_command(const struct session *session, const json_t *request, st
 	/* Looked at while its pidfd is held: the pid may be another process's since it connected. */
 	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
 	    !peer_is_alive(session->peer))
-		return error_set(err, ESRCH,
-				 "command: process %d, which connected, has ended: connect by the "
-				 "process that runs the command",
-				 session->pid);
+		return error_set(
+			err, ESRCH,
+			"command: process %d, which connected, has ended: the process that runs the command must connect",
+			session->pid);
 	tenant->command_pid = session->pid;
 	tenant->command_start = start_time;
 	return 0;
@@ -178,7 +178,7 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (terms->on_full != ON_FULL_WAIT)
 		return error_set(err, EINVAL, "wait_timeout_s: only with on_full wait");
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
-		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0, at most %g",
+		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
 	/* Never 0, which means without a limit. */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
@@ -313,13 +313,13 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 		return 0;
 	if (!wanted->card)
 		return error_set(err, EINVAL,
-				 "index: missing: tenant '%s' has %u GPUs: say which is meant",
+				 "tenant '%s' has %u GPUs: say which one to change, with --gpu",
 				 tenant->terms.name, tenant->terms.device_count);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (tenant->terms.device[i].card == wanted->card)
 			return (int)i;
-	return error_set(err, ENODEV, "tenant '%s' has no GPU %u", tenant->terms.name,
-			 wanted->card->index);
+	return error_set(err, ENODEV, "tenant '%s' does not use GPU %u: allot ps lists its GPUs",
+			 tenant->terms.name, wanted->card->index);
 }
 
 int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err)
@@ -349,14 +349,13 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
 		return error_set(
 			err, EINVAL,
-			"devices: missing: say what is to change: devices, priority, elastic or "
-			"on_violation");
+			"devices: missing: the request must have at least one of devices, priority, elastic and on_violation");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
 		if (d < 0)
 			return d;
 		if (change.changes[d])
-			return error_set(err, EINVAL, "devices: one is there twice: name each once");
+			return error_set(err, EINVAL, "devices: a GPU is named twice");
 		r = terms_change_device(tenant, &change, (unsigned)d, NULL, &list[i].terms, err);
 		if (r < 0)
 			return r;
@@ -399,10 +398,10 @@ static int check_still_to_leave(const struct tenant *tenant, struct error *err)
 {
 	if (tenant->terms.swapped_out)
 		return 0;
-	return error_set(err, ECANCELED,
-			 "tenant '%s': the request to leave is no longer in force: somebody "
-			 "resumed it, or paused it without --swap-out",
-			 tenant->terms.name);
+	return error_set(
+		err, ECANCELED,
+		"tenant '%s': swapping out was cancelled: the tenant was resumed, or paused again without --swap-out",
+		tenant->terms.name);
 }
 
 static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, json_t *reply,
@@ -442,11 +441,10 @@ static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 				 " MiB: run it with a larger --swap-arena, or free host memory and "
 				 "pause it again",
 				 tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
-	return error_set(err, EBUSY,
-			 "tenant '%s' is paused, but its memory stays on its GPUs: work or a graph "
-			 "capture of it does not end, or copying failed: pause it again, or allot "
-			 "resume",
-			 tenant->terms.name);
+	return error_set(
+		err, EBUSY,
+		"tenant '%s' is paused, but its memory stays on its GPUs: its work or a graph capture does not end, or copying failed: pause it again, or resume it",
+		tenant->terms.name);
 }
 
 static int pause_container(struct node *node, const char *name, const struct pausing *p,
@@ -527,7 +525,7 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 		return r;
 	if (*tenant->terms.claim.key && !tenant->terms.is_retired)
 		return error_set(err, EBUSY,
-				 "tenant '%s' is claim '%s''s, and ends when that is released",
+				 "tenant '%s' belongs to claim '%s': it ends when that is released",
 				 tenant->terms.name, tenant->terms.claim.key);
 	bool is_ending = tenant_retire(tenant, "removed by request");
 	json_object_set_new(reply, "ending", json_boolean(is_ending));
@@ -545,11 +543,13 @@ static int find_card(struct node *node, const json_t *request, struct card **ret
 	if (r > 0) {
 		*ret = node_find_card_text(node, text);
 		return *ret ? 0
-			    : error_set(err, ENODEV, "uuid: '%.60s': there is no such GPU", text);
+			    : error_set(err, ENODEV,
+					"uuid: '%.60s': no such GPU: allot ps lists them", text);
 	}
 	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
 	if (r <= 0)
-		return r < 0 ? r : error_set(err, EINVAL, "index: missing, and uuid is too");
+		return r < 0 ? r
+			     : error_set(err, EINVAL, "index or uuid: one of them must be given");
 	if (index >= node->card_count)
 		return error_set(err, ENODEV,
 				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,

@@ -13,7 +13,8 @@ int session_hold(struct session *session, struct tenant *tenant, struct error *e
 		if (!strcmp(session->held[i], tenant->terms.id))
 			return 0;
 	if (session->held_count == SESSION_MAX_HELD)
-		return error_set(err, ENOSPC, "a connection may hold %d tenants", SESSION_MAX_HELD);
+		return error_set(err, ENOSPC, "a connection may hold at most %d tenants",
+				 SESSION_MAX_HELD);
 	strcpy(session->held[session->held_count++], tenant->terms.id);
 	tenant->holders++;
 	tenant->grace = false;
@@ -54,7 +55,8 @@ int session_find_own(struct session *session, const json_t *request, const char 
 		return r < 0 ? r : error_set(err, EINVAL, "%s: missing", key);
 	struct tenant *t = node_find_tenant(session->node, name);
 	if (!t)
-		return error_set(err, ENOENT, "no tenant '%.63s': allot ps lists them", name);
+		return error_set(err, ENOENT, "there is no tenant '%.63s': allot ps lists them",
+				 name);
 	if (!session->is_admin && session->uid != t->terms.uid)
 		return error_set(err, EPERM,
 				 "tenant '%s' belongs to uid %u: only its owner, root and members of "

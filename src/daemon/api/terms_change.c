@@ -1,7 +1,6 @@
 #include "daemon/api/terms_change.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/memory/admission.h"
@@ -25,10 +24,10 @@ int terms_change_on_full(const struct tenant *tenant, struct terms_change *chang
 {
 	enum on_full now = tenant->terms.on_full;
 	if (on_full != now && (on_full == ON_FULL_SWAP || now == ON_FULL_SWAP))
-		return error_set(err, EOPNOTSUPP,
-				 "on_full '%s': must stay '%s': whether memory can be moved is "
-				 "decided when a container is made",
-				 on_full_name(on_full), on_full_name(now));
+		return error_set(
+			err, EOPNOTSUPP,
+			"on_full '%s': must stay '%s': swap can be chosen only when a container is created",
+			on_full_name(on_full), on_full_name(now));
 	change->on_full = on_full;
 	return 0;
 }
@@ -78,9 +77,10 @@ static int check_held(struct tenant *tenant, const struct terms_change *before, 
 		uint64_t quota = tenant->terms.device[i].promise.quota_bytes;
 		uint64_t held = tenant_usage(tenant, i).used_bytes;
 		if (held > quota && quota < before->promise[i].quota_bytes)
-			return error_set(err, EBUSY,
-					 "GPU %u: the tenant holds %" PRIu64 " bytes by now",
-					 tenant->terms.device[i].card->index, held);
+			return error_set(
+				err, EBUSY,
+				"GPU %u: the tenant already holds %.1f MiB: the quota must be at least that",
+				tenant->terms.device[i].card->index, (double)held / (1 << 20));
 	}
 	return 0;
 }

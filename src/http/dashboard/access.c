@@ -33,7 +33,7 @@ int access_check(const struct access_settings *settings, struct error *err)
 	bool has_certificate = !is_none(settings->web_tls_certificate);
 	bool has_key = !is_none(settings->web_tls_key);
 	if (has_certificate != has_key)
-		return error_set(err, EINVAL, "%s: is none: %s needs it",
+		return error_set(err, EINVAL, "%s: must be set too, since %s is set",
 				 has_key ? "web_tls_certificate" : "web_tls_key",
 				 has_key ? "web_tls_key" : "web_tls_certificate");
 	r = address_parse(settings->web_listen, &address, err);

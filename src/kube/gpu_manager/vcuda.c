@@ -71,9 +71,10 @@ static int take_minors(const char *text, struct vcuda_ask *ask, struct error *er
 		char *end;
 		unsigned long minor = strtoul(at, &end, 10);
 		if (end == at || end - at > 4 || *at < '0' || *at > '9' || (*end && *end != ','))
-			return error_set(err, EINVAL,
-					 "'%.60s': must be numbers of GPUs, by commas, as 0,1",
-					 text);
+			return error_set(
+				err, EINVAL,
+				"'%.60s': must be GPU numbers separated by commas, such as 0,1",
+				text);
 		for (unsigned i = 0; i < ask->chosen; i++)
 			if (ask->minor[i] == minor)
 				return error_set(err, EINVAL, "'%.60s': names GPU %lu twice", text,
@@ -207,8 +208,8 @@ static unsigned cards_of(const struct vcuda_ask *ask)
 static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct error *err)
 {
 	if (!ask->cores)
-		return error_set(err, EINVAL, "%s without %s: must be both", names->memory,
-				 names->cores);
+		return error_set(err, EINVAL, "%s is requested without %s: request both",
+				 names->memory, names->cores);
 	if (ask->chosen && ask->cards && ask->chosen != ask->cards)
 		return error_set(err, EINVAL,
 				 "the scheduler has chosen %u GPUs, " KUBE_LIVE_DOMAIN
@@ -225,8 +226,8 @@ static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct 
 				 "among as many GPUs as " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " says",
 				 names->cores, ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
 	if (!ask->units && ask->cores < ask->cards * VCUDA_CORES_WHOLE)
-		return error_set(err, EINVAL, "%s: %u: less than whole GPUs must have %s as well",
-				 names->cores, ask->cores, names->memory);
+		return error_set(err, EINVAL, "%s: %u: a part of a GPU needs %s too", names->cores,
+				 ask->cores, names->memory);
 	return 0;
 }
 

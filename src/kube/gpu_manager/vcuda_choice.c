@@ -78,9 +78,9 @@ static int is_unclear(const struct vcuda_question *q, const struct candidate *a,
 {
 	return error_set(
 		err, EBUSY,
-		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s ask for "
-		"%u %s each, and differ otherwise: nothing tells which of them the "
-		"kubelet asks for",
+		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s request "
+		"%u %s each but differ otherwise: it is not clear which of them the kubelet "
+		"means",
 		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
 		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
 		q->count, q->names->cores);
@@ -99,17 +99,15 @@ static int nobody(const struct vcuda_question *q, const struct candidate *other,
 {
 	if (!other->choice.pod)
 		return error_set(err, EAGAIN,
-				 "no pod of node %s that is to be started asks for %u %s%s",
-				 q->node, q->count, q->names->cores,
+				 "no pod that waits to start on node %s requests %u %s%s", q->node,
+				 q->count, q->names->cores,
 				 q->has_open ? " and the memory that the kubelet named before" : "");
-	return error_set(err, EAGAIN,
-			 "the kubelet asks for %u %s, after %u %s; pod %.63s/%.63s, container "
-			 "%.63s asks for "
-			 "%u, and %u",
-			 q->count, q->names->cores, q->open_units, q->names->memory,
-			 other->choice.pod->pod_namespace, other->choice.pod->name,
-			 container_of(&other->choice), other->choice.ask.cores,
-			 other->choice.ask.units);
+	return error_set(
+		err, EAGAIN,
+		"the kubelet asks for %u %s, after %u %s; but pod %.63s/%.63s, container %.63s requests %u and %u",
+		q->count, q->names->cores, q->open_units, q->names->memory,
+		other->choice.pod->pod_namespace, other->choice.pod->name,
+		container_of(&other->choice), other->choice.ask.cores, other->choice.ask.units);
 }
 
 int vcuda_choose(const struct vcuda_question *q, struct vcuda_choice *ret, struct error *err)
@@ -166,9 +164,8 @@ int vcuda_check_memory(const struct vcuda_question *q, bool *ret_has_unclaimed, 
 	if (is_found)
 		return 0;
 	if (!broken.error)
-		return error_set(err, EAGAIN,
-				 "no pod of node %s that is to be started asks for %u %s", q->node,
-				 q->count, q->names->memory);
+		return error_set(err, EAGAIN, "no pod that waits to start on node %s requests %u %s",
+				 q->node, q->count, q->names->memory);
 	*err = broken.err;
 	return error_add(err, broken.error, "pod %.63s/%.63s, container %.63s",
 			 broken.choice.pod->pod_namespace, broken.choice.pod->name,

@@ -116,7 +116,7 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 				 list ? "it is something else" : why.text);
 	size_t count = json_array_size(list);
 	if (count > CARDS_MAX)
-		return error_set(err, EINVAL, "%zu cards: must be at most %d", count, CARDS_MAX);
+		return error_set(err, EINVAL, "%zu GPUs: must be at most %d", count, CARDS_MAX);
 	cards->card = calloc(count ? count : 1, sizeof(*cards->card));
 	if (!cards->card)
 		return error_set_errno(err, ENOMEM, "cards");

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#define MIB (UINT64_C(1) << 20)
 #define PCT_SLACK 1e-6 /* sums of shares in floating point */
 
 struct amount {
@@ -56,10 +57,11 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 			i, p->limit_pct, p->cores_pct);
 	double left = 100 - card->promised_cores_pct;
 	if (p->cores_pct > left + PCT_SLACK && !card->may_overcommit)
-		return error_set(err, ENOSPC,
-				 "GPU %u: cores_pct %g can't be guaranteed: %g are promised to others, "
-				 "at most %g is right",
-				 i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
+		return error_set(
+			err, ENOSPC,
+			"GPU %u: %g %% of its time cannot be guaranteed: %g %% are promised to others; "
+			"at most %g %% is possible",
+			i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
 	return 0;
 }
 
@@ -73,14 +75,14 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want <= left)
 		return 0;
-	return error_set(err, ENOSPC,
-			 "GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
-			 "promised to others, %s held by tenants without a quota of their own and "
-			 "%s granted to tenants that wait or swap; at most %" PRIu64
-			 " (%s) is right",
-			 i, want, amount(want).text, amount(card->memory_bytes).text,
-			 amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
-			 amount(granted).text, left, amount(left).text);
+	return error_set(
+		err, ENOSPC,
+		"GPU %u: memory of %s is not left: of %s, %s are promised to others, %s are held "
+		"by tenants without a quota, and %s are granted to tenants that wait or swap; "
+		"at most %s (%" PRIu64 "MiB) is possible",
+		i, amount(want).text, amount(card->memory_bytes).text,
+		amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
+		amount(granted).text, amount(left).text, left / MIB);
 }
 
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
@@ -91,20 +93,18 @@ static int check_given_memory(const struct promise_card *card, uint64_t want, ui
 		return error_set(err, EINVAL, "GPU %u: memory_bytes 0: must be above 0", i);
 	if (want > card->memory_bytes)
 		return error_set(err, ENOSPC,
-				 "GPU %u: memory_bytes %" PRIu64
-				 " (%s) is more than the card has: at "
-				 "most %" PRIu64 " (%s) is right",
-				 i, want, amount(want).text, card->memory_bytes,
-				 amount(card->memory_bytes).text);
+				 "GPU %u: memory of %s is more than the GPU has: at most %s (%" PRIu64
+				 "MiB) is possible",
+				 i, amount(want).text, amount(card->memory_bytes).text,
+				 card->memory_bytes / MIB);
 	int r = waits ? 0 : check_left(card, want, err);
 	if (r < 0)
 		return r;
 	if (want < held)
 		return error_set(err, EBUSY,
-				 "GPU %u: memory_bytes %" PRIu64
-				 " (%s) is under what the tenant holds: "
-				 "at least %" PRIu64 " (%s) is right",
-				 i, want, amount(want).text, held, amount(held).text);
+				 "GPU %u: memory of %s is less than the tenant holds: at least %s "
+				 "(%" PRIu64 "MiB) is needed",
+				 i, amount(want).text, amount(held).text, (held + MIB - 1) / MIB);
 	return 0;
 }
 
@@ -112,13 +112,15 @@ static int check_rest(const struct promise_card *card, uint64_t held, struct err
 {
 	uint64_t rest = promise_rest_bytes(card);
 	if (rest == 0)
-		return error_set(err, ENOSPC,
-				 "GPU %u: all %s are promised to others: none is left for a tenant "
-				 "without memory_bytes",
-				 card->index, amount(card->memory_bytes).text);
+		return error_set(
+			err, ENOSPC,
+			"GPU %u: all %s are promised to others: none is left for a tenant without "
+			"a memory quota",
+			card->index, amount(card->memory_bytes).text);
 	if (rest < held)
 		return error_set(err, EBUSY,
-				 "GPU %u: the rest, %s, is under what the tenant holds, %s",
+				 "GPU %u: the memory that is not promised, %s, is less than the tenant "
+				 "holds, %s",
 				 card->index, amount(rest).text, amount(held).text);
 	return 0;
 }

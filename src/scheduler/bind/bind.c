@@ -193,7 +193,7 @@ static void give_up_waiting(void *data)
 		return;
 	}
 	error_set(&err, EBUSY,
-		  "node %s: pod %s/%s is being bound to it before, and that did not end within %llu s",
+		  "node %s: the binding of pod %s/%s, which goes first, did not end within %llu s",
 		  node->name, first->decision.pod_namespace, first->decision.pod,
 		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
 	remove_job(node, job);
@@ -287,7 +287,8 @@ void binder_cancel(struct binder *b)
 			drop_node(node);
 			continue;
 		}
-		error_set(&err, ECANCELED, "pod %s/%s: binding is left to another leader",
+		error_set(&err, ECANCELED,
+			  "pod %s/%s: another replica became the leader and binds it",
 			  job->decision.pod_namespace, job->decision.pod);
 		remove_job(node, job);
 		if (TAILQ_EMPTY(&node->jobs))

@@ -57,10 +57,11 @@ int bind_check_pod(const struct decision *d, const struct kube_pod *pod, struct 
 {
 	int r = 0;
 	if (strcmp(pod->uid, d->uid) != 0)
-		r = error_set(err, ESTALE, "pod %s/%s: is another one now: its uid is %s, not %s",
+		r = error_set(err, ESTALE,
+			      "pod %s/%s: was deleted and created again: its uid is %s, not %s",
 			      d->pod_namespace, d->pod, pod->uid, d->uid);
 	else if (*pod->node && strcmp(pod->node, d->node) != 0)
-		r = error_set(err, ESTALE, "pod %s/%s: is bound to node %s already, not to %s",
+		r = error_set(err, ESTALE, "pod %s/%s: is already bound to node %s, not to %s",
 			      d->pod_namespace, d->pod, pod->node, d->node);
 	else if (pod->is_ending)
 		r = error_set(err, ESTALE, "pod %s/%s: is being deleted", d->pod_namespace, d->pod);

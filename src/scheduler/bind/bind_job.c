@@ -61,7 +61,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
 	if (job->step >= BIND_UNDO_READ_POD) {
-		log_warning("binding pod %s/%s to node %s was not undone: %s",
+		log_warning("the failed binding of pod %s/%s to node %s could not be undone: %s",
 			    job->decision.pod_namespace, job->decision.pod, job->decision.node,
 			    why->text);
 		err = job->why;
@@ -132,12 +132,12 @@ static bool take_missing(struct bind_job *job)
 	case BIND_ANNOTATE:
 	case BIND_BIND:
 		job->may_be_annotated = job->may_be_bound = false;
-		error_set(&err, ENOENT, "pod %s/%s: is gone", d->pod_namespace, d->pod);
+		error_set(&err, ENOENT, "pod %s/%s: no longer exists", d->pod_namespace, d->pod);
 		break;
 	case BIND_READ_NODE:
 	case BIND_LOCK:
 		job->may_be_locked = false;
-		error_set(&err, ENOENT, "node %s: is gone", d->node);
+		error_set(&err, ENOENT, "node %s: no longer exists", d->node);
 		break;
 	case BIND_READ_HOLDER: bind_holder_came(job, NULL); return true;
 	case BIND_UNDO_READ_POD:
@@ -199,7 +199,7 @@ static void answered(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (job->step != BIND_READ_HOLDER && !keep_version(job, answer->object)) {
-		error_set(&err, EPROTO, "pod %s/%s: the server answers without a resourceVersion",
+		error_set(&err, EPROTO, "pod %s/%s: the API server's answer has no resourceVersion",
 			  job->decision.pod_namespace, job->decision.pod);
 		job_fail(job, &err);
 		return;
@@ -277,7 +277,8 @@ void job_go_on(struct bind_job *job)
 	make_path(job, path);
 	bool is_made = make_body(job, &body);
 	if (body && job->terms->may_act && !job->terms->may_act(job->terms->data)) {
-		error_set(&err, ECANCELED, "pod %s/%s: binding is left to another leader",
+		error_set(&err, ECANCELED,
+			  "pod %s/%s: another replica became the leader and binds it",
 			  job->decision.pod_namespace, job->decision.pod);
 		job->ended(job, &err);
 		return;

@@ -36,7 +36,7 @@ void bind_pod_came(struct bind_job *job, json_t *object)
 	pod_free(pod);
 	if (r >= 0 && is_bound && !is_said)
 		r = error_set(&err, ESTALE,
-			      "pod %s/%s: is bound to node %s already, for other shares",
+			      "pod %s/%s: is already bound to node %s, with other GPU shares",
 			      job->decision.pod_namespace, job->decision.pod, job->decision.node);
 	if (r < 0)
 		job_fail(job, &err);
@@ -92,7 +92,7 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 static void take_over(struct bind_job *job, const char *why)
 {
 	job->counts->locks_taken_over++;
-	log_info("node %s: its lock '%s' %s: taken over for pod %s/%s", job->decision.node,
+	log_info("node %s: lock '%s' %s: taken over for pod %s/%s", job->decision.node,
 		 job->sight->text, why, job->decision.pod_namespace, job->decision.pod);
 	job_go(job, BIND_LOCK);
 }
@@ -118,10 +118,10 @@ static int check_cards(const struct decision *d, const json_t *node, struct erro
 	const char *cards = annotation(node, KUBE_NODE_REGISTER);
 	for (size_t i = 0; i < d->shares.count; i++)
 		if (!cards || !strstr(cards, d->shares.share[i].card))
-			return error_set(err, ESTALE,
-					 "node %s: no longer offers %s: its daemon ends, or the card "
-					 "was taken away",
-					 d->node, d->shares.share[i].card);
+			return error_set(
+				err, ESTALE,
+				"node %s: no longer offers GPU %s: its allotd is stopping, or the GPU was removed",
+				d->node, d->shares.share[i].card);
 	return 0;
 }
 

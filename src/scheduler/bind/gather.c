@@ -108,7 +108,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	struct error err;
 	struct waiting *before = find(g, decision->uid);
 	if (before) {
-		error_set(&err, ECANCELED, "the pod's binding was asked for again");
+		error_set(&err, ECANCELED, "a newer request to bind this pod came");
 		tell(g, before, &err);
 	}
 	model_come(g->terms.model, decision->uid, true);
@@ -151,7 +151,8 @@ void gather_cancel(struct gather *g)
 	struct waiting *w;
 	struct error err;
 	while ((w = TAILQ_FIRST(&g->waiting))) {
-		error_set(&err, ECANCELED, "pod %.63s/%.128s: binding is left to another leader",
+		error_set(&err, ECANCELED,
+			  "pod %.63s/%.128s: another replica became the leader and binds it",
 			  w->decision.pod_namespace, w->decision.pod);
 		tell(g, w, &err);
 	}

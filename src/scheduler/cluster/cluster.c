@@ -81,7 +81,7 @@ static void ready(void *data)
 {
 	const struct cluster *c = data;
 	struct model_counts counts = model_counts(c->model);
-	log_info("knows %zu nodes with %zu cards and %zu pods on them, after %.1f s", counts.nodes,
+	log_info("read %zu nodes with %zu GPUs and %zu pods on them, in %.1f s", counts.nodes,
 		 counts.cards, counts.pods,
 		 (double)(clock_now_ns() - c->started_ns) / (double)NSEC_PER_SEC);
 }
@@ -93,7 +93,7 @@ static void leader_changed(void *data, bool is_leader)
 		log_info("leads, as %s", c->identity);
 		return;
 	}
-	log_info("leads no longer");
+	log_info("this replica is no longer the leader");
 	gather_cancel(c->gather);
 	binder_cancel(c->binder);
 }
@@ -109,7 +109,7 @@ static void called_back(void *data, const struct kube_answer *answer)
 {
 	/* Gone, or refused: then it waits for kube-scheduler's next try. */
 	if (answer->err.code)
-		log_debug("a pod that waits for room could not be told: %s", answer->err.text);
+		log_debug("a pod that waits for GPUs could not be annotated: %s", answer->err.text);
 }
 
 /* A change of the pod itself, whichever it is, has kube-scheduler try it again. */
@@ -123,7 +123,7 @@ static void call_back(struct cluster *c, const struct model_passed_over *pod)
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
 	};
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", pod->pod_namespace, pod->name);
-	log_debug("pod %s/%s: there may be room for it now", pod->pod_namespace, pod->name);
+	log_debug("pod %s/%s: there may be free GPUs for it now", pod->pod_namespace, pod->name);
 	if (body)
 		kube_call_start(c->client, &request, NULL, called_back, NULL);
 }
@@ -189,7 +189,7 @@ int cluster_check_ready(const struct cluster *c, struct error *err)
 {
 	if (feed_is_ready(c->feed))
 		return 0;
-	return error_set(err, EAGAIN, "nodes and pods are not all known yet: try again in a moment");
+	return error_set(err, EAGAIN, "nodes and pods are still being read: try again in a moment");
 }
 
 int cluster_check_leads(const struct cluster *c, struct error *err)
@@ -249,7 +249,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 		return r;
 	/* What is reserved for that is not to be chosen anew. */
 	if (uid && bind_is_under_way(c->binder, uid))
-		return error_set(err, EALREADY, "the pod's binding is under way");
+		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
 	double score = score_of(c, args);
 	r = extender_decide(c->model, args, now_ns, &decision, err);

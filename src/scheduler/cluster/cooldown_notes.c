@@ -44,8 +44,8 @@ static void answered(void *data, const struct kube_answer *answer)
 	note->call = NULL;
 	if (has_failed) {
 		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "node %s: which cards are shut can't be noted: %s", note->node,
-			  answer->err.text);
+			  "node %s: the annotation of GPUs closed to pods placed by use cannot be written: %s",
+			  note->node, answer->err.text);
 		model_cooldown_again(n->model, note->node);
 	}
 	n->is_failing = has_failed;

@@ -65,7 +65,8 @@ static void refused(struct evictor *v, const struct eviction *e)
 	char text[WHY_MAX + 100];
 	v->counts.refused++;
 	model_keep_opportunistic(v->terms.model, e->uid);
-	snprintf(text, sizeof(text), "%s; it stays, as a disruption budget says", e->why);
+	snprintf(text, sizeof(text),
+		 "%s; it is not evicted, since a PodDisruptionBudget forbids it", e->why);
 	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
 	tell(e, true, e->is_preempted ? "PreemptionRefused" : "FillerEvictionRefused", text);
 }
@@ -79,7 +80,7 @@ static void failed(struct evictor *v, const struct eviction *e, const struct err
 		model_keep_opportunistic(v->terms.model, e->uid);
 	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",
 		  e->pod_namespace, e->name, err->text,
-		  err->code == EACCES ? " (the right to 'create' pods/eviction is missing)" : "");
+		  err->code == EACCES ? " (the role needs 'create' of pods/eviction)" : "");
 }
 
 static void answered(void *data, const struct kube_answer *answer)
@@ -126,16 +127,14 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	e->is_preempted = of->is_preempted;
 	if (of->is_preempted)
 		snprintf(e->why, sizeof(e->why),
-			 "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
+			 "node %.64s: pod %.63s/%.128s of higher priority needs its GPUs there",
 			 of->node, of->for_namespace, of->for_pod);
 	else if (of->is_displaced)
 		snprintf(e->why, sizeof(e->why),
-			 "node %.64s: a pod that is not placed by use waits for what it has there",
-			 of->node);
+			 "node %.64s: a pod with a guaranteed share needs its GPUs there", of->node);
 	else
 		snprintf(e->why, sizeof(e->why),
-			 "node %.64s: others use %u %% of %s, which leaves too little of the %u %% "
-			 "that pods placed by use have asked for there",
+			 "node %.64s: other pods use %u %% of %s: too little is left of the %u %% that pods placed by use asked for",
 			 of->node, of->used_pct, of->card, of->asked_pct);
 	return e;
 }

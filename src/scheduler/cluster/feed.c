@@ -76,7 +76,7 @@ static void note(struct source *s, const json_t *object, const struct error *why
 		json_object_set_new(feed->told, name, json_string(why->text));
 		return;
 	}
-	log_info("%s: what it says is understood again, or it is gone", name);
+	log_info("%s: is valid again, or was deleted", name);
 	json_object_del(feed->told, name);
 }
 
@@ -138,9 +138,9 @@ static void be_forbidden(struct source *s, const struct error *err)
 	if (!is_meant(s->feed))
 		return; /* it is asked again */
 	if (!s->is_forbidden)
-		log_warning("%s: pods are held to no %s that is not known by now: "
-			    "allot-scheduler's role must have list and watch of them",
-			    err->text, rows[s->kind].word);
+		log_warning(
+			"%s: %s objects that are not known yet are not enforced: allot-scheduler's role needs list and watch of them",
+			err->text, rows[s->kind].word);
 	s->is_forbidden = true;
 	s->fails = false;
 	set_synced(s);
@@ -157,15 +157,15 @@ static void trouble(void *data, const struct error *err)
 		return;
 	}
 	if (!err && s->is_forbidden)
-		log_info("Kubernetes API: each %s is told again", rows[s->kind].word);
+		log_info("Kubernetes API: each %s is read again", rows[s->kind].word);
 	s->is_forbidden = false;
 	s->fails = err != NULL;
 	if (err && !was_troubled)
-		log_warning("Kubernetes API: %s; it is asked again", err->text);
+		log_warning("Kubernetes API: %s; trying again", err->text);
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
 	else if (was_troubled && !feed_is_troubled(feed))
-		log_info("Kubernetes API: nodes and pods are told again");
+		log_info("Kubernetes API: nodes and pods are read again");
 }
 
 /* ---- life ---- */

@@ -279,16 +279,21 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 {
 	struct looking looking = { .ask = ask };
 	if (!model_is_ready(m))
-		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
+		return error_set(
+			err, EAGAIN,
+			"the nodes and pods of the cluster are still being read: try again in a moment");
 	string_map_each(string_map_of(&m->pods), look_at_pod, &looking);
 	if (!looking.found)
 		return blame(
 			err,
 			error_set(err, ENOENT,
-				  "pod %.63s/%.253s: is not known: it asks for no GPU, or is gone",
+				  "pod %.63s/%.253s: not found: it requests no GPU, or does not exist",
 				  ask->pod_namespace, ask->pod));
 	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
 	if (ask->node && !only)
-		return blame(err, error_set(err, ENOENT, "node %.253s: is not known", ask->node));
+		return blame(err,
+			     error_set(err, ENOENT,
+				       "node %.253s: not found: it does not exist, or has no GPUs",
+				       ask->node));
 	return explain_known(m, looking.found, only, ret, err);
 }

@@ -18,7 +18,9 @@ int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error
 	json_t *object = json_object_get(args, "Pod");
 	struct ask ask = { 0 };
 	if (!model_is_ready(m))
-		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
+		return error_set(
+			err, EAGAIN,
+			"the nodes and pods of the cluster are still being read: try again in a moment");
 	if (!json_is_object(object))
 		return error_set(err, EINVAL, "Pod: must be an object");
 	int r = pod_read(object, &ask.pod, err);

@@ -30,28 +30,28 @@ static int read_args(const json_t *args, struct bind_args *ret, struct error *er
 static int check_pod(const struct bind_args *a, const struct model_pod *pod, struct error *err)
 {
 	if (!pod)
-		return error_set(err, ENOENT, "is not known: it asks for no cards, or is gone");
+		return error_set(err, ENOENT, "not found: it requests no GPU, or no longer exists");
 	if (strcmp(pod->pod_namespace, a->pod_namespace) != 0 ||
 	    strcmp(model_pod_name(pod), a->pod) != 0)
-		return error_set(err, ESTALE, "uid %.64s is of pod %.63s/%.128s", a->uid,
+		return error_set(err, ESTALE, "uid %.64s belongs to pod %.63s/%.128s", a->uid,
 				 pod->pod_namespace, model_pod_name(pod));
 	if (pod->is_bound)
-		return error_set(err, ESTALE, "is bound already");
+		return error_set(err, ESTALE, "is already bound");
 	if (pod->is_ending)
 		return error_set(err, ESTALE, "is being deleted");
 	if (!pod->request)
-		return error_set(err, EINVAL, "%s", pod->broken ? pod->broken : "asks for nothing");
+		return error_set(err, EINVAL, "%s", pod->broken ? pod->broken : "requests no GPU");
 	return 0;
 }
 
 static int check_node(const struct bind_args *a, const struct model_node *node, struct error *err)
 {
 	if (!node)
-		return error_set(err, ENOENT, "node %.128s: is not known", a->node);
+		return error_set(err, ENOENT, "node %.128s: not found", a->node);
 	if (node->aside)
 		return error_set(err, ENOSPC, "node %.128s: is set aside: %s", a->node, node->aside);
 	if (!node->inventory.count)
-		return error_set(err, ENOSPC, "node %.128s: has told of no cards", a->node);
+		return error_set(err, ENOSPC, "node %.128s: reports no GPUs", a->node);
 	return 0;
 }
 
@@ -146,7 +146,9 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 		return r;
 	model_advance(m, now_ns);
 	if (!model_is_ready(m))
-		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
+		return error_set(
+			err, EAGAIN,
+			"the nodes and pods of the cluster are still being read: try again in a moment");
 	r = decide(m, &a, ret, err);
 	if (r < 0) {
 		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);

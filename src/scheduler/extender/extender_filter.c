@@ -97,7 +97,8 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	const struct model_pod *first = model_kept_for(f->model, node, f->ask->pod->uid,
 						       ask_priority(f->ask));
 	if (first)
-		snprintf(text, sizeof(text), "is left to pod %.63s/%.128s, for which others end",
+		snprintf(text, sizeof(text),
+			 "is reserved for pod %.63s/%.128s, for which other pods are evicted",
 			 first->pod_namespace, model_pod_name(first));
 	else if (model_backfill_bars(f->model, node, f->ask->lifted))
 		snprintf(text, sizeof(text), EXTENDER_RESERVED, model_backfill_name(f->model));

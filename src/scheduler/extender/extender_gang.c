@@ -32,8 +32,9 @@ static bool say_wrong(const struct gang_rank *member, const struct gang_roll *ro
 	if (member->broken)
 		say(ret, GANG_NOT_SO, gang, "%s", member->broken);
 	else if (gang->other_size)
-		say(ret, GANG_NOT_SO, gang, "its pods say %u and %u pods: must be one number",
-		    gang->size, gang->other_size);
+		say(ret, GANG_NOT_SO, gang,
+		    "its pods state different sizes, %u and %u: must be the same", gang->size,
+		    gang->other_size);
 	else if (gang_judge(roll) == GANG_INCOMPLETE)
 		say(ret, GANG_NOT_SO, gang, "%u of %u pods are there", gang_there(roll), roll->size);
 	else
@@ -50,13 +51,13 @@ static void say_room(const struct gang *gang, const struct gang_roll *roll, size
 static void say_paused(const struct gang *gang, struct gang_answer *ret)
 {
 	say(ret, GANG_NOT_SO, gang,
-	    "its pods did not all come to be bound in time: others go first");
+	    "its pods were not all ready to be bound in time: other pods go first");
 }
 
 static void say_node(const struct gang_rank *member, struct gang_answer *ret)
 {
 	ret->node = member->pod->reserved.node->name;
-	say(ret, GANG_AT_NODE, member->gang, "room is kept for it on node %.253s", ret->node);
+	say(ret, GANG_AT_NODE, member->gang, "its GPUs are reserved on node %.253s", ret->node);
 }
 
 /* ---- filter ---- */
@@ -164,10 +165,10 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 	if (say_wrong(member, &roll, &why))
 		return error_set(err, EAGAIN, "%s", why.text);
 	if (gang_judge(&roll) == GANG_JOINTLY)
-		return error_set(err, EAGAIN, "gang %.63s: no room is kept for it",
+		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it",
 				 gang_name(member->gang));
 	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
-		return error_set(err, ESTALE, "gang %.63s: room is kept for it on node %.253s",
+		return error_set(err, ESTALE, "gang %.63s: its GPUs are reserved on node %.253s",
 				 gang_name(member->gang), pod->reserved.node->name);
 	return 0;
 }
@@ -185,7 +186,7 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 	if (say_wrong(member, &roll, ret))
 		return true;
 	if (state == GANG_HELD || state == GANG_COME)
-		say(ret, GANG_NOT_NOW, gang, "%u of %u pods have come to be bound",
+		say(ret, GANG_NOT_NOW, gang, "%u of %u pods are ready to be bound",
 		    gang_settled(&roll) + roll.count[GANG_COME], roll.size);
 	else if (state != GANG_WAITS || gang_judge(&roll) != GANG_JOINTLY)
 		return false;

@@ -145,8 +145,8 @@ int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, 
 {
 	struct inventory_hold hold = { 0 };
 	if (shares->count > INVENTORY_SHARES_MAX)
-		return error_set(err, EINVAL, "%zu shares of cards: must be at most %d",
-				 shares->count, INVENTORY_SHARES_MAX);
+		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", shares->count,
+				 INVENTORY_SHARES_MAX);
 	hold.share = shares->count ? calloc(shares->count, sizeof(*hold.share)) : NULL;
 	if (!hold.share && shares->count)
 		return error_set_errno(err, ENOMEM, "shares");

@@ -42,7 +42,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
-		return error_set(err, EINVAL, "id: must be without blanks, ',', ':' and ';'");
+		return error_set(err, EINVAL, "id: must not contain spaces, ',', ':' or ';'");
 	if (!card->is_healthy)
 		return 0;
 	int r = check_figure("count", card->count, 1, SLOTS_MOST, err);
@@ -56,13 +56,13 @@ static int check_card(const struct kube_card *card, struct error *err)
 static int check_cards(const struct kube_cards *cards, struct error *err)
 {
 	if (cards->count > PLACE_MAX_CARDS)
-		return error_set(err, EINVAL, "%zu cards: must be at most %d", cards->count,
+		return error_set(err, EINVAL, "%zu GPUs: must be at most %d", cards->count,
 				 PLACE_MAX_CARDS);
 	for (size_t i = 0; i < cards->count; i++) {
 		int r = check_card(&cards->card[i], err);
 		for (size_t k = 0; r >= 0 && k < i; k++)
 			if (!strcmp(cards->card[i].id, cards->card[k].id))
-				r = error_set(err, EINVAL, "is card %zu as well", k);
+				r = error_set(err, EINVAL, "is also the id of GPU %zu", k);
 		if (r < 0)
 			return error_add(err, r, KUBE_NODE_REGISTER ": card %zu, %.80s", i,
 					 cards->card[i].id);

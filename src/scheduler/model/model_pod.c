@@ -357,7 +357,8 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	}
 	request_free(&request);
 	if (r >= 0 && noted_text(from) && !is_noted)
-		r = error_set(err, EINVAL, "notes shares of GPUs and asks for none: not counted");
+		r = error_set(err, EINVAL,
+			      "is annotated with GPU shares but requests none: not counted");
 	return r;
 }
 

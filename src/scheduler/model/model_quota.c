@@ -119,9 +119,9 @@ int model_quota(struct model *m, const json_t *object, struct error *err)
 	const char *in;
 	struct quota_limits limits;
 	if (read_key(object, key, &in) < 0)
-		return blame(err, error_set(err, EINVAL,
-					    "ResourceQuota without a namespace or a name that one "
-					    "may have"));
+		return blame(err,
+			     error_set(err, EINVAL,
+				       "ResourceQuota with a missing or invalid namespace or name"));
 	struct model_quota *quota = string_map_find(&m->quotas, key);
 	if (quota)
 		quota->is_listed = true;

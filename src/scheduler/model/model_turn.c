@@ -55,12 +55,12 @@ int model_turn_text(const struct model *m, const char *uid, char *text, size_t s
 {
 	const struct gang_rank *member = member_of(m, uid);
 	if (!member)
-		return snprintf(text, size, "it is gone");
+		return snprintf(text, size, "the pod no longer exists");
 	const struct gang_roll roll = gang_roll_of(member->gang);
 	if (gang_state_of(member) != GANG_COME)
-		return snprintf(text, size, "gang %.63s: room is kept for it no longer",
+		return snprintf(text, size, "gang %.63s: its reservation of GPUs has expired",
 				gang_name(member->gang));
-	return snprintf(text, size, "gang %.63s: %u of %u pods have come to be bound",
+	return snprintf(text, size, "gang %.63s: %u of %u pods are ready to be bound",
 			gang_name(member->gang), gang_settled(&roll) + roll.count[GANG_COME],
 			roll.size);
 }

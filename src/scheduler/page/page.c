@@ -48,7 +48,7 @@ int cluster_page_check(const struct config *config, struct error *err)
 		r = check_url(config->web_node_url, err);
 	if (r >= 0 && strcmp(config->web_listen, "off") != 0 && !strcmp(config->kube_api, "off"))
 		r = error_set(err, EINVAL,
-			      "web_listen: '%.60s': there is no cluster to show: needs kube_api",
+			      "web_listen: '%.60s': needs kube_api, since the page shows the cluster",
 			      config->web_listen);
 	return r;
 }

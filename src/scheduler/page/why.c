@@ -30,14 +30,14 @@ static void write_says(const json_t *e, struct json_text *t)
 	for (size_t i = 0; i < all; i++)
 		fit += !strcmp(word(json_array_get(nodes, i), "verdict"), "fits");
 	if (!all)
-		snprintf(says, sizeof(says), "no node has said that it has GPUs");
+		snprintf(says, sizeof(says), "no node reports GPUs");
 	else if (fit)
 		snprintf(says, sizeof(says),
-			 "%zu of %zu nodes could serve it by %s GPUs: it is not placed yet", fit,
-			 all, fit == 1 ? "its" : "their");
+			 "%zu of %zu nodes have enough free GPUs, but it is not placed yet", fit,
+			 all);
 	else
-		snprintf(says, sizeof(says), "none of %zu node%s has the GPUs that it asks for free",
-			 all, all == 1 ? "" : "s");
+		snprintf(says, sizeof(says), "none of %zu node%s has the requested GPUs free", all,
+			 all == 1 ? "" : "s");
 	json_text_string(t, "says", says);
 }
 

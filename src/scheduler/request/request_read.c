@@ -98,7 +98,7 @@ static int read_hami(const json_t *limits, const struct request_terms *terms,
 		return -ENODATA;
 	if (l.count.is_there && !l.count.value)
 		return error_set(err, EINVAL,
-				 "%s: 0: must be 1 or more beside what is asked of each",
+				 "%s: 0: must be 1 or more when memory or cores are requested",
 				 terms->count);
 	place->count = l.count.is_there ? (unsigned)l.count.value : terms->default_count;
 	set_memory(&l, terms, place);
@@ -149,7 +149,7 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (r_vcuda < 0 && r_vcuda != -ENODATA)
 		return r_vcuda;
 	if (!r_hami && !r_vcuda)
-		return error_set(err, EINVAL, "asks by %s and by %s: must be one of them",
+		return error_set(err, EINVAL, "requests both %s and %s: use only one of them",
 				 terms->count, terms->vcuda.cores);
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);

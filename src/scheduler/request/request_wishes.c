@@ -93,7 +93,7 @@ static int add_policy(const char *word, struct request *request, struct place_re
 	if (row == end)
 		return error_set(
 			err, EINVAL,
-			"'%.40s': must be of binpack, spread, topology-aware, numa, mutex and fragmentation",
+			"'%.40s': must be a comma-separated list of binpack, spread, topology-aware, numa, mutex and fragmentation",
 			word);
 	if (!row->evaluator) {
 		request->is_mutex = true;

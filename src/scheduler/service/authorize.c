@@ -36,13 +36,13 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	if (!gnutls_certificate_get_peers(session, &count) || !count)
 		return error_set(
 			err, ENODATA,
-			"a certificate that client_ca vouches for is needed, and none was shown");
+			"a client certificate signed by an authority in client_ca is required, but none was presented");
 	int r = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
 	if (r >= 0 && !status)
 		return 0;
 	if (r >= 0)
 		gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0);
-	error_set(err, EKEYREJECTED, "the certificate that was shown does not count: %s",
+	error_set(err, EKEYREJECTED, "the client certificate was not accepted: %s",
 		  text.data ? (const char *)text.data : gnutls_strerror(r));
 	gnutls_free(text.data);
 	return -EKEYREJECTED;
@@ -93,7 +93,7 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 	text_clean(name);
 	return is_good ? 0
 		       : error_set(err, EACCES,
-				   "the certificate is of '%.64s': client_names lets in %.120s",
+				   "the client certificate is for '%.64s', but client_names allows only %.120s",
 				   name, names);
 }
 
@@ -106,9 +106,9 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 static int peer_check(void *session, const char *names, struct error *err)
 {
 	if (!session)
-		return error_set(err, ENOTCONN,
-				 "a client's certificate is needed, which is shown by TLS alone: ask "
-				 "at https_listen");
+		return error_set(
+			err, ENOTCONN,
+			"a client certificate is required, which needs TLS: connect to https_listen");
 	int r = check_trust(session, err);
 	return r < 0 ? r : check_name(session, names, err);
 }
@@ -133,10 +133,10 @@ static int parse_one(const char *word, size_t length, unsigned *verbs_so_far, st
 			*verbs_so_far |= 1U << i;
 			return 0;
 		}
-	return error_set(err, EINVAL,
-			 "'%.*s': must be none, or of webhook, filter, prioritize, preempt, bind, "
-			 "explain and metrics, by commas",
-			 (int)(length < 40 ? length : 40), word);
+	return error_set(
+		err, EINVAL,
+		"'%.*s': must be none, or a comma-separated list of webhook, filter, prioritize, preempt, bind, explain and metrics",
+		(int)(length < 40 ? length : 40), word);
 }
 
 int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
@@ -184,13 +184,13 @@ static unsigned check_token(const struct authorizer *authorizer, const char *aut
 	char token[TOKEN_MAX + 1];
 	struct error why = { 0 };
 	if (token_read(authorizer->token_file, token, &why) < 0) {
-		error_set(err, why.code, "the token can't be checked: %s", why.text);
+		error_set(err, why.code, "the token cannot be checked: %s", why.text);
 		return 503;
 	}
 	if (token_is_named(token, authorization))
 		return 0;
-	error_set(err, EACCES, "the token of token_file is needed%s",
-		  authorization ? ", and another was named" : "");
+	error_set(err, EACCES, "the bearer token of token_file is required%s",
+		  authorization ? ", but another one was sent" : "");
 	return 401;
 }
 

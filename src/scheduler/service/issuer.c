@@ -62,10 +62,10 @@ static int check_name(const char *name, struct error *err)
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:*";
 	if (!*name || name[strspn(name, letters)])
-		return error_set(err, EINVAL,
-				 "'%.100s': must be DNS names or addresses, by commas, as "
-				 "allot-scheduler.kube-system.svc,127.0.0.1",
-				 name);
+		return error_set(
+			err, EINVAL,
+			"'%.100s': must be DNS names or addresses separated by commas, such as allot-scheduler.kube-system.svc,127.0.0.1",
+			name);
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		char name[NAME_MAX_BYTES];
 		size_t length = strcspn(at, ",");
 		if (length >= sizeof(name))
-			return error_set(err, EINVAL, "'%.60s...': too long a name", at);
+			return error_set(err, EINVAL, "'%.60s...': the name is too long", at);
 		memcpy(name, at, length);
 		name[length] = '\0';
 		int r = check_name(name, err);
@@ -251,7 +251,9 @@ int issuer_bundle(const char *file, char **ret, struct error *err)
 		return r;
 	/* A key beside it would be told to everyone who may read the webhook's configuration. */
 	if (strstr(text, "PRIVATE KEY"))
-		return error_set(err, EINVAL, "%s: has a private key; name a file without", file);
+		return error_set(
+			err, EINVAL,
+			"%s: contains a private key; name a file that has only certificates", file);
 	*ret = base64_encode(text);
 	return *ret ? 0 : error_set_errno(err, ENOMEM, "%s", file);
 }

@@ -149,8 +149,7 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 	if (node && *node)
 		return error_set(
 			w->err, EACCES,
-			"pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
-			"nodeSelector names nodes to choose from",
+			"pod has node assigned: %.120s: pods with GPUs must be placed by %.63s; use a nodeSelector to choose among nodes",
 			node, w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
 	int r = webhook_complete_asks(w);
 	if (r >= 0 && w->terms->device_class)
@@ -264,11 +263,12 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	json_t *response = NULL;
 	int r = 0;
 	if (is_for_us(request))
-		r = json_is_object(w.pod) ? look_at_pod(&w)
-					  : error_set(&why, EINVAL, "the review has no pod");
+		r = json_is_object(w.pod)
+			    ? look_at_pod(&w)
+			    : error_set(&why, EINVAL, "the AdmissionReview has no pod");
 	if (r >= 0 && w.patch.is_misshapen)
 		r = error_set(&why, EINVAL,
-			      "the pod has something else where an object or a list has to be");
+			      "the pod has another type where an object or a list is required");
 	if (r != -ENOMEM && !w.patch.has_failed && w.warnings)
 		response = make_response(&w, uid, r);
 	json_patch_free(&w.patch);

@@ -217,18 +217,18 @@ static int check_vcuda(struct webhook_work *w, const struct webhook_container *c
 	const char *memory_name = name_of(w, ASK_VCUDA_MEMORY);
 	int64_t cores = c->value[ASK_VCUDA_CORES];
 	if (!cores)
-		return error_set(w->err, EINVAL, "%.100s without %.100s: must be both", memory_name,
-				 cores_name);
+		return error_set(w->err, EINVAL, "%.100s is requested without %.100s: request both",
+				 memory_name, cores_name);
 	if (cores > VCUDA_CORES_WHOLE && cores % VCUDA_CORES_WHOLE && !has_cards(w, c))
 		return error_set(w->err, EINVAL, "%.100s: '%" PRId64 "': must be %s", cores_name,
 				 cores, rows[ASK_VCUDA_CORES].right);
 	if (cores % VCUDA_CORES_WHOLE && !c->value[ASK_VCUDA_MEMORY])
 		return error_set(w->err, EINVAL,
-				 "%.100s: '%" PRId64
-				 "': less than whole GPUs must have %.100s as well",
+				 "%.100s: '%" PRId64 "': a part of a GPU needs %.100s too",
 				 cores_name, cores, memory_name);
 	if (w->terms->needs_both && !c->value[ASK_VCUDA_MEMORY])
-		return error_set(w->err, EACCES, "%.100s without %.100s: both must be named here",
+		return error_set(w->err, EACCES,
+				 "%.100s is requested without %.100s: this cluster requires both",
 				 cores_name, memory_name);
 	return 0;
 }
@@ -237,17 +237,20 @@ static int check_hami(struct webhook_work *w, const struct webhook_container *c)
 {
 	bool has_memory = c->value[ASK_MEMORY] || c->value[ASK_MEMORY_PCT];
 	if (!c->value[ASK_GPU])
-		return error_set(w->err, EINVAL,
-				 "%.100s: '0' beside others of its resources: must be 1 or more",
-				 name_of(w, ASK_GPU));
+		return error_set(
+			w->err, EINVAL,
+			"%.100s: '0': must be 1 or more when other GPU resources are requested",
+			name_of(w, ASK_GPU));
 	if (w->terms->needs_both && !has_memory)
-		return error_set(w->err, EACCES,
-				 "%.100s (or %.100s) must be named here, beside %.100s",
-				 name_of(w, ASK_MEMORY), name_of(w, ASK_MEMORY_PCT),
-				 name_of(w, ASK_CORES));
+		return error_set(
+			w->err, EACCES,
+			"%.100s (or %.100s) must be requested too, beside %.100s: this cluster requires both",
+			name_of(w, ASK_MEMORY), name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_CORES));
 	if (w->terms->needs_both && !c->value[ASK_CORES])
-		return error_set(w->err, EACCES, "%.100s must be named here, beside memory",
-				 name_of(w, ASK_CORES));
+		return error_set(
+			w->err, EACCES,
+			"%.100s must be requested too, beside memory: this cluster requires both",
+			name_of(w, ASK_CORES));
 	return 0;
 }
 
@@ -255,7 +258,7 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 {
 	if (is_hami(c) && is_vcuda(c))
 		return error_set(w->err, EINVAL,
-				 "asks for %.100s and for others' %.100s: must be of one kind",
+				 "requests both %.100s and %.100s: use resources of one kind only",
 				 name_of(w, c->value[ASK_VCUDA_CORES] ? ASK_VCUDA_CORES
 								      : ASK_VCUDA_MEMORY),
 				 name_of(w, ASK_GPU));

@@ -97,8 +97,9 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 		char what[160];
 		if (!v)
 			continue;
-		snprintf(what, sizeof(what), "container %.63s: variable %s gets round the limits",
-			 c->name, v->name);
+		snprintf(what, sizeof(what),
+			 "container %.63s: environment variable %s can bypass the limits", c->name,
+			 v->name);
 		if (decide(w, w->terms->environment, what, "leave it out", &r) && path)
 			json_patch_remove_at(&w->patch, list, path, i);
 	}
@@ -106,7 +107,7 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 		put_no_gpu(w, c);
 	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->is_asking &&
 	    json_array_size(json_object_get(c->object, "envFrom")))
-		webhook_warn(w, "container %.63s: variables of envFrom are not looked at", c->name);
+		webhook_warn(w, "container %.63s: variables from envFrom are not checked", c->name);
 	return r;
 }
 
@@ -206,9 +207,9 @@ static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 	int r = 0;
 	if (!path || !shows_devices(path))
 		return 0;
-	snprintf(what, sizeof(what), "volume %.63s: the host's %.200s has device files",
+	snprintf(what, sizeof(what), "volume %.63s: the host path %.200s contains device files",
 		 name ? name : "", path);
-	if (decide(w, w->terms->mounts, what, "GPUs come by asking for them", &r)) {
+	if (decide(w, w->terms->mounts, what, "request GPUs in the limits instead", &r)) {
 		for (size_t k = 0; name && k < w->containers; k++)
 			remove_mounts(w, &w->container[k], is_named, name);
 		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
@@ -226,8 +227,9 @@ static int guard_container_mounts(struct webhook_work *w, struct webhook_contain
 		is_wrong |= mount_hides(json_array_get(list, i), NULL);
 	if (!is_wrong)
 		return 0;
-	snprintf(what, sizeof(what), "container %.63s: a mount at /etc/ld.so.preload", c->name);
-	if (decide(w, w->terms->mounts, what, "the library is found by it", &r))
+	snprintf(what, sizeof(what),
+		 "container %.63s: a mount at /etc/ld.so.preload replaces allot's library", c->name);
+	if (decide(w, w->terms->mounts, what, "remove that mount", &r))
 		remove_mounts(w, c, mount_hides, NULL);
 	return r;
 }
@@ -255,9 +257,9 @@ static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
 	if (!json_is_true(json_object_get(context, "privileged")))
 		return 0;
 	snprintf(what, sizeof(what), "container %.63s: privileged%s", c->name,
-		 c->is_asking ? ", and asks for a GPU" : "");
+		 c->is_asking ? ", and requests a GPU" : "");
 	if (decide(w, w->terms->privileged, what,
-		   "it would see all GPUs of its node: leave one of both out", &r) &&
+		   "a privileged container sees all GPUs of its node: remove privileged", &r) &&
 	    path)
 		json_patch_put(&w->patch, context, path, "privileged", json_false());
 	return r;
@@ -268,9 +270,10 @@ static int check_image(struct webhook_work *w, const struct webhook_container *c
 	const char *image = json_string_value(json_object_get(c->object, "image"));
 	if (webhook_is_listed(w->terms->images, image ? image : ""))
 		return 0;
-	return error_set(w->err, EACCES,
-			 "container %.63s: image '%.120s' may have no GPU: must be one of %.160s",
-			 c->name, image ? image : "", w->terms->images);
+	return error_set(
+		w->err, EACCES,
+		"container %.63s: image '%.120s' is not allowed to use GPUs: must match %.160s",
+		c->name, image ? image : "", w->terms->images);
 }
 
 int webhook_guard(struct webhook_work *w, bool is_ours)

@@ -7,6 +7,7 @@ struct values {
 	const char *text;
 	bool flag;
 	struct option_duration again;
+	struct option_devices gpus;
 };
 
 static const struct option_row rows[] = {
@@ -32,7 +33,16 @@ static const struct command actions[] = {
 	{ .name = NULL },
 };
 static const struct command cdi = { .name = "cdi", .rows = rows, .actions = actions };
-static const struct command *const commands[] = { &run, &set, &ps, &cdi, NULL };
+static const struct option_row gpu_rows[] = {
+	OPTION("--gpu", OPTION_VALUE_REQUIRED, "LIST", option_devices, struct values, gpus,
+	       .help = "GPUs"),
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct values, text,
+	       .offered = "h200 dgx-a100", .help = "simulated"),
+	OPTION_END,
+};
+static const struct command cordon = { .name = "cordon", .rows = gpu_rows, .operand = OPERAND_GPU };
+static const struct command bench = { .name = "bench", .rows = gpu_rows, .operand = OPERAND_BENCH };
+static const struct command *const commands[] = { &run, &set, &ps, &cdi, &cordon, &bench, NULL };
 
 static char offered[1024];
 
@@ -66,7 +76,7 @@ static void expect(const char *line, const char *words, enum completion_want wan
 
 static void test_commands_and_actions(void **state)
 {
-	expect("", "run set ps cdi help --version", COMPLETION_NOTHING, 0);
+	expect("", "run set ps cdi cordon bench help version", COMPLETION_NOTHING, 0);
 	expect("s", "set", COMPLETION_NOTHING, 0);
 	expect("help|p", "ps", COMPLETION_NOTHING, 0);
 	expect("unknown|", "", COMPLETION_NOTHING, 0);
@@ -105,6 +115,12 @@ static void test_operands(void **state)
 	expect("run|--json|python3|--n", "", COMPLETION_COMMAND, 2);
 	expect("run|--", ALL, COMPLETION_NOTHING, 0);
 	expect("cdi|create|x", "", COMPLETION_NOTHING, 0);
+	expect("cordon|", "", COMPLETION_GPU, 0);
+	expect("cordon|0|", "", COMPLETION_NOTHING, 0);
+	/* Several may follow each other. */
+	expect("bench|shares|", "", COMPLETION_BENCH, 0);
+	expect("bench|--gpu|G", "", COMPLETION_GPU, 0);
+	expect("bench|--sim|h", "h200", COMPLETION_FILE, 0);
 }
 
 int main(void)

@@ -86,7 +86,7 @@ static void test_refusal_lists(void **state)
 
 	assert_int_equal(parse_devices("7", &list, NULL), 0);
 	assert_int_equal(selection_make(devices, NULL, &list, &selection, &err), -ENODEV);
-	assert_string_equal(err.text, "--gpu: '7': no such GPU; there is 0 (A, GPU-aa-0), "
+	assert_string_equal(err.text, "--gpu: '7': no such GPU; available: 0 (A, GPU-aa-0), "
 				      "1 (B, GPU-aa-1), 2 (C, GPU-bb-2)");
 	json_decref(devices);
 	assert_int_equal(selection_make(NULL, NULL, &list, &selection, &err), -ENODEV);

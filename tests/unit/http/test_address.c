@@ -140,7 +140,7 @@ static void test_the_file_of_a_socket(void **state)
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fclose(file);
-	assert_listens(text, -EEXIST, "no socket");
+	assert_listens(text, -EEXIST, "not a socket");
 	unlink(path);
 	assert_listens("unix:/nowhere/s", -ENOENT, "/nowhere/s");
 	rmdir(dir);

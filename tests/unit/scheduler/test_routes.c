@@ -34,8 +34,9 @@ static void test_paths(void **state)
 	static const char *const gets[] = { "/healthz", "/readyz", "/leaderz", "/metrics" };
 	for (size_t i = 0; i < 5; i++) {
 		assert_answer("GET", posts[i], NULL, 405, "must be POST");
-		assert_answer("POST", posts[i], NULL, 400, "the body is no JSON");
-		assert_answer("POST", posts[i], "nonsense", 400, "the body is no JSON");
+		assert_answer("POST", posts[i], NULL, 400, "the body of the request is not JSON");
+		assert_answer("POST", posts[i], "nonsense", 400,
+			      "the body of the request is not JSON");
 	}
 	for (size_t i = 0; i < 4; i++)
 		assert_answer("POST", gets[i], "{}", 405, "must be GET or HEAD");
@@ -78,7 +79,7 @@ static void test_what_is_counted(void **state)
 			     "gpu\":1}}}]}}"),
 		      200, "JSONPatch");
 	assert_answer("POST", "/webhook", "{}", 400, "apiVersion");
-	assert_answer("POST", "/webhook", "[", 400, "no JSON");
+	assert_answer("POST", "/webhook", "[", 400, "not JSON");
 	assert_answer("POST", "/prioritize", "{}", 503, "");
 	assert_answer("GET", "/metrics", NULL, 200,
 		      "allot_scheduler_requests_total{verb=\"webhook\",result=\"good\"} 3\n");

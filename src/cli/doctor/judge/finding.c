@@ -9,6 +9,7 @@
 
 #define INDENT 28 /* of the text: level and name stand before it */
 #define LEAST_TEXT 24
+#define REMEDY_MARK "-> " /* before what to do */
 
 static const char *const level_names[FINDING_LEVELS] = {
 	[FINDING_OK] = "ok",
@@ -120,7 +121,7 @@ void findings_write(const struct findings *findings, int width, FILE *out)
 		fprintf(out, "%-8s %-18s ", level_names[f->level], f->name);
 		write_wrapped(f->what, columns, out);
 		if (f->remedy[0]) {
-			fprintf(out, "%*s", INDENT, "");
+			fprintf(out, "%*s", INDENT, REMEDY_MARK);
 			write_wrapped(f->remedy, columns, out);
 		}
 	}

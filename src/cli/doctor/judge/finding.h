@@ -50,7 +50,7 @@ size_t findings_count(const struct findings *findings, enum finding_level level)
 
 /* A line each, with the remedy below; wrapped at `width`. */
 void findings_write(const struct findings *findings, int width, FILE *out);
-/* {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as docs/reference/allot.1 has it; NULL: no memory. */
+/* {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as allot-doctor(1) has it; NULL: no memory. */
 json_t *findings_json(const struct findings *findings);
 
 #endif

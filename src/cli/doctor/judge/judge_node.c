@@ -13,16 +13,14 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 	if (!c->has_any)
 		return; /* the check of cgroups says that */
 	if (c->is_read_only)
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "cgroup-rights",
-						"/sys/fs/cgroup is mounted read-only: no container "
-						"can be frozen or "
-						"charged here"),
-				   "for the daemon in a container, mount the machine's "
-				   "/sys/fs/cgroup writable; "
-				   "a tenant needs nothing");
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_WARNING, "cgroup-rights",
+				"/sys/fs/cgroup is mounted read-only: containers cannot be frozen, nor charged for swapped memory"),
+			"if the daemon runs in a container, mount the machine's /sys/fs/cgroup writable; tenants do not need it");
 	else if (c->may_write == FACT_NO)
 		findings_add(f, FINDING_NOTE, "cgroup-rights",
-			     "this user may not freeze containers; a daemon of root may");
+			     "this user may not freeze containers; a daemon that runs as root may");
 	else if (c->may_write == FACT_YES)
 		findings_add(f, FINDING_OK, "cgroup-rights", "containers can be frozen");
 }
@@ -48,16 +46,18 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 	if (!k->is_there)
 		return;
 	if (k->answers == FACT_NO)
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "kubelet-answers",
-						PLUGINS "/kubelet.sock: nobody listens there: the "
-							"kubelet is down, or was killed"),
-				   "systemctl status kubelet; it makes the socket anew when it "
-				   "starts, and allotd registers again by itself");
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_WARNING, "kubelet-answers",
+				PLUGINS
+				"/kubelet.sock: nothing listens there: the kubelet does not run"),
+			"check systemctl status kubelet; when it starts again, allotd registers by itself");
 	if (version && version < KUBELET_LEAST)
 		finding_set_remedy(
-			findings_add(f, FINDING_PROBLEM, "kubelet-version",
-				     "%s: does not tell which pod has which device (pod-resources v1)",
-				     k->version),
+			findings_add(
+				f, FINDING_PROBLEM, "kubelet-version",
+				"%s: this kubelet does not report which pod has which device (pod-resources v1)",
+				k->version),
 			"Kubernetes 1.20 or newer is needed; 1.34 is what allot is tested with");
 	else if (version)
 		findings_add(f, FINDING_OK, "kubelet-version", "%s", k->version);
@@ -66,20 +66,19 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 	if (!k->has_our_socket || k->we_answer == FACT_NO)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "plugin",
-				     "kube_plugin is on, and %s: pods that ask for GPUs here wait",
+				     "kube_plugin is on, but %s: pods that request GPUs wait",
 				     k->has_our_socket
-					     ? "nobody listens at allotd's socket below " PLUGINS
+					     ? "nothing listens at allotd's socket below " PLUGINS
 					     : "allotd has no socket below " PLUGINS),
 			"start allotd, as root, with kube_plugin_dir = " PLUGINS
 			"; in a pod, mount that directory (not the socket)");
 	else if (k->registered == FACT_NO)
 		finding_set_remedy(
-			findings_add(f, FINDING_PROBLEM, "plugin",
-				     "the kubelet has not registered %s: pods that ask for it wait",
-				     k->resource),
-			"look for 'kubelet' in allotd's log; another plugin of the same resource, "
-			"or a "
-			"kubelet with other rights (SELinux), is the usual reason");
+			findings_add(
+				f, FINDING_PROBLEM, "plugin",
+				"the kubelet has not registered the resource %s: pods that request it wait",
+				k->resource),
+			"look for 'kubelet' in allotd's log; usual reasons: another plugin of the same resource, or SELinux");
 	else
 		findings_add(f, FINDING_OK, "plugin", "%s%s", k->resource,
 			     k->registered == FACT_YES ? " is registered with the kubelet"
@@ -116,10 +115,11 @@ static void judge_runtime(enum runtime which, const struct facts_runtime *r, str
 		return;
 	if (version && version < engines[which].able)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "runtime",
-				     "%s %s knows no CDI: allot.dev/gpu devices can't be used with it",
-				     name, r->version),
-			"install %s %u.%u or newer; Kubernetes' own way (kube_plugin) needs no CDI",
+			findings_add(
+				f, FINDING_WARNING, "runtime",
+				"%s %s does not support CDI: allot.dev/gpu devices cannot be used with it",
+				name, r->version),
+			"install %s %u.%u or newer; the device plugin (kube_plugin) works without CDI",
 			name, engines[which].able / 1000, engines[which].able % 1000);
 	else if (r->says_cdi == FACT_NO)
 		finding_set_remedy(findings_add(f, FINDING_WARNING, "runtime",
@@ -130,13 +130,14 @@ static void judge_runtime(enum runtime which, const struct facts_runtime *r, str
 		findings_add(f, FINDING_OK, "runtime", "%s%s%s, with CDI", name, space, r->version);
 	else if (version)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "runtime",
-				     "%s %s takes CDI devices only where it is told to, and it is not",
-				     name, r->version),
+			findings_add(
+				f, FINDING_WARNING, "runtime",
+				"%s %s supports CDI devices, but they are not enabled in its settings",
+				name, r->version),
 			"%s", engines[which].remedy);
 	else
-		findings_add(f, FINDING_NOTE, "runtime",
-			     "%s; its version does not tell whether CDI is on", name);
+		findings_add(f, FINDING_NOTE, "runtime", "%s; not known whether CDI is enabled",
+			     name);
 }
 
 void judge_runtimes(const struct facts *facts, struct findings *f)
@@ -149,9 +150,10 @@ void judge_runtimes(const struct facts *facts, struct findings *f)
 	}
 	if (!has_any && facts->kubelet.is_there)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "runtime",
-				     "there is a kubelet, and neither containerd nor CRI-O is seen"),
-			"in a container, mount /run/containerd or /run/crio to have it looked at");
+			findings_add(
+				f, FINDING_WARNING, "runtime",
+				"a kubelet runs, but neither containerd nor CRI-O is visible here"),
+			"in a container, mount /run/containerd or /run/crio to have it checked");
 }
 
 void judge_specs(const struct facts *facts, struct findings *f)
@@ -160,25 +162,23 @@ void judge_specs(const struct facts *facts, struct findings *f)
 		const struct facts_spec *s = &facts->spec[i];
 		if (s->fault[0])
 			finding_set_remedy(
-				findings_add(f, FINDING_WARNING, "cdi",
-					     "%s: %s: engines leave it out, some refuse every device",
-					     s->path, s->fault),
-				s->is_ours ? "allot cdi remove, and create it again; or remove the "
-					     "file"
-					   : "make it anew with whatever made it (nvidia-ctk cdi "
-					     "generate), or remove the file");
+				findings_add(
+					f, FINDING_WARNING, "cdi",
+					"%s: %s: engines ignore this CDI file, and some then refuse all CDI devices",
+					s->path, s->fault),
+				s->is_ours
+					? "allot cdi remove, and create it again; or remove the "
+					  "file"
+					: "generate it again (nvidia-ctk cdi generate), or remove the file");
 		else if (s->missing[0])
-			finding_set_remedy(findings_add(f, FINDING_WARNING, "cdi",
-							"%s mounts %s, which is not there: a "
-							"container with it does "
-							"not start",
-							s->path, s->missing),
-					   s->is_ours ? "allot cdi list has the devices that are; "
-							"create this one again, "
-							"or remove the file"
-						      : "make it anew (nvidia-ctk cdi generate): "
-							"the driver has changed "
-							"since");
+			finding_set_remedy(
+				findings_add(
+					f, FINDING_WARNING, "cdi",
+					"%s mounts %s, which does not exist: containers with this device do not start",
+					s->path, s->missing),
+				s->is_ours
+					? "allot cdi list lists the devices; create this one again, or remove the file"
+					: "generate it again (nvidia-ctk cdi generate): the driver has changed since");
 		else
 			findings_add(f, FINDING_NOTE, "cdi", "%s: %u device%s", s->path, s->devices,
 				     s->devices == 1 ? "" : "s");
@@ -191,29 +191,29 @@ static void judge_mirror(const struct facts_injection *in, struct findings *f)
 {
 	if (!in->has_mirror_library)
 		finding_set_remedy(
-			findings_add(f, FINDING_PROBLEM, "injection",
-				     "container_driver: %s has no lib64/liballot.so: containers are "
-				     "refused",
-				     in->mirror),
+			findings_add(
+				f, FINDING_PROBLEM, "injection",
+				"container_driver: the mirror %s has no lib64/liballot.so: containers are refused",
+				in->mirror),
 			"allot mirror %s, as root", in->mirror);
 	else if (in->mirror_driver[0] && in->module[0] && strcmp(in->mirror_driver, in->module) != 0)
-		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "injection",
-						"the mirror %s has driver %s and the kernel module "
-						"is %s: CUDA can't "
-						"start in containers (error 803)",
-						in->mirror, in->mirror_driver, in->module),
-				   "allot mirror %s: it is exchanged in one step; containers that "
-				   "run keep theirs",
-				   in->mirror);
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_PROBLEM, "injection",
+				"the mirror %s has driver %s but the kernel module is %s: CUDA cannot start in containers (error 803)",
+				in->mirror, in->mirror_driver, in->module),
+			"run allot mirror %s again; running containers keep the old one",
+			in->mirror);
 	else if (in->is_same_library == FACT_NO)
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "injection",
-						"the mirror %s has another liballot.so than the one "
-						"installed here",
-						in->mirror),
-				   "allot mirror %s, after an upgrade of allot", in->mirror);
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "injection",
+				     "the mirror %s has another liballot.so than the installed one",
+				     in->mirror),
+			"run allot mirror %s again after an upgrade of allot", in->mirror);
 	else
 		findings_add(f, FINDING_OK, "injection",
-			     "containers have driver and library from the mirror %s", in->mirror);
+			     "containers get the driver and allot's library from the mirror %s",
+			     in->mirror);
 }
 
 void judge_injection(const struct facts *facts, struct findings *f)
@@ -228,15 +228,14 @@ void judge_injection(const struct facts *facts, struct findings *f)
 	if (in->is_mirror)
 		judge_mirror(in, f);
 	else if (in->has_toolkit)
-		findings_add(f, FINDING_OK, "injection",
-			     "containers have the driver by NVIDIA's container toolkit, the library by "
-			     "a mount of /etc/ld.so.preload");
+		findings_add(
+			f, FINDING_OK, "injection",
+			"containers get the driver from NVIDIA's container toolkit, and allot's library by /etc/ld.so.preload");
 	else if (has_engine)
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "injection",
-				"nobody brings the driver into containers: NVIDIA's container "
-				"toolkit is not installed, and container_driver names no mirror"),
+				"containers would get no driver: NVIDIA's container toolkit is not installed, and container_driver names no mirror"),
 			"install nvidia-container-toolkit; or allot mirror DIR, and "
 			"container_driver = "
 			"DIR in /etc/allot/allotd.conf");

@@ -76,17 +76,16 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 		judge_program(i, r, f);
 	if (r->has_hami_files)
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "hami-files",
-				     "/usr/local/vgpu is there: HAMi's library was put on this machine, "
-				     "and containers made with it still have it"),
+			findings_add(
+				f, FINDING_NOTE, "hami-files",
+				"/usr/local/vgpu exists: HAMi's library is on this machine, and containers made with it still use it"),
 			"start those containers again with allot, then remove the directory");
 	if (r->has_mps_pipe)
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "mps-pipe",
-				     "/tmp/nvidia-mps/control is there: every CUDA program that sees it "
-				     "becomes a client of that MPS daemon"),
-			"if no such daemon runs, remove /tmp/nvidia-mps: programs fail to reach it "
-			"(error 805)");
+			findings_add(
+				f, FINDING_NOTE, "mps-pipe",
+				"/tmp/nvidia-mps/control exists: CUDA programs that see it become clients of that MPS daemon"),
+			"if no MPS daemon runs, remove /tmp/nvidia-mps: CUDA programs fail with error 805");
 }
 
 /* ---- in a tenant ---- */
@@ -109,23 +108,19 @@ static void judge_library(const struct facts_tenant *t, struct findings *f)
 {
 	if (t->is_preloaded || t->has_shim) {
 		findings_add(f, FINDING_OK, "preloaded", "%s",
-			     !t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
+			     !t->is_preloaded ? "liballot.so is loaded before the driver (a mirror)"
 			     : t->is_command
 				     ? "liballot.so is in this process (LD_PRELOAD of allot run)"
 				     : "liballot.so is in this process (/etc/ld.so.preload)");
 		return;
 	}
 	finding_set_remedy(
-		findings_add(f, FINDING_PROBLEM, "preloaded",
-			     "liballot.so is not in this process: CUDA programs started like this "
-			     "one get "
-			     "round the quota, and the daemon's on_violation deals with them"),
-		t->wants_control ? "was LD_PRELOAD taken out of the environment, or is this "
-				   "program static? start the "
-				   "command by allot run, the container with allot's device"
-				 : "CUDA_DISABLE_CONTROL is set: meant where allow_disable_control "
-				   "is on; else take it "
-				   "out of the container");
+		findings_add(
+			f, FINDING_PROBLEM, "preloaded",
+			"liballot.so is not in this process: CUDA programs started like this one bypass the quota, and the daemon acts on them as on_violation says"),
+		t->wants_control
+			? "was LD_PRELOAD removed from the environment? Start the command with allot run, or the container with allot's device"
+			: "CUDA_DISABLE_CONTROL is set; remove it from the container, unless allow_disable_control = on is meant");
 }
 
 void judge_tenant(const struct facts *facts, struct findings *f)
@@ -140,16 +135,15 @@ void judge_tenant(const struct facts *facts, struct findings *f)
 				f, FINDING_PROBLEM, "tenant",
 				"ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
 				t->socket, t->fault),
-			"start allotd; in a container, mount the tenant's directory, not the "
-			"socket alone");
+			"start allotd; in a container, mount the tenant's directory, not only the socket");
 		judge_library(t, f);
 		return;
 	}
 	if (t->is_told && t->is_paused)
 		finding_set_remedy(findings_add(f, FINDING_WARNING, "tenant",
-						"%s, and is paused: its GPU work waits (%s answers)",
+						"%s is paused: its GPU work waits (%s answers)",
 						t->name, t->socket),
-				   "allot resume %s, on the machine", t->name);
+				   "run allot resume %s on the machine", t->name);
 	else if (t->is_told)
 		findings_add(f, FINDING_OK, "tenant", "%s; %s answers", t->name, t->socket);
 	else

@@ -38,20 +38,20 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 	if (c->fault[0])
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: %s: nothing is served", c->whose, c->path,
-				     c->fault),
-			"name a PEM file that its server may read, or tls_certificate = none");
+				     "of the %s, %s: %s: its server does not start", c->whose,
+				     c->path, c->fault),
+			"name a PEM file that the server can read, or set tls_certificate = none");
 	else if (!c->has_key)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: its key's file is not there", c->whose, c->path),
-			"put both files there together, as a Secret of kubernetes.io/tls has "
-			"them");
+				     "of the %s, %s: the file of its private key does not exist",
+				     c->whose, c->path),
+			"put both files there together, as in a Secret of type kubernetes.io/tls");
 	else if (now_s >= c->until_s)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: has expired on %s: clients refuse it",
-				     c->whose, c->path, until),
+				     "of the %s, %s: expired on %s: clients refuse it", c->whose,
+				     c->path, until),
 			"renew it: the files are read again when they change, without a restart");
 	else if (now_s < c->from_s)
 		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "certificate",
@@ -70,14 +70,14 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 				f, FINDING_WARNING, "certificate",
 				"of the %s, %s: names no server (subjectAltName): clients refuse it",
 				c->whose, c->path),
-			"make one that has the names by which it is asked for");
+			"make one with the names that clients connect to");
 	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "certificate",
-				     "of the scheduler, %s: is of %s, and the webhook is called by its "
-				     "Service's name",
-				     c->path, c->names),
-			"make one of allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
+			findings_add(
+				f, FINDING_WARNING, "certificate",
+				"of the scheduler, %s: is for %s, but the webhook is called by the name of its Service",
+				c->path, c->names),
+			"make one for allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else
 		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose,
 			     c->names, until);
@@ -98,28 +98,26 @@ void judge_clock(const struct facts *facts, struct findings *f)
 
 	format_day(c->now_s, now);
 	if (c->now_s < BUILT_S)
-		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "clock",
-						"says %s: certificates are not valid yet, and a "
-						"scheduler's notes look old",
-						now),
-				   "set it: timedatectl set-ntp true");
+		finding_set_remedy(
+			findings_add(
+				f, FINDING_PROBLEM, "clock",
+				"shows %s: certificates look not yet valid, and a scheduler's timestamps look old",
+				now),
+			"set the clock: timedatectl set-ntp true");
 	else if (c->has_step && (c->step_s > STEP_MOST_S || c->step_s < -STEP_MOST_S))
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "clock",
-				     "was set %s by %.0f s since the daemon started: bindings by a "
-				     "scheduler may look too old or too new",
-				     c->step_s > 0 ? "forward" : "back",
-				     c->step_s > 0 ? c->step_s : -c->step_s),
-			"shares and quotas do not go by it; pods that hang in binding: delete "
-			"them, they "
-			"are made again. Keep it synchronized");
+			findings_add(
+				f, FINDING_WARNING, "clock",
+				"was set %s by %.0f s since the daemon started: pods being bound may look too old or too new",
+				c->step_s > 0 ? "forward" : "back",
+				c->step_s > 0 ? c->step_s : -c->step_s),
+			"keep the clock synchronized; delete pods that hang while being bound. Shares and quotas are not affected");
 	else if (c->is_synced == FACT_NO)
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "clock",
-				"is synchronized with nobody, as the kernel says: it drifts away "
-				"from the cluster's, whose certificates and bindings go by time"),
-			"timedatectl set-ntp true, or run chrony; one machine alone needs neither");
+				"is not synchronized: it drifts from the cluster's clock, on which certificates and bindings depend"),
+			"timedatectl set-ntp true, or run chrony; a single machine needs neither");
 	else if (c->is_synced == FACT_YES)
 		findings_add(f, FINDING_OK, "clock", "is synchronized");
 }
@@ -133,15 +131,14 @@ void judge_versions(const struct facts *facts, struct findings *f)
 	if (v->daemon_driver[0] && v->module[0] && !v->is_simulated) {
 		if (strcmp(v->daemon_driver, v->module) != 0)
 			finding_set_remedy(
-				findings_add(f, FINDING_PROBLEM, "versions",
-					     "the daemon has NVML of driver %s and the kernel module is "
-					     "%s: it can't watch the GPUs",
-					     v->daemon_driver, v->module),
-				"systemctl restart allotd after an upgrade of the driver: tenants "
-				"go on");
+				findings_add(
+					f, FINDING_PROBLEM, "versions",
+					"the daemon uses NVML of driver %s but the kernel module is %s: it cannot watch the GPUs",
+					v->daemon_driver, v->module),
+				"after a driver upgrade, run systemctl restart allotd; tenants go on");
 		else
-			findings_add(f, FINDING_OK, "versions", "daemon and kernel have driver %s",
-				     v->module);
+			findings_add(f, FINDING_OK, "versions",
+				     "daemon and kernel module are of driver %s", v->module);
 	}
 }
 
@@ -167,17 +164,14 @@ static void judge_taint(const struct facts_taint *t, struct findings *f)
 			findings_add(f, FINDING_WARNING, "taint",
 				     "%s:%s: Kubernetes itself keeps pods away from this node",
 				     t->key, t->effect),
-			"kubectl describe node has the condition behind it; it is taken away when "
-			"that "
-			"is over");
+			"kubectl describe node shows the condition; the taint goes away with it");
 	else if (stops_pods(t))
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "taint",
-				     "%s%s%s:%s: pods without a toleration of it are not placed here, "
-				     "allotd's included",
-				     t->key, equals, t->value, t->effect),
-			"daemon.tolerations of the chart for allotd, tolerations for the pods that "
-			"may use these GPUs");
+			findings_add(
+				f, FINDING_NOTE, "taint",
+				"%s%s%s:%s: only pods that tolerate this taint are placed here; that includes allotd's own pod",
+				t->key, equals, t->value, t->effect),
+			"set daemon.tolerations in the chart for allotd, and tolerations in the pods that may use these GPUs");
 	else
 		findings_add(f, FINDING_NOTE, "taint", "%s%s%s:%s", t->key, equals, t->value,
 			     t->effect);
@@ -190,17 +184,17 @@ void judge_cluster(const struct facts *facts, struct findings *f)
 	if (!c->is_asked)
 		return;
 	if (c->fault[0]) {
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "node",
-						"the API server does not tell of node %s: %s",
-						c->node, c->fault),
-				   "look at kube_api and kube_node_name of the settings; taints "
-				   "were not looked at");
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "node",
+				     "reading node %s from the API server failed: %s", c->node,
+				     c->fault),
+			"check the settings kube_api and kube_node_name; taints were not checked");
 		return;
 	}
 	if (c->is_cordoned)
 		finding_set_remedy(findings_add(f, FINDING_WARNING, "node",
 						"%s is cordoned: no new pods come here", c->node),
-				   "kubectl uncordon %s, when it may", c->node);
+				   "kubectl uncordon %s, to allow pods again", c->node);
 	else
 		findings_add(f, FINDING_OK, "node", "%s takes pods", c->node);
 	for (unsigned i = 0; i < c->taints; i++)

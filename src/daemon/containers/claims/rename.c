@@ -30,7 +30,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	if (r < 0)
 		return r;
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+		return error_set(err, ENODEV, "claim '%s' is set aside: %s",
 				 claim_terms(claim)->claim.key, claim->parked->why);
 	if (claims_find(claims, key))
 		return error_set(err, EEXIST, "claim '%s' is there already", key);

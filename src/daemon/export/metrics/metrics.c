@@ -42,7 +42,7 @@ int metrics_check(const struct config *config, struct error *err)
 	bool has_certificate = strcmp(config->metrics_tls_certificate, "none") != 0;
 	bool has_key = strcmp(config->metrics_tls_key, "none") != 0;
 	if (has_certificate != has_key)
-		return error_set(err, EINVAL, "%s: is none: %s needs it",
+		return error_set(err, EINVAL, "%s: must be set too, since %s is set",
 				 has_key ? "metrics_tls_certificate" : "metrics_tls_key",
 				 has_key ? "metrics_tls_key" : "metrics_tls_certificate");
 	int r = address_parse(config->metrics_listen, &address, err);

@@ -147,7 +147,7 @@ static void pod_came(struct binding *b)
 			go_on(b, STEP_WRITE_POD);
 		return;
 	}
-	error_set(&err, ESTALE, "pod %s/%s: is another one now: its uid is %s, not %s",
+	error_set(&err, ESTALE, "pod %s/%s: was deleted and created again: its uid is %s, not %s",
 		  b->pod_namespace, b->name, uid ? uid : "none", b->uid);
 	finish(b, &err);
 }

@@ -181,7 +181,7 @@ static void say_trouble(struct node_kube *k, bool *fails, const struct error *er
 	bool was_failing = k->object_fails || k->pods_fail;
 	*fails = err != NULL;
 	if (err && !was_failing)
-		log_warning("Kubernetes API: %s; it is asked again", err->text);
+		log_warning("Kubernetes API: %s; trying again", err->text);
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
 	else if (was_failing && !k->object_fails && !k->pods_fail)

@@ -312,10 +312,10 @@ static void arm_timer(struct registration *registration)
 static int exchange_begin(struct registration *registration, int fd, uid_t uid, struct error *err)
 {
 	if (closer_is_stuck(uid))
-		return error_set(err, EBUSY,
-				 "descriptors that uid %u sent can't be closed: end the programs "
-				 "that hold them up",
-				 (unsigned)uid);
+		return error_set(
+			err, EBUSY,
+			"file descriptors that uid %u sent cannot be closed: end the programs that block this",
+			(unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
 		return error_set(err, EBUSY, "too many registrations at a time: try again");
 	struct exchange *x = calloc(1, sizeof(*x));

@@ -38,7 +38,7 @@ static void test_words(void **state)
 	findings_add(&f, FINDING_NOTE, "x", "of\nothers \033[1m");
 	assert_string_equal(written(&f, 100), "ok       kernel             Linux 6\n"
 					      "problem  driver             none\n"
-					      "                            install one\n"
+					      "                         -> install one\n"
 					      "note     x                  of?others ?[1m\n");
 	assert_int_equal(findings_worst(&f), FINDING_PROBLEM);
 	assert_int_equal(findings_count(&f, FINDING_PROBLEM), 1);

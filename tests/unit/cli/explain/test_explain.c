@@ -48,23 +48,13 @@ static void assert_text(const char *json, const char *wanted)
 /* Nodes that are alike are one line, with the most that is free on any; the smallest gap comes first. */
 static void test_groups(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
-			    "2", "0") ","
-				      "\"containers\":[\"main\"],\"nodes\":[" FULL(
-					      "a", "2048", "6144",
-					      "750") "," FULL("b", "3072", "5120", "625") "]}",
-		    "ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
-		    "  main asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
-		    "\nWhy not\n"
-		    "  2 nodes: 4/4 CardInsufficientMemory\n"
-		    "      CardInsufficientMemory: at most 3.0 GiB free on any such card, 8.0 GiB "
-		    "wanted\n"
-		    "\nNearest\n"
-		    "  b: 1 card would have to have 5.0 GiB more free\n"
-		    "  a: 1 card would have to have 6.0 GiB more free\n"
-		    "\nWhat would help\n"
-		    "  the end of pods that are there now: allot explain -n ns p --node NODE names "
-		    "them\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
+			"2", "0") ","
+				  "\"containers\":[\"main\"],\"nodes\":[" FULL(
+					  "a", "2048", "6144", "750") "," FULL("b", "3072", "5120",
+									       "625") "]}",
+		"ns/p waits: none of 2 nodes has the requested GPUs free\n  main requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  2 nodes: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.0 GiB free on any of these GPUs, 8.0 GiB requested\n\nNearest\n  b: 1 GPU would need 5.0 GiB more free\n  a: 1 GPU would need 6.0 GiB more free\n\nWhat would help\n  pods that run now must end: allot explain -n ns p --node NODE lists them\n");
 }
 
 /* What no card of the cluster can do is said with what there is. */
@@ -80,18 +70,7 @@ static void test_never(void **state)
 				  "{\"node\":\"l\",\"verdict\":\"aside\",\"why\":\"hami.io/"
 				  "node-nvidia-register: "
 				  "broken\"}]}",
-		"ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
-		"  container 0 asks for 1 GPU with 8.8 GiB and 30 % of the time\n"
-		"\nWhy not\n"
-		"  a: 4/4 CardInsufficientMemory\n"
-		"      CardInsufficientMemory: at most 8.0 GiB free on any such card, 8.8 GiB "
-		"wanted\n"
-		"  l: hami.io/node-nvidia-register: broken\n"
-		"\nWhat would help\n"
-		"  container 0 wants 8.8 GiB (9000 MiB) of a card: the largest here has 8.0 GiB "
-		"(8192 "
-		"MiB)\n"
-		"  1 node is set aside, as what it says of cards can't be true\n");
+		"ns/p waits: none of 2 nodes has the requested GPUs free\n  container 0 requests 1 GPU with 8.8 GiB and 30 % of the time\n\nWhy not\n  a: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 8.0 GiB free on any of these GPUs, 8.8 GiB requested\n  l: hami.io/node-nvidia-register: broken\n\nWhat would help\n  container 0 requests 8.8 GiB (9000 MiB) of a GPU: the largest here has 8.0 GiB (8192 MiB)\n  1 node is set aside, since the list of GPUs on the Node object is not valid\n");
 	assert_text(
 		"{" POD ",\"state\":\"waiting\",\"asks\":[{\"container\":0,\"kind\":\"init\","
 		"\"cards\":5,\"cores_pct\":100,\"memory_pct\":100}],\"use_type\":[\"A100\",\"B\"]"
@@ -99,55 +78,36 @@ static void test_never(void **state)
 			    "0") ",\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"8/8 "
 				 "CardTypeMismatch\",\"container\":0,\"reasons\":{"
 				 "\"CardTypeMismatch\":8}}]}",
-		"ns/p waits: none of 1 node has the GPUs that it asks for free\n"
-		"  container 0 (init) asks for 5 GPUs with all of the memory, each alone\n"
-		"  its GPUs are to be of type A100, B\n"
-		"\nWhy not\n"
-		"  a: 8/8 CardTypeMismatch\n"
-		"      CardTypeMismatch: the card is of another type, or mode, than the pod asks "
-		"for\n"
-		"\nWhat would help\n"
-		"  container 0 wants 5 cards together: no node has more than 4\n"
-		"  no card is of a type, or mode, that the pod asks for; there are NVIDIA-H200 "
-		"(8)\n");
+		"ns/p waits: none of 1 node has the requested GPUs free\n  container 0 (init) requests 5 GPUs with all of the memory, each alone\n  its GPUs are to be of type A100, B\n\nWhy not\n  a: 8/8 CardTypeMismatch\n      CardTypeMismatch: the card is of another type, or mode, than the pod asks for\n\nWhat would help\n  container 0 requests 5 GPUs together: no node has more than 4\n  no card is of a type, or mode, that the pod asks for; there are NVIDIA-H200 (8)\n");
 }
 
 static void test_none_of_ours(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1024") "]," CLUSTER(
-			    "2", "0") ","
-				      "\"scheduled\":\"0/2 nodes are available: 2 Insufficient "
-				      "cpu.\",\"nodes\":[{\"node\":"
-				      "\"a\",\"verdict\":\"fits\",\"score\":7.5,\"cards\":4},{"
-				      "\"node\":\"b\",\"verdict\":"
-				      "\"fits\",\"score\":0.0,\"cards\":4}]}",
-		    "ns/p waits, though 2 of 2 nodes could serve it by their GPUs\n"
-		    "  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
-		    "\nWhat would help\n"
-		    "  kube-scheduler places it, and may have reasons of its own: kubectl -n ns "
-		    "describe "
-		    "pod p\n"
-		    "\nkube-scheduler says:\n"
-		    "  0/2 nodes are available: 2 Insufficient cpu.\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
-			    "1024") "],\"cluster\":{\"nodes\":0,"
-				    "\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
-		    "ns/p waits: no node has said that it has GPUs\n"
-		    "  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
-		    "\nWhat would help\n"
-		    "  no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
-		    "device plugin of that protocol, at work on the nodes with GPUs?\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1024") "]," CLUSTER(
+			"2", "0") ","
+				  "\"scheduled\":\"0/2 nodes are available: 2 Insufficient "
+				  "cpu.\",\"nodes\":[{\"node\":"
+				  "\"a\",\"verdict\":\"fits\",\"score\":7.5,\"cards\":4},{"
+				  "\"node\":\"b\",\"verdict\":"
+				  "\"fits\",\"score\":0.0,\"cards\":4}]}",
+		"ns/p waits, though 2 of 2 nodes have enough free GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nWhat would help\n  kube-scheduler may have other reasons: kubectl -n ns describe pod p\n\nkube-scheduler says:\n  0/2 nodes are available: 2 Insufficient cpu.\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
+			"1024") "],\"cluster\":{\"nodes\":0,"
+				"\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
+		"ns/p waits: no node reports GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nWhat would help\n  no node has the annotation hami.io/node-nvidia-register: is allotd, or another device plugin of that protocol, at work on the nodes with GPUs?\n");
 	assert_text("{" POD
 		    ",\"state\":\"waiting\",\"broken\":\"container 0: limits: nvidia.com/gpumem: "
 		    "'-1': must be more\"}",
-		    "ns/p waits: what it asks for can't be read: container 0: limits: "
+		    "ns/p waits: its request is not valid: container 0: limits: "
 		    "nvidia.com/gpumem: "
 		    "'-1': must be more\n");
 	assert_text("{" POD ",\"state\":\"waiting\",\"gang\":\"gang train: 3 of 4 pods are there\","
 		    "\"asks\":[]}",
 		    "ns/p waits: gang train: 3 of 4 pods are there\n");
 	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[]}",
-		    "ns/p waits, but asks for no GPU\n");
+		    "ns/p waits, but requests no GPU\n");
 	assert_text("{" POD ",\"state\":\"ending\"}", "ns/p is being deleted\n");
 }
 
@@ -158,21 +118,18 @@ static void test_none_of_ours(void **state)
 static void test_on_its_way(void **state)
 {
 	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":280," SHARES "}",
-		    "ns/p waits: node n is chosen, and its cards are kept for 280 s; it is not "
+		    "ns/p waits: node n is chosen and its GPUs are reserved for 280 s; it is not "
 		    "bound yet\n"
 		    "  main is to get of GPU-a: 2.9 GiB\n");
-	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
-		    "pods have come to be bound\"," SHARES "}",
-		    "ns/p waits: node n is chosen, and its cards are kept for 9 s; it is not bound "
-		    "yet; gang train: 1 of 4 pods have come to be bound\n"
-		    "  main is to get of GPU-a: 2.9 GiB\n");
-	assert_text("{" POD ",\"state\":\"reserved\"," SHARES
-		    ",\"binding\":{\"node\":\"n\",\"pods_before\":2,"
-		    "\"given_up_in_s\":9,\"lock\":\"2026-11-20T10:00:00Z,ns,other\"}}",
-		    "ns/p waits: node n is chosen, and it is being bound; the node's lock is still "
-		    "that of ns/other; 2 "
-		    "pods of that node go before it\n"
-		    "  main is to get of GPU-a: 2.9 GiB\n");
+	assert_text(
+		"{" POD ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
+		"pods are ready to be bound\"," SHARES "}",
+		"ns/p waits: node n is chosen and its GPUs are reserved for 9 s; it is not bound yet; gang train: 1 of 4 pods are ready to be bound\n  main is to get of GPU-a: 2.9 GiB\n");
+	assert_text(
+		"{" POD ",\"state\":\"reserved\"," SHARES
+		",\"binding\":{\"node\":\"n\",\"pods_before\":2,"
+		"\"given_up_in_s\":9,\"lock\":\"2026-11-20T10:00:00Z,ns,other\"}}",
+		"ns/p waits: node n is chosen, and it is being bound; the node is still locked for pod ns/other; 2 pods of that node go before it\n  main is to get of GPU-a: 2.9 GiB\n");
 	assert_text("{" POD ",\"state\":\"bound\",\"bind_phase\":\"allocating\"," SHARES "}",
 		    "ns/p is on node n, whose device plugin has not given it its GPUs yet\n"
 		    "  main has of GPU-a: 2.9 GiB\n");
@@ -196,19 +153,7 @@ static void test_card_by_card(void **state)
 				  "\"CardInsufficientMemory\",\"pods\":[{\"namespace\":\"ns\","
 				  "\"pod\":\"x\","
 				  "\"container\":0,\"memory_mib\":5000,\"cores_pct\":40}]}]}]}",
-		"ns/p waits; node a has not the GPUs that it asks for free\n"
-		"  container 0 asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
-		"\nWhy not\n"
-		"  a: 1/1 CardInsufficientMemory\n"
-		"      CardInsufficientMemory: at most 3.1 GiB free on any such card, 8.0 GiB "
-		"wanted\n"
-		"\nNode a\n"
-		"  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 "
-		"places "
-		"taken; CardInsufficientMemory\n"
-		"      ns/x container 0: 4.9 GiB, 40 %\n"
-		"\nNearest\n"
-		"  a: 1 card would have to have 4.9 GiB and 10 % of the time more free\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  a: 1/1 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.1 GiB free on any of these GPUs, 8.0 GiB requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 places taken; CardInsufficientMemory\n      ns/x container 0: 4.9 GiB, 40 %\n\nNearest\n  a: 1 GPU would need 4.9 GiB and 10 % of the time more free\n");
 }
 
 #define FILLER_CARD(more) \
@@ -233,35 +178,11 @@ static void test_placed_by_use(void **state)
 			"a", "\"card\":[" FILLER_CARD(
 				     "\"use\":{\"promised_pct\":80,\"lent_pct\":40,\"measured_pct\":90,"
 				     "\"peak_pct\":30,\"now_pct\":12,\"taken_pct\":80}") "]")),
-		"ns/p waits; node a has not the GPUs that it asks for free\n"
-		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
-		"leave\n"
-		"\nWhy not\n"
-		"  a: 1/1 CardInsufficientCore\n"
-		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
-		"wanted\n"
-		"\nNode a\n"
-		"  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 "
-		"places taken; CardInsufficientCore\n"
-		"      by use: 80 % promised, of which its node has measured 80 %: 30 % used at "
-		"the "
-		"peak, 12 % now; 40 % lent: 80 % count as taken\n"
-		"      ns/x container 0: 1.0 GiB, 40 % at most, as others leave it\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 places taken; CardInsufficientCore\n      judged by use: 80 % promised, 80 % of that measured: 30 % used at the peak, 12 % now; 40 % lent; 80 % count as taken\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
 	assert_text(
 		FILLER_SAYS(FILLER_NODE(
 			"a", "\"card\":[" FILLER_CARD("\"use_unknown\":\"nobody says it\"") "]")),
-		"ns/p waits; node a has not the GPUs that it asks for free\n"
-		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
-		"leave\n"
-		"\nWhy not\n"
-		"  a: 1/1 CardInsufficientCore\n"
-		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
-		"wanted\n"
-		"\nNode a\n"
-		"  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 "
-		"places taken; CardInsufficientCore\n"
-		"      by promises, as its use is not known: nobody says it\n"
-		"      ns/x container 0: 1.0 GiB, 40 % at most, as others leave it\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 places taken; CardInsufficientCore\n      judged by what is promised, since its measured use is not known: nobody says it\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
 	/* Of many nodes, together. */
 	assert_text(
 		FILLER_SAYS(FILLER_NODE("a", "\"cards_shut\":2,\"open_in_s\":500") "," FILLER_NODE(
@@ -272,17 +193,7 @@ static void test_placed_by_use(void **state)
 										  "unknown\":"
 										  "\"nobody says "
 										  "it\"")),
-		"ns/p waits: none of 3 nodes has the GPUs that it asks for free\n"
-		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
-		"leave\n"
-		"\nWhy not\n"
-		"  3 nodes: 1/1 CardInsufficientCore\n"
-		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
-		"wanted\n"
-		"      3 cards are shut to pods that are placed by use, as some were sent away "
-		"from "
-		"them: the first opens in 90 s\n"
-		"      1 card is judged by promises, as the use is not known: nobody says it\n");
+		"ns/p waits: none of 3 nodes has the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  3 nodes: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n      3 GPUs are closed to pods placed by use, after evictions from them: the first opens in 90 s\n      1 GPU is judged by what is promised, since the measured use is not known: nobody says it\n");
 }
 
 /* 5,000 nodes, all but a few alike: the text stays short. */
@@ -302,8 +213,8 @@ static void test_many(void **state)
 	char *text = write_text(e);
 	assert_non_null(strstr(text, "none of 5,000 nodes"));
 	assert_non_null(strstr(text, "\n  4,982 nodes: 64/64 CardInsufficientMemory\n"));
-	assert_non_null(strstr(text, "\n  11 more, in 11 other ways: --json has all\n"));
-	assert_non_null(strstr(text, "\n  n0004: 1 card"));
+	assert_non_null(strstr(text, "\n  11 more nodes, for 11 other reasons: --json lists all\n"));
+	assert_non_null(strstr(text, "\n  n0004: 1 GPU"));
 	assert_null(strstr(text, "\n  n0005: 1 card"));
 	free(text);
 	json_decref(e);
@@ -321,9 +232,9 @@ static void test_quota(void **state)
 			  "{\"ResourceQuotaNotFit\":4},\"cards\":4}]}");
 	char *text = write_text(e);
 	assert_non_null(strstr(text, "4/4 ResourceQuotaNotFit"));
-	assert_non_null(strstr(text, "\nWhat would help\n  the end of other pods of namespace ns, or "
-				     "more of its ResourceQuota: they have 4000 of 5000 "
-				     "nvidia.com/gpumem, they have 0 of 3 nvidia.com/gpu\n"));
+	assert_non_null(strstr(
+		text,
+		"\nWhat would help\n  other pods of namespace ns must end, or its ResourceQuota be raised: they use 4000 of 5000 nvidia.com/gpumem, they use 0 of 3 nvidia.com/gpu\n"));
 	free(text);
 	json_decref(e);
 }
@@ -376,7 +287,7 @@ static void test_of_the_pod_alone(void **state)
 	text = write_text(e);
 	assert_string_equal(text,
 			    "ns/p is on node n\n  main has of GPU-a: 2.9 GiB, up to 30 % of the "
-			    "time, as others leave it\n");
+			    "time while others leave it unused\n");
 	free(text);
 	json_decref(e);
 	json_decref(pod);

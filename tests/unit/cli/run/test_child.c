@@ -116,7 +116,7 @@ static void test_start_fails(void **state)
 	write_file("bad", "#!/no/such/interpreter\n", 0755);
 	snprintf(path, sizeof(path), "%s/bad", scratch);
 	assert_int_equal(child_exit_status(child_start(path, argv, environ, &child, &err)), 127);
-	assert_non_null(strstr(err.text, "can't be run"));
+	assert_non_null(strstr(err.text, "cannot be executed"));
 	/* A script without #! is run by sh, as env(1) does. */
 	write_file("plain", "exit 9\n", 0755);
 	snprintf(path, sizeof(path), "%s/plain", scratch);

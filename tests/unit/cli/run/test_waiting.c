@@ -12,7 +12,7 @@ static void test_says_how_much(void **state)
 	char text[128];
 
 	assert_true(waiting_describe(tenant, text, sizeof(text)));
-	assert_string_equal(text, "waits for 5.0 GiB of GPU memory (number 3 of those that wait)");
+	assert_string_equal(text, "waiting for 5.0 GiB of GPU memory (place 3 in the queue)");
 	json_decref(tenant);
 }
 

@@ -290,7 +290,7 @@ static void test_notices(void **state)
 	scene->trouble = "no daemon runs in /run/x";
 	draw(scene, 80, 24);
 	line_of(scene, 1, line, sizeof(line));
-	assert_string_equal(line, "! no daemon runs in /run/x; looked for again");
+	assert_string_equal(line, "! no daemon runs in /run/x; trying again");
 	/* What was there before it went away stays in sight. */
 	assert_non_null(strstr(scene->text, "\na  "));
 	scene->trouble = NULL;

@@ -91,19 +91,19 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"swap_arena_bytes\":1048576"), EINVAL,
 		  "swap_arena_bytes: only a tenant with on_full 'swap'" },
 		{ CREATE("\"devices\":3"), EINVAL, "devices: must be a list" },
-		{ CREATE("\"devices\":[]"), EINVAL, "devices: must be 1 to 16" },
+		{ CREATE("\"devices\":[]"), EINVAL, "devices: must be a list of 1 to 16" },
 		{ CREATE("\"devices\":[3]"), EINVAL, "devices: must be a list of objects" },
 		{ CREATE("\"devices\":[{\"index\":2}]"), ENODEV, "no such GPU: must be 0 to 1" },
 		{ CREATE("\"devices\":[{\"index\":-1}]"), EINVAL, "index: -1" },
 		{ CREATE("\"devices\":[{\"index\":0},{\"index\":0}]"), EINVAL,
-		  "index 0 is there twice" },
+		  "GPU 0 is named twice" },
 		{ CREATE("\"devices\":[{},{},{}]"), ENODEV, "only 2 GPUs" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":-1}]"), EINVAL, "memory_bytes: -1" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":0}]"), EINVAL, "must be above 0" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":1.5}]"), EINVAL,
 		  "memory_bytes: must be a whole" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":9999999999999}]"), ENOSPC,
-		  "more than the card" },
+		  "more than the GPU" },
 		{ CREATE("\"devices\":[{\"cores_pct\":\"30\"}]"), EINVAL,
 		  "cores_pct: must be a number" },
 		{ CREATE("\"devices\":[{\"cores_pct\":150}]"), EINVAL, "cores_pct 150" },
@@ -171,17 +171,18 @@ static void test_promises(void **state)
 		     "\"cores_pct\":60}]"));
 	assert_int_equal(rest->region.control->device[0].quota_bytes, 3 * GIB);
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"memory_bytes\":4294967296}]"),
-			ENOSPC, "at most 3221225472");
+			ENOSPC, "at most 3 GiB (3072MiB) is possible");
 	f->node->config.refuse_overcommit = true;
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"cores_pct\":50}]"), ENOSPC,
-			"at most 40 is right");
+			"at most 40 % is possible");
 	f->node->config.refuse_overcommit = false;
 	json_t *reply = fixture_ok(f, CREATE("\"name\":\"b\",\"devices\":[{\"index\":0,"
 					     "\"cores_pct\":60}]"));
 	const char *warning = json_string_value(
 		json_array_get(json_object_get(reply, "warnings"), 0));
 	assert_non_null(warning);
-	assert_non_null(strstr(warning, "sum to 120 %: of 60 %, 50 are guaranteed"));
+	assert_non_null(
+		strstr(warning, "add up to 120 %: of the 60 % asked for, 50 % are guaranteed"));
 	json_decref(reply);
 	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"b\",\"priority\":7}");
 	assert_int_equal(node_find_tenant(f->node, "b")->terms.priority, 7);
@@ -246,12 +247,12 @@ static void test_set(void **state)
 	fixture_refused(
 		f,
 		"{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"memory_bytes\":1000}]}",
-		EBUSY, "at least 1073741824 (1 GiB) is right");
+		EBUSY, "at least 1 GiB (1024MiB) is needed");
 	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\"}", EINVAL,
 			"devices: missing");
 	fixture_refused(f,
 			"{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"index\":1}]}",
-			ENODEV, "has no GPU 1");
+			ENODEV, "does not use GPU 1");
 	fixture_refused(
 		f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{},{\"index\":0}]}",
 		EINVAL, "twice");

@@ -66,7 +66,7 @@ static void test_a_trace(void **state)
 	int fd;
 	client_register(f, client_connect(t), 0, &c);
 	assert_int_equal(order(t), 0);
-	fixture_refused(f, POLL, EINVAL, "traces nothing");
+	fixture_refused(f, POLL, EINVAL, "records no trace");
 	json_t *r = fixture_ok(f, TRACE);
 	assert_string_equal(json_string_value(json_object_get(r, "name")), "a");
 	json_decref(r);
@@ -121,7 +121,7 @@ static void test_refusals(void **state)
 			"no tenant 'x'");
 	assert_int_equal(ask_ring(f, t, 0, &fd), EPERM); /* it has not registered */
 	json_decref(fixture_ok(f, TRACE));
-	fixture_refused(f, TRACE, EBUSY, "traces tenant 'a' already");
+	fixture_refused(f, TRACE, EBUSY, "already traces tenant 'a'");
 	char *line = dispatch_request(&other, TRACE, strlen(TRACE));
 	assert_non_null(strstr(line, "traced already, by process"));
 	free(line);

@@ -103,7 +103,7 @@ static void test_tables_are_apart(void **state)
 	for (size_t i = 0; i < config_tuning.count; i++) {
 		snprintf(line, sizeof(line), "%s = 0\n", config_tuning.row[i].name);
 		assert_int_equal(parse(&c, line), 1);
-		assert_non_null(strstr(said, ": is no setting any more: its value is "));
+		assert_non_null(strstr(said, ": is no longer a setting: its value is "));
 	}
 	for (size_t i = 0; i < config_settings.count; i++) {
 		snprintf(line, sizeof(line), "%s = 0\n", config_settings.row[i].name);
@@ -113,8 +113,9 @@ static void test_tables_are_apart(void **state)
 	assert_int_equal(tune(&c, "kubeconfig = /k\n"), 1);
 	assert_non_null(strstr(said, "f:1: kubeconfig: no such tuning"));
 	assert_int_equal(parse(&c, "elastic_reserve = 0\n"), 1);
-	assert_string_equal(said, "f:1: elastic_reserve: is no setting any more: its value is 10; "
-				  "remove it (allotd --tuning, for developers, can change it)\n");
+	assert_string_equal(
+		said,
+		"f:1: elastic_reserve: is no longer a setting: its value is 10; remove it (developers can change it by allotd --tuning)\n");
 }
 
 static void test_no_time(void **state)

@@ -180,7 +180,7 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	fixture_refused(f,
 			"{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":"
 			"[{\"index\":0,\"memory_bytes\":4294967296}]}",
-			ENOSPC, "5 GiB granted to tenants that wait");
+			ENOSPC, "5 GiB are granted to tenants that wait");
 	/* A promise is not granted to others. */
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":"
 				  "[{\"index\":0,\"memory_bytes\":3221225472}]}"));
@@ -367,7 +367,7 @@ static void test_refusals(void **state)
 	} rows[] = {
 		{ CREATE("\"on_full\":\"wait\""), EINVAL, "memory_bytes: missing" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":9663676416}]"), ENOSPC,
-		  "more than the card has" },
+		  "more than the GPU has" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":4097}]"),
 		  EINVAL, "reserve_bytes 4097" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":0}]"), EINVAL,

@@ -163,8 +163,8 @@ static void test_settings(void **state)
 	assert_settings(SETTINGS(.web_change_token_file = "x"),
 			"web_change_token_file: 'x': must be a full path");
 	assert_settings(SETTINGS(.web_tls_key = "/x"),
-			"web_tls_certificate: is none: web_tls_key needs it");
-	assert_settings(SETTINGS(.web_tls_certificate = "/x"), "web_tls_key: is none");
+			"web_tls_certificate: must be set too, since web_tls_key is set");
+	assert_settings(SETTINGS(.web_tls_certificate = "/x"), "web_tls_key: must be set too");
 	assert_settings(SETTINGS(.web_tls_certificate = "/x", .web_tls_key = "/y"), NULL);
 }
 

@@ -124,13 +124,13 @@ static void test_containers_in_order(void **state)
 	add_pod(s, "p", 0, (struct wants[]){ { 10, 1 }, { 20, 2 }, { 30, 3 } }, "");
 	chosen(s, 10, "p", "init");
 	/* The kubelet is not there yet. */
-	refused(s, 20, EAGAIN, "no pod of node n", "asks for 20 x/core");
+	refused(s, 20, EAGAIN, "on node n", "requests 20 x/core");
 	s->claimed[0] = "p/init";
 	chosen(s, 20, "p", "one");
 	s->claimed[1] = "p/one";
 	chosen(s, 30, "p", "two");
 	s->claimed[2] = "p/two";
-	refused(s, 30, EAGAIN, "no pod of node n", "asks for 30 x/core");
+	refused(s, 30, EAGAIN, "on node n", "requests 30 x/core");
 }
 
 static void test_who_is_not_meant(void **state)
@@ -140,7 +140,7 @@ static void test_who_is_not_meant(void **state)
 	add_simple(s, "ended", 0, 10, 1)->phase = POD_ENDED;
 	add_simple(s, "ending", 0, 10, 1)->is_ending = true;
 	add_simple(s, "elsewhere", 0, 10, 1)->node = "m";
-	refused(s, 10, EAGAIN, "no pod of node n", "");
+	refused(s, 10, EAGAIN, "on node n", "");
 }
 
 static void test_equals_by_age(void **state)
@@ -181,7 +181,7 @@ static void test_memory_tells(void **state)
 	chosen(s, 10, "b", "one");
 	s->q.open_units = 9;
 	refused(s, 10, EAGAIN, "the kubelet asks for 10 x/core, after 9 x/memory",
-		"asks for 10, and 8");
+		"requests 10 and 8");
 	s->q.count = 8;
 	assert_int_equal(vcuda_check_memory(&s->q, &has_unclaimed, &err), 0);
 	assert_true(has_unclaimed);
@@ -190,7 +190,7 @@ static void test_memory_tells(void **state)
 	assert_false(has_unclaimed);
 	s->q.count = 9;
 	assert_int_equal(vcuda_check_memory(&s->q, &has_unclaimed, &err), -EAGAIN);
-	assert_non_null(strstr(err.text, "asks for 9 x/memory"));
+	assert_non_null(strstr(err.text, "requests 9 x/memory"));
 }
 
 static void test_unclear(void **state)
@@ -222,7 +222,8 @@ static void test_broken(void **state)
 	add_pod(s, "less", 5, less, "");
 	s->q.count = 6;
 	assert_int_equal(vcuda_check_memory(&s->q, &has_unclaimed, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "pod ns/less, container one: x/memory without x/core"));
+	assert_non_null(strstr(err.text,
+			       "pod ns/less, container one: x/memory is requested without x/core"));
 }
 
 int main(void)

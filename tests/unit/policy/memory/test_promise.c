@@ -64,7 +64,7 @@ static void test_shares(void **state)
 	struct promise_request r = { .has_cores = true, .cores_pct = 30 };
 	decided(&card, NULL, 0, r);
 	r.cores_pct = 30.5;
-	refused(&card, NULL, 0, r, ENOSPC, "at most 30 is right");
+	refused(&card, NULL, 0, r, ENOSPC, "at most 30 % is possible");
 	/* Unless the card may be promised too often: scaled, caps as asked. */
 	card.may_overcommit = true;
 	struct promise p = decided(&card, NULL, 0, r);
@@ -95,15 +95,15 @@ static void test_memory(void **state)
 	struct promise_request r = { .has_memory = true, .memory_bytes = 8 * GIB };
 	assert_true(decided(&card, NULL, 0, r).memory_given);
 	r.memory_bytes = 8 * GIB + 1;
-	refused(&card, NULL, 0, r, ENOSPC, "more than the card has");
+	refused(&card, NULL, 0, r, ENOSPC, "more than the GPU has");
 	r.memory_bytes = 0;
 	refused(&card, NULL, 0, r, EINVAL, "must be above 0");
 	card.promised_bytes = 5 * GIB;
 	r.memory_bytes = 4 * GIB;
-	refused(&card, NULL, 0, r, ENOSPC, "at most 3221225472 (3 GiB) is right");
+	refused(&card, NULL, 0, r, ENOSPC, "at most 3 GiB (3072MiB) is possible");
 	card.rest_held_bytes = 2 * GIB;
 	r.memory_bytes = 2 * GIB;
-	refused(&card, NULL, 0, r, ENOSPC, "(1 GiB) is right");
+	refused(&card, NULL, 0, r, ENOSPC, "1 GiB (1024MiB) is possible");
 	card.promised_bytes = 8 * GIB;
 	refused(&card, NULL, 0, (struct promise_request){ 0 }, ENOSPC, "none is left");
 }
@@ -117,7 +117,7 @@ static void test_waiting(void **state)
 	card.granted_bytes = 2 * GIB;
 	assert_int_equal(decided(&card, NULL, 0, r).quota_bytes, 8 * GIB);
 	r.memory_bytes = 8 * GIB + 1;
-	refused(&card, NULL, 0, r, ENOSPC, "more than the card has");
+	refused(&card, NULL, 0, r, ENOSPC, "more than the GPU has");
 	r.memory_bytes = 4 * GIB;
 	r.has_reserve = true;
 	r.reserve_bytes = 4 * GIB + 1;
@@ -129,10 +129,10 @@ static void test_waiting(void **state)
 	r.waits = false;
 	refused(&card, NULL, 0, r, EINVAL, "only a tenant of on_full wait");
 	r.has_reserve = false;
-	refused(&card, NULL, 0, r, ENOSPC, "2 GiB granted to tenants that wait");
+	refused(&card, NULL, 0, r, ENOSPC, "2 GiB are granted to tenants that wait");
 	card.kept_bytes = GIB;
 	r.memory_bytes = 1;
-	refused(&card, NULL, 0, r, ENOSPC, "3 GiB granted");
+	refused(&card, NULL, 0, r, ENOSPC, "3 GiB are granted");
 	assert_int_equal(promise_rest_bytes(&card), 0);
 }
 
@@ -140,7 +140,7 @@ static void test_memory_held(void **state)
 {
 	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
 	struct promise_request r = { .has_memory = true, .memory_bytes = GIB };
-	refused(&empty, &now, 2 * GIB, r, EBUSY, "at least 2147483648 (2 GiB) is right");
+	refused(&empty, &now, 2 * GIB, r, EBUSY, "at least 2 GiB (2048MiB) is needed");
 	assert_int_equal(decided(&empty, &now, GIB, r).quota_bytes, GIB);
 	/* A change of something else does not look at memory. */
 	decided(&empty, &now, 6 * GIB,

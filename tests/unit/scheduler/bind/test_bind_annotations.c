@@ -84,11 +84,12 @@ static void test_which_pod(void **state)
 	assert_int_equal(bind_check_pod(&decision, &pod, &err), 0);
 	pod.node = "n2";
 	assert_int_equal(bind_check_pod(&decision, &pod, &err), -ESTALE);
-	assert_string_equal(err.text, "pod ns/p: is bound to node n2 already, not to n1");
+	assert_string_equal(err.text, "pod ns/p: is already bound to node n2, not to n1");
 	pod = good;
 	pod.uid = "u-2";
 	assert_int_equal(bind_check_pod(&decision, &pod, &err), -ESTALE);
-	assert_string_equal(err.text, "pod ns/p: is another one now: its uid is u-2, not u-1");
+	assert_string_equal(err.text,
+			    "pod ns/p: was deleted and created again: its uid is u-2, not u-1");
 	pod = good;
 	pod.is_ending = true;
 	assert_int_equal(bind_check_pod(&decision, &pod, &err), -ESTALE);

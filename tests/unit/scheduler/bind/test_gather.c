@@ -118,7 +118,7 @@ static void test_it_waits_no_longer(void **state)
 	gather_advance(s.g, 1 * SECOND + WAIT_NS);
 	assert_int_equal(told[0].code, EAGAIN);
 	assert_string_equal(told[0].text,
-			    "pod ns/p0: gang train: 1 of 3 pods have come to be bound");
+			    "pod ns/p0: gang train: 1 of 3 pods are ready to be bound");
 	/* By then kube-scheduler keeps nothing for it: the others wait for it to come again. */
 	bind(&s, "p1", 12 * SECOND, &told[1]);
 	bind(&s, "p2", 13 * SECOND, &told[2]);
@@ -140,7 +140,7 @@ static void test_its_room_is_gone(void **state)
 	gather_advance(s.g, 2 * SECOND);
 	assert_int_equal(told[0].code, EAGAIN);
 	assert_int_equal(told[1].code, EAGAIN);
-	assert_non_null(strstr(told[1].text, "room is kept for it no longer"));
+	assert_non_null(strstr(told[1].text, "its reservation of GPUs has expired"));
 	assert_int_equal(gather_count(s.g), 0);
 	json_decref(last);
 	end(&s);

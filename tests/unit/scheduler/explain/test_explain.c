@@ -313,7 +313,7 @@ static void test_one_of_a_gang(void **state)
 	give_node(m, node_object("n", 2, 1000, 100));
 	json_decref(verbs_filter(m, args));
 	answer = explained(m, "p", NULL);
-	assert_at(answer, "gang", "\"gang train: 0 of 2 pods have come to be bound\"");
+	assert_at(answer, "gang", "\"gang train: 0 of 2 pods are ready to be bound\"");
 	assert_at(answer, "state", "\"reserved\"");
 	json_decref(answer);
 	json_decref(args);
@@ -326,13 +326,13 @@ static void test_what_is_not_known(void **state)
 	const struct model_terms terms = { .request = request_terms_default };
 	struct model *m;
 	assert_int_equal(model_new(&terms, &m), 0);
-	assert_refused(m, "p", NULL, EAGAIN, "not known yet");
+	assert_refused(m, "p", NULL, EAGAIN, "still being read");
 	model_free(m);
 	m = model_of_nothing();
 	assert_refused(m, "p", NULL, ENOENT,
-		       "pod ns/p: is not known: it asks for no GPU, or is gone");
+		       "pod ns/p: not found: it requests no GPU, or does not exist");
 	give_pod(m, pod_object("p", GPU));
-	assert_refused(m, "p", "n", ENOENT, "node n: is not known");
+	assert_refused(m, "p", "n", ENOENT, "node n: not found");
 	model_free(m);
 }
 

@@ -602,13 +602,13 @@ static void test_decide_refuses(void **state)
 	give_pod(m, ending);
 	json_object_set_new(other, "PodName", json_string("q"));
 	refuses(m, bare, -EINVAL, "PodNamespace: must be a text");
-	refuses(m, other, -ESTALE, "pod ns/q: uid uid-p is of pod ns/p");
+	refuses(m, other, -ESTALE, "pod ns/q: uid uid-p belongs to pod ns/p");
 	refuses(m, bind_args("q", "a"), -ENOENT,
-		"pod ns/q: is not known: it asks for no cards, or is gone");
-	refuses(m, bind_args("p", "b"), -ENOENT, "pod ns/p: node b: is not known");
-	refuses(m, bind_args("p", "bare"), -ENOSPC, "pod ns/p: node bare: has told of no cards");
+		"pod ns/q: not found: it requests no GPU, or no longer exists");
+	refuses(m, bind_args("p", "b"), -ENOENT, "pod ns/p: node b: not found");
+	refuses(m, bind_args("p", "bare"), -ENOSPC, "pod ns/p: node bare: reports no GPUs");
 	refuses(m, bind_args("p", "a"), -ENOSPC, "pod ns/p: node a: 1/1 CardInsufficientMemory");
-	refuses(m, bind_args("r", "a"), -ESTALE, "pod ns/r: is bound already");
+	refuses(m, bind_args("r", "a"), -ESTALE, "pod ns/r: is already bound");
 	refuses(m, bind_args("ending", "a"), -ESTALE, "pod ns/ending: is being deleted");
 	refuses(m, bind_args("bad", "a"), -EINVAL,
 		"pod ns/bad: container main: nvidia.com/gpumem: 0: must be 1 or more");
@@ -625,10 +625,12 @@ static void test_not_ready(void **state)
 	give_node(m, node_object("a", 1, 8192, 100));
 	model_synced(m, MODEL_NODES);
 	json_t *args = filter_args(pod_object("p", GPU), "a"), *answer = verbs_filter(m, args);
-	assert_string_equal(json_string_value(json_object_get(answer, "Error")),
-			    "the cluster's nodes and pods are not known yet");
+	assert_string_equal(
+		json_string_value(json_object_get(answer, "Error")),
+		"the nodes and pods of the cluster are still being read: try again in a moment");
 	assert_string_equal(fitting(answer), "");
-	refuses(m, bind_args("p", "a"), -EAGAIN, "the cluster's nodes and pods are not known yet");
+	refuses(m, bind_args("p", "a"), -EAGAIN,
+		"the nodes and pods of the cluster are still being read: try again in a moment");
 	json_decref(answer);
 	json_decref(args);
 	model_free(m);
@@ -659,7 +661,7 @@ static void test_ahead_of_the_watch(void **state)
 	assert_int_equal(card_of(m, "a-0").slots_used, 1);
 	model_advance(m, UINT64_C(302) * 1000000000);
 	assert_int_equal(card_of(m, "a-0").slots_used, 0);
-	refuses(m, args, -ENOENT, "pod ns/p: is not known: it asks for no cards, or is gone");
+	refuses(m, args, -ENOENT, "pod ns/p: not found: it requests no GPU, or no longer exists");
 	model_free(m);
 }
 

@@ -149,7 +149,7 @@ static void test_pods_that_find_no_room(void **state)
 	model_pod_gone(m, gone);
 	json_decref(gone);
 	assert_string_equal(turned_away(m, waiting("late", 1000, NULL)),
-			    "is left to pod ns/urgent, for which others end");
+			    "is reserved for pod ns/urgent, for which other pods are evicted");
 	assert_string_equal(turned_away(m, waiting("outranks", 1001, NULL)), "");
 	assert_string_equal(turned_away(m, waiting("urgent", 1000, NULL)), "");
 	assert_int_equal(evictions(m, 1140, list), 0);

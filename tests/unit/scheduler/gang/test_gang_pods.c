@@ -124,13 +124,13 @@ static void test_room_is_kept_for_all(void **state)
 	struct scene s = begin(2, 3, 4);
 	struct error err;
 	assert_int_equal(decide(s.m, "p0", "b", 0, &err), -EAGAIN);
-	assert_non_null(strstr(err.text, "gang train: no room is kept for it"));
+	assert_non_null(strstr(err.text, "gang train: no GPUs are reserved for it"));
 	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"), *answer = verbs_filter(s.m, args);
 	char first[8];
 	snprintf(first, sizeof(first), "%s", fitting(answer));
 	assert_int_equal(strlen(first), 1);
 	assert_non_null(strstr(reason_of(answer, *first == 'a' ? "b" : "a"),
-			       "gang train: room is kept for it on node"));
+			       "gang train: its GPUs are reserved on node"));
 	json_decref(answer);
 	json_decref(args);
 	assert_int_equal(model_counts(s.m).reservations, 4);
@@ -205,7 +205,7 @@ static void test_those_that_do_not_come(void **state)
 	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_LOST);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[0], "a", "", "a",
-	    "gang train: its pods did not all come to be bound in time");
+	    "gang train: its pods were not all ready to be bound in time");
 	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 0);
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"4\"");
 	ask(s.m, lone, "a", "a", NULL, NULL);
@@ -283,7 +283,7 @@ static void test_sizes_that_differ(void **state)
 	give_pod(s.m, json_incref(s.pod[3]));
 	for (unsigned i = 0; i < 4; i++)
 		ask(s.m, s.pod[i], "a", "", "a",
-		    "gang train: its pods say 4 and 3 pods: must be one number");
+		    "gang train: its pods state different sizes, 4 and 3: must be the same");
 	end(&s);
 }
 

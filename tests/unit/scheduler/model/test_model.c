@@ -126,8 +126,9 @@ static void test_forged(void **state)
 		json_t *pod = pod_object("a", "\"cpu\":\"1\"");
 		allocate(pod, "n", "n-0,NVIDIA,8192,100:;", "allocating", is_bound);
 		assert_int_equal(model_pod(m, pod, &err), -EINVAL);
-		assert_string_equal(err.text, "pod ns/a: notes shares of GPUs and asks for none: "
-					      "not counted");
+		assert_string_equal(
+			err.text,
+			"pod ns/a: is annotated with GPU shares but requests none: not counted");
 		json_decref(pod);
 		has(m, "n-0", 0, 0, 0);
 		model_free(m);

@@ -35,11 +35,10 @@ static void test_lies(void **state)
 	static const char *const rows[][2] = {
 		{ "[", "node n is set aside: hami.io/node-nvidia-register: must be a JSON array: " },
 		{ "[" WELL("GPU-a") "," WELL("GPU-a") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 1, GPU-a: is card 0 as "
-		  "well" },
+		  "node n is set aside: hami.io/node-nvidia-register: card 1, GPU-a: is also the id of GPU 0" },
 		{ "[" WELL("GPU-a;") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a;: id: must be "
-		  "without blanks, ',', ':' and ';'" },
+		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a;: id: "
+		  "must not contain spaces, ',', ':' or ';'" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devcore\":100,\"health\":true}]",
 		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a: devmem: 0: "
 		  "must "
@@ -94,7 +93,7 @@ static void test_too_many_cards(void **state)
 	json_t *node = node_object("n", PLACE_MAX_CARDS + 1, 8192, 100);
 	give_node(m, node_object("n", PLACE_MAX_CARDS, 8192, 100));
 	assert_int_equal(model_node(m, node, &err), -EINVAL);
-	assert_string_equal(err.text, "node n is set aside: 65 cards: must be at most 64");
+	assert_string_equal(err.text, "node n is set aside: 65 GPUs: must be at most 64");
 	assert_int_equal(model_counts(m).cards, 0);
 	json_decref(node);
 	model_free(m);

@@ -222,8 +222,7 @@ static void test_why_it_waits(void **state)
 	assert_at(afresh(&r, &view), "pods.rows.0.why", "null");
 	look_for_reasons(&r);
 	json_t *told = news(&r, &view);
-	assert_at(told, "pods.rows.0.why.says",
-		  "\"none of 3 nodes has the GPUs that it asks for free\"");
+	assert_at(told, "pods.rows.0.why.says", "\"none of 3 nodes has the requested GPUs free\"");
 	assert_at(told, "pods.rows.0.why.groups.0",
 		  "{\"nodes\":2,\"node\":\"a\",\"why\":\"2/2 "
 		  "CardInsufficientMemory\",\"reasons\":[\"CardInsufficientMemory\"]}");
@@ -242,7 +241,7 @@ static void test_why_it_waits(void **state)
 	news(&r, &view);
 	look_for_reasons(&r);
 	assert_at(news(&r, &view), "pods.rows.0.why.says",
-		  "\"1 of 4 nodes could serve it by its GPUs: it is not placed yet\"");
+		  "\"1 of 4 nodes have enough free GPUs, but it is not placed yet\"");
 	reader_end(&r);
 }
 
@@ -289,7 +288,7 @@ static void test_groups_of_nodes(void **state)
 	why_write(explanation, &t);
 	char *text = json_text_end(&t);
 	json_t *why = json_loads(text, 0, NULL);
-	assert_at(why, "says", "\"none of 500 nodes has the GPUs that it asks for free\"");
+	assert_at(why, "says", "\"none of 500 nodes has the requested GPUs free\"");
 	assert_at(why, "groups.0.nodes", "150");
 	assert_int_equal(json_array_size(json_object_get(why, "groups")), WHY_GROUPS);
 	assert_at(why, "more_nodes", "45");

@@ -149,15 +149,11 @@ static void test_bad(void **state)
 		{ "\"nvidia.com/gpucores\":\"101\"",
 		  "container main: nvidia.com/gpucores: '101': must be a whole number up to 100" },
 		{ "\"nvidia.com/gpu\":\"0\",\"nvidia.com/gpumem\":\"5\"",
-		  "container main: nvidia.com/gpu: 0: must be 1 or more beside what is asked of "
-		  "each" },
-		{ "\"tencent.com/vcuda-memory\":\"5\"", "container main: tencent.com/vcuda-memory "
-							"without tencent.com/vcuda-core: must be "
-							"both" },
+		  "container main: nvidia.com/gpu: 0: must be 1 or more when memory or cores are requested" },
+		{ "\"tencent.com/vcuda-memory\":\"5\"",
+		  "container main: tencent.com/vcuda-memory is requested without tencent.com/vcuda-core: request both" },
 		{ GPU ",\"tencent.com/vcuda-core\":\"100\"",
-		  "container main: asks by nvidia.com/gpu and by tencent.com/vcuda-core: must be "
-		  "one "
-		  "of them" },
+		  "container main: requests both nvidia.com/gpu and tencent.com/vcuda-core: use only one of them" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		says_error(pod_object("a", rows[i][0]), rows[i][1]);
@@ -215,9 +211,7 @@ static void test_bad_wishes(void **state)
 {
 	static const char *const rows[][3] = {
 		{ "hami.io/gpu-scheduler-policy", "best",
-		  "hami.io/gpu-scheduler-policy: 'best': must be of binpack, spread, "
-		  "topology-aware, "
-		  "numa, mutex and fragmentation" },
+		  "hami.io/gpu-scheduler-policy: 'best': must be a comma-separated list of binpack, spread, topology-aware, numa, mutex and fragmentation" },
 		{ "hami.io/node-scheduler-policy", "mutex",
 		  "hami.io/node-scheduler-policy: 'mutex': must be binpack, spread or fragmentation" },
 		{ "hami.io/device-scoring-weights", "slot=1,core=1",

@@ -219,8 +219,7 @@ static void test_the_lease(void **state)
 	set("leader-elect-resource-name", "hami-scheduler");
 	assert_string_equal(config.lease, "none");
 	settings_default(&config_table, &config);
-	refuse("leader-elect-resource-name", "Wrong Name",
-	       "must be none, or a namespace and a name");
+	refuse("leader-elect-resource-name", "Wrong Name", "must be none or NAMESPACE/NAME");
 }
 
 int main(void)

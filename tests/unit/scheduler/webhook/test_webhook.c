@@ -147,21 +147,21 @@ static void test_wrong_asks(void **state)
 		{ "'nvidia.com/gpu':'1','nvidia.com/priority':'2'",
 		  "nvidia.com/priority: '2': must be 0, high", 422 },
 		{ "'nvidia.com/gpu':'0','nvidia.com/gpumem':'1000'",
-		  "nvidia.com/gpu: '0' beside others", 422 },
-		{ "'tencent.com/vcuda-core':'30'",
-		  "less than whole GPUs must have tencent.com/vcuda-memory", 422 },
+		  "nvidia.com/gpu: '0': must be 1 or more", 422 },
+		{ "'tencent.com/vcuda-core':'30'", "a part of a GPU needs tencent.com/vcuda-memory",
+		  422 },
 		{ "'tencent.com/vcuda-core':'130','tencent.com/vcuda-memory':'9'",
 		  "'130': must be hundredths", 422 },
 		{ "'tencent.com/vcuda-core':'9000'", "'9000': must be hundredths", 422 },
 		{ "'tencent.com/vcuda-memory':'32'",
-		  "tencent.com/vcuda-memory without tencent.com/vcuda-core", 422 },
+		  "tencent.com/vcuda-memory is requested without tencent.com/vcuda-core", 422 },
 		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'1000001'",
 		  "must be units of 256 MiB", 422 },
 		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'8Pi'",
 		  "bytes: must be units of 256 MiB", 422 },
 		{ "'nvidia.com/gpu':'1','tencent.com/vcuda-core':'100'",
-		  "asks for tencent.com/vcuda-core and for others' nvidia.com/gpu: must be of one "
-		  "kind",
+		  "requests both tencent.com/vcuda-core and nvidia.com/gpu: use resources of one "
+		  "kind only",
 		  422 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -288,7 +288,7 @@ static void test_what_hami_denies(void **state)
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true},"
 		      "'resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}",
-		      403, "container a: privileged, and asks for a GPU");
+		      403, "container a: privileged, and requests a GPU");
 	assert_patch(&default_terms,
 		     "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}},"
 		     "{'name':'b','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}",
@@ -298,11 +298,11 @@ static void test_what_hami_denies(void **state)
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','env':'x','resources':{'limits':"
 		      "{'nvidia.com/gpu':'1','nvidia.com/priority':'1'}}}]}}",
-		      422, "where an object or a list has to be");
+		      422, "where an object or a list is required");
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','resources':{'requests':'x','limits':"
 		      "{'nvidia.com/gpumem':'1'}}}]}}",
-		      422, "where an object or a list has to be");
+		      422, "where an object or a list is required");
 }
 
 static void test_who_is_let_alone(void **state)
@@ -335,10 +335,11 @@ static void test_what_must_be_said(void **state)
 	struct webhook_terms terms = default_terms;
 	terms.needs_both = true;
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403,
-		      "nvidia.com/gpumem (or nvidia.com/gpumem-percentage) must be named here");
+		      "nvidia.com/gpumem (or nvidia.com/gpumem-percentage) must be requested too");
 	assert_denied(&terms, POD("'nvidia.com/gpumem':'5'"), 403,
-		      "nvidia.com/gpucores must be named here");
-	assert_denied(&terms, POD("'tencent.com/vcuda-core':'100'"), 403, "both must be named here");
+		      "nvidia.com/gpucores must be requested too");
+	assert_denied(&terms, POD("'tencent.com/vcuda-core':'100'"), 403,
+		      "this cluster requires both");
 	assert_patch(&terms,
 		     POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'5','nvidia.com/gpucores':'5'"),
 		     "[" OURS "]", NULL);

@@ -233,7 +233,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		  "allot.dev/nonsense: there is no such annotation" },
 		{ "{'spec':{'nodeName':'n','containers':[{'name':'a'," LIMITS(
 			  "'nvidia.com/gpu':'1'") "}]}}",
-		  "GPUs are given out by default-scheduler alone" },
+		  "pods with GPUs must be placed by default-scheduler" },
 		{ "{'spec':{'resourceClaims':[{'name':'a'}],'containers':[{'name':'a'," LIMITS(
 			  "'nvidia.com/gpu':'1'") "}]}}",
 		  "container a: spec.resourceClaims has 'a' already" },

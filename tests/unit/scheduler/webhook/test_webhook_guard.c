@@ -17,8 +17,8 @@ static void test_variables(void **state)
 		char pod[300], text[100];
 		snprintf(pod, sizeof(pod), WITH_ENV("{'name':'X'},{'name':'%s','value':'true'}"),
 			 names[i]);
-		snprintf(text, sizeof(text), "container a: variable %s gets round the limits",
-			 names[i]);
+		snprintf(text, sizeof(text),
+			 "container a: environment variable %s can bypass the limits", names[i]);
 		assert_patch(&terms, pod, "[" OURS "]", NULL);
 		terms.environment = GUARD_WARN;
 		assert_patch(&terms, pod, "[" OURS "]", text);
@@ -45,7 +45,7 @@ static void test_variables_that_do_no_harm(void **state)
 	assert_patch(&terms,
 		     "{'spec':{'containers':[{'name':'a','envFrom':[{'configMapRef':{}}]," GPU
 		     "}]}}",
-		     "[" OURS "]", "variables of envFrom are not looked at");
+		     "[" OURS "]", "variables from envFrom are not checked");
 }
 
 /* A list loses several, from its end; and a container beside it that has no GPU says so, whatever its image says. */
@@ -106,15 +106,15 @@ static void test_mounts(void **state)
 		terms.mounts = GUARD_ALLOW;
 		assert_patch(&terms, pod, "[" OURS "]", NULL);
 		terms.mounts = GUARD_WARN;
-		assert_patch(&terms, pod, "[" OURS "]", "has device files");
+		assert_patch(&terms, pod, "[" OURS "]", "contains device files");
 		terms.mounts = GUARD_REWRITE;
 		assert_patch(&terms, pod,
 			     "[" REMOVED("containers/0/volumeMounts/0") "," REMOVED(
 				     "containers/1/volumeMounts/0") "," REMOVED("volumes/1") "," OURS
 											     "]",
-			     "has device files: taken out");
+			     "contains device files: taken out");
 		terms.mounts = GUARD_DENY;
-		assert_denied(&terms, pod, 403, "volume dev: the host's ");
+		assert_denied(&terms, pod, 403, "volume dev: the host path ");
 	}
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
 		snprintf(pod, sizeof(pod), VOLUMES("%s"), right[i]);
@@ -131,8 +131,9 @@ static void test_what_hides_the_library(void **state)
 		"{'name':'b','volumeMounts':[{'name':'v','mountPath':'/etc/ld.so.preload'}]}]}}";
 	struct webhook_terms terms = default_terms;
 	terms.mounts = GUARD_REWRITE;
-	assert_patch(&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
-		     "container a: a mount at /etc/ld.so.preload: taken out");
+	assert_patch(
+		&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
+		"container a: a mount at /etc/ld.so.preload replaces allot's library: taken out");
 	terms.mounts = GUARD_DENY;
 	assert_denied(&terms, pod, 403, "a mount at /etc/ld.so.preload");
 }
@@ -143,12 +144,12 @@ static void test_privileged(void **state)
 		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}," GPU
 		"}]}}";
 	struct webhook_terms terms = default_terms;
-	assert_denied(&terms, pod, 403, "container a: privileged, and asks for a GPU");
+	assert_denied(&terms, pod, 403, "container a: privileged, and requests a GPU");
 	terms.privileged = GUARD_REWRITE;
 	assert_patch(&terms, pod,
 		     "[{'op':'add','path':'/spec/containers/0/securityContext/"
 		     "privileged','value':false}," OURS "]",
-		     "privileged, and asks for a GPU: taken out");
+		     "privileged, and requests a GPU: taken out");
 	terms.privileged = GUARD_ALLOW;
 	assert_patch(&terms, pod, "[" OURS "]", NULL);
 }
@@ -179,7 +180,7 @@ static void test_others(void **state)
 		     "[]", NULL);
 	assert_denied(&terms,
 		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
-		      403, "container a: privileged: it would see all GPUs");
+		      403, "container a: privileged: a privileged container sees all GPUs");
 	response = respond_to(
 		&terms,
 		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
@@ -199,7 +200,7 @@ static void test_images(void **state)
 	terms.images = "other/*";
 	assert_denied(
 		&terms, pod, 403,
-		"container a: image 'registry.example/ml/torch:2' may have no GPU: must be one of "
+		"container a: image 'registry.example/ml/torch:2' is not allowed to use GPUs: must match "
 		"other/*");
 }
 

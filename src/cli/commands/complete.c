@@ -1,0 +1,155 @@
+/* allot complete: prints what can be written next on a command line, for the shells' completion (deploy/completion). */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/install.h"
+#include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/daemon.h"
+
+static void print_word(void *data, const char *word, const char *help)
+{
+	printf("%s\t%s\n", word, help ? help : "");
+}
+
+static void print_if_begun(const char *current, const char *word, const char *help)
+{
+	if (word && strncmp(word, current, strlen(current)) == 0)
+		print_word(NULL, word, help);
+}
+
+/* ---- tenants and GPUs, as the daemon knows them ---- */
+
+/* The daemon that the options before the word name. */
+static struct daemon_target find_target(int argc, char **argv)
+{
+	struct daemon_target target = { 0 };
+
+	for (int i = 0; i + 2 < argc; i++) {
+		const char *value = argv[i + 1];
+
+		if (strcmp(value, "=") == 0)
+			value = argv[i + 2];
+		if (strcmp(argv[i], "--sim") == 0)
+			target.sim_spec = value;
+		else if (strcmp(argv[i], "--run-dir") == 0)
+			target.run_dir = value;
+	}
+	return target;
+}
+
+/* NULL where no daemon answers: then there is nothing to complete. */
+static json_t *ask_daemon(int argc, char **argv, const char *op)
+{
+	struct daemon_target target = find_target(argc, argv);
+	cleanup_client struct client *client = NULL;
+	json_t *reply = NULL;
+
+	if (daemon_find(&target, &client, NULL) >= 0)
+		client_request(client, op, NULL, &reply, NULL);
+	return reply;
+}
+
+static void print_tenants(int argc, char **argv)
+{
+	cleanup_json json_t *list = ask_daemon(argc, argv, "list");
+	const json_t *tenant;
+	size_t i;
+
+	json_array_foreach(json_object_get(list, "tenants"), i, tenant)
+	{
+		print_if_begun(argv[argc - 1], json_string_value(json_object_get(tenant, "name")),
+			       json_string_value(json_object_get(tenant, "state")));
+	}
+}
+
+/* The index of each, and its UUID once the beginning of one is written. */
+static void print_gpus(int argc, char **argv)
+{
+	cleanup_json json_t *hello = ask_daemon(argc, argv, "hello");
+	const char *current = strcmp(argv[argc - 1], "=") == 0 ? "" : argv[argc - 1];
+	const json_t *device;
+	size_t i;
+
+	json_array_foreach(json_object_get(hello, "devices"), i, device)
+	{
+		const char *name = json_string_value(json_object_get(device, "name"));
+		char index[24];
+
+		snprintf(index, sizeof(index), "%lld",
+			 (long long)json_integer_value(json_object_get(device, "index")));
+		print_if_begun(current, index, name);
+		if (*current)
+			print_if_begun(current, json_string_value(json_object_get(device, "uuid")),
+				       name);
+	}
+}
+
+/* ---- benchmarks, as their program lists them ---- */
+
+/* A stream of what `bench/run --list` prints; NULL where it can't be run. */
+static FILE *list_benches(pid_t *ret_pid)
+{
+	char program[PATHS_MAX];
+	char *words[] = { (char *)"python3", program, (char *)"--list", NULL };
+	struct error err;
+	int ends[2];
+
+	if (install_find(INSTALL_BENCH, program, &err) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return NULL;
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		execvp(words[0], words);
+		_exit(EXIT_REFUSED);
+	}
+	close(ends[1]);
+	return fdopen(ends[0], "r");
+}
+
+/* A line is "shares   about   40 s  what it measures". */
+static void print_benches(const char *current)
+{
+	pid_t pid;
+	FILE *list = list_benches(&pid);
+	char line[512];
+
+	if (!list)
+		return;
+	while (fgets(line, sizeof(line), list)) {
+		const char *about;
+		char *name_end = line + strcspn(line, " \n");
+
+		line[strcspn(line, "\n")] = '\0';
+		about = strstr(name_end, " s  ");
+		*name_end = '\0';
+		if (strcmp(line, "together") != 0)
+			print_if_begun(current, line, about ? about + strlen(" s  ") : NULL);
+	}
+	print_if_begun(current, "all", "all benchmarks");
+	fclose(list);
+	waitpid(pid, NULL, 0);
+}
+
+int complete_run(const struct command *const *commands, int argc, char **argv)
+{
+	struct completion found;
+
+	if (argc < 1)
+		return 0;
+	found = completion_find(commands, argc, argv, print_word, NULL);
+	switch (found.want) {
+	case COMPLETION_NOTHING: break;
+	case COMPLETION_TENANT: print_tenants(argc, argv); break;
+	case COMPLETION_GPU: print_gpus(argc, argv); break;
+	case COMPLETION_BENCH: print_benches(argv[argc - 1]); break;
+	case COMPLETION_FILE: puts(":file"); break;
+	case COMPLETION_DIRECTORY: puts(":directory"); break;
+	case COMPLETION_COMMAND: printf(":command %d\n", found.command_at); break;
+	}
+	return 0;
+}
