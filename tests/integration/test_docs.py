@@ -248,6 +248,8 @@ def test_a_wrong_link_is_found(tmp_path):
 def test_settings_are_what_the_programs_say():
     made = subprocess.run([ROOT / "scripts/settings-page", BUILD], capture_output=True, text=True, check=True).stdout
     assert made == (ROOT / "docs/reference/settings.md").read_text(), "scripts/settings-page >docs/reference/settings.md"
+    done = subprocess.run([ROOT / "scripts/manual-pages", "--check", BUILD], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_measured_figures_are_of_the_evaluation():

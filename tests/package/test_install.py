@@ -20,7 +20,7 @@ def test_installs_whole(installed):
     for name in ("bin/allot", "bin/allotd", "bin/allot-scheduler", "include/allot-client.h",
                  "lib/systemd/system/allotd.service", "lib/systemd/system/allot-scheduler.service", "lib/sysusers.d/allot.conf",
                  "lib/sysusers.d/allot-scheduler.conf", "libexec/allot/allot-sim", "bin/allot-load",
-                 "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man8/allotd.8",
+                 "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man7/allot-kubernetes.7", "share/man/man8/allotd.8",
                  "share/bash-completion/completions/allot-scheduler", "share/fish/vendor_completions.d/allot.fish",
                  "share/zsh/site-functions/_allot", "share/zsh/site-functions/_allotd"):
         assert name in there or f"{name}.gz" in there, name
@@ -29,7 +29,7 @@ def test_installs_whole(installed):
     # Each subcommand has a page, and so has allot-load.
     commands = re.findall(r"^  (\w+) ", run(BUILD / "allot", "help").split("Commands:")[1].split("\n\n")[0], re.M)
     pages = {name.rsplit("/", 1)[-1] for name in there if "/man1/" in name}
-    assert {f"allot-{name}.1" for name in commands if name != "help"} == pages - {"allot.1", "allot-load.1"}
+    assert {f"allot-{name}.1" for name in commands if name not in ("help", "version")} == pages - {"allot.1", "allot-load.1"}
 
 
 def test_what_is_installed_finds_its_parts(installed, tmp_path):
@@ -43,6 +43,11 @@ def test_manuals_are_of_the_tables():
     for program in ("allotd", "allot-scheduler"):
         assert run(ROOT / "scripts/settings-page", "--manual", program, BUILD) == \
             (ROOT / f"docs/reference/{program}.conf.5").read_text(), f"scripts/settings-page --manual {program}"
+        example = ROOT / f"deploy/examples/{program}.conf"
+        assert run(ROOT / "scripts/settings-page", "--example", program, BUILD) == example.read_text(), \
+            f"scripts/settings-page --example {program}"
+        # A line of it may be made a setting as it is.
+        run(BUILD / program, "--check-config", example)
     if shutil.which("mandoc"):
         for page in sorted((ROOT / "docs/reference").glob("*.[1-8]")):
             said = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True,
@@ -102,7 +107,7 @@ words=("$@"); CURRENT=$#
         return run("zsh", "-f", tmp_path / "look", *words,
                    env={**ENVIRONMENT, "FILE": str(COMPLETIONS / ("_allot" if words[0] == "allot" else "_daemon"))}).splitlines()
 
-    assert complete("allot", "unc") == ["uncordon:let a GPU take tenants again"]
+    assert complete("allot", "unc") == ["uncordon:let a GPU take new tenants again"]
     assert complete("allot", "set", "x", "--elastic", "o") == ["on:", "off:"]
     assert complete("allot", "run", "--", "bash", "x") == ["normal", "bash", "x", "2"]
     assert "--use-half-life" in complete("allotd", "--use")
