@@ -1,5 +1,5 @@
-"""Static against elastic allocation on a committed trace of busy and idle phases (the first seed's
-abstract): three tenants of different kernels, each with a third of the GPU guaranteed."""
+"""Static against elastic allocation on a committed trace of busy and idle phases (the abstract of
+Lu et al.): three tenants of different kernels, each with a third of the GPU guaranteed."""
 
 import os
 

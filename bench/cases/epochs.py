@@ -1,4 +1,4 @@
-"""Epoch time against a compute quota and against a memory quota (the first seed's figures 8 and 9).
+"""Epoch time against a compute quota and against a memory quota (figures 8 and 9 of Lu et al.).
 One process a side, and `allot set` between epochs."""
 
 import time

@@ -187,7 +187,7 @@ def run_together(scene, boxes, options):
 
 
 def six(bench, version):
-    """The third seed's scene: six of equal need, room for three. Those that wait have used more or less."""
+    """The scene of Gil et al.: six of equal need, room for three. Those that wait have used more or less."""
     work_ms = 1000 * (2 if bench.settings.quick else 6)
     for title, setting in (("native", "off"), ("freezer", "on")):
         with Scene(bench, version, freezer=setting) as scene:

@@ -1,4 +1,4 @@
-"""Tasks that need more memory together than the card has: the third seed's scene. Six of equal need, room
+"""Tasks that need more memory together than the card has: the scene of Gil et al.. Six of equal need, room
 for three, the same amount of work each, started together."""
 
 import itertools

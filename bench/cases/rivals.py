@@ -1,5 +1,5 @@
-"""The incumbent on one H200, measured earlier by the same load (driver 580.159.04, 2026-11-20):
-HAMi-core with its NVML fix and GPU_CORE_UTILIZATION_POLICY=FORCE."""
+"""HAMi-core on one H200, measured earlier by the same load (driver 580.159.04, 2026-11-20):
+with its NVML fix and GPU_CORE_UTILIZATION_POLICY=FORCE."""
 
 SOURCE = "HAMi-core 8f3a89c, measured earlier on an H200, driver 580.159.04, 2026-11-20"
 

@@ -12,7 +12,7 @@ TWENTY_MS = Kernel(20000, 8192)
 
 
 def target(bench):
-    """The seed's Table 9: a target's loss as others come, who are promised all the rest."""
+    """Table 9 of Lu et al.: a target's loss as others come, who are promised all the rest."""
     seconds = bench.settings.cell_seconds
     alone, = bench.loads.run([capped("target", LARGE, 50)], seconds)
     bench.result.add(Row("50 % target alone", "%", alone.share_pct, 50, native=100.0))

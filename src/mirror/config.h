@@ -1,6 +1,6 @@
 /*
  * What is to be mirrored: names of libraries and binaries, as gpu-manager's volume.conf has them
- * (seed 004, section 9):
+ * (docs/reference/seeds.md, section 4):
  *
  *     {"volume": [{"name": "nvidia", "base": "/etc/gpu-manager/vdriver",
  *                  "components": {"binaries": ["nvidia-smi"], "libraries": ["libcuda.so"]}}]}
