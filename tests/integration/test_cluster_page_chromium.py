@@ -63,7 +63,7 @@ def test_it_changes_as_the_cluster_does(browser, page, api):
     # A node comes, and the pod finds room on it.
     api.put(NODES, node("c-1", cards=1, memory_mib=143360))
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1,c-1'")
-    tab.wait("document.querySelector('td.why').textContent.startsWith('1 of 4 nodes could serve it')")
+    tab.wait("document.querySelector('td.why').textContent.startsWith('1 of 4 nodes have enough free GPUs')")
     api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,45:;"))
     tab.wait("!document.querySelector('#pods-none').hidden")
     tab.wait("document.querySelectorAll('#node-table tbody tr')[3].textContent.includes('45 %')")

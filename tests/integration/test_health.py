@@ -158,7 +158,7 @@ def test_cordon_by_the_settings(two, tmp_path):
     refused = two.allot("uncordon", uuid, *two.sim)
     assert refused.returncode == 1 and "cordoned by the daemon's settings" in refused.stderr
     unknown = two.allot("cordon", "7", *two.sim)
-    assert unknown.returncode == 1 and "there is no such GPU" in unknown.stderr
+    assert unknown.returncode == 1 and "'7': no such GPU" in unknown.stderr
 
 
 @pytest.mark.parametrize("line, word", [("health_ignore_xids = 43,x", "numbers of Xids"),

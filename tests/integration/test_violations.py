@@ -202,7 +202,7 @@ def test_the_stricter_of_tenant_and_setting_counts(machine, tmp_path, programs):
     wait_until(lambda: not os.path.exists(f"/proc/{found['pid']}") or state_of(found["pid"]) in "ZX",
                seconds=20, what="its end")
     wrong = machine.allot("run", *machine.sim, "--on-violation", "shoot", "--", "true")
-    assert wrong.returncode == 125 and "report freeze end" in wrong.stderr
+    assert wrong.returncode == 125 and "must be report, freeze or end" in wrong.stderr
 
 
 def test_a_killed_daemon_leaves_nobody_stopped(machine, tmp_path, programs):

@@ -309,7 +309,7 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		     CUgraph *graph)
 {
 	CUstream stream;
-	CUresult r;
+	CUresult r = CUDA_SUCCESS;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!status, CUDA_ERROR_INVALID_VALUE);
