@@ -25,7 +25,7 @@ ALLOTD_RULES = [
 ALLOTD_DRA_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
-     "verbs": ["list", "watch", "create", "update"]},
+     "verbs": ["list", "watch", "create", "update", "delete"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
 ]
 

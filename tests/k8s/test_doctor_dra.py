@@ -28,7 +28,7 @@ def test_a_driver_of_claims(make_node):  # noqa: F811
     assert "has not registered gpu.allot.dev" in findings(node)["dra", "problem"]
     node.driver.notify()
     found = wait_until(lambda: ("dra", "ok") in (found := findings(node)) and found, what="the registration")
-    assert found["dra-slice", "ok"] == "2 GPUs in the slice"
+    assert found["dra-slice", "ok"] == "2 GPUs in ResourceSlices"
     # The account of a test's driver has no need of classes.
     assert set(found) == {("dra", "ok"), ("dra-slice", "ok")}
     found = findings(node, user=f"token: {SCHEDULER_TOKEN}")

@@ -43,6 +43,8 @@ def sharing_cluster(programs, tmp_path_factory):
 
 
 class Node:
+    are_published = False   # a slice for each GPU has been seen
+
     def __init__(self, cluster, door, directory, name, settings="", **more):
         self.cluster, self.directory, self.name = cluster, directory, name
         self.uid = cluster.make_node(name)["metadata"]["uid"]
@@ -91,12 +93,19 @@ class Node:
 
     # ---- what is published ----
 
-    def slice(self):
-        """Once there is one alone."""
-        return wait_until(lambda: len(found := dra.slices(self.cluster, self.name)) == 1 and found[0], what="the slice")
+    def slices(self):
+        """{GPU's name: its slice}, of those that are told of, and of those without devices."""
+        return {one["spec"]["pool"]["name"].split("/")[1]: one for one in dra.slices(self.cluster, self.name)}
+
+    def slice(self, card=0):
+        name = sorted(card["uuid"].lower() for card in self.cards())[card]
+        return wait_until(lambda: self.slices().get(name), what="the slice")
 
     def devices(self):
-        return {device["name"]: device for device in self.slice()["spec"].get("devices") or []}
+        if not self.are_published:
+            wait_until(lambda: len(self.slices()) == len(self.cards()), what="a slice for each GPU")
+            self.are_published = True
+        return {device["name"]: device for one in self.slices().values() for device in one["spec"].get("devices") or []}
 
     def wait_devices(self, condition, what):
         return wait_until(lambda: condition(found := self.devices()) and found, what=what)
@@ -108,7 +117,7 @@ class Node:
         self.number += 1
         name = name or f"{self.name}-{self.number}"
         names = sorted(card["uuid"].lower() for card in self.cards())
-        found = [dra.result(names[card], self.name, *rest, **capacity) for card, capacity, *rest in results]
+        found = [dra.result(names[card], f"{self.name}/{names[card]}", *rest, **capacity) for card, capacity, *rest in results]
         requests = sorted({one["request"].split("/")[0] for one in found})
         claim = dra.make_claim(self.cluster, name, [dra.request(one) for one in requests], config)
         return dra.allocate(self.cluster, claim, found, config)
@@ -169,15 +178,16 @@ def test_a_removed_socket_comes_back(make_node):
 
 # ---- slices ----
 
-def test_the_slice_tells_of_the_cards(make_node):
+def test_the_slices_tell_of_the_cards(make_node):
+    """One each, in a pool of its own: kube-scheduler 1.34 looks at no device of a slice but the first."""
     node = make_node()
-    spec = node.slice()
-    owner, = spec["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"], owner["uid"]) == ("Node", node.name, node.uid)
-    assert spec["spec"]["pool"] == {"name": node.name, "generation": 1, "resourceSliceCount": 1}
     cards = {card["uuid"].lower(): card for card in node.cards()}
-    found = node.devices()
-    assert set(found) == set(cards)
+    found = node.wait_devices(lambda found: len(found) == len(cards), "the devices")
+    assert set(found) == set(cards) == set(node.slices())
+    for name, one in node.slices().items():
+        owner, = one["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["uid"]) == ("Node", node.name, node.uid)
+        assert one["spec"]["pool"] == {"name": f"{node.name}/{name}", "generation": 1, "resourceSliceCount": 1}
     for name, device in found.items():
         attributes = {key: next(iter(value.values())) for key, value in device["attributes"].items()}
         assert attributes["uuid"] == cards[name]["uuid"] and attributes["type"] == "gpu"
@@ -191,30 +201,37 @@ def test_the_slice_tells_of_the_cards(make_node):
 
 
 def test_the_slice_is_put_back(make_node):
-    """What somebody else changes or removes; and a daemon that starts again writes nothing."""
+    """What somebody else changes or removes; and a daemon that starts again writes nothing. One of a GPU that is gone is deleted."""
     node = make_node()
+    node.wait_devices(lambda found: len(found) == 2, "the devices")
     first = node.slice()
     path = f"{dra.API}/resourceslices"
     node.daemon.end()
+    gone = {**first, "metadata": {"name": f"{node.name}-gone", "ownerReferences": first["metadata"]["ownerReferences"]}}
+    gone["spec"] = {**first["spec"], "pool": {**first["spec"]["pool"], "name": f"{node.name}/gone"}}
+    node.cluster.request("POST", path, gone)
     node.start()
+    wait_until(lambda: len(node.slices()) == 2, what="the end of the slice of a GPU that is gone")
     assert node.slice()["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     node.cluster.request("DELETE", f"{path}/{first['metadata']['name']}")
     wait_until(lambda: len(node.devices()) == 2, what="a new slice")
-    changed = node.slice()
+    changed, other = node.slice(), node.slice(1)
     changed["spec"]["devices"].pop()
     node.cluster.request("PUT", f"{path}/{changed['metadata']['name']}", changed)
     node.wait_devices(lambda found: len(found) == 2, "the device that was taken away")
     assert node.slice()["spec"]["pool"]["generation"] > changed["spec"]["pool"]["generation"]
+    assert node.slice(1) == other
 
 
 def test_a_cordoned_card_is_not_told_of(make_node):
     node = make_node()
-    before = node.slice()["spec"]["pool"]["generation"]
+    node.wait_devices(lambda found: len(found) == 2, "the devices")
     uuid = node.cards()[1]["uuid"]
+    before = node.slices()[uuid.lower()]["spec"]["pool"]["generation"]
     node.ask("cordon", uuid=uuid, cordoned=True)
     node.wait_devices(lambda found: len(found) == 1, "the end of a cordoned card's device")
     assert uuid.lower() not in node.devices()
-    assert node.slice()["spec"]["pool"]["generation"] > before
+    assert node.slices()[uuid.lower()]["spec"]["pool"]["generation"] > before
     node.ask("cordon", uuid=uuid, cordoned=False)
     node.wait_devices(lambda found: len(found) == 2, "its return")
 
@@ -243,7 +260,7 @@ def test_a_share_is_the_quota(make_node, version):
     claim = node.claim((1, {"memory": "47Gi", "cores": "33"}))
     uid = claim["metadata"]["uid"]
     (requests, pool, device, ids), = driver.prepare(claim)
-    assert requests == ["gpu"] and pool == node.name and ids == [f"allot.dev/claim={uid}"]
+    assert requests == ["gpu"] and pool == f"{node.name}/{device}" and ids == [f"allot.dev/claim={uid}"]
     (name, tenant), = node.tenants().items()
     assert name == f"default.{claim['metadata']['name']}" and shares(tenant) == [(47 * GIB, 33, 100)]
     assert tenant["devices"][0]["uuid"].lower() == device
@@ -278,7 +295,7 @@ def test_an_alternative_of_a_request(make_node):
     names = [{"name": "small", "deviceClassName": dra.DRIVER}, {"name": "large", "deviceClassName": dra.DRIVER}]
     claim = dra.make_claim(node.cluster, "alternative", [{"name": "gpu", "firstAvailable": names}])
     card = node.cards()[0]["uuid"].lower()
-    claim = dra.allocate(node.cluster, claim, [dra.result(card, node.name, "gpu/small", memory="1Gi", cores="0")])
+    claim = dra.allocate(node.cluster, claim, [dra.result(card, f"{node.name}/{card}", "gpu/small", memory="1Gi", cores="0")])
     (requests, *_), = node.driver.prepare(claim)
     assert requests == ["gpu"]
 
@@ -325,7 +342,7 @@ def test_refused_for_what_they_name(make_node):
             node.driver.prepare(claim)
         return str(refused.value)
 
-    assert "is not on this node any more" in why("gone", dra.result("gpu-0", node.name, memory="1Gi"))
+    assert "is not on this node any more" in why("gone", dra.result("gpu-0", f"{node.name}/gpu-0", memory="1Gi"))
     assert "is of the pool 'elsewhere'" in why("elsewhere", dra.result(card, "elsewhere", memory="1Gi"))
     assert "nothing of gpu.allot.dev is allocated to it" in why("pending")
     claim = node.claim((0, {"memory": "1Gi"}))

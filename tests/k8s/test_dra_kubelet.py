@@ -155,6 +155,19 @@ def test_a_third_of_a_card(node):
     wait_until(lambda: not node.specs(), what="the specs' end")
 
 
+def test_both_cards_fill_up(node):
+    """kube-scheduler looks at each GPU: kubernetes/kubernetes#133705."""
+    node.make_template("most", [dra.request(capacity={"memory": "80Gi"})])
+    for name in ("x", "y"):
+        node.make_pod(name, resourceClaimTemplateName="most")
+    assert node.wait_for("x") == node.wait_for("y") == [80 << 10]
+    assert len({tenant["devices"][0]["uuid"] for tenant in node.tenants().values()}) == 2
+    node.make_pod("z", resourceClaimTemplateName="most")
+    wait_until(lambda: node.has_no_room("z"), what="the scheduler's word")
+    node.kubelet.remove_pods("x")
+    assert node.wait_for("z") == [80 << 10]
+
+
 def test_one_claim_of_several_pods(node):
     """Containers of two pods are in one tenant."""
     dra.make_claim(node.cluster, "shared", [dra.request(capacity={"memory": "20Gi"})])

@@ -178,6 +178,24 @@ static void look_at_device(struct search *s, const struct device *d, const json_
 	s->missing = missing(need, left);
 }
 
+static bool has_devices_of(const json_t *slice, const char *node)
+{
+	const json_t *spec = json_object_get(slice, "spec");
+	return json_array_size(json_object_get(spec, "devices")) > 0 &&
+	       !strcmp(explain_word(spec, "nodeName"), node);
+}
+
+/* Is it the first slice of its node that has devices? */
+static bool is_nodes_first(const json_t *slices, size_t i)
+{
+	const json_t *slice = json_array_get(slices, i);
+	const char *node = explain_word(json_object_get(slice, "spec"), "nodeName");
+	size_t before = 0;
+	while (before < i && !has_devices_of(json_array_get(slices, before), node))
+		before++;
+	return before == i && has_devices_of(slice, node);
+}
+
 static void look_at_slices(struct search *s, const json_t *exactly,
 			   const struct explain_claims *known)
 {
@@ -185,7 +203,7 @@ static void look_at_slices(struct search *s, const json_t *exactly,
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		const json_t *spec = json_object_get(json_array_get(items, i), "spec");
 		const json_t *devices = json_object_get(spec, "devices");
-		s->nodes += json_array_size(devices) > 0;
+		s->nodes += is_nodes_first(items, i);
 		for (size_t k = 0; k < json_array_size(devices); k++) {
 			const json_t *one = json_array_get(devices, k);
 			const struct device d = {

@@ -209,20 +209,26 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 
 /* ---- the slice ---- */
 
-json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
-		  int64_t generation, json_t *devices)
+void dra_pool_name(const char *node, const char *device, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s/%s", node, device);
+}
+
+json_t *dra_slice(const struct dra_slice_names *names, const char *version, int64_t generation,
+		  json_t *devices)
 {
 	cleanup_object json_t *metadata = json_pack("{s:s, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}",
-						    "name", name, "resourceVersion", version,
+						    "name", names->name, "resourceVersion", version,
 						    "ownerReferences", "apiVersion", "v1", "kind",
-						    "Node", "name", node, "uid", node_uid,
-						    "controller", true);
+						    "Node", "name", names->node, "uid",
+						    names->node_uid, "controller", true);
 	if (!metadata)
 		return NULL;
 	return json_pack("{s:s, s:s, s:O, s:{s:s, s:s, s:{s:s, s:I, s:i}, s:O}}", "apiVersion",
-			 "resource.k8s.io/v1", "kind", "ResourceSlice", "metadata", metadata, "spec",
-			 "driver", DRA_DRIVER, "nodeName", node, "pool", "name", node, "generation",
-			 (json_int_t)generation, "resourceSliceCount", 1, "devices", devices);
+			 "resource.k8s.io/v1", "kind", "ResourceSlice", "metadata", metadata,
+			 "spec", "driver", DRA_DRIVER, "nodeName", names->node, "pool", "name",
+			 names->pool, "generation", (json_int_t)generation, "resourceSliceCount", 1,
+			 "devices", devices);
 }
 
 bool dra_slice_is_shared(const json_t *slice)

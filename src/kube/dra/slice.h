@@ -1,7 +1,8 @@
 /*
- * The ResourceSlice (resource.k8s.io/v1) that tells schedulers of a node's GPUs: a pool of the node's name, in one slice, as
- * a node has 64 GPUs at most and a slice may have 128 devices. A GPU, or an instance of MIG, is a device that several claims
- * may have parts of. Pure but for memory; thread safe.
+ * The ResourceSlices (resource.k8s.io/v1) that tell schedulers of a node's GPUs. A GPU, or an instance of MIG, is a device that
+ * several claims may have parts of. Each has a pool and a slice of its own: kube-scheduler 1.34 compares a request with the first
+ * device of a slice, whichever it looks at (kubernetes/kubernetes#133705), and a change of one GPU leaves the other pools as they
+ * are. Pure but for memory; thread safe.
  */
 #ifndef ALLOT_KUBE_DRA_SLICE_H
 #define ALLOT_KUBE_DRA_SLICE_H
@@ -43,12 +44,20 @@ bool dra_devices_are_tainted(const json_t *devices);
 /* Those without taints; a new list. NULL: no memory. */
 json_t *dra_devices_without_taints(const json_t *devices);
 
+/* The name of a device's pool: node and device, with a slash between. */
+void dra_pool_name(const char *node, const char *device, char *ret, size_t size);
+
+struct dra_slice_names {
+	const char *node, *node_uid; /* of the Node that owns it */
+	const char *name, *pool;
+};
+
 /*
- * A slice for the API server. `devices` stays the caller's. `version` NULL: it is new, else it takes the place of that one. A new
- * reference; NULL: no memory.
+ * A slice for the API server, all of its pool. `devices` stays the caller's. `version` NULL: it is new, else it takes the place of
+ * that one. A new reference; NULL: no memory.
  */
-json_t *dra_slice(const char *node, const char *node_uid, const char *name, const char *version,
-		  int64_t generation, json_t *devices);
+json_t *dra_slice(const struct dra_slice_names *names, const char *version, int64_t generation,
+		  json_t *devices);
 
 /*
  * Of a list of slices as the API server answers it: the MiB of whole GPUs, each once, the least first. A new list; NULL: no

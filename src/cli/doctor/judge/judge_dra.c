@@ -38,23 +38,24 @@ static void judge_slice(const struct facts_dra *d, struct findings *f)
 				     "no ResourceSlice tells of this node's GPUs: the scheduler places "
 				     "no claims here"),
 			"look for 'published' in allotd's log: it must find its Node, and may "
-			"create and update resourceslices");
+			"create, update and delete resourceslices");
 	else if (!d->is_shared)
 		finding_set_remedy(
 			findings_add(f, FINDING_WARNING, "dra-slice",
-				     "%u GPU%s in the slice, and claims get whole ones alone",
+				     "%u GPU%s in ResourceSlices, and claims get whole ones alone",
 				     d->devices, d->devices == 1 ? "" : "s"),
 			"parts need the feature gate DRAConsumableCapacity of kube-apiserver and "
 			"kube-scheduler, on by default from Kubernetes 1.36");
 	else if (d->tainted)
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "dra-slice",
-				     "%u GPU%s in the slice, %u with a taint, which get no new claims",
-				     d->devices, d->devices == 1 ? "" : "s", d->tainted),
+			findings_add(
+				f, FINDING_NOTE, "dra-slice",
+				"%u GPU%s in ResourceSlices, %u with a taint, which get no new claims",
+				d->devices, d->devices == 1 ? "" : "s", d->tainted),
 			"kubectl get resourceslices -o yaml has the taints; allot uncordon takes a "
 			"cordon away");
 	else
-		findings_add(f, FINDING_OK, "dra-slice", "%u GPU%s in the slice", d->devices,
+		findings_add(f, FINDING_OK, "dra-slice", "%u GPU%s in ResourceSlices", d->devices,
 			     d->devices == 1 ? "" : "s");
 }
 
@@ -85,7 +86,7 @@ void judge_dra(const struct facts *facts, struct findings *f)
 		return;
 	}
 	judge_right(d->slices_fault, "ResourceSlices",
-		    "must list, watch, create and update resourceslices", f);
+		    "must list, watch, create, update and delete resourceslices", f);
 	judge_right(d->claims_fault, "ResourceClaims", "must get resourceclaims", f);
 	if (!d->slices_fault[0])
 		judge_slice(d, f);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,28 +16,37 @@
 #include "kube/util/backoff.h"
 #include "kube/util/object.h"
 
+#define HTTP_NOT_FOUND 404
 #define COLLECTION DRA_API "/resourceslices"
-#define PATH_MAX_BYTES 400
-#define NAME_MAX_BYTES 320
+#define PATH_MAX_BYTES 500
+#define NAME_MAX_BYTES 400
 
 /* Whether the server keeps taints of devices. */
 enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
+
+/* The slice of one GPU, or one that the server has of a GPU that this node has no more. */
+struct gpu_slice {
+	LIST_ENTRY(gpu_slice) link;
+	char name[NAME_MAX_BYTES];
+	char pool[NAME_MAX_BYTES]; /* "": its GPU is gone, so it is to be deleted */
+	json_t *device;            /* a list of one; of none: it takes no new tenants */
+	json_t *object;            /* as the server has it; NULL: it has none */
+	json_t *sent, *taken; /* devices that were written last, and what the server made of them */
+};
 
 struct publisher {
 	struct kube_client *client;
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	bool is_known, is_listing, fails;
-	char name[NAME_MAX_BYTES]; /* of the slice */
-	json_t *slice;             /* as the server has it; NULL: it has none */
-	json_t *all;               /* the devices; NULL: not known yet */
-	json_t *wanted;            /* of these, what is to be written */
+	bool is_known, is_listing, fails; /* the server's slices */
+	bool has_devices;                 /* what is to be published is known */
+	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
-	json_t *sent, *taken;   /* those that were written last, and what the server made of them */
-	struct kube_call *call; /* a write under way */
-	json_t *sending;        /* its devices */
-	bool is_probing;        /* it is a dry run, to see whether taints are kept */
+	struct kube_call *call;    /* a write under way, of all slices one at a time: */
+	struct gpu_slice *writing; /* its slice */
+	json_t *sending;           /* the devices; NULL: it is deleted */
+	bool is_probing;           /* it is a dry run, to see whether taints are kept */
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
@@ -62,39 +72,64 @@ static int64_t generation_of(const json_t *object)
 	return json_integer_value(json_object_get(pool, "generation"));
 }
 
-static void forget(struct publisher *p)
+/* ---- slices ---- */
+
+static struct gpu_slice *find_slice(const struct publisher *p, const char *name)
 {
-	json_decref(p->slice);
-	p->slice = NULL;
+	struct gpu_slice *s;
+	LIST_FOREACH(s, &p->slices, link)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+/* Found, or new; NULL: no memory. */
+static struct gpu_slice *take_slice(struct publisher *p, const char *name)
+{
+	struct gpu_slice *s = find_slice(p, name);
+	if (s || !(s = calloc(1, sizeof(*s))))
+		return s;
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	LIST_INSERT_HEAD(&p->slices, s, link);
+	return s;
+}
+
+static void forget_object(struct gpu_slice *s)
+{
+	json_decref(s->object);
+	s->object = NULL;
+}
+
+static void drop_slice(struct gpu_slice *s)
+{
+	forget_object(s);
+	LIST_REMOVE(s, link);
+	json_decref(s->device);
+	json_decref(s->sent);
+	json_decref(s->taken);
+	free(s);
 }
 
 /* A watch and an answer come on two connections, in any order: the newer counts. */
 static void take(struct publisher *p, json_t *object)
 {
-	const char *version = metadata(object, "resourceVersion");
-	const char *have = metadata(p->slice, "resourceVersion");
-	if (!version || (have && strtoull(version, NULL, 10) < strtoull(have, NULL, 10)))
+	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
+	struct gpu_slice *s = name && version ? take_slice(p, name) : NULL;
+	const char *have = s ? metadata(s->object, "resourceVersion") : NULL;
+	if (!s || (have && strtoull(version, NULL, 10) < strtoull(have, NULL, 10)))
 		return;
 	json_incref(object);
-	forget(p);
-	p->slice = object;
+	forget_object(s);
+	s->object = object;
 }
 
 /* ---- taints ---- */
 
-/* A device without its taint would be given to pods. */
-static void choose_wanted(struct publisher *p)
+/* What is to be written; a new reference. A device without its taint would be given to pods. */
+static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 {
-	json_decref(p->wanted);
-	p->wanted = p->taints == TAINTS_KEPT ? json_incref(p->all)
-					     : dra_devices_without_taints(p->all);
-}
-
-/* What the server made of devices that have taints. */
-static void look_at_taints(struct publisher *p, const json_t *object)
-{
-	p->taints = dra_devices_are_tainted(devices_of(object)) ? TAINTS_KEPT : TAINTS_DROPPED;
-	choose_wanted(p);
+	return p->taints == TAINTS_KEPT ? json_incref(s->device)
+					: dra_devices_without_taints(s->device);
 }
 
 /* ---- writing ---- */
@@ -126,70 +161,114 @@ static void retry_later(struct publisher *p, const struct kube_answer *reply)
 static void written(void *data, const struct kube_answer *reply)
 {
 	struct publisher *p = data;
+	struct gpu_slice *s = p->writing;
 	json_t *sent = p->sending;
 	p->call = NULL;
+	p->writing = NULL;
 	p->sending = NULL;
-	if (reply->err.code || !reply->object) {
+	bool is_gone = !sent && (!reply->err.code || reply->status == HTTP_NOT_FOUND);
+	if (!is_gone && (reply->err.code || !reply->object)) {
 		json_decref(sent);
 		retry_later(p, reply);
 		return;
 	}
 	p->backoff.failures = 0;
 	p->is_refused = false;
-	if (dra_devices_are_tainted(sent))
-		look_at_taints(p, reply->object);
-	if (p->is_probing) {
+	if (is_gone)
+		forget_object(s);
+	if (sent && dra_devices_are_tainted(sent))
+		p->taints = dra_devices_are_tainted(devices_of(reply->object)) ? TAINTS_KEPT
+									       : TAINTS_DROPPED;
+	if (p->is_probing || !sent) {
 		json_decref(sent);
 		update(p);
 		return;
 	}
-	json_decref(p->sent);
-	json_decref(p->taken);
-	p->sent = sent;
-	p->taken = json_incref(devices_of(reply->object));
+	json_decref(s->sent);
+	json_decref(s->taken);
+	s->sent = sent;
+	s->taken = json_incref(devices_of(reply->object));
 	look_at_answer(p, reply->object);
-	log_info("DRA: %zu GPUs are published, generation %" PRId64, json_array_size(p->taken),
-		 generation_of(reply->object));
+	log_info("DRA: %s is published, generation %" PRId64, s->name, generation_of(reply->object));
 	take(p, reply->object);
 	update(p);
 }
 
-static void write_slice(struct publisher *p, const char *node_uid, json_t *devices, bool is_probe)
+static void start_call(struct publisher *p, struct gpu_slice *s, const struct kube_request *request,
+		       json_t *devices)
+{
+	p->call = kube_call_start(p->client, request, NULL, written, p);
+	if (!p->call)
+		return;
+	p->writing = s;
+	p->sending = json_incref(devices);
+}
+
+static void write_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid,
+			json_t *devices, bool is_probe)
 {
 	char path[PATH_MAX_BYTES];
-	cleanup_object json_t *slice = dra_slice(p->node, node_uid, p->name,
-						 metadata(p->slice, "resourceVersion"),
-						 generation_of(p->slice) + 1, devices);
+	const struct dra_slice_names names = {
+		.node = p->node, .node_uid = node_uid, .name = s->name, .pool = s->pool
+	};
+	cleanup_object json_t *slice = dra_slice(&names, metadata(s->object, "resourceVersion"),
+						 generation_of(s->object) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body)
 		return;
-	snprintf(path, sizeof(path), COLLECTION "%s%s%s", p->slice ? "/" : "",
-		 p->slice ? p->name : "", is_probe ? "?dryRun=All" : "");
+	snprintf(path, sizeof(path), COLLECTION "%s%s%s", s->object ? "/" : "",
+		 s->object ? s->name : "", is_probe ? "?dryRun=All" : "");
 	p->is_probing = is_probe;
-	p->call = kube_call_start(p->client,
-				  &(struct kube_request){ .method = p->slice ? "PUT" : "POST",
-							  .path = path,
-							  .type = KUBE_JSON,
-							  .body = body },
-				  NULL, written, p);
-	if (p->call)
-		p->sending = json_incref(devices);
+	start_call(p, s,
+		   &(struct kube_request){ .method = s->object ? "PUT" : "POST",
+					   .path = path,
+					   .type = KUBE_JSON,
+					   .body = body },
+		   devices);
+}
+
+static void delete_slice(struct publisher *p, struct gpu_slice *s)
+{
+	char path[PATH_MAX_BYTES];
+	snprintf(path, sizeof(path), COLLECTION "/%s", s->name);
+	p->is_probing = false;
+	start_call(p, s, &(struct kube_request){ .method = "DELETE", .path = path }, NULL);
 }
 
 /* Is it of this Node, and as wanted, or as the server makes of that? */
-static bool is_right(const struct publisher *p, const char *node_uid)
+static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
-	const json_t *owners = json_object_get(json_object_get(p->slice, "metadata"),
+	const json_t *owners = json_object_get(json_object_get(s->object, "metadata"),
 					       "ownerReferences");
-	const json_t *owner = json_array_get(owners, 0), *has = devices_of(p->slice);
+	const json_t *owner = json_array_get(owners, 0), *has = devices_of(s->object);
 	const char *uid = json_string_value(json_object_get(owner, "uid"));
 	if (!uid || strcmp(uid, node_uid) != 0)
 		return false;
 	/* An empty list is written as none. */
-	if (!json_array_size(p->wanted) && !json_array_size(has))
+	if (!json_array_size(devices) && !json_array_size(has))
 		return true;
-	return json_equal(has, p->wanted) ||
-	       (p->sent && json_equal(p->sent, p->wanted) && json_equal(has, p->taken));
+	return json_equal(has, devices) ||
+	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
+}
+
+/* Writes it if it is not as it is to be. */
+static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
+{
+	cleanup_object json_t *devices = NULL;
+	if (!*s->pool) {
+		if (s->object)
+			delete_slice(p, s);
+		else
+			drop_slice(s);
+		return;
+	}
+	if (p->taints == TAINTS_UNKNOWN && dra_devices_are_tainted(s->device)) {
+		write_slice(p, s, node_uid, s->device, true);
+		return;
+	}
+	devices = wanted(p, s);
+	if (devices && (!s->object || !is_right(s, node_uid, devices)))
+		write_slice(p, s, node_uid, devices, false);
 }
 
 /* One write at a time; each answer comes back here. */
@@ -197,12 +276,13 @@ static void update(void *data)
 {
 	struct publisher *p = data;
 	const char *node_uid = node_object_uid(p->node_object);
-	if (p->call || p->is_waiting || !p->is_known || !p->wanted || !node_uid)
+	struct gpu_slice *s, *next;
+	if (!p->is_known || !p->has_devices || !node_uid)
 		return;
-	if (p->taints == TAINTS_UNKNOWN && dra_devices_are_tainted(p->all))
-		write_slice(p, node_uid, p->all, true);
-	else if (!p->slice || !is_right(p, node_uid))
-		write_slice(p, node_uid, p->wanted, false);
+	for (s = LIST_FIRST(&p->slices); s && !p->call && !p->is_waiting; s = next) {
+		next = LIST_NEXT(s, link);
+		update_slice(p, s, node_uid);
+	}
 }
 
 static void rang(void *data)
@@ -217,8 +297,10 @@ static void rang(void *data)
 static void list_begins(void *data)
 {
 	struct publisher *p = data;
+	struct gpu_slice *s;
 	p->is_listing = true;
-	forget(p);
+	LIST_FOREACH(s, &p->slices, link)
+		forget_object(s);
 }
 
 static void seen(void *data, json_t *object)
@@ -231,7 +313,10 @@ static void seen(void *data, json_t *object)
 
 static void gone(void *data, json_t *object)
 {
-	forget(data);
+	const char *name = metadata(object, "name");
+	struct gpu_slice *s = name ? find_slice(data, name) : NULL;
+	if (s)
+		forget_object(s);
 	update(data);
 }
 
@@ -241,10 +326,12 @@ static void synced(void *data)
 	p->is_listing = false;
 	p->is_known = true;
 	/* The server may be another one by now, with other gates. */
-	if (p->is_unshared) {
-		json_decref(p->sent);
-		p->sent = NULL;
-	}
+	struct gpu_slice *s;
+	LIST_FOREACH(s, &p->slices, link)
+		if (p->is_unshared) {
+			json_decref(s->sent);
+			s->sent = NULL;
+		}
 	p->taints = TAINTS_UNKNOWN;
 	update(p);
 }
@@ -269,8 +356,9 @@ struct publisher *publisher_start(struct kube_client *client, const char *node,
 		return NULL;
 	*p = (struct publisher){ .client = client, .node = node, .node_object = object };
 	p->again = (struct alarm){ .ring = rang, .data = p };
-	snprintf(p->name, sizeof(p->name), "%s-" DRA_DRIVER, node);
-	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", p->name);
+	LIST_INIT(&p->slices);
+	snprintf(selector, sizeof(selector),
+		 "fieldSelector=spec.driver%%3D" DRA_DRIVER "%%2Cspec.nodeName%%3D%s", node);
 	p->watch = kube_watch_start(client, COLLECTION, selector, &handlers, p);
 	return p->watch ? p : publisher_stop(p);
 }
@@ -282,23 +370,38 @@ struct publisher *publisher_stop(struct publisher *p)
 	kube_watch_stop(p->watch);
 	kube_call_drop(p->call);
 	alarm_clear(kube_client_reactor(p->client), &p->again);
-	forget(p);
-	json_decref(p->all);
-	json_decref(p->wanted);
-	json_decref(p->sent);
-	json_decref(p->taken);
+	while (!LIST_EMPTY(&p->slices))
+		drop_slice(LIST_FIRST(&p->slices));
 	json_decref(p->sending);
 	free(p);
 	return NULL;
 }
 
+static void want_device(struct publisher *p, const char *name, json_t *device)
+{
+	char slice[NAME_MAX_BYTES];
+	snprintf(slice, sizeof(slice), "%s-%s-" DRA_DRIVER, p->node, name);
+	struct gpu_slice *s = take_slice(p, slice);
+	if (!s)
+		return;
+	json_decref(s->device);
+	s->device = json_pack("[O*]", device);
+	dra_pool_name(p->node, name, s->pool, sizeof(s->pool));
+}
+
 void publisher_want(struct publisher *p, json_t *devices)
 {
+	struct gpu_slice *s;
+	json_t *device;
+	size_t i;
 	if (!devices)
 		return;
-	json_decref(p->all);
-	p->all = devices;
-	choose_wanted(p);
+	LIST_FOREACH(s, &p->slices, link)
+		s->pool[0] = '\0';
+	json_array_foreach(devices, i, device)
+		want_device(p, json_string_value(json_object_get(device, "name")), device);
+	json_decref(devices);
+	p->has_devices = true;
 	update(p);
 }
 
@@ -309,6 +412,9 @@ void publisher_look(struct publisher *p)
 
 void publisher_count(const struct publisher *p, uint64_t *ret_devices, uint64_t *ret_failures)
 {
-	*ret_devices = json_array_size(devices_of(p->slice));
+	const struct gpu_slice *s;
+	*ret_devices = 0;
+	LIST_FOREACH(s, &p->slices, link)
+		*ret_devices += json_array_size(devices_of(s->object));
 	*ret_failures = p->failures;
 }

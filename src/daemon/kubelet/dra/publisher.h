@@ -1,8 +1,8 @@
 /*
- * Keeps this node's ResourceSlice at the API server as it is to be: made where there is none, written anew when a GPU's share,
- * health or cordon changes, with the pool's next generation each time. What somebody else changes or removes is put back. Its name
- * is the node's and the driver's. It belongs to the Node, and goes with that. GPUs that take no new tenants are tainted; where the server keeps no taints (gate
- * DRADeviceTaints) they are left out. Main thread only.
+ * Keeps this node's ResourceSlices at the API server as they are to be, one for each GPU: made where there is none, written anew
+ * when the GPU's share, health or cordon changes, with the pool's next generation each time, and deleted when the GPU is gone. What
+ * somebody else changes or removes is put back. Slices belong to the Node, and go with it. GPUs that take no new tenants are
+ * tainted; where the server keeps no taints (gate DRADeviceTaints) their slices have no devices. Main thread only.
  */
 #ifndef ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
 #define ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
@@ -18,12 +18,12 @@ struct publisher;
 /* `node` and `object` stay the caller's. NULL: no memory. */
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object);
-/* The slice stays. NULL is fine; returns NULL. */
+/* The slices stay. NULL is fine; returns NULL. */
 struct publisher *publisher_stop(struct publisher *publisher);
 
 /* The devices that are to be told of (kube/dra/slice.h), whose reference is taken over; NULL: no memory, all stays. */
 void publisher_want(struct publisher *publisher, json_t *devices);
-/* The devices that the server's slice has, and how often a write of it failed. */
+/* The devices that the server's slices have, and how often a write failed. */
 void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
 		     uint64_t *ret_failures);
 /* Tries again what could not be done: the Node was not known yet. To be called each second. */

@@ -8,6 +8,7 @@
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/state/node/node.h"
 #include "kube/dra/names.h"
+#include "kube/dra/slice.h"
 
 static int add_limit(const struct dra_result *result, struct promise_request *terms,
 		     struct error *err)
@@ -25,13 +26,15 @@ static int add_limit(const struct dra_result *result, struct promise_request *te
 	return 0;
 }
 
-static int add_device(struct node *node, const char *pool, const struct dra_result *result,
+static int add_device(struct node *node, const char *node_name, const struct dra_result *result,
 		      struct claim_request *request, struct error *err)
 {
+	char pool[DRA_POOL_MAX];
+	dra_pool_name(node_name, result->device, pool, sizeof(pool));
 	if (strcmp(result->pool, pool) != 0)
 		return error_set(err, ENODEV,
-				 "GPU %.63s is of the pool '%.80s', and this node is %s",
-				 result->device, result->pool, pool);
+				 "GPU %.63s is of the pool '%.160s', and this node is %s",
+				 result->device, result->pool, node_name);
 	/* A device is called after its UUID. */
 	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
@@ -107,7 +110,7 @@ static int set_terms(const struct dra_terms *terms, struct claim_request *reques
 	return 0;
 }
 
-int dra_request_make(struct node *node, const char *pool, const struct dra_claim *claim,
+int dra_request_make(struct node *node, const char *node_name, const struct dra_claim *claim,
 		     const char *key, const char *name, const char *in_namespace,
 		     struct claim_request *ret, struct error *err)
 {
@@ -120,7 +123,7 @@ int dra_request_make(struct node *node, const char *pool, const struct dra_claim
 		const struct dra_result *result = &claim->result[i];
 		int r = check_agree(&claim->result[0], result, err);
 		if (r >= 0)
-			r = add_device(node, pool, result, ret, err);
+			r = add_device(node, node_name, result, ret, err);
 		if (r < 0)
 			return error_add(err, r, "request %.63s", result->request);
 	}

@@ -147,16 +147,21 @@ static void test_sizes(void **state)
 static void test_slice(void **state)
 {
 	json_t *devices = dra_devices(&h100, 1);
-	json_t *fresh = dra_slice("n1", "u-1", "n1-x", NULL, 1, devices);
+	char pool[DRA_POOL_MAX];
+	dra_pool_name("n1", "gpu-1", pool, sizeof(pool));
+	const struct dra_slice_names names = {
+		.node = "n1", .node_uid = "u-1", .name = "n1-x", .pool = pool
+	};
+	json_t *fresh = dra_slice(&names, NULL, 1, devices);
 	assert_string_equal(text(fresh, "metadata:name"), "n1-x");
 	assert_null(at(fresh, "metadata:resourceVersion"));
 	assert_string_equal(text(fresh, "metadata:ownerReferences:0:uid"), "u-1");
 	assert_string_equal(text(fresh, "spec:driver"), "gpu.allot.dev");
 	assert_string_equal(text(fresh, "spec:nodeName"), "n1");
-	assert_string_equal(text(fresh, "spec:pool:name"), "n1");
+	assert_string_equal(text(fresh, "spec:pool:name"), "n1/gpu-1");
 	assert_int_equal(json_integer_value(at(fresh, "spec:pool:resourceSliceCount")), 1);
 	assert_true(dra_slice_is_shared(fresh));
-	json_t *next = dra_slice("n1", "u-1", "n1-x", "77", 8, devices);
+	json_t *next = dra_slice(&names, "77", 8, devices);
 	assert_string_equal(text(next, "metadata:resourceVersion"), "77");
 	assert_int_equal(json_integer_value(at(next, "spec:pool:generation")), 8);
 	json_object_del(json_array_get(devices, 0), "allowMultipleAllocations");

@@ -279,7 +279,7 @@ static const struct row rows[] = {
 
 	ROW(nothing, judge_dra, OK, "", ""),
 	ROW(dra, judge_dra, OK, "dra", "gpu.allot.dev is registered with the kubelet"),
-	ROW(dra, judge_dra, OK, "dra-slice", "2 GPUs in the slice"),
+	ROW(dra, judge_dra, OK, "dra-slice", "2 GPUs in ResourceSlices"),
 	ROW(dra_from_afar, judge_dra, OK, "dra", "allotd listens for the kubelet"),
 	ROW(dra_without_socket, judge_dra, PROBLEM, "dra", "there is no socket of gpu.allot.dev"),
 	ROW(dra_dead, judge_dra, PROBLEM, "dra", "nobody listens at the socket"),

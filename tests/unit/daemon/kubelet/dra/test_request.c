@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "daemon/kubelet/dra/request.h"
+#include "kube/dra/slice.h"
 #include "daemon/state/node/node.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -49,12 +50,15 @@ static int make(struct dra_result *results, size_t count)
 				&err);
 }
 
+#define FIRST "gpu-00000000-0000-0000-0000-000000000000"
+#define SECOND "gpu-00000000-0000-0000-0000-000000000001"
+
 /* 30 % and 20 GiB of the first card. */
 static struct dra_result share(const char *name)
 {
 	return (struct dra_result){ .request = name,
-				    .pool = "n1",
-				    .device = "gpu-00000000-0000-0000-0000-000000000000",
+				    .pool = "n1/" FIRST,
+				    .device = FIRST,
 				    .memory_bytes = 20 * GIB,
 				    .cores_pct = 30 };
 }
@@ -91,7 +95,8 @@ static void test_whole(void **state)
 static void test_one_card_twice(void **state)
 {
 	struct dra_result two[3] = { share("a"), share("b"), share("c") };
-	two[1].device = "gpu-00000000-0000-0000-0000-000000000001";
+	two[1].device = SECOND;
+	two[1].pool = "n1/" SECOND;
 	assert_int_equal(make(two, 3), 0);
 	assert_int_equal(request.device_count, 2);
 	assert_int_equal(request.device[0].terms.memory_bytes, 40 * GIB);
@@ -140,22 +145,24 @@ static void refused(struct dra_result *results, size_t count, int why, const cha
 
 static void test_refused(void **state)
 {
-	static char names[REGION_MAX_DEVICES + 1][64];
+	static char names[REGION_MAX_DEVICES + 1][64], pools[REGION_MAX_DEVICES + 1][DRA_POOL_MAX];
 	struct dra_result many[REGION_MAX_DEVICES + 1], two[2] = { share("a"), share("b") };
 	refused(NULL, 0, EINVAL, "nothing of gpu.allot.dev is allocated to it");
 	many[0] = share("a");
 	many[0].device = "gpu-b";
+	many[0].pool = "n1/gpu-b";
 	refused(many, 1, ENODEV, "request a: GPU gpu-b is not on this node any more");
 	many[0] = share("a");
-	many[0].pool = "n2";
-	refused(many, 1, ENODEV, "is of the pool 'n2', and this node is n1");
+	many[0].pool = "n2/" FIRST;
+	refused(many, 1, ENODEV, "is of the pool 'n2/" FIRST "', and this node is n1");
 	two[1].terms.has_priority = true;
 	refused(two, 2, EINVAL, "request b: priority is not the same for the requests a and b");
 	two[1] = share("b");
 	strcpy(two[1].terms.on_full, "wait");
 	refused(two, 2, EINVAL, "onFull is not the same");
 	two[1] = share("b");
-	two[1].device = "gpu-00000000-0000-0000-0000-000000000001";
+	two[1].device = SECOND;
+	two[1].pool = "n1/" SECOND;
 	node->card[1].info.is_instance = true;
 	refused(two, 2, EINVAL, "is an instance of MIG, beside which CUDA shows a program no other");
 	node->card[1].info.is_instance = false;
@@ -166,6 +173,8 @@ static void test_refused(void **state)
 		many[i] = share("a");
 		snprintf(names[i], sizeof(names[i]), "gpu-00000000-0000-0000-0000-%012zu", i);
 		many[i].device = names[i];
+		dra_pool_name("n1", names[i], pools[i], sizeof(pools[i]));
+		many[i].pool = pools[i];
 	}
 	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "a tenant can have no more");
 }
