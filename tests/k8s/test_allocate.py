@@ -216,7 +216,7 @@ def test_sidecars_need_a_place_of_their_own(make_node):
               more={"initContainers": side})
     node.plugin.allocate([f"{first}-0"])
     node.plugin.allocate([f"{first}-1"])
-    assert "GPU 0: memory_bytes" in node.plugin.refused([f"{first}-2"]).details()
+    assert "GPU 0: memory of" in node.plugin.refused([f"{first}-2"]).details()
 
 
 def test_space(make_node):

@@ -156,7 +156,7 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     reasons = {**(filtered["FailedNodes"] or {}), **(filtered["FailedAndUnresolvableNodes"] or {})}
     assert reasons == {name: node["why"] for name, node in nodes.items() if "why" in node}
     done = run("why", "--node", "none", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
-    assert done.returncode == 1 and done.stderr == "allot: explain: allot-scheduler: node none: is not known\n"
+    assert done.returncode == 1 and done.stderr == "allot: explain: allot-scheduler: node none: not found: it does not exist, or has no GPUs\n"
     for name in ("explain-a", "explain-b", "explain-other"):
         cluster.request("DELETE", f"/api/v1/nodes/{name}")
     cluster.delete_pod("why")
@@ -199,7 +199,7 @@ def test_of_two_replicas_the_leader_answers(cluster, replica):
         assert explain("which", kubeconfig=config, service="two-replicas")["leads"] is True
     # Nobody leads behind it: that is said.
     done = run("which", "--server", f"https://{second.https}", "--ca", second.certificate)
-    assert done.returncode == 0 and "does not lead" in done.stderr
+    assert done.returncode == 0 and "is not the leader" in done.stderr
     cluster.delete_pod("which")
 
 

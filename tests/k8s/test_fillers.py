@@ -356,7 +356,7 @@ def test_a_budget_is_kept_to(placing, said, cluster):
     try:
         said.say(80, 80)
         # The youngest would go.
-        assert "a disruption budget" in said.pods.event("FillerEvictionRefused", "said-kept")
+        assert "PodDisruptionBudget" in said.pods.event("FillerEvictionRefused", "said-kept")
         # Another goes in its place.
         wait_until(lambda: said.pods.get("said-free") is None, 30, f"the end of the other; {placing.log}")
         assert said.pods.event("FillerEvicted", "said-free") and said.pods.is_bound("said-kept")

@@ -151,7 +151,7 @@ def test_node_that_has_taken_back_its_cards(cluster, binder, node, offered):
     cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {REGISTER: offered}})
     assert binder.bind(pod, node).startswith("failed ")
     event, = events_of(cluster, pod)
-    assert "no longer offers GPU-a" in event["message"]
+    assert "no longer offers GPU GPU-a" in event["message"]
     assert not lock_of(cluster, node) and "nodeName" not in cluster.pod(pod["metadata"]["name"])["spec"]
 
 
