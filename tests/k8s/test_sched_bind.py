@@ -336,9 +336,9 @@ def test_another_pod_of_that_name(cluster, binder, node):
 
 def test_what_is_gone(cluster, binder, node):
     pod = cluster.make_pod("bind-brief")
-    assert binder.bind(pod, "no-such-node") == "failed bind-brief ENOENT node no-such-node: is gone"
+    assert binder.bind(pod, "no-such-node") == "failed bind-brief ENOENT node no-such-node: no longer exists"
     cluster.delete_pod("bind-brief")
-    assert binder.bind(pod, node) == "failed bind-brief ENOENT pod default/bind-brief: is gone"
+    assert binder.bind(pod, node) == "failed bind-brief ENOENT pod default/bind-brief: no longer exists"
     assert not lock_of(cluster, node)
 
 

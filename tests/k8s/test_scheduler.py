@@ -134,9 +134,9 @@ def test_a_server_that_can_not_be_reached(cluster, start):
     try:
         assert s.ask("GET", "/healthz")[0] == 200 and not is_ready(s)
         status, answer = s.post("/filter", {"Pod": {}, "NodeNames": []})
-        assert status == 200 and "not all known yet" in answer["Error"]
+        assert status == 200 and "nodes and pods are still being read" in answer["Error"]
         status, answer = s.post("/bind", {})
-        assert status == 200 and "not all known yet" in answer["Error"]
+        assert status == 200 and "nodes and pods are still being read" in answer["Error"]
         assert s.post("/prioritize", {})[0] == 503
     finally:
         s.stop()
