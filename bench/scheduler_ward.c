@@ -1,7 +1,7 @@
 /*
- * What it costs to leave nodes to a gang (scheduler/gang/backfill_reservation.h) and to ask whether others' end would make room for one, in clusters of
- * several sizes: prints, for each, the time of the decisions concerned, asked about all nodes and about as many as
- * kube-scheduler asks about by default.
+ * The cost of leaving nodes to a gang (scheduler/gang/backfill_reservation.h), and of asking whether the end of others would
+ * make room for one, in clusters of several sizes: prints, for each, the time of the decisions concerned, asked about all nodes
+ * and about as many as kube-scheduler asks about by default.
  *
  *     scheduler-ward [NODES...]      100 1000 5000
  */
