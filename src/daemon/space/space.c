@@ -349,7 +349,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * What MPS holds a client to from its first context on: the limit, rounded up to whole SMs. Memory: what of the quota is named. One of
+ * What MPS holds a client to from its first context on: the limit, to the nearest pair of SMs. Memory: what of the quota is named. One of
  * either that is raised later needs a new start.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)

@@ -6,8 +6,8 @@
 
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 {
-	/* What a percentage with two decimals, times the SMs, may be off by. */
-	double wanted = ceil((limit_pct * sms / 100 - 1e-6) / PAIR) * PAIR;
+	/* To the nearest: two limits that are 100 together have no SM in common. Of two as near, the smaller. */
+	double wanted = fmax(ceil(limit_pct * sms / 100 / PAIR - 0.5 - 1e-6), 1) * PAIR;
 
 	if (!sms)
 		return (struct mps_threads){ limit_pct, limit_pct };

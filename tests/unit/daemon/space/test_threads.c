@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,15 +15,16 @@ static unsigned sms_of(double pct, unsigned sms)
 	return (unsigned)(pct * sms / 100 + 1e-9) / 2 * 2;
 }
 
-static void test_a_cap_is_rounded_up_to_a_pair(void **state)
+static void test_a_limit_is_rounded_to_the_nearest_pair(void **state)
 {
 	static const struct {
 		double limit;
 		unsigned sms, has;
 	} cases[] = {
 		{ 10, 132, 14 }, { 15, 132, 20 },    { 30, 132, 40 }, { 45, 132, 60 },
-		{ 50, 132, 66 }, { 1, 132, 2 },      { 25, 16, 4 },   { 26, 16, 6 },
-		{ 50, 108, 54 }, { 33.33, 132, 44 },
+		{ 50, 132, 66 }, { 1, 132, 2 },      { 25, 16, 4 },   { 26, 16, 4 },
+		{ 50, 108, 54 }, { 33.33, 132, 44 }, { 40, 132, 52 }, { 60, 132, 80 },
+		{ 25, 132, 32 }, { 0.76, 132, 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -33,16 +35,20 @@ static void test_a_cap_is_rounded_up_to_a_pair(void **state)
 	}
 }
 
-/* Of every size: never less than the cap, never a pair more than it takes, and what MPS makes of it is what is said. */
-static void test_any_cap_of_any_card(void **state)
+/* Of every size: at most one SM off, what MPS makes of it is what is said, and two that are 100 together share no SM. */
+static void test_any_limit_of_any_card(void **state)
 {
 	for (unsigned sms = 2; sms <= 256; sms += 2) {
-		for (unsigned x100 = 100; x100 <= 10000; x100 += 7) {
+		for (unsigned x100 = 100; x100 < 10000; x100 += 7) {
 			struct mps_threads t = mps_threads_for(x100 / 100.0, sms);
+			struct mps_threads rest = mps_threads_for(100 - x100 / 100.0, sms);
+			bool is_least = t.part_pct <= 200.1 / sms || rest.part_pct <= 200.1 / sms;
 
-			assert_true(t.part_pct > x100 / 100.0 - 0.01 && t.pct <= 100);
-			assert_true(t.part_pct < x100 / 100.0 + 200.0 / sms + 0.01);
+			assert_true(t.pct <= 100);
+			assert_true(is_least ||
+				    fabs(t.part_pct - x100 / 100.0) <= 100.0 / sms + 0.01);
 			assert_true(fabs(sms_of(t.pct, sms) * 100.0 / sms - t.part_pct) < 1e-6);
+			assert_true(is_least || t.part_pct + rest.part_pct <= 100.001);
 		}
 	}
 }
@@ -57,8 +63,8 @@ static void test_all_and_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_cap_is_rounded_up_to_a_pair),
-		cmocka_unit_test(test_any_cap_of_any_card),
+		cmocka_unit_test(test_a_limit_is_rounded_to_the_nearest_pair),
+		cmocka_unit_test(test_any_limit_of_any_card),
 		cmocka_unit_test(test_all_and_unknown),
 	};
 
