@@ -143,12 +143,7 @@ class Scene:
     about: str
     members: tuple
     load_pct: int = None    # None: closed loop; else requests arrive at random, so many of what one server does alone
-    has_pause: bool = False     # the second of two servers is idle for a third of the time, and comes back
-
-    @property
-    def needs_alone(self):
-        """Its load, or its figures, are parts of what one does alone."""
-        return self.load_pct is not None or self.has_pause
+    has_pause: bool = False     # the second of two servers is idle, comes, is idle again and comes back
 
 
 def two_4b(slots):
@@ -244,7 +239,7 @@ def seconds_of(settings):
     total = 0
     for members, names in groups(settings.scenes):
         ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
-        windows_s = sum(more_s + settings.seconds * (3 if SCENES[name].has_pause else 1) for name in names)
+        windows_s = sum(more_s + settings.seconds * (4 if SCENES[name].has_pause else 1) for name in names)
         total += len(ways) * settings.runs * (START_S + windows_s)
         total += (ALONE in settings.ways) * len(set_of(members)) * settings.runs * (more_s + settings.seconds)
     return total
@@ -261,14 +256,17 @@ BARS = [
     ("servers", "lend", "sum", "mps", "least", 0.99),
     ("servers", "lend", "step_p99", "mps", "most", 1.1),
     ("training", "turns-priority", "of_alone", None, "least", 1.15),
+    ("training", "caps", "tokens_s", "mps-split", "least", 0.98),
+    ("training", "caps", "steps_s", "mps-split", "least", 0.98),
+    ("training", "caps", "step_p99", "mps-split", "most", 1.1),
     ("training", "lend", "tokens_s", "mps-split", "least", 0.98),
     ("training", "lend", "steps_s", "mps-split", "least", 0.98),
     ("training", "lend", "step_p99", "mps-split", "most", 1.1),
     ("open60", "turns", "first_p99", "native", "most", 1.2),
     ("open60", "lend", "first_p99", "mps", "most", 1.2),
-    ("pause", "turns", "of_alone", None, "least", 0.98),
+    ("pause", "turns", "apart", None, "least", 0.98),
     ("pause", "turns", "returned", None, "least", 0.98),
-    ("pause", "lend", "of_alone", None, "least", 0.98),
+    ("pause", "lend", "apart", None, "least", 0.98),
     ("pause", "lend", "returned", None, "least", 0.98),
     ("eager", "turns", "sum", "native", "least", 0.98),
     ("eager", "lend", "sum", "native", "least", 0.98),
@@ -278,17 +276,21 @@ LABELS = {"sum": "sum", "of_alone": "work of all against alone", "tokens_s": "to
           "train_ms": "training step", "step_p50": "step p50", "step_p99": "step p99", "step_max": "step max",
           "first_p50": "first token p50", "first_p99": "first token p99", "unserved": "without a first token",
           "prefill_p50": "prefill p50", "busy": "share at its own pace", "share": "share", "share_apart": "share while the other is idle",
-          "share_back": "share once it is back", "returned": "share once it is back over that before"}
+          "step_alone": "mean step alone", "step_apart": "mean step while the other is idle",
+          "step_before": "mean step", "step_back": "mean step once it is back",
+          "apart": "decoding while the other is idle, against alone (until 2026-11-28: all work)",
+          "share_back": "share once it is back", "returned": "decoding once it is back, against before (until 2026-11-28: all work)"}
 UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s", "unserved": "count",
-         "busy": "x", "share": "x", "share_apart": "x", "share_back": "x", "returned": "x"}
+         "busy": "x", "share": "x", "share_apart": "x", "share_back": "x", "apart": "x", "returned": "x"}
 
 
 def together(figures, alone):
-    """One run's figures of all members as one: sums of tokens, and of latencies the worst. With a pause: the one that stays
-    against alone, and the one that comes back against before."""
+    """One run's figures of all members as one: sums of tokens, and of latencies the worst. With a pause: the speed of decoding of
+    the one that stays against alone, and of the one that comes back against before. Not of prefills: the CPU bounds them, and
+    in one process they take up to half as long again."""
     if "share" in figures[0]:
         stays, returns = figures
-        return {"of_alone": stays["share_apart"] / stays["busy"], "returned": returns["share_back"] / returns["share"]}
+        return {"apart": stays["step_alone"] / stays["step_apart"], "returned": returns["step_before"] / returns["step_back"]}
     servers = [f for f in figures if "tokens_s" in f]
     found = {"sum": sum(f["tokens_s"] for f in servers)}
     if alone:
@@ -345,23 +347,34 @@ def window(bench, members, processes, arrivals=None):
                 for member, answer, path in zip(members, answers, paths)]
 
 
-def window_with_pause(bench, members, processes, alone):
-    """As window(), three times as long: both, the first alone, both."""
+def window_with_pause(bench, members, processes):
+    """As window(), four times as long: the first alone, both, the first alone, both. What one does alone is measured in the same
+    processes: from start to start a prefill, which the CPU bounds, takes up to half as long again."""
     settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
-    idle, back, end = (settle_s + n * seconds for n in (1, 2, 3))
+    comes, idle, back, end = (settle_s + n * seconds for n in (1, 2, 3, 4))
     with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:
         paths = [os.path.join(folder, name) for name in ("stays", "before", "after")]
         at = round(time.time() + LEAD_S, 3)
         (stays, returns), (first, second) = members, processes
         stays.say(first, end + TAIL_S, at, paths[0])
-        returns.say(second, idle, at, paths[1])
+        returns.say(second, seconds, at + comes, paths[1])
         returns.say(second, seconds + TAIL_S, at + back, paths[2])
         answers = [process.answer(end + MODEL_S) for process in (first, second, second)]
         whole, before, after = (stays.lines(answer, path) for answer, path in zip(answers, paths))
-    usual = alone[kind(stays)][0]
-    return [{"share": share_of(whole, settle_s, idle, usual),
-             "share_apart": share_of(whole, idle + IDLE_S, back, usual), "busy": usual["busy"]},
-            {"share": share_of(before, settle_s, idle, usual), "share_back": share_of(after, RETURN_S, seconds, usual)}]
+    usual = server_figures(whole, settle_s, comes)
+    return [{"share": share_of(whole, comes + IDLE_S, idle, usual), "share_apart": share_of(whole, idle + IDLE_S, back, usual),
+             "busy": usual["busy"], "step_alone": mean_step_ms(whole, settle_s, comes),
+             "step_apart": mean_step_ms(whole, idle + IDLE_S, back)},
+            {"share": share_of(before, RETURN_S, seconds, usual), "share_back": share_of(after, RETURN_S, seconds, usual),
+             "step_before": mean_step_ms(before, RETURN_S, seconds), "step_back": mean_step_ms(after, RETURN_S, seconds)}]
+
+
+def mean_step_ms(lines, begin, end):
+    """Of the decode steps that began from `begin` to `end`."""
+    took_ms = [MS * (until - since) for since, until in (line["step"] for line in lines if "step" in line) if begin <= since < end]
+    if not took_ms:
+        raise Failed("no step in a window; take a longer one (--seconds)")
+    return statistics.mean(took_ms)
 
 
 def set_of(members):
@@ -399,11 +412,11 @@ def measure_run(bench, way, members, names, run, found, alone):
             measure_alone(bench, members, processes, alone)
         for name in names if way in bench.settings.ways else ():
             scene = SCENES[name]
-            if scene.needs_alone and not alone:
+            if scene.load_pct is not None and not alone:
                 continue
             runs = found[name].setdefault(way, [])
             if scene.has_pause:
-                runs.append(window_with_pause(bench, members, processes, alone))
+                runs.append(window_with_pause(bench, members, processes))
             else:
                 runs.append(window(bench, members, processes, arrivals_of(scene, run, alone)))
 
@@ -431,7 +444,7 @@ def text_of(runs):
     parts = []
     for key, label in (("sum", "sum"), ("tokens_s", "tok/s"), ("of_alone", "of alone"), ("step_p50", "p50"),
                        ("step_p99", "p99"), ("step_max", "max"), ("first_p50", "first p50"), ("first_p99", "p99"),
-                       ("train_ms", "train ms"), ("returned", "back"), ("unserved", "unserved")):
+                       ("train_ms", "train ms"), ("apart", "apart"), ("returned", "back"), ("unserved", "unserved")):
         values = [run[key] for run in runs if key in run]
         if not values or (key == "tokens_s" and "sum" in runs[0]) or (key == "unserved" and not any(values)):
             continue
@@ -496,7 +509,7 @@ def llm(bench):
     for members, names in groups(settings.scenes):
         for name in names:
             print(f"-- {name}: {SCENES[name].about}", flush=True)
-            if SCENES[name].needs_alone and ALONE not in settings.ways:
+            if SCENES[name].load_pct is not None and ALONE not in settings.ways:
                 bench.result.skip(name, f"it is measured against one server alone: --ways {ALONE},..")
         found, alone = {name: {} for name in names}, {}
         ways = list(dict.fromkeys("native" if way == ALONE else way for way in settings.ways))

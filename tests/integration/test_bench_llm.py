@@ -107,11 +107,20 @@ def test_shares_are_of_the_time_that_the_work_takes_alone(tmp_path):
 
 
 def test_with_a_pause_each_is_measured_against_itself():
-    stays, returns = {"share": 0.5, "share_apart": 0.96, "busy": 0.98}, {"share": 0.5, "share_back": 0.49}
+    stays = {"share": 0.5, "share_apart": 0.96, "busy": 0.98, "step_alone": 5.0, "step_apart": 5.2}
+    returns = {"share": 0.5, "share_back": 0.49, "step_before": 10.0, "step_back": 10.1}
     found = llm.together([stays, returns], None)
-    assert found == {"of_alone": pytest.approx(0.96 / 0.98), "returned": pytest.approx(0.98)}
-    rows = {row.name: row.passed for row in llm.judged("pause", llm.TWO_4B, {"lend": {"of_alone": 0.97, "returned": 0.99}}, None)}
+    assert found == {"apart": pytest.approx(5.0 / 5.2), "returned": pytest.approx(10.0 / 10.1)}
+    rows = {row.name: row.passed for row in llm.judged("pause", llm.TWO_4B, {"lend": {"apart": 0.97, "returned": 0.99}}, None)}
     assert list(rows.values()) == [False, True]
+
+
+def test_a_step_counts_where_it_begins():
+    lines = [{"step": [0.9, 1.1], "tokens": 8}, {"step": [1.1, 1.15], "tokens": 8}, {"step": [1.99, 2.04], "tokens": 8},
+             {"step": [2.0, 2.5], "tokens": 8}, {"request": 1.0, "first": 1.5, "end": None}]
+    assert llm.mean_step_ms(lines, 1, 2) == pytest.approx(50)
+    with pytest.raises(llm.Failed):
+        llm.mean_step_ms(lines, 3, 4)
 
 
 def test_bars_are_of_what_was_measured():
@@ -153,8 +162,8 @@ def test_every_way_of_two_servers(tmp_path):
             row = rows[f"{scene}, {way}: sum"]
             assert row["got"] > 100 and len(row["runs"]) == 2, said
             assert rows[f"{scene}, {way}: step p99"]["got"] >= 2, said
-        assert 0.5 < rows[f"pause, {way}: work of all against alone"]["got"] < 1.5, said
-        assert len(rows[f"pause, {way}: share once it is back over that before"]["runs"]) == 2, said
+        assert 0.5 < rows[f"pause, {way}: {llm.LABELS['apart']}"]["got"] < 1.5, said
+        assert len(rows[f"pause, {way}: {llm.LABELS['returned']}"]["runs"]) == 2, said
     assert "servers, turns-priority: sum" not in rows
 
 
