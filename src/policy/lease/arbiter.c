@@ -338,7 +338,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
 	/* Sliced: what one of a lower priority has in flight goes on beside one of a higher. */
-	bool is_bounded = a->mode == ARBITER_SLICED && priority_is_outranked(a, t);
+	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
 	if (t->paused) {
@@ -519,6 +519,8 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 	order_read_demand(a);
 	charge_step(a, dt_ns);
 	note_sync_points(a);
+	if (a->mode == ARBITER_SLICED)
+		sliced_note_begins(a);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
 	uint64_t next_ns = decide(a);

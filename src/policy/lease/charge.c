@@ -190,23 +190,20 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* Each that runs gets as much of the time as it has processes that run. */
 static void charge_sliced(struct arbiter *a, uint64_t dt_ns)
 {
-	unsigned running = sliced_running(a);
-
 	a->wanting = 0;
 	for (int i = 0; i < a->active_count; i++)
 		a->wanting += a->tenant[a->active[i]].demand || a->tenant[a->active[i]].running;
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
-		unsigned own = t->seen.working > 1 ? t->seen.working : 1;
+		double had_ns = sliced_served_part(a, t) * ran_of(a, t, dt_ns);
 
 		charge_begin(t);
-		if (t->ran && !t->seen.stopped)
-			book(a, t, ran_of(a, t, dt_ns) * own / running);
+		if (had_ns > 0)
+			book(a, t, had_ns);
+		sliced_count(a, t, dt_ns, had_ns);
 	}
-	sliced_count(a, dt_ns);
 }
 
 static void charge_free(struct arbiter *a, uint64_t dt_ns)

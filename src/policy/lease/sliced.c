@@ -6,12 +6,16 @@
 #define STEP_KEEPS 1.5 /* times slice_step_ns a step may get before turns come back */
 /* Of a thread's time in a step. A loop that only launches and waits leaves nothing to others, and slices would cost it work. */
 #define THREAD_LEAST_NS 1e5
-/* GPU time beyond its share that a tenant may have had before it is held ... */
+#define STEPS_MEANT 16    /* a usual step is their mean, and over so many a lead is paid back */
+#define HOLD_LEAST_NS 1e5 /* not worth a wait */
+#define DEBT_NS 2e7       /* more than that is paid at once, however long it holds a tenant */
+/* Without short steps, a tenant is held once it is so far ahead ... */
 #define AHEAD_NS 1e6
-#define AHEAD_LEFT_NS 5e5 /* ... until that is less than this */
-#define HOLD_PART 1.25
-#define DEBT_NS 1e7         /* more than that is paid at once, however long it holds a tenant */
+#define AHEAD_LEFT_NS 5e5   /* ... until that is less than this */
 #define CREDIT_MOST_NS 50e6 /* of GPU time that is still owed, or was had beyond the share */
+#define SAVED_MOST_NS 5e6   /* of what is due to a tenant while it wants nothing */
+/* The hardware's time slice: a process that begins while another runs waits for so long (docs/decisions/hardware-slices.md). */
+#define TIME_SLICE_NS 2100000
 
 /* The length of a step, if that is short; 0: it is not, or not known. `keeps`: what is still short. */
 static double short_step_ns(const struct arbiter *a, const struct tenant *t, double keeps)
@@ -53,15 +57,15 @@ static bool runs(const struct tenant *t)
 	return t->ran && !t->seen.stopped;
 }
 
-/* Its part of the GPU time of all that run now: the hardware serves each process in turn. */
-static double served_part(const struct tenant *t, unsigned running)
-{
-	return runs(t) ? (double)(t->seen.working > 1 ? t->seen.working : 1) / running : 0;
-}
-
 static bool wants(const struct tenant *t)
 {
 	return t->demand || runs(t);
+}
+
+/* Longer than between two steps. */
+static bool is_resting(const struct arbiter *a, const struct tenant *t)
+{
+	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
 /* A tenant that had more than its share makes up for it in its pauses, too. */
@@ -70,72 +74,151 @@ static bool takes_part(const struct tenant *t)
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* How much of the GPU's time it is due, beside the others that want it now. */
+/* How much of the GPU's time it is due, beside the others that want it now; or would be. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
 
-	for (int i = 0; i < a->active_count; i++)
-		if (takes_part(&a->tenant[a->active[i]]))
-			weights += order_weight(a, &a->tenant[a->active[i]]);
-	return takes_part(t) ? order_weight(a, t) / weights : 0;
-}
-
-unsigned sliced_running(const struct arbiter *a)
-{
-	unsigned running = 0;
-
 	for (int i = 0; i < a->active_count; i++) {
-		const struct tenant *t = &a->tenant[a->active[i]];
+		const struct tenant *other = &a->tenant[a->active[i]];
 
-		if (runs(t))
-			running += t->seen.working > 1 ? t->seen.working : 1;
+		if (other == t || takes_part(other))
+			weights += order_weight(a, other);
 	}
-	return running;
+	return order_weight(a, t) / weights;
 }
 
-void sliced_count(struct arbiter *a, uint64_t dt_ns)
+static unsigned running_processes(const struct tenant *t)
 {
-	unsigned running = sliced_running(a);
+	return !runs(t) ? 0 : t->seen.working > 1 ? t->seen.working : 1;
+}
 
-	/* Where no tenant runs, time goes on all the same: a held tenant waits for it alone, should the others not come. */
+/* Of those that run, who the hardware comes to next; NULL: it serves somebody. */
+static struct tenant *first_waiting(struct arbiter *a)
+{
+	struct tenant *first = NULL;
+
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
-		double served = served_part(t, running);
-		double ns = (due_part(a, t) - served) * (double)dt_ns;
-		double most_ns = wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
 
-		t->served_part = served > 0 ? served : t->served_part;
-		t->credit_ns = fmin(fmax(t->credit_ns + ns, -CREDIT_MOST_NS), most_ns);
+		if (!t->running || t->began || t->seen.stopped)
+			continue;
+		if (a->clock >= t->served_from)
+			return NULL;
+		if (!first || t->served_from < first->served_from)
+			first = t;
 	}
+	return first;
+}
+
+static bool others_run(const struct arbiter *a, const struct tenant *t)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *other = &a->tenant[a->active[i]];
+
+		if (other != t && other->running && !other->seen.stopped)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * After a step a tenant waits for as long as a usual one takes more of the GPU than its part, and for a share of what it had
+ * beyond that before: so all its steps are about as long. lead_ns: what it had beyond it.
+ */
+static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
+{
+	double hold_ns;
+
+	pace->more_ns += (more_ns - pace->more_ns) / STEPS_MEANT;
+	hold_ns = pace->more_ns + lead_ns / STEPS_MEANT;
+	pace->hold_ns = hold_ns < HOLD_LEAST_NS ? 0 : hold_ns;
+}
+
+static void note_step(const struct arbiter *a, struct tenant *t)
+{
+	double charged_ns = t->charged_ns - t->step.charged_before_ns;
+
+	/* One for which others waited is not a usual one. */
+	if (!t->comes_first)
+		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
+			  -t->credit_ns);
+	if (is_capped(t))
+		pace_step(&t->step.cap, 100 * charged_ns / t->share.limit_pct - t->step.ran_ns,
+			  -t->tokens_ns);
+	t->step.ran_ns = 0;
+	t->step.charged_before_ns = t->charged_ns;
+}
+
+void sliced_note_begins(struct arbiter *a)
+{
+	struct tenant *first = first_waiting(a);
+
+	if (first)
+		first->served_from = a->clock;
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+
+		if (t->has_synced)
+			note_step(a, t);
+		if (t->began)
+			t->step.share.hold_ns = t->step.cap.hold_ns = 0;
+		if (!t->began || t->charged_ns - t->charged_at_wait_ns < TIME_SLICE_NS ||
+		    !others_run(a, t))
+			continue;
+		t->served_from = a->clock + TIME_SLICE_NS;
+		t->charged_at_wait_ns = t->charged_ns;
+	}
+}
+
+double sliced_served_part(const struct arbiter *a, const struct tenant *t)
+{
+	unsigned served = 0, waiting = 0;
+	bool is_waiting = a->clock < t->served_from;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *one = &a->tenant[a->active[i]];
+
+		*(a->clock < one->served_from ? &waiting : &served) += running_processes(one);
+	}
+	if (!running_processes(t) || (is_waiting && served))
+		return 0;
+	return (double)running_processes(t) / (served ? served : waiting);
 }
 
 void sliced_begin(struct arbiter *a)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
-		a->tenant[i].credit_ns = 0;
-		a->tenant[i].is_ahead = a->tenant[i].is_over_cap = false;
+		struct tenant *t = &a->tenant[i];
+
+		t->credit_ns = 0;
+		t->is_ahead = t->is_over_cap = t->comes_first = false;
+		t->served_from = 0;
+		t->step = (struct step_account){ .charged_before_ns = t->charged_ns };
 	}
 }
 
-/* For so long it is held at most: by as much as a step of it takes more of the GPU than its share, and a quarter more. */
-static double hold_most_ns(const struct arbiter *a, const struct tenant *t)
+/* It waits between two steps, or has had far too much. */
+static bool is_paced(const struct arbiter *a, const struct tenant *t, const struct step_pace *pace,
+		     double left_ns)
 {
-	double step_ns = short_step_ns(a, t, STEP_KEEPS);
-	double more_ns = step_ns / due_part(a, t) - step_ns / t->served_part;
-
-	return step_ns > 0 ? HOLD_PART * fmax(more_ns, AHEAD_NS) : INFINITY;
+	return left_ns < -DEBT_NS || (double)(a->clock - t->worked_at) < pace->hold_ns;
 }
 
 static bool is_ahead(const struct arbiter *a, const struct tenant *t)
 {
-	double step_ns = short_step_ns(a, t, STEP_KEEPS);
+	if (has_short_step(a, t))
+		return is_paced(a, t, &t->step.share, t->credit_ns);
+	return t->credit_ns < (t->is_ahead ? -AHEAD_LEFT_NS : -AHEAD_NS);
+}
 
-	if (t->is_ahead)
-		return t->credit_ns < -DEBT_NS ||
-		       (t->credit_ns < -AHEAD_LEFT_NS &&
-			(double)(a->clock - t->ahead_at) < hold_most_ns(a, t));
-	return t->credit_ns < -AHEAD_NS && t->charged_ns - t->charged_then_ns >= step_ns / 2;
+static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
+{
+	if (!is_capped(t) || t->paused)
+		return false;
+	if (has_short_step(a, t))
+		return is_paced(a, t, &t->step.cap, t->tokens_ns);
+	return t->tokens_ns < (t->is_over_cap ? 0 : -AHEAD_NS);
 }
 
 /* A tenant that is not ahead wants the GPU: of those that do, at least one is not. */
@@ -150,31 +233,37 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/*
- * It has had more than its cap allows. A program with short steps is held where one of them ends, or once it is far above; then
- * until it is even.
- */
-static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
+/* Where no tenant runs, time goes on all the same: a held tenant waits for it alone, should the others not come. */
+void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
-	double most_ns = !has_short_step(a, t) ? AHEAD_NS : t->running ? DEBT_NS : 0;
+	/* What its cap keeps from it is not owed. */
+	double most_ns = is_capped(t) ? 0 : wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
+	/* While others are held for it, it has the GPU, whatever it does there. */
+	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;
+	double credit_ns = t->credit_ns + due_part(a, t) * (double)dt_ns - used_ns;
 
-	return is_capped(t) && !t->paused && t->tokens_ns < (t->is_over_cap ? 0 : -most_ns);
+	if (is_resting(a, t))
+		most_ns = fmax(most_ns, SAVED_MOST_NS);
+
+	if (runs(t))
+		t->step.ran_ns += (double)dt_ns;
+	t->credit_ns = fmin(fmax(credit_ns, -CREDIT_MOST_NS), most_ns);
 }
 
 void sliced_mark(struct arbiter *a)
 {
-	for (int i = 0; i < a->active_count; i++)
-		a->tenant[a->active[i]].is_over_cap = is_over_cap(a, &a->tenant[a->active[i]]);
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
-		bool was_ahead = t->is_ahead;
+
+		t->is_over_cap = is_over_cap(a, t);
+	}
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
-		/* What it has in flight runs on. */
-		if (t->running || !was_ahead)
-			t->ahead_at = a->clock;
-		if (was_ahead && !t->is_ahead)
-			t->charged_then_ns = t->charged_ns;
+		/* From where it has saved something, until that is spent. */
+		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
+				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}
 }
 
@@ -190,11 +279,33 @@ bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *other = &a->tenant[a->active[i]];
 
-		/* Of a higher priority, and with a budget for it. */
-		if (other->urgent && !other->is_ahead && other->share.priority > t->share.priority)
+		if (other->comes_first && other->share.priority > t->share.priority)
 			return true;
 	}
 	return false;
+}
+
+bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *other = &a->tenant[a->active[i]];
+
+		if (other->share.priority > t->share.priority &&
+		    (other->comes_first || (is_resting(a, other) && other->credit_ns >= 0)))
+			return true;
+	}
+	return false;
+}
+
+/* From now until it has waited for long enough. part: of the GPU's time, at which what it had too much is paid. */
+static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
+			   const struct step_pace *pace, double left_ns, double part)
+{
+	if (!has_short_step(a, t))
+		return (-AHEAD_LEFT_NS - left_ns) / part;
+	if (left_ns < -DEBT_NS)
+		return (-DEBT_NS - left_ns) / part;
+	return pace->hold_ns - (double)(a->clock - t->worked_at);
 }
 
 uint64_t sliced_next_look_ns(const struct arbiter *a)
@@ -205,9 +316,11 @@ uint64_t sliced_next_look_ns(const struct arbiter *a)
 		const struct tenant *t = &a->tenant[a->active[i]];
 
 		if (t->is_ahead)
-			next_ns = fmin(next_ns, (-AHEAD_LEFT_NS - t->credit_ns) / due_part(a, t));
+			next_ns = fmin(next_ns, pace_left_ns(a, t, &t->step.share, t->credit_ns,
+							     due_part(a, t)));
 		if (t->is_over_cap)
-			next_ns = fmin(next_ns, -100 * t->tokens_ns / t->share.limit_pct);
+			next_ns = fmin(next_ns, pace_left_ns(a, t, &t->step.cap, t->tokens_ns,
+							     t->share.limit_pct / 100));
 	}
 	return (uint64_t)fmax(next_ns, (double)a->config.poll_drain_ns);
 }

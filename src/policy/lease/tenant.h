@@ -73,6 +73,18 @@ struct group_part {
 	struct mps_client member;
 };
 
+/* How a program with short steps keeps to a part of the GPU's time; see sliced.c. */
+struct step_pace {
+	double more_ns; /* by so much a usual step is too short, for what it is charged */
+	double hold_ns; /* from the end of this step until the next may begin */
+};
+
+struct step_account {
+	double ran_ns;            /* with work on the GPU, since the last sync point */
+	double charged_before_ns; /* the charge until that */
+	struct step_pace share, cap;
+};
+
 struct tenant {
 	bool used;
 	bool paused;
@@ -111,11 +123,12 @@ struct tenant {
 	/* The account. */
 	double vtime; /* ns of charge per percent of weight */
 	double credit_ns; /* while the hardware slices: GPU time still due to it; negative: it had more */
-	double served_part; /* of the GPU's time, when it ran last */
-	bool is_over_cap;   /* held for its cap */
-	bool is_ahead;      /* held for having had more than its share, without work since: */
-	uint64_t ahead_at;
-	double charged_then_ns; /* when it was let go last */
+	struct step_account step;
+	bool comes_first; /* before those of a lower priority */
+	uint64_t served_from; /* it began to run while others did, and waits until then for its first time slice */
+	double charged_at_wait_ns; /* when it last had such a wait: there is one for each slice that it was charged */
+	bool is_over_cap; /* held for its cap */
+	bool is_ahead;    /* held for having had more than its share */
 	double tokens_ns;
 	uint64_t filled_at; /* when tokens were last filled */
 	double charged_ns, charged_peak_ns, overrun_ns;
@@ -292,10 +305,12 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 bool sliced_is_due(const struct arbiter *a);
 /* To be called when that begins. */
 void sliced_begin(struct arbiter *a);
-/* Processes with work on the GPU: each gets as much time as any other. */
-unsigned sliced_running(const struct arbiter *a);
-/* Counts the dt_ns that end now for what each is due and has had. */
-void sliced_count(struct arbiter *a, uint64_t dt_ns);
+/* To be called at each step, in any mode: notes who begins to run while others do, and waits for the hardware to come to it. */
+void sliced_note_begins(struct arbiter *a);
+/* Its part of the GPU's time now, 0 to 1: each process that the hardware serves gets as much as any other. */
+double sliced_served_part(const struct arbiter *a, const struct tenant *t);
+/* Counts what it was due of the dt_ns that end now, and the GPU time that it had. */
+void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
 /* Works out which tenants are ahead of their share, or above their cap. */
 void sliced_mark(struct arbiter *a);
 /* Whether its rests are to be rung for: so what it used is known to the microsecond, and not to the next look. */
@@ -305,6 +320,8 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
  * one never has to, but for a cap.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
+/* Whether it may have little in flight only: one of a higher priority may come first at any time. */
+bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_look_ns(const struct arbiter *a);
 
 /* quantum.c */

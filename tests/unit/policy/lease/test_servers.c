@@ -138,19 +138,24 @@ static void test_two_alike(void **state)
 	assert_true(fabs(got[0].work_pct - got[1].work_pct) < 0.5);
 	for (int i = 0; i < 2; i++)
 		assert_true(got[i].tokens_s > 0.99 * native[i].tokens_s &&
-			    got[i].p99_ms < 1.05 * native[i].p99_ms);
+			    got[i].p99_ms < 1.15 * native[i].p99_ms);
 }
 
 static void test_beside_a_training(void **state)
 {
+	static const struct arbiter_share first[] = { { 40, 100, 10 }, { 60, 100, 0 } };
 	struct got alone[1], got[2];
 
 	run("alone", true, 1, two, half, alone);
+	run("40 with priority beside a training, allot", false, 2, mixed, first, got);
+	assert_true(got[0].p99_ms < 1.25 * alone[0].p99_ms / 0.4);
+	assert_true(got[0].work_pct > 34 && got[1].work_pct > 50);
 	run("40 beside a training, allot", false, 2, mixed, uneven, got);
-	/* The best there is: a step alone, by its share. */
-	assert_true(got[0].p99_ms < 1.35 * alone[0].p99_ms / 0.4);
-	/* Of its part of the time the slices cost the server an eighth, and its own pauses as much. */
-	assert_true(got[0].work_pct > 30 && got[1].work_pct > 56);
+	/* The best there is: a step alone, by its share. And all steps are about as long. */
+	assert_true(got[0].p99_ms < 1.15 * alone[0].p99_ms / 0.4 &&
+		    got[0].p99_ms < 1.1 * got[0].p50_ms);
+	/* 40 to 60, of what the slices leave. */
+	assert_true(got[0].work_pct > 34 && got[1].work_pct > 50);
 }
 
 /*
@@ -168,15 +173,15 @@ static void test_caps(void **state)
 	run("two, cap 50", false, 2, two, both, got);
 	for (int i = 0; i < 2; i++)
 		assert_true(got[i].tokens_s > 0.99 * native[i].tokens_s &&
-			    got[i].p99_ms < 1.15 * native[i].p99_ms);
+			    got[i].p99_ms < 1.25 * native[i].p99_ms);
 	run("two, cap 25", false, 2, two, quarter, got);
 	for (int i = 0; i < 2; i++)
 		assert_true(got[i].work_pct < 25.5 && got[i].work_pct > 20 &&
-			    got[i].p99_ms < 2.1 * 5.4 / 0.25);
+			    got[i].p99_ms < 1.4 * 5.4 / 0.25);
 	run("40 beside a training, caps", false, 2, mixed, pair, got);
-	assert_true(got[0].p99_ms < 1.4 * 5.4 / 0.4);
-	assert_true(got[0].work_pct > 30 && got[0].work_pct < 40.5);
-	assert_true(got[1].work_pct > 56 && got[1].work_pct < 60.5);
+	assert_true(got[0].p99_ms < 1.25 * 5.4 / 0.4);
+	assert_true(got[0].work_pct > 34 && got[0].work_pct < 40.5);
+	assert_true(got[1].work_pct > 50 && got[1].work_pct < 60.5);
 	run("one, cap 50", false, 1, two, both, got);
 	assert_true(fabs(got[0].work_pct - 50) < 0.6 && got[0].p99_ms < 3 * 5.4);
 }
@@ -331,21 +336,24 @@ static void test_priority_is_no_larger_share(void **state)
 	end(&s);
 }
 
-/* Whatever one tells, the other has its half of the slices, and is not kept waiting for one that never comes. */
+/* Whatever one tells, and whatever its priority, the other has its half of the slices, and does not wait for one that never comes. */
 static void test_liars(void **state)
 {
-	for (enum lie lie = LIE_IDLE; lie <= LIE_GARBAGE; lie++) {
+	static const struct arbiter_share first[] = { { 50, 100, 0 }, { 50, 100, 10 } };
+
+	for (int i = 0; i < 2 * (LIE_GARBAGE - LIE_IDLE + 1); i++) {
 		struct gpu_model_load liar = server;
 		const struct gpu_model_load *const load[] = { &server, &liar };
 		struct scene s;
 		uint64_t work;
 
-		liar.lie = lie;
-		s = begin(2, load, half);
+		liar.lie = LIE_IDLE + i / 2;
+		s = begin(2, load, i % 2 ? first : half);
 		work = gpu_model_work_ns(s.model, s.tenant[0]);
 		gpu_model_run(s.model, RUN_S * SECOND);
 		work = gpu_model_work_ns(s.model, s.tenant[0]) - work;
-		say("| beside liar %d | %.1f | | | | |\n", lie, (double)work / (RUN_S * 1e7));
+		say("| beside liar %d%s | %.1f | | | | |\n", (int)liar.lie,
+		    i % 2 ? ", of a higher priority" : "", (double)work / (RUN_S * 1e7));
 		assert_true(work > 0.4 * RUN_S * SECOND);
 		end(&s);
 	}
