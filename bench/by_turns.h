@@ -3,8 +3,7 @@
  * alternating order, so that what drifts (clocks, caches, other people's work) drifts for both. What one
  * costs more than the other is the median of the pairs' differences.
  */
-#ifndef ALLOT_BENCH_BY_TURNS_H
-#define ALLOT_BENCH_BY_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, vo
 
 /* The thread stays on the processor where it is; failure only costs steadiness. */
 void by_turns_stay_on_processor(void);
-
-#endif

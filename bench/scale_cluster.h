@@ -1,8 +1,7 @@
 /*
  * A cluster of many nodes, each with 8 cards and 8 pods on them, as programs that measure the scheduler have it.
  */
-#ifndef ALLOT_BENCH_SCALE_CLUSTER_H
-#define ALLOT_BENCH_SCALE_CLUSTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint64_t scale_computed_ns(void);
 double scale_part_ms(uint64_t *ns, size_t count, double part);
 
 void scale_die(const char *what, const struct error *err) __attribute__((noreturn));
-
-#endif

@@ -1,6 +1,5 @@
 /* The verbs of the scheduler's extender as their callers have them: JSON both ways, through all that a request goes through. */
-#ifndef ALLOT_BENCH_VERBS_H
-#define ALLOT_BENCH_VERBS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@
 /* The answer, to be given up. Ends the process where there is none. */
 json_t *verbs_filter(struct model *model, const json_t *args);
 json_t *verbs_prioritize(struct model *model, const json_t *args);
-
-#endif

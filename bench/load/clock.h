@@ -1,6 +1,5 @@
 /* Times of the load program: one monotonic clock, nanoseconds throughout. */
-#ifndef ALLOT_BENCH_LOAD_CLOCK_H
-#define ALLOT_BENCH_LOAD_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -20,5 +19,3 @@ static inline void clock_nap_ns(uint64_t ns)
 	struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
 	nanosleep(&t, NULL);
 }
-
-#endif

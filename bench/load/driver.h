@@ -5,8 +5,7 @@
  * Any failed call ends the program with status 1 and a line that names the
  * call and the error: a load that goes on after an error measures nothing.
  */
-#ifndef ALLOT_BENCH_LOAD_DRIVER_H
-#define ALLOT_BENCH_LOAD_DRIVER_H
+#pragma once
 
 #ifdef ALLOT_LOAD_CUDA_H /* to check the rows against NVIDIA's own header */
 #include <cuda.h>
@@ -89,5 +88,3 @@ void driver_need(const struct driver *d, size_t member_offset);
 #define DRIVER_DO(d, member, ...) \
 	(driver_need((d), offsetof(struct driver, member)), \
 	 driver_check((d), (d)->member(__VA_ARGS__), offsetof(struct driver, member)))
-
-#endif

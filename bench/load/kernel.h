@@ -5,8 +5,7 @@
  * "finish" while it was not running. The number is calibrated with the GPU to
  * itself. On the simulated GPU a kernel's name says its cost.
  */
-#ifndef ALLOT_BENCH_LOAD_KERNEL_H
-#define ALLOT_BENCH_LOAD_KERNEL_H
+#pragma once
 
 #include "driver.h"
 
@@ -31,5 +30,3 @@ void kernel_load(struct kernel *k, const struct driver *d, unsigned cost_us, uns
 
 /* One asynchronous launch. */
 void kernel_launch(const struct kernel *k, const struct driver *d, CUstream stream);
-
-#endif

@@ -9,8 +9,7 @@
  * One thread launches; another may collect meanwhile, also while a launch is
  * held back: what finishes in that time must not be counted only afterwards.
  */
-#ifndef ALLOT_BENCH_LOAD_LANES_H
-#define ALLOT_BENCH_LOAD_LANES_H
+#pragma once
 
 #include "kernel.h"
 
@@ -78,5 +77,3 @@ void lanes_close(struct lanes *l);
 
 /* A sleep short enough that no lane runs dry meanwhile. */
 uint64_t lanes_nap_ns(const struct lanes *l);
-
-#endif

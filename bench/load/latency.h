@@ -1,6 +1,5 @@
 /* Latencies of periodic work, and their percentiles. */
-#ifndef ALLOT_BENCH_LOAD_LATENCY_H
-#define ALLOT_BENCH_LOAD_LATENCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void latency_add(struct latency *l, uint64_t ns);
 /* The smallest value that at least `pct` percent do not exceed; 0 where there is
  * none. Sorts what is there. */
 uint64_t latency_percentile(struct latency *l, double pct);
-
-#endif

@@ -1,7 +1,6 @@
 /* The command line of allot-load: one row an option, from which parsing, bounds
  * and help text come. */
-#ifndef ALLOT_BENCH_LOAD_OPTIONS_H
-#define ALLOT_BENCH_LOAD_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ struct options {
 /* Fills `o` with defaults and what the command line says. Ends the program with
  * status 0 after --help, and with 2 and a line on what is wrong otherwise. */
 void options_parse(struct options *o, int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a run prints when it is over: a line for people, or one of JSON. */
-#ifndef ALLOT_BENCH_LOAD_REPORT_H
-#define ALLOT_BENCH_LOAD_REPORT_H
+#pragma once
 
 #include "run.h"
 
@@ -15,5 +14,3 @@ struct refusal {
 void report_end(struct run *r, uint64_t end_ns, const struct refusal *refusal,
 		const struct driver *d);
 void report_calibration(const struct kernel *k, const struct options *o);
-
-#endif

@@ -1,6 +1,5 @@
 /* One run of a load: what it launches, and what it counts meanwhile. */
-#ifndef ALLOT_BENCH_LOAD_RUN_H
-#define ALLOT_BENCH_LOAD_RUN_H
+#pragma once
 
 #include "kernel.h"
 #include "lanes.h"
@@ -40,5 +39,3 @@ void run_wait_until(double unix_s);
  * what had been finished by then counted. `options`, `kernel`, `lanes` and, where one is followed, `trace`
  * are filled in; id: of the process among several; -1: the only one. */
 uint64_t run_drive(struct run *r, int id);
-
-#endif

@@ -4,8 +4,7 @@
  * 10 ms costs a query for each stream, nothing on the GPU. The same for the
  * first kernel that is done after a pause.
  */
-#ifndef ALLOT_BENCH_LOAD_SAMPLER_H
-#define ALLOT_BENCH_LOAD_SAMPLER_H
+#pragma once
 
 #include "lanes.h"
 
@@ -32,5 +31,3 @@ void sampler_await_first(struct sampler *s);
 
 /* Prints the last report, up to now, and waits for the thread. */
 void sampler_stop(struct sampler *s);
-
-#endif

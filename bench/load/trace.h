@@ -2,8 +2,7 @@
  * in seconds from the start of the run; '#' begins a comment. Several rows may
  * stand in one file, each in order of time and without overlap.
  */
-#ifndef ALLOT_BENCH_LOAD_TRACE_H
-#define ALLOT_BENCH_LOAD_TRACE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ struct trace {
 /* Reads one row's phases. Ends the program with status 2 and a line that names
  * the place when the file can't be read, is wrong, or has no such row. */
 void trace_read(struct trace *t, const char *path, unsigned row);
-
-#endif

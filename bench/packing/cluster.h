@@ -2,8 +2,7 @@
  * The cluster as it truly is, and who decides about it: a policy is told of tasks that come and go, and places each. What it says
  * is judged here; who gives a card twice is found out.
  */
-#ifndef ALLOT_BENCH_PACKING_CLUSTER_H
-#define ALLOT_BENCH_PACKING_CLUSTER_H
+#pragma once
 
 #include "packing/trace.h"
 
@@ -79,5 +78,3 @@ PACKING_SIGNATURES(hami);
 PACKING_SIGNATURES(fgd);
 PACKING_SIGNATURES(any);
 void allot_ended(void *data, unsigned id);
-
-#endif

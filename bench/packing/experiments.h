@@ -1,6 +1,5 @@
 /* What is measured of a policy: a cluster that is filled until nothing fits, and a day of arrivals. Neither knows a clock but its own. */
-#ifndef ALLOT_BENCH_PACKING_EXPERIMENTS_H
-#define ALLOT_BENCH_PACKING_EXPERIMENTS_H
+#pragma once
 
 #include "packing/cluster.h"
 
@@ -39,5 +38,3 @@ struct packing_result packing_fill(const struct packing_policy *policy,
  */
 struct packing_result packing_day(const struct packing_policy *policy,
 				  const struct packing_setting *setting, double load, uint64_t seed);
-
-#endif

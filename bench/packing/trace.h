@@ -10,8 +10,7 @@
  *
  * The same seed draws the same tasks. One thread.
  */
-#ifndef ALLOT_BENCH_PACKING_TRACE_H
-#define ALLOT_BENCH_PACKING_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ const struct packing_task *packing_draw(const struct packing_histogram *histogra
 /* How long it runs, a day at most; and the mean of that over many. */
 double packing_draw_s(enum packing_class class, struct packing_random *random);
 double packing_mean_s(enum packing_class class);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Opaque handles stay opaque. A structure is declared in full only where allot reads a field.
  */
-#ifndef ALLOT_ABI_CUDA_ABI_H
-#define ALLOT_ABI_CUDA_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -494,5 +493,3 @@ typedef int CUlogicalEndpointIpcHandleType;
 typedef CUresult (*CUgraphRecaptureCallback)(void *data);
 typedef uint32_t VdpDevice;
 typedef int VdpGetProcAddress(VdpDevice device, uint32_t function, void **ret_function);
-
-#endif

@@ -11,8 +11,7 @@
  * A base stands for all its forms (versions _vN, twins _ptsz and _ptds): either all of them are hooked
  * or none is. So a form that a newer driver adds is known to be governed by its base (unknown.h).
  */
-#ifndef ALLOT_ABI_DRIVER_DECISIONS_H
-#define ALLOT_ABI_DRIVER_DECISIONS_H
+#pragma once
 
 /* clang-format off */
 #define DRIVER_GOVERNED(GOVERNED) \
@@ -376,5 +375,3 @@
 	PASSED(PRIVATE, cuGetExportTable) \
 	PASSED(UNDOCUMENTED, cuEGLApiInit) PASSED(UNDOCUMENTED, cuMemGetAttribute)
 /* clang-format on */
-
-#endif

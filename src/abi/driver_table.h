@@ -19,8 +19,7 @@
  *
  * `_v2` is part of a symbol's name: older ABIs of the same name are other functions.
  */
-#ifndef ALLOT_ABI_DRIVER_TABLE_H
-#define ALLOT_ABI_DRIVER_TABLE_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 
@@ -785,5 +784,3 @@
 	CALL(cuCheckpointProcessCheckpoint, (int pid, CUcheckpointCheckpointArgs *args)) \
 	CALL(cuCheckpointProcessRestore, (int pid, CUcheckpointRestoreArgs *args)) \
 	CALL(cuCheckpointProcessUnlock, (int pid, CUcheckpointUnlockArgs *args))
-
-#endif

@@ -9,8 +9,7 @@
  * (PFN_<base>_v<version>), and CI compares with those of CUDA 11.8 to 13.5. What is promised here is the
  * ABI of a version that was released, so a newer driver answers the same.
  */
-#ifndef ALLOT_ABI_DRIVER_VERSIONS_H
-#define ALLOT_ABI_DRIVER_VERSIONS_H
+#pragma once
 
 #define DRIVER_VERSIONS_NEWEST 13000 /* versions beyond this one are not known */
 
@@ -362,5 +361,3 @@
 	SINCE(13000, cuMemcpy3DBatchAsync_v2_ptsz) SINCE(13000, cuMemcpyBatchAsync_v2) \
 	SINCE(13000, cuMemcpyBatchAsync_v2_ptsz)
 /* clang-format on */
-
-#endif

@@ -19,8 +19,7 @@
  * quota counts), nvmlDeviceGetFieldValues (no field tells memory in use, processes or utilization),
  * nvmlDeviceGetMinorNumber (names the device file), clocks, power, temperature, links.
  */
-#ifndef ALLOT_ABI_NVML_TABLE_H
-#define ALLOT_ABI_NVML_TABLE_H
+#pragma once
 
 #include "abi/nvml_abi.h"
 
@@ -161,5 +160,3 @@
 	     (nvmlDevice_t device, nvmlDevice_t *card)) \
 	CALL(nvmlDeviceGetGpuInstanceId, (nvmlDevice_t device, unsigned int *id)) \
 	CALL(nvmlDeviceGetComputeInstanceId, (nvmlDevice_t device, unsigned int *id))
-
-#endif

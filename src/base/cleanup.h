@@ -2,8 +2,7 @@
  * Scope-bound cleanup for C: a variable declared with one of these gives its resource back when it
  * goes out of scope, by whatever way. steal_pointer() and steal_fd() hand the resource on instead.
  */
-#ifndef ALLOT_BASE_CLEANUP_H
-#define ALLOT_BASE_CLEANUP_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,5 +60,3 @@ static inline void cleanup_close_dir(DIR **dir)
 #define cleanup_fd cleanup(close_fd)
 #define cleanup_file cleanup(cleanup_close_file)
 #define cleanup_dir cleanup(cleanup_close_dir)
-
-#endif

@@ -2,8 +2,7 @@
  * The daemon's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Never leaves the process:
  * clocks differ across time namespaces.
  */
-#ifndef ALLOT_BASE_CLOCK_H
-#define ALLOT_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -24,5 +23,3 @@ static inline struct timespec clock_to_timespec(uint64_t ns)
 	return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
 				  .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 }
-
-#endif

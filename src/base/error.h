@@ -6,8 +6,7 @@
  *     return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
  *     return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
  */
-#ifndef ALLOT_BASE_ERROR_H
-#define ALLOT_BASE_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ int error_set_errno(struct error *err, int code, const char *format, ...)
 /* Puts "context: " before the text; returns `result` unchanged, so that it can be returned on. */
 int error_add(struct error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

@@ -3,8 +3,7 @@
  * again page by page with the next one. Filter with the names of 5,000 nodes, from JSON to JSON: 7.7 to 9.9 ms at the worst 99th
  * percentile of five kinds in six runs, 7.6 to 13.5 without (`bench/scheduler_scale.c`). At the begin of main(), before threads.
  */
-#ifndef ALLOT_BASE_HEAP_H
-#define ALLOT_BASE_HEAP_H
+#pragma once
 
 #include <malloc.h>
 
@@ -17,5 +16,3 @@ static inline void heap_keep(void)
 	mallopt(M_MMAP_THRESHOLD, HEAP_KEEP_BYTES / 2);
 	mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
 }
-
-#endif

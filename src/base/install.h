@@ -3,8 +3,7 @@
  * allotd), as built by scripts/build, as built by meson, and as installed. No environment variable leads
  * elsewhere. Thread safe.
  */
-#ifndef ALLOT_BASE_INSTALL_H
-#define ALLOT_BASE_INSTALL_H
+#pragma once
 
 #include "base/error.h"
 #include "base/paths.h"
@@ -24,5 +23,3 @@ int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error 
 
 /* The absolute path of the directory that this program is in. */
 int install_own_directory(char ret_dir[PATHS_MAX], struct error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Thread safe: one write() a line. Library code does not log above debug; the caller that decides
  * logs, once.
  */
-#ifndef ALLOT_BASE_LOG_H
-#define ALLOT_BASE_LOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ uint32_t log_key(const char *name);
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
-
-#endif

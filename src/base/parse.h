@@ -9,8 +9,7 @@
  *
  * Pure: no allocation, no locale, no environment; thread safe. `text` is not NULL.
  */
-#ifndef ALLOT_BASE_PARSE_H
-#define ALLOT_BASE_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ struct parse_devices {
 
 /* "all", or a comma-separated list of indexes and UUIDs, none twice. */
 int parse_devices(const char *text, struct parse_devices *ret_devices, struct error *err);
-
-#endif

@@ -13,8 +13,7 @@
  * wanted).
  * Thread safe as long as nobody changes the environment meanwhile.
  */
-#ifndef ALLOT_BASE_PATHS_H
-#define ALLOT_BASE_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ int paths_check_private(const char *dir, struct error *err);
 
 /* dir "/" leaf. -ENAMETOOLONG when it takes more than `size` bytes (a socket's path: 108). */
 int paths_join(const char *dir, const char *leaf, char *ret_path, size_t size, struct error *err);
-
-#endif

@@ -6,8 +6,7 @@
  *     #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
  *     static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
  */
-#ifndef ALLOT_BASE_SYMBOLS_H
-#define ALLOT_BASE_SYMBOLS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct symbol_row {
  */
 int symbols_load(const char *library, const char *other, const struct symbol_row *rows,
 		 size_t count, void *table, const char *needs, struct error *err);
-
-#endif

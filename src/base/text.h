@@ -2,8 +2,7 @@
  * Text from elsewhere (a process's name, what a container's engine says), before it is shown or becomes
  * JSON. Pure; thread safe.
  */
-#ifndef ALLOT_BASE_TEXT_H
-#define ALLOT_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ const char *text_end_of_clean(const char *text, size_t size);
 void text_clean(char *text);
 /* -EILSEQ unless all of it is UTF-8 without control characters. */
 int text_check(const char *text, struct error *err);
-
-#endif

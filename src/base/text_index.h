@@ -6,8 +6,7 @@
  *
  * An index of zeros is empty. One thread at a time.
  */
-#ifndef ALLOT_BASE_TEXT_INDEX_H
-#define ALLOT_BASE_TEXT_INDEX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void text_index_add(struct text_index *index, struct text_index_entry *entry, co
 void text_index_remove(struct text_index *index, struct text_index_entry *entry);
 /* The thing that was added first of those with that text. NULL: none. */
 void *text_index_find(const struct text_index *index, const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  * The subcommands of `allot`, a file each. main.c has the list; a subcommand's `run` gets the
  * arguments after its name and returns the exit status.
  */
-#ifndef ALLOT_CLI_COMMAND_H
-#define ALLOT_CLI_COMMAND_H
+#pragma once
 
 #include <stdio.h>
 
@@ -65,5 +64,3 @@ int command_fail(const struct command *self, const struct error *err, int status
 
 /* Prints the subcommand's help to stdout and returns 0. */
 int command_help(const struct command *self);
-
-#endif

@@ -2,8 +2,7 @@
  * What may be written next on a command line of allot: made from the tables of commands and options, for the
  * shells' completion (deploy/completion). Pure.
  */
-#ifndef ALLOT_CLI_COMPLETION_H
-#define ALLOT_CLI_COMPLETION_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -33,5 +32,3 @@ typedef void completion_offer(void *data, const char *word, const char *help);
  */
 struct completion completion_find(const struct command *const *commands, int count,
 				  char *const *words, completion_offer *offer, void *data);
-
-#endif

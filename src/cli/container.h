@@ -1,6 +1,5 @@
 /* A container as the daemon tells of it, in words for people. Pure. */
-#ifndef ALLOT_CLI_CONTAINER_H
-#define ALLOT_CLI_CONTAINER_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@
 void container_name(const json_t *container, char *text, size_t size);
 /* That, or else the beginning of its id. */
 void container_label(const json_t *container, char *text, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * The system daemon comes first (unless ALLOT_RUN_DIR names another base), then the caller's own.
  * Two `allot run` at the same moment start one daemon: a lock in the run directory sees to it.
  */
-#ifndef ALLOT_CLI_DAEMON_H
-#define ALLOT_CLI_DAEMON_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ int daemon_return(const struct daemon_target *target, const char *run_dir,
 
 /* True when some private simulated GPU's daemon answers; writes its directory's name, "sim-h200". */
 bool daemon_find_simulated(char *ret_hardware, size_t size);
-
-#endif

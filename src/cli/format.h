@@ -1,6 +1,5 @@
 /* Numbers as people read them. Pure; every text is NUL-terminated and cut to size. */
-#ifndef ALLOT_CLI_FORMAT_H
-#define ALLOT_CLI_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void format_ms(double ms, char text[FORMAT_MAX]);
 
 /* "0.05", "8.54", "85.4", "8541" a second. */
 void format_rate(double per_second, char text[FORMAT_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the subcommands with one operand begin with: their options, anywhere, and that operand. */
-#ifndef ALLOT_CLI_OPERAND_H
-#define ALLOT_CLI_OPERAND_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -18,5 +17,3 @@ const char *operand_read_tenant(const struct command *self, int argc, char **arg
 
 /* Of a command without operands: below 0 to go on; else the exit status, and all has been printed. */
 int operand_read_none(const struct command *self, int argc, char **argv, void *options);
-
-#endif

@@ -6,8 +6,7 @@
  *         OPTION_END,
  *     };
  */
-#ifndef ALLOT_CLI_OPTIONS_H
-#define ALLOT_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ void options_print_help(const struct option_row *rows, FILE *out);
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* Is there a real GPU that could be shared, or a simulated one of that description? */
-#ifndef ALLOT_CLI_PROBE_H
-#define ALLOT_CLI_PROBE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -15,5 +14,3 @@ int probe_gpu(struct error *err);
  * `allot-sim --check`. 0, or -EINVAL with that program's reason; -errno where it can't be run.
  */
 int probe_sim(const char *spec, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Which of the daemon's devices are meant: --gpu within CUDA_VISIBLE_DEVICES within what there is.
  * Pure.
  */
-#ifndef ALLOT_CLI_SELECTION_H
-#define ALLOT_CLI_SELECTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ int selection_choose(const struct selection *among, const struct parse_devices *
 /* index and uuid of one device; 0 and "" where the daemon left them out. */
 json_int_t device_index(const json_t *device);
 const char *device_uuid(const json_t *device);
-
-#endif

@@ -2,8 +2,7 @@
  * Starts a server that outlives this program: in a session of its own, not our child, standard input
  * from /dev/null, its output appended to a log file, no other file descriptor of ours.
  */
-#ifndef ALLOT_CLI_SPAWN_H
-#define ALLOT_CLI_SPAWN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -20,5 +19,3 @@
  */
 int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,
 		 struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options that name a daemon, shared by the subcommands that speak to a running one. */
-#ifndef ALLOT_CLI_TARGET_H
-#define ALLOT_CLI_TARGET_H
+#pragma once
 
 #include "cli/command.h"
 #include "cli/daemon.h"
@@ -12,5 +11,3 @@
 	       .help = "use the simulated GPU that allot run --sim SPEC\nstarted"), \
 		OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, type, \
 		       target.run_dir, .help = "use the daemon whose run directory is DIR")
-
-#endif

@@ -2,8 +2,7 @@
  * A tenant's terms, as options of the commands that make one or change one: the row of each, what is wrong with them together,
  * and their members in the daemon's requests (docs/reference/protocol.md). The options of a command have them as `terms`.
  */
-#ifndef ALLOT_CLI_TERMS_H
-#define ALLOT_CLI_TERMS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -86,5 +85,3 @@ int terms_select(const struct terms *terms, struct client *client, json_t **ret_
 json_t *terms_make_devices(const struct terms *terms, const struct selection *selection);
 /* The other members. */
 void terms_add(const struct terms *terms, json_t *body);
-
-#endif

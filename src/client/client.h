@@ -2,8 +2,7 @@
  * A connection to a daemon (docs/reference/protocol.md): JSON objects, one a line, one reply a request.
  * Thread safety: one caller at a time.
  */
-#ifndef ALLOT_CLIENT_CLIENT_H
-#define ALLOT_CLIENT_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -66,5 +65,3 @@ static inline void cleanup_json_pointer(json_t **json)
 
 #define cleanup_client cleanup(cleanup_client_pointer)
 #define cleanup_json cleanup(cleanup_json_pointer)
-
-#endif

@@ -4,8 +4,7 @@
  *
  * `hardware` is a name by paths_hardware(). All return 0, or -errno with one line in err.
  */
-#ifndef ALLOT_CLIENT_FIND_H
-#define ALLOT_CLIENT_FIND_H
+#pragma once
 
 #include "base/error.h"
 #include "base/paths.h"
@@ -22,5 +21,3 @@ int client_find_system(const char *hardware, const char *run_dir, struct client 
 /* run_dir, or else the caller's own run directory. Touches nothing. */
 int client_own_run_dir(const char *hardware, const char *run_dir, char ret_dir[PATHS_MAX],
 		       struct error *err);
-
-#endif

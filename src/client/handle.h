@@ -1,6 +1,5 @@
 /* What the files of liballot-client share: its objects, and the way of a failure to its caller. */
-#ifndef ALLOT_CLIENT_HANDLE_H
-#define ALLOT_CLIENT_HANDLE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -30,5 +29,3 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 
 /* The list's own, from a reply and its text, which it takes over, also when it fails: NULL, no memory. */
 struct allot_list *list_new(json_t *reply);
-
-#endif

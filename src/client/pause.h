@@ -1,6 +1,5 @@
 /* Pausing a tenant or a container, and letting it go on, until there is an outcome. */
-#ifndef ALLOT_CLIENT_PAUSE_H
-#define ALLOT_CLIENT_PAUSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct client_pause_options {
  */
 int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err);
-
-#endif

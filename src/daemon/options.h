@@ -1,6 +1,5 @@
 /* allotd's command line: one table row an option; parsed, and then the files of settings and of tuning. */
-#ifndef ALLOT_DAEMON_OPTIONS_H
-#define ALLOT_DAEMON_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct options {
  * (--help, --version, --check-config, --list-tuning, errors).
  */
 int options_parse(int argc, char **argv, struct options *options);
-
-#endif

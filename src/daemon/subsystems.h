@@ -1,8 +1,7 @@
 /*
  * The daemon as a whole: its cards, its timers, its parts in order.
  */
-#ifndef ALLOT_DAEMON_SUBSYSTEMS_H
-#define ALLOT_DAEMON_SUBSYSTEMS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -17,5 +16,3 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	      struct error *err);
 /* Tenants' files stay where they are (a new daemon adopts them); everything else is given back. */
 void node_close(struct node *node);
-
-#endif

@@ -3,8 +3,7 @@
  *
  *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
-#ifndef ALLOT_HTTP_ADDRESS_H
-#define ALLOT_HTTP_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -33,5 +32,3 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
 /* Removes the file of a unix socket that this process listens on. */
 void address_forget(const struct address *address);
-
-#endif

@@ -2,8 +2,7 @@
  * libmicrohttpd, loaded when the first server starts: most of allotd's daemons serve nothing, and it and what it needs
  * cost each 3 MiB and 2.5 ms. Thread safe after that.
  */
-#ifndef ALLOT_HTTP_MHD_H
-#define ALLOT_HTTP_MHD_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -32,5 +31,3 @@ struct mhd {
 	MHD_FUNCTIONS(MHD_MEMBER)
 };
 #undef MHD_MEMBER
-
-#endif

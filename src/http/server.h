@@ -5,8 +5,7 @@
  * then it is closed. When all places are taken, the address with the most connections loses one that does nothing.
  * Main thread only.
  */
-#ifndef ALLOT_HTTP_SERVER_H
-#define ALLOT_HTTP_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ struct server_text *server_text_new(struct server *server, char *text, size_t le
 				    const char *type);
 /* Answers that are under way keep what they need of it. NULL is fine; returns NULL. */
 struct server_text *server_text_free(struct server *server, struct server_text *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* Between the parts of the HTTP server: server.c has who is let in, the loop and certificates, server_call.c connections and
  * their requests, server_stream.c answers that go on. */
-#ifndef ALLOT_HTTP_SERVER_INSIDE_H
-#define ALLOT_HTTP_SERVER_INSIDE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,
 				    size_t *body_length, void **context);
-
-#endif

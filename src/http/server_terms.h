@@ -1,6 +1,5 @@
 /* Terms that an HTTP server (server.h) is started with: its socket, certificates, limits and handlers. */
-#ifndef ALLOT_HTTP_SERVER_TERMS_H
-#define ALLOT_HTTP_SERVER_TERMS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ struct server_terms {
 	size_t header_count;
 };
 #define SERVER_BODIES 8
-
-#endif

@@ -2,8 +2,7 @@
  * Certificate and key of an HTTP server, and the certificates that vouch for its clients: PEM files that may be replaced
  * while it runs. Main thread only.
  */
-#ifndef ALLOT_HTTP_TLS_H
-#define ALLOT_HTTP_TLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -26,5 +25,3 @@ int tls_read(struct tls *tls, struct error *err);
 /* Whether a file is another one, or was written, since then. */
 bool tls_is_changed(const struct tls *tls);
 void tls_free(struct tls *tls);
-
-#endif

@@ -2,8 +2,7 @@
  * A bearer token that clients must name, as those of metrics (allotd's setting metrics_token_file). The file is read at each
  * use, so a new token needs no restart. Thread safe.
  */
-#ifndef ALLOT_HTTP_TOKEN_H
-#define ALLOT_HTTP_TOKEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *er
  * differ. Pure.
  */
 bool token_is_named(const char *token, const char *authorization);
-
-#endif

@@ -3,8 +3,7 @@
  * thread sets the pace differs from process to process by more than the bar for what the library costs it (ResNet18 of batch 32, native,
  * on an H200: 3 %, one standard deviation), so it is compared with itself.
  */
-#ifndef ALLOT_LIBRARY_BYPASS_H
-#define ALLOT_LIBRARY_BYPASS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@
  * thread at a time.
  */
 void allot_bypass(bool is_on);
-
-#endif

@@ -2,8 +2,7 @@
  * The root of the library in a process: joins the tenant, follows a restarted daemon, starts anew in a forked child, gives
  * the helper thread its work, and leaves at exit. It knows the parts; they don't know it.
  */
-#ifndef ALLOT_LIBRARY_PROCESS_H
-#define ALLOT_LIBRARY_PROCESS_H
+#pragma once
 
 #include "library/state/process_state.h"
 
@@ -15,5 +14,3 @@ enum process_mode process_join(void);
 
 /* Adopts a restarted daemon's files; false when none answers now. Thread safe. */
 bool process_rejoin(void);
-
-#endif

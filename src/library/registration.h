@@ -1,6 +1,5 @@
 /* The process's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
-#ifndef ALLOT_LIBRARY_REGISTRATION_H
-#define ALLOT_LIBRARY_REGISTRATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patienc
 		     struct registration *ret);
 
 void registration_unmap(const struct region_control *control, struct region_report *report);
-
-#endif

@@ -8,8 +8,7 @@
  * The components of all volumes are taken together; "base" is read over, since the command line names
  * the place.
  */
-#ifndef ALLOT_MIRROR_CONFIG_H
-#define ALLOT_MIRROR_CONFIG_H
+#pragma once
 
 #include "base/error.h"
 
@@ -25,5 +24,3 @@ int mirror_config_parse(const char *text, struct mirror_config *ret_config, stru
 int mirror_config_default(struct mirror_config *ret_config, struct error *err);
 
 void mirror_config_free(struct mirror_config *config);
-
-#endif

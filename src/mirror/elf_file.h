@@ -1,6 +1,5 @@
 /* What the mirror needs to know of a library file. Reads 32- and 64-bit little-endian ELF. Pure. */
-#ifndef ALLOT_MIRROR_ELF_FILE_H
-#define ALLOT_MIRROR_ELF_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct elf_file {
 
 /* 0, or -ENOEXEC when the bytes are no shared library, or one that is damaged. */
 int elf_file_read(const void *bytes, size_t size, struct elf_file *ret_file);
-
-#endif

@@ -3,8 +3,7 @@
  * sees half of it; an older mirror in that place changes places with it and is removed. Rolling back is
  * removing the directory: nothing outside of it is touched.
  */
-#ifndef ALLOT_MIRROR_EXECUTE_H
-#define ALLOT_MIRROR_EXECUTE_H
+#pragma once
 
 #include "mirror/plan.h"
 
@@ -15,5 +14,3 @@
  */
 int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
 		   struct error *err);
-
-#endif

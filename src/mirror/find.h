@@ -1,6 +1,5 @@
 /* Looks the configured names up: libraries in the loader's cache, programs along a search path. */
-#ifndef ALLOT_MIRROR_FIND_H
-#define ALLOT_MIRROR_FIND_H
+#pragma once
 
 #include "mirror/config.h"
 #include "mirror/plan.h"
@@ -16,5 +15,3 @@ int mirror_find_libraries(const char *root, char *const *names, struct mirror_fi
 /* `search`: as PATH. */
 int mirror_find_binaries(const char *root, const char *search, char *const *names,
 			 struct mirror_files *files, struct error *err);
-
-#endif

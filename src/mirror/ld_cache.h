@@ -1,6 +1,5 @@
 /* The loader's cache, /etc/ld.so.cache: which file each library name stands for. Pure. */
-#ifndef ALLOT_MIRROR_LD_CACHE_H
-#define ALLOT_MIRROR_LD_CACHE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ typedef int ld_cache_visitor(void *context, const char *name, const char *path, 
  */
 int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void *context,
 		  struct error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * Left out: libraries that are not the driver's (a table of names), and 32-bit copies of the two that
  * are governed, since liballot.so has 64 bits.
  */
-#ifndef ALLOT_MIRROR_PLAN_H
-#define ALLOT_MIRROR_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void mirror_files_free(struct mirror_files *files);
 
 /* "580.159.04" of "libcuda.so.580.159.04"; "" when there is nothing after ".so.". */
 const char *mirror_version(const char *file_name);
-
-#endif

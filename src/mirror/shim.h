@@ -9,8 +9,7 @@
  * driver; and a RUNPATH of $ORIGIN, so that it works wherever it is mounted. A regular file: ldconfig
  * re-points symbolic links.
  */
-#ifndef ALLOT_MIRROR_SHIM_H
-#define ALLOT_MIRROR_SHIM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@
  */
 size_t shim_make(uint16_t machine, const char *soname, const char *const needed[2],
 		 uint8_t ret_bytes[SHIM_SIZE_MAX]);
-
-#endif

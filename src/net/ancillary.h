@@ -3,8 +3,7 @@
  * for them makes the kernel close them here, which can wait for ever (net/closer.h). So a message is
  * looked at before it is taken.
  */
-#ifndef ALLOT_NET_ANCILLARY_H
-#define ALLOT_NET_ANCILLARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sen
  * given to closer_close(), as others that came with it are. -1: there is none.
  */
 int ancillary_take(int fd, uid_t uid);
-
-#endif

@@ -4,8 +4,7 @@
  * whose queue such descriptors lie. So a thread closes them, one for all users with the same remainder
  * of the uid, which holds up nobody but those. Thread safe.
  */
-#ifndef ALLOT_NET_CLOSER_H
-#define ALLOT_NET_CLOSER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,5 +13,3 @@
 void closer_close(uid_t uid, int fd);
 /* Descriptors of that user can't be closed just now: take no more of it. */
 bool closer_is_stuck(uid_t uid);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Pure but for the memory of a struct grpc_inbox; thread safe.
  */
-#ifndef ALLOT_NET_GRPC_H
-#define ALLOT_NET_GRPC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ int grpc_inbox_take(struct grpc_inbox *inbox, const uint8_t *data, size_t size, 
 bool grpc_inbox_is_complete(const struct grpc_inbox *inbox);
 
 void grpc_inbox_free(struct grpc_inbox *inbox);
-
-#endif

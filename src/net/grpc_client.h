@@ -4,8 +4,7 @@
  *
  * Any thread; blocks as the link does.
  */
-#ifndef ALLOT_NET_GRPC_CLIENT_H
-#define ALLOT_NET_GRPC_CLIENT_H
+#pragma once
 
 #include "net/grpc.h"
 #include "net/link.h"
@@ -32,5 +31,3 @@ struct grpc_reply {
  */
 int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
 		    struct grpc_reply *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* Between the parts of the gRPC server: grpc_server.c (who comes, whose time is over), grpc_connection.c (bytes
  * and HTTP/2), grpc_stream.c (a call). */
-#ifndef ALLOT_NET_GRPC_INSIDE_H
-#define ALLOT_NET_GRPC_INSIDE_H
+#pragma once
 
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
@@ -118,5 +117,3 @@ void grpc_call_data(struct grpc_call *call, const uint8_t *data, size_t size);
 void grpc_call_arrived(struct grpc_call *call);
 /* Looks at its deadlines. */
 void grpc_call_look(struct grpc_call *call, uint64_t now_ns);
-
-#endif

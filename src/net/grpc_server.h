@@ -7,8 +7,7 @@
  * `:authority` may be whatever the peer likes: older kubelets say the socket's path there, which nghttp2's own
  * check would refuse.
  */
-#ifndef ALLOT_NET_GRPC_SERVER_H
-#define ALLOT_NET_GRPC_SERVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
 
 /* Ends the call once what was sent is out. `text` (NULL: none) is for who reads the error. */
 void grpc_call_end(struct grpc_call *call, enum grpc_status status, const char *text);
-
-#endif

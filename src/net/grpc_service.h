@@ -1,6 +1,5 @@
 /* A service that a gRPC server (grpc_server.h) offers: its methods, and its limits on peers. */
-#ifndef ALLOT_NET_GRPC_SERVICE_H
-#define ALLOT_NET_GRPC_SERVICE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct grpc_service {
 	void *data; /* the handlers' */
 	struct grpc_limits limits;
 };
-
-#endif

@@ -2,8 +2,7 @@
  * A connection to a unix socket of another program, with an end: whatever it waits for is over at end_ns, or
  * when stop_fd becomes readable. Nothing here blocks longer; each end belongs to one thread.
  */
-#ifndef ALLOT_NET_LINK_H
-#define ALLOT_NET_LINK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void net_link_close(struct net_link *link);
 ssize_t net_link_read(const struct net_link *link, void *data, size_t size);
 /* All of them. */
 int net_link_write(const struct net_link *link, const void *data, size_t size);
-
-#endif

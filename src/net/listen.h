@@ -1,6 +1,5 @@
 /* The daemon's sockets in the file system. */
-#ifndef ALLOT_NET_LISTEN_H
-#define ALLOT_NET_LISTEN_H
+#pragma once
 
 #include "base/error.h"
 
@@ -10,5 +9,3 @@
  * Returns the descriptor, close-on-exec and non-blocking, which the caller closes; or a negative errno.
  */
 int listen_bind(const char *path, int type, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The event loop of the main thread: file descriptors and timers, one handler each, over epoll.
  * One thread. A handler may remove any source, its own too.
  */
-#ifndef ALLOT_NET_LOOP_H
-#define ALLOT_NET_LOOP_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -39,5 +38,3 @@ int loop_step(struct loop *loop, int timeout_ms);
 /* Steps until loop_quit(). */
 int loop_run(struct loop *loop);
 void loop_quit(struct loop *loop);
-
-#endif

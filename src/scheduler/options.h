@@ -1,6 +1,5 @@
 /* allot-scheduler's command line: one table row an option; parsed, and then the configuration file applied. */
-#ifndef ALLOT_SCHEDULER_OPTIONS_H
-#define ALLOT_SCHEDULER_OPTIONS_H
+#pragma once
 
 #include "scheduler/service/config.h"
 
@@ -9,5 +8,3 @@
  * --check-config, --issue, errors).
  */
 int options_parse(int argc, char **argv, struct config *config);
-
-#endif

@@ -2,8 +2,7 @@
  * What allot-scheduler answers by HTTP: the webhook, kube-scheduler's extender, and who looks after it. One table row a route
  * (routes.c). Main thread only.
  */
-#ifndef ALLOT_SCHEDULER_ROUTES_H
-#define ALLOT_SCHEDULER_ROUTES_H
+#pragma once
 
 #include "scheduler/service/scheduler.h"
 
@@ -11,5 +10,3 @@
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
 /* The webhook's terms' `quota`; `data` is the same. */
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret);
-
-#endif

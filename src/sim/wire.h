@@ -7,8 +7,7 @@
  * One-way requests (`req` is 0) get no reply. The rest get exactly one, at once or when what they
  * wait for has happened. The server also sends notes (`req` is 0 in the reply).
  */
-#ifndef ALLOT_SIM_WIRE_H
-#define ALLOT_SIM_WIRE_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -234,5 +233,3 @@ static inline uint64_t sim_clock_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A transcript names everything by its place in the sequence, never by its value: the second stream that
  * was made is CUstream#1 whatever its address, so that equal behaviour gives equal text.
  */
-#ifndef ALLOT_TESTS_DIFFERENTIAL_CALLS_H
-#define ALLOT_TESTS_DIFFERENTIAL_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ void *window_of(unsigned int slot);
 /* random.c: deterministic. */
 void random_seed(uint64_t seed);
 uint64_t random_below(uint64_t n);
-
-#endif

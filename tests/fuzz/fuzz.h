@@ -3,8 +3,7 @@
  * reads them. libFuzzer calls it (scripts/fuzz); so does replay.c, with the inputs kept in corpus/, in the unit tests.
  * What must hold whatever comes, beside no crash, no leak and no hang, is checked by FUZZ_CHECK.
  */
-#ifndef ALLOT_TESTS_FUZZ_FUZZ_H
-#define ALLOT_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline char *fuzz_text(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	return text;
 }
-
-#endif

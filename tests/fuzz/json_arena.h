@@ -3,8 +3,7 @@
  * time of targets that are mostly JSON went there. What is free is poisoned and stays so until the input has ended, so that a
  * use of it is seen as it is otherwise; what is not given back by then is a leak, and seen at once. One thread.
  */
-#ifndef ALLOT_TESTS_FUZZ_JSON_ARENA_H
-#define ALLOT_TESTS_FUZZ_JSON_ARENA_H
+#pragma once
 
 #ifdef ALLOT_FUZZ_JSON_ARENA
 /* Before an input: jansson allocates from there. */
@@ -20,6 +19,4 @@ static inline void json_arena_begin(void)
 static inline void json_arena_end(void)
 {
 }
-#endif
-
 #endif

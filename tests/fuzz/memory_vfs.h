@@ -3,8 +3,7 @@
  * input waits for no kernel, and memory of its own. Names don't matter, locks are granted, and a file may grow to MEMORY_VFS_MOST_BYTES; then the disk is
  * full. One thread.
  */
-#ifndef ALLOT_TESTS_FUZZ_MEMORY_VFS_H
-#define ALLOT_TESTS_FUZZ_MEMORY_VFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void memory_vfs_set(const uint8_t *data, size_t size);
 
 /* Whether SQLite has given back every file and all memory that it took since memory_vfs_use(). */
 bool memory_vfs_is_idle(void);
-
-#endif

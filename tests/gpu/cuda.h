@@ -2,8 +2,7 @@
  * The driver as the GPU tests see it: libcuda.so.1 opened at run time, like any program that has it
  * loaded for it; errors are returned, for a test may want them. GPU_DO ends the program on one.
  */
-#ifndef ALLOT_TESTS_GPU_CUDA_H
-#define ALLOT_TESTS_GPU_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -169,5 +168,3 @@ void gpu_burn(CUstream stream, uint64_t us);
  * host memory. On a real GPU it gives up after 5 s and then adds 1 to *given_up; the simulated one
  * leaves that to the caller's watchdog. */
 void gpu_exchange(CUstream stream, CUdeviceptr mine, CUdeviceptr peer, CUdeviceptr given_up);
-
-#endif

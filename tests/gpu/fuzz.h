@@ -2,8 +2,7 @@
  * Every way of getting memory of a card, as gpu-fuzz mixes them: one vtable row each. What is got is a
  * struct held; going may take several steps, as with memory that has a handle and mappings.
  */
-#ifndef ALLOT_TESTS_GPU_FUZZ_H
-#define ALLOT_TESTS_GPU_FUZZ_H
+#pragma once
 
 #include "cuda.h"
 
@@ -52,5 +51,3 @@ uint64_t fuzz_pick(uint64_t most);
 
 /* Gives back what pools and graphs keep. */
 void fuzz_trim(void);
-
-#endif

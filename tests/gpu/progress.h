@@ -4,8 +4,7 @@
  *
  * A case of two roles is two processes, each in a tenant of its own, with one shared file mapped.
  */
-#ifndef ALLOT_TESTS_GPU_PROGRESS_H
-#define ALLOT_TESTS_GPU_PROGRESS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ void progress_ipc_second(struct progress *p);
 void progress_spin(struct progress *p);
 void progress_stopped(struct progress *p);
 void progress_stopper(struct progress *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the stress tests' processes do on the simulated card. Failures end the process with 3. */
-#ifndef ALLOT_TESTS_STRESS_GPU_H
-#define ALLOT_TESTS_STRESS_GPU_H
+#pragma once
 
 #include "sim/cuda/sim_table.h"
 
@@ -21,5 +20,3 @@ CUstream gpu_stream(void);
 
 /* Host memory that the card reads: both addresses. */
 volatile uint32_t *gpu_host_word(CUdeviceptr *ret_ptr);
-
-#endif

@@ -1,6 +1,5 @@
 /* A process that keeps the card busy and tells how it fares: the survivors and holders of the storms. */
-#ifndef ALLOT_TESTS_STRESS_LOAD_H
-#define ALLOT_TESTS_STRESS_LOAD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ struct load_options {
 
 /* Starts the GPU and works until `stop`; the calling thread's whole life. Returns 0. */
 int load_run(struct load_figures *figures, const struct load_options *options);
-
-#endif

@@ -6,8 +6,7 @@
  * What goes wrong with the stage itself ends the program with 2. Nothing outlives the program: every
  * child is killed with it. One thread uses a stage.
  */
-#ifndef ALLOT_TESTS_STRESS_STAGE_H
-#define ALLOT_TESTS_STRESS_STAGE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -121,5 +120,3 @@ void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1,
 void *shared_board(size_t size, int *ret_fd);
 void *open_board(const char *fd_text, size_t size);
 void kill_and_wait(pid_t pid);
-
-#endif

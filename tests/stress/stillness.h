@@ -2,8 +2,7 @@
  * How long the machine stood still: shared ones do, for tenths of seconds, and what is timed then says
  * nothing of what is tested. A thread asks to sleep 10 ms at a time and adds up what it came late.
  */
-#ifndef ALLOT_TESTS_STRESS_STILLNESS_H
-#define ALLOT_TESTS_STRESS_STILLNESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void stillness_watch(void);
 uint64_t stillness_worst_ns(void);
 /* And in all so far: its growth, over a time, is the part of that in which the machine stood still. Any thread. */
 uint64_t stillness_sum_ns(void);
-
-#endif

@@ -5,8 +5,7 @@
  * A row's functions run in many threads of several processes at once. What fails though the driver may
  * not let it fail ends the process (GPU_DO).
  */
-#ifndef ALLOT_TESTS_STRESS_WAYS_H
-#define ALLOT_TESTS_STRESS_WAYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -165,5 +164,3 @@ WAY(orphan)
 WAY(fd)
 WAY(fd_orphan)
 #undef WAY
-
-#endif

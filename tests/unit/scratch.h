@@ -1,6 +1,5 @@
 /* A directory of the test program's own: cmocka setup and teardown, and its path in between. */
-#ifndef ALLOT_TESTS_UNIT_SCRATCH_H
-#define ALLOT_TESTS_UNIT_SCRATCH_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,5 +20,3 @@ static int remove_scratch(void **state)
 	snprintf(command, sizeof(command), "rm -rf %s", scratch);
 	return system(command);
 }
-
-#endif

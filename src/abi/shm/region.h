@@ -16,8 +16,7 @@
  * Writers and order of each field are stated beside it. D = daemon, T = the slot's own process.
  * "seq_cst" marks the words that two sides decide on; everything else is relaxed.
  */
-#ifndef ALLOT_ABI_SHM_REGION_H
-#define ALLOT_ABI_SHM_REGION_H
+#pragma once
 
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -344,5 +343,3 @@ static inline bool region_report_is_valid(const struct region_report *r)
 	return r->magic == REGION_MAGIC && r->version == REGION_VERSION &&
 	       r->size_bytes == REGION_REPORT_BYTES;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * A process that registers again (the daemon was restarted, or the process forked) gets a slot of
  * its own; `previous_epoch` tells the daemon that usage is about to be carried over.
  */
-#ifndef ALLOT_ABI_SHM_REGISTRATION_H
-#define ALLOT_ABI_SHM_REGISTRATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct registration_reply {
 	uint64_t epoch;    /* as in region_control */
 	char message[128]; /* why status is not 0: one line, NUL-terminated */
 };
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The daemon knows the process by its credentials, as in registration.h. What a process gave goes with it.
  */
-#ifndef ALLOT_ABI_SHM_SHARING_H
-#define ALLOT_ABI_SHM_SHARING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct sharing_reply {
 	uint32_t reserved;
 	uint64_t bytes; /* as given */
 };
-
-#endif

@@ -8,8 +8,7 @@
  *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
  *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and all that is longer
  */
-#ifndef ALLOT_ABI_SHM_STEP_COUNTS_H
-#define ALLOT_ABI_SHM_STEP_COUNTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline uint64_t step_bucket_from_ns(unsigned bucket)
 	return bucket < 8 ? bucket * STEP_UNIT_NS
 			  : ((uint64_t)(8 + bucket % 8) << (bucket / 8 - 1)) * STEP_UNIT_NS;
 }
-
-#endif

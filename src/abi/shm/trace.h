@@ -13,8 +13,7 @@
  *   process -> daemon   struct trace_request
  *   daemon -> process   struct trace_reply; when status is 0, with the file's descriptor
  */
-#ifndef ALLOT_ABI_SHM_TRACE_H
-#define ALLOT_ABI_SHM_TRACE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -204,5 +203,3 @@ static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number
 	*ret = as.event;
 	return true;
 }
-
-#endif

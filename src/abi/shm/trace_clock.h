@@ -3,8 +3,7 @@
  * the two it is, the daemon says (daemon/export/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
  * reads its own clock beside. Thread safe; may run before libc is ready.
  */
-#ifndef ALLOT_ABI_SHM_TRACE_CLOCK_H
-#define ALLOT_ABI_SHM_TRACE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -31,5 +30,3 @@ static inline uint64_t trace_ticks(enum trace_clock clock)
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
-
-#endif

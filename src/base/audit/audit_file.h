@@ -3,8 +3,7 @@
  * "append only". What can't be written is counted, and said in the log once until lines go in again; nothing waits for it.
  * One thread.
  */
-#ifndef ALLOT_BASE_AUDIT_AUDIT_FILE_H
-#define ALLOT_BASE_AUDIT_AUDIT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void audit_file_close(struct audit_file *file);
 void audit_file_reopen(struct audit_file *file);
 /* `line` has no end yet. -errno: it is lost, and counted. */
 int audit_file_append(struct audit_file *file, const char *line);
-
-#endif

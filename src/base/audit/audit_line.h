@@ -1,8 +1,7 @@
 /*
  * A line of an audit log (allot-audit(5)): when, what and by whom, whichever program's it is. The thread of the file.
  */
-#ifndef ALLOT_BASE_AUDIT_AUDIT_LINE_H
-#define ALLOT_BASE_AUDIT_AUDIT_LINE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@
  */
 void audit_line_write(struct audit_file *file, const char *own, const char *event, json_t *by,
 		      json_t *what);
-
-#endif

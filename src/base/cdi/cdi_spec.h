@@ -5,8 +5,7 @@
  * Version 0.3.0 is the lowest that has all that is used, so that old engines take it (podman 4.3 knows 0.5.0
  * at most); a name that begins with a digit needs 0.5.0.
  */
-#ifndef ALLOT_BASE_CDI_CDI_SPEC_H
-#define ALLOT_BASE_CDI_CDI_SPEC_H
+#pragma once
 
 #include <jansson.h>
 
@@ -38,5 +37,3 @@ int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], s
 
 /* Makes the directory where only that is missing, and puts the file there whole. -errno. */
 int cdi_spec_write(const char *dir, const char *path, const json_t *spec, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The command line of a program that has settings: its own options, and --KEY VALUE for each setting, which goes before the
  * file's. Options are written with '-'; '_' is taken as well. What is wrong is said on standard error, a line each.
  */
-#ifndef ALLOT_BASE_SETTINGS_COMMAND_LINE_H
-#define ALLOT_BASE_SETTINGS_COMMAND_LINE_H
+#pragma once
 
 #include "base/settings/settings.h"
 
@@ -45,5 +44,3 @@ int command_line_check_file(const struct command_line *line, const char *file,
 void command_line_complain(void *program, const char *text);
 /* What --help says of options and settings. */
 void command_line_print_help(const struct command_line *line, const struct config *defaults);
-
-#endif

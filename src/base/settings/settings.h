@@ -3,8 +3,7 @@
  * and help; the reader, the command line (base/settings/command_line.h) and --help come from the table. A table may also list names that
  * other programs have for its settings. One thread.
  */
-#ifndef ALLOT_BASE_SETTINGS_SETTINGS_H
-#define ALLOT_BASE_SETTINGS_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ void settings_print_help(const struct settings_table *table, const struct config
 			 FILE *out);
 /* One line an alias: what it is here, or why not. */
 void settings_print_aliases(const struct settings_table *table, FILE *out);
-
-#endif

@@ -8,8 +8,7 @@
  *     TENANT  GPU  STATE      ASKED      GOT    ASKED  LIMIT  1s    60s   REFUSED  WAITED
  *     a         0  running  4.0 GiB  3.2 GiB       45     45  45.1  44.9        0    2.1s
  */
-#ifndef ALLOT_CLI_COMMANDS_TABLE_H
-#define ALLOT_CLI_COMMANDS_TABLE_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -23,5 +22,3 @@
  * cut, for a pipe or a file.
  */
 void table_write(const json_t *list, int width, FILE *out);
-
-#endif

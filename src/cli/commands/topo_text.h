@@ -11,12 +11,9 @@
  *     GPU0   X      PIX    0
  *     GPU1   PIX    X      0
  */
-#ifndef ALLOT_CLI_COMMANDS_TOPO_TEXT_H
-#define ALLOT_CLI_COMMANDS_TOPO_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
 
 void topo_text_write(const json_t *reply, FILE *out);
-
-#endif

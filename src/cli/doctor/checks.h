@@ -2,8 +2,7 @@
  * What `allot doctor` looks at: one function a subject, which adds a finding for each thing that it saw, good or bad.
  * None changes anything.
  */
-#ifndef ALLOT_CLI_DOCTOR_CHECKS_H
-#define ALLOT_CLI_DOCTOR_CHECKS_H
+#pragma once
 
 #include "cli/daemon.h"
 #include "cli/doctor/host.h"
@@ -30,5 +29,3 @@ void doctor_check_daemon(struct doctor *doctor);
 void doctor_check_others(struct doctor *doctor);
 /* What has its facts apart from its judgement (rows.c): in a tenant, the node, engines, certificates, clock, cluster. */
 void doctor_check_rows(struct doctor *doctor);
-
-#endif

@@ -2,8 +2,7 @@
  * Looks at a machine for facts.h: one function a subject, which fills its part of the facts and changes nothing. What can't
  * be told stays FACT_UNKNOWN or "". One thread.
  */
-#ifndef ALLOT_CLI_DOCTOR_GATHER_H
-#define ALLOT_CLI_DOCTOR_GATHER_H
+#pragma once
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
@@ -38,5 +37,3 @@ int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *
 enum fact gather_listens(const struct host *host, const char *path, int type);
 /* Of the kernel module; "": none is loaded. */
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX]);
-
-#endif

@@ -2,8 +2,7 @@
  * The machine that is looked at: its files, below a directory that is "/" unless the machine's root is mounted elsewhere
  * (in a container, or a test). Thread safe; paths are full ones, of the machine.
  */
-#ifndef ALLOT_CLI_DOCTOR_HOST_H
-#define ALLOT_CLI_DOCTOR_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void host_resolve(const struct host *host, const char *path, char *ret, size_t s
  */
 void host_each(const struct host *host, const char *directory,
 	       bool (*visit)(void *data, const char *name), void *data);
-
-#endif

@@ -1,6 +1,5 @@
 /* Version numbers in what programs say of themselves. Pure; thread safe. */
-#ifndef ALLOT_CLI_DOCTOR_VERSION_H
-#define ALLOT_CLI_DOCTOR_VERSION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
 bool version_find(const char *text, char ret[VERSION_TEXT_MAX]);
 /* The first that is a word of its own, of digits and dots alone: "580.65.06" of "... x86_64  580.65.06  ...". */
 bool version_find_word(const char *text, char ret[VERSION_TEXT_MAX]);
-
-#endif

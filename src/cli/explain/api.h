@@ -2,8 +2,7 @@
  * Questions to a Kubernetes API server, one at a time: who it is comes from a kubeconfig or a pod's account, as kubectl
  * finds them. One thread.
  */
-#ifndef ALLOT_CLI_EXPLAIN_API_H
-#define ALLOT_CLI_EXPLAIN_API_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ int api_find(const char *config, struct kube_access *ret, struct error *err);
  */
 int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
 	    json_t **ret, struct error *err);
-
-#endif

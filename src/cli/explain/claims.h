@@ -2,8 +2,7 @@
  * Why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs it has by them: by the claims, the slices that nodes
  * have published, and what other claims have of these. Selectors are not evaluated. Pure but for memory.
  */
-#ifndef ALLOT_CLI_EXPLAIN_CLAIMS_H
-#define ALLOT_CLI_EXPLAIN_CLAIMS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ const char *explain_claim_name(const json_t *pod, const json_t *entry);
  * waits or its node can't start it. A new object; NULL: no memory.
  */
 json_t *explain_of_claims(const json_t *pod, const struct explain_claims *known);
-
-#endif

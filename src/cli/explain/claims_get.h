@@ -1,6 +1,5 @@
 /* Asks the API server about a pod's claims, one object after the other. What may not be read is left out. One thread. */
-#ifndef ALLOT_CLI_EXPLAIN_CLAIMS_GET_H
-#define ALLOT_CLI_EXPLAIN_CLAIMS_GET_H
+#pragma once
 
 #include "cli/explain/claims.h"
 #include "kube/client/access.h"
@@ -9,5 +8,3 @@
 void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,
 			struct explain_claims *ret);
 void explain_claims_forget(struct explain_claims *known);
-
-#endif

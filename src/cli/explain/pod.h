@@ -2,8 +2,7 @@
  * What a Pod object itself tells of its GPUs: beside what allot-scheduler explains, and in its place where that can't be asked.
  * Pure but for memory.
  */
-#ifndef ALLOT_CLI_EXPLAIN_POD_H
-#define ALLOT_CLI_EXPLAIN_POD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ void explain_add_pod(json_t *explanation, const json_t *pod);
  * without nodes. `why` the scheduler was not heard stands in "not_asked". A new object; NULL: no memory.
  */
 json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why);
-
-#endif

@@ -2,8 +2,7 @@
  * What allot-scheduler explains (docs/reference/protocol.md, "explain"), for people: the verdict in a sentence, the reasons, nodes that
  * are alike in one line, what is nearest to serving, what would help. Pure: JSON in, text out; what is missing is left out.
  */
-#ifndef ALLOT_CLI_EXPLAIN_TEXT_H
-#define ALLOT_CLI_EXPLAIN_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ void explain_nearest_write(const json_t *explanation, FILE *out);
 
 /* help.c: what would help, a line each. */
 void explain_help_write(const json_t *explanation, FILE *out);
-
-#endif

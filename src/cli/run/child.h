@@ -2,8 +2,7 @@
  * The command that `allot run` runs: found as a shell would, started in the same process group,
  * waited for, signals passed on. Once it runs, the two look like one process to who started us.
  */
-#ifndef ALLOT_CLI_RUN_CHILD_H
-#define ALLOT_CLI_RUN_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -45,5 +44,3 @@ int child_start(const char *path, char **argv, char **environment, struct child 
  * is then the exit status, as a shell gives it.
  */
 bool child_handle(struct child *child, int *ret_status);
-
-#endif

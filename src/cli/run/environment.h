@@ -2,8 +2,7 @@
  * The environment of a tenant's command: ours, with some variables set and some paths put in front.
  * The copy is the caller's; nothing here changes our own environment.
  */
-#ifndef ALLOT_CLI_RUN_ENVIRONMENT_H
-#define ALLOT_CLI_RUN_ENVIRONMENT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ int environment_prepend(struct environment *environment, const char *name, const
 
 /* The value, or NULL. Stays the environment's, and valid until it is changed. */
 const char *environment_get(const struct environment *environment, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* A tenant that shares by space (--sharing): its command is started when the MPS of its group is there. */
-#ifndef ALLOT_CLI_RUN_SPACE_H
-#define ALLOT_CLI_RUN_SPACE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -16,5 +15,3 @@ int space_await(struct client *client, const json_t *tenant, struct error *err);
 
 /* Sets what the reply says that the command's environment needs. */
 int space_environment(const json_t *tenant, struct environment *environment, struct error *err);
-
-#endif

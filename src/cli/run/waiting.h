@@ -2,8 +2,7 @@
  * Tells a person at a terminal, once, that the command of `allot run --on-full wait` waits for memory:
  * nothing of it would be seen otherwise. Looks at the tenant now and then until there is something to tell.
  */
-#ifndef ALLOT_CLI_RUN_WAITING_H
-#define ALLOT_CLI_RUN_WAITING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void waiting_look(struct waiting *w, struct client *client, const char *id);
  * it does not wait. Pure.
  */
 bool waiting_describe(const json_t *tenant, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bars and histories, drawn into cells: blocks where there is UTF-8, else '#'. Pure. */
-#ifndef ALLOT_CLI_TOP_BARS_H
-#define ALLOT_CLI_TOP_BARS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void bar_draw(struct cells *cells, int line, int column, int width, const struct
  */
 void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		const float *values, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * on a terminal, --once and the tests write it as text. Lines and columns count from 0; what lies outside is
  * left out, so that no size is too small. Thread safety: one caller at a time.
  */
-#ifndef ALLOT_CLI_TOP_CELLS_H
-#define ALLOT_CLI_TOP_CELLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ static inline void cleanup_cells_value(struct cells *cells)
 }
 
 #define cleanup_cells cleanup(cleanup_cells_value)
-
-#endif

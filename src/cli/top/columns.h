@@ -1,6 +1,5 @@
 /* The columns of shares: which there is room for, and what each shows. Pure. */
-#ifndef ALLOT_CLI_TOP_COLUMNS_H
-#define ALLOT_CLI_TOP_COLUMNS_H
+#pragma once
 
 #include "cli/top/cells.h"
 #include "cli/top/data/history.h"
@@ -38,5 +37,3 @@ void columns_short_pct(double pct, char ret[COLUMNS_SHORT_MAX]);
 
 /* "0.3s", "12s", "3m", "5h". */
 void columns_short_seconds(double seconds, char ret[COLUMNS_SHORT_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The keyboard, as a state machine: a view and a key in, the view as it is then out. Pure. */
-#ifndef ALLOT_CLI_TOP_KEYS_H
-#define ALLOT_CLI_TOP_KEYS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ enum keys_outcome keys_press(struct view *view, const struct snapshot *snapshot,
 
 /* What the i-th line of the help says: a key and what it does; false after the last. */
 bool keys_help(size_t i, const char **ret_key, const char **ret_what);
-
-#endif

@@ -10,8 +10,7 @@
  *
  *     q quit  ? help  s sort  / filter  p pause  m memory  c cores  Enter details
  */
-#ifndef ALLOT_CLI_TOP_LAYOUT_H
-#define ALLOT_CLI_TOP_LAYOUT_H
+#pragma once
 
 #include "cli/top/cells.h"
 #include "cli/top/view.h"
@@ -42,5 +41,3 @@ void layout_draw(const struct layout *layout, struct cells *cells, struct layout
 #define LAYOUT_DETAIL_LINES 9
 void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
 void layout_draw_foot(const struct layout *layout, struct cells *cells);
-
-#endif

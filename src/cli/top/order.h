@@ -1,6 +1,5 @@
 /* Which shares are shown, and in which order. Pure. */
-#ifndef ALLOT_CLI_TOP_ORDER_H
-#define ALLOT_CLI_TOP_ORDER_H
+#pragma once
 
 #include "cli/top/data/history.h"
 #include "cli/top/data/snapshot.h"
@@ -46,5 +45,3 @@ void order_free(struct rows *rows);
 /* The row of that share, which a tenant's id and a card name; rows->count: it is not there. */
 size_t order_position(const struct rows *rows, const struct snapshot *snapshot, const char *id,
 		      int card);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `allot top --json` prints (docs/reference/protocol.md). Pure. */
-#ifndef ALLOT_CLI_TOP_REPORT_H
-#define ALLOT_CLI_TOP_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -12,5 +11,3 @@
  * changed by it.
  */
 json_t *report_make(json_t *list, json_t *tasks, const struct history *history);
-
-#endif

@@ -2,8 +2,7 @@
  * The terminal, by ncurses: puts cells on it and reads keys. The only file that knows of either. Thread safety: one
  * caller at a time, and one screen a process.
  */
-#ifndef ALLOT_CLI_TOP_SCREEN_H
-#define ALLOT_CLI_TOP_SCREEN_H
+#pragma once
 
 #include "base/error.h"
 #include "cli/top/cells.h"
@@ -21,5 +20,3 @@ void screen_show(struct cells *cells);
 
 /* The next key, as in keys.h; false: none was pressed. A new size of the terminal is KEYS_OTHER. */
 bool screen_key(uint32_t *ret_key);
-
-#endif

@@ -1,6 +1,5 @@
 /* Characters of UTF-8, and how many columns of a terminal each takes. Pure; of no locale. */
-#ifndef ALLOT_CLI_TOP_UTF8_H
-#define ALLOT_CLI_TOP_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ int utf8_width(uint32_t c);
 
 /* Columns of a whole text. */
 int utf8_columns(const char *text);
-
-#endif

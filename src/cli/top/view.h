@@ -1,6 +1,5 @@
 /* What the person at the keyboard has chosen to see, and is about to do. The keys change it, the layout draws it. */
-#ifndef ALLOT_CLI_TOP_VIEW_H
-#define ALLOT_CLI_TOP_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct view {
 	size_t first, page;
 	bool has_details;
 };
-
-#endif

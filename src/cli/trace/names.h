@@ -1,6 +1,5 @@
 /* What a process's functions, entry points and threads are called, and its streams' numbers. Pure but for memory. */
-#ifndef ALLOT_CLI_TRACE_NAMES_H
-#define ALLOT_CLI_TRACE_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 uint32_t names_stream(struct names *names, uint64_t handle);
 
 void names_clear(struct names *names);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A write that fails is kept in out->error, and nothing is written after it. One thread.
  */
-#ifndef ALLOT_CLI_TRACE_OUT_H
-#define ALLOT_CLI_TRACE_OUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void out_other(struct out *out);
 int out_end(struct out *out);
 /* Writes what there is. */
 void out_flush(struct out *out);
-
-#endif

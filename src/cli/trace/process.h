@@ -1,8 +1,7 @@
 /*
  * A traced process's part of the trace: what its ring has, written as events of its threads. One thread.
  */
-#ifndef ALLOT_CLI_TRACE_PROCESS_H
-#define ALLOT_CLI_TRACE_PROCESS_H
+#pragma once
 
 #include "cli/trace/names.h"
 #include "cli/trace/out.h"
@@ -44,5 +43,3 @@ int traced_process_write(struct traced_process *process, const struct trace_scen
 			 uint64_t now_ns, bool is_last);
 
 void traced_process_end(struct traced_process *process);
-
-#endif

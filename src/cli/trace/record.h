@@ -3,8 +3,7 @@
  * are read, until somebody says that it is enough; then the file is finished, whatever happened before. One
  * thread.
  */
-#ifndef ALLOT_CLI_TRACE_RECORD_H
-#define ALLOT_CLI_TRACE_RECORD_H
+#pragma once
 
 #include "client/client.h"
 #include "cli/trace/out.h"
@@ -54,5 +53,3 @@ int record_finish(struct record *record);
 
 /* NULL is fine; returns NULL. */
 struct record *record_free(struct record *record);
-
-#endif

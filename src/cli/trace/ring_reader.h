@@ -2,8 +2,7 @@
  * Reads the ring of one traced process (abi/shm/trace.h) while it is written, and counts what it was too slow for.
  * Nothing in the ring is believed: it may change under the reader in any way. One thread.
  */
-#ifndef ALLOT_CLI_TRACE_RING_READER_H
-#define ALLOT_CLI_TRACE_RING_READER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint6
 
 /* The next name that was recorded, with its text ended; to be asked before events are drained. False: no more now. */
 bool ring_reader_name(struct ring_reader *reader, struct trace_name *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * moments time is linear. A later moment never changes the time of ticks before the last one, and time never goes
  * backwards: so slices that were written in different rounds nest as they did in the process. One thread.
  */
-#ifndef ALLOT_CLI_TRACE_TICK_MAP_H
-#define ALLOT_CLI_TRACE_TICK_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ uint64_t tick_map_last_ticks(const struct tick_map *map);
 
 /* Leaves an empty map. */
 void tick_map_clear(struct tick_map *map);
-
-#endif

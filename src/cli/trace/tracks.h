@@ -2,8 +2,7 @@
  * What the daemon tells of a traced tenant and its cards, as tracks: who had each card when, what state the tenant was in, and
  * what it had of memory and compute. From the replies to trace_poll (docs/reference/protocol.md). One thread.
  */
-#ifndef ALLOT_CLI_TRACE_TRACKS_H
-#define ALLOT_CLI_TRACE_TRACKS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -46,5 +45,3 @@ void tracks_add(struct tracks *tracks, const json_t *reply, uint64_t now_ns);
 
 /* Ends what goes on. */
 void tracks_end(struct tracks *tracks, uint64_t now_ns);
-
-#endif

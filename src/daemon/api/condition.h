@@ -1,8 +1,7 @@
 /*
  * What a tenant is doing now, in one word: the `state` of `allot ps` and of metrics. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_CONDITION_H
-#define ALLOT_DAEMON_API_CONDITION_H
+#pragma once
 
 #include "daemon/arbitrate/arbitration.h"
 
@@ -27,5 +26,3 @@ enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
 /* "paused", "queued", ...: stable, for people and programs. */
 const char *tenant_condition_name(enum tenant_condition condition);
-
-#endif

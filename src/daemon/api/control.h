@@ -6,8 +6,7 @@
  * between; all who wait for a list are told the same. When all places are taken, the user with the most
  * connections loses one that holds no tenant; where none can be lost, whoever has few is let in beyond.
  */
-#ifndef ALLOT_DAEMON_API_CONTROL_H
-#define ALLOT_DAEMON_API_CONTROL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -36,5 +35,3 @@ unsigned control_connections(const struct control *control);
 
 /* Serves a connected stream socket, and takes it over on success; for tests and for the listener. */
 int control_serve(struct control *control, int fd, struct error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The control protocol (docs/reference/protocol.md): finds the handler of a request. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_DISPATCH_H
-#define ALLOT_DAEMON_API_DISPATCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ struct session;
  * NULL: out of memory.
  */
 char *dispatch_request(struct session *session, const char *line, size_t length);
-
-#endif

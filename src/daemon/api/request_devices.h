@@ -1,6 +1,5 @@
 /* The "devices" of a request: read, checked, and chosen where none is named. Main thread only. */
-#ifndef ALLOT_DAEMON_API_REQUEST_DEVICES_H
-#define ALLOT_DAEMON_API_REQUEST_DEVICES_H
+#pragma once
 
 #include "abi/shm/region.h"
 #include "daemon/state/node/node.h"
@@ -26,5 +25,3 @@ int request_read_devices(struct node *node, const json_t *request,
  */
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);
-
-#endif

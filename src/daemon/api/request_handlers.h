@@ -1,8 +1,7 @@
 /*
  * The handlers of the control protocol's requests (docs/reference/protocol.md): one for each `op`. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_REQUEST_HANDLERS_H
-#define ALLOT_DAEMON_API_REQUEST_HANDLERS_H
+#pragma once
 
 #include "daemon/api/session.h"
 
@@ -40,5 +39,3 @@ int request_claims(struct session *session, const json_t *request, json_t *reply
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
 /* What a caller should know of terms that were accepted: in the reply and in the log. */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);
-
-#endif

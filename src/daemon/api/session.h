@@ -2,8 +2,7 @@
  * The control protocol (docs/reference/protocol.md) without its socket: one caller, its requests and replies,
  * the tenants it holds. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_SESSION_H
-#define ALLOT_DAEMON_API_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int session_hold(struct session *session, struct tenant *tenant, struct error *e
 /* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);
-
-#endif

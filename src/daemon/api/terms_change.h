@@ -2,8 +2,7 @@
  * A change of a tenant's terms while it lives, as `allot set` and a pod's annotations ask for it: decided in all its parts,
  * then made at once, and written down; or not made at all. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_TERMS_CHANGE_H
-#define ALLOT_DAEMON_API_TERMS_CHANGE_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/state/tenant.h"
@@ -38,5 +37,3 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
  * as before.
  */
 int terms_change_make(struct tenant *tenant, const struct terms_change *change, struct error *err);
-
-#endif

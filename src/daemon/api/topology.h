@@ -2,8 +2,7 @@
  * How the node's cards hang together: read from the driver once, when the daemon starts, as nothing of
  * it changes while a driver is loaded. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_TOPOLOGY_H
-#define ALLOT_DAEMON_API_TOPOLOGY_H
+#pragma once
 
 #include "daemon/state/node/node.h"
 #include "policy/placement/node.h"
@@ -25,5 +24,3 @@ void topology_model(struct node *node, const char *key, struct place_node *ret);
 struct gpu_seat topology_seat(const struct node *node, unsigned card);
 /* The NUMA node that a card hangs at; -1: not known. */
 int topology_numa(const struct node *node, unsigned card);
-
-#endif

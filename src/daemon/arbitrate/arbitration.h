@@ -7,8 +7,7 @@
  * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step. Without a lessee the thread
  * sleeps. While no lessee works, and all of them ring, it wakes once a second.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_H
-#define ALLOT_DAEMON_ARBITRATE_ARBITRATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,5 +123,3 @@ int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 
 struct lessee_figures lessee_figures(struct lessee *lessee);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All of it is guarded by the worker's lock, except `changed`, which any thread counts up.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H
-#define ALLOT_DAEMON_ARBITRATE_ARBITRATION_INSIDE_H
+#pragma once
 
 #include "abi/shm/region.h"
 #include "base/clock.h"
@@ -124,5 +123,3 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 bool arbitration_may_sleep(const struct arbitration *a);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Pure except bell_sleep and what it uses. Not thread safe, except bell_wake.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_BELL_H
-#define ALLOT_DAEMON_ARBITRATE_BELL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint3
 		uint64_t deadline_ns);
 /* Counts *own up and wakes the thread that sleeps on it. Any thread. */
 void bell_wake(_Atomic uint32_t *own);
-
-#endif

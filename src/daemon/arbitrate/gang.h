@@ -5,8 +5,7 @@
  *
  * All calls are thread safe. Lock order: a card's, then the board's; the list of bells, then a card's.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_GANG_H
-#define ALLOT_DAEMON_ARBITRATE_GANG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void gangs_remove(struct gangs *gangs, int gang);
 /* The board, locked until it is given back. */
 struct gang_board *gangs_lock(struct gangs *gangs);
 void gangs_unlock(struct gangs *gangs);
-
-#endif

@@ -2,8 +2,7 @@
  * The latest spans of time in which one tenant had a card's lease, or ran on the card alone. A ring, which forgets the
  * oldest. Pure, except for memory; not thread safe.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H
-#define ALLOT_DAEMON_ARBITRATE_LEASE_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *te
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
-
-#endif

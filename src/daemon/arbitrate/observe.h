@@ -3,8 +3,7 @@
  * write anything into its report: counters only go up here, and by no more than time allows. Not thread safe; the caller
  * (arbitration.c) holds its lock.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_OBSERVE_H
-#define ALLOT_DAEMON_ARBITRATE_OBSERVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
  */
 #define OBSERVE_FADE 20
 bool observer_publish_recent(struct observer *o, struct region_report *report);
-
-#endif

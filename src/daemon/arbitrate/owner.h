@@ -10,8 +10,7 @@
  * The thread's own list in glibc is given up, as this program has no robust mutex. All calls are of one thread; its end is
  * taken for the daemon's.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_OWNER_H
-#define ALLOT_DAEMON_ARBITRATE_OWNER_H
+#pragma once
 
 #include "abi/shm/region.h"
 
@@ -26,5 +25,3 @@ void *owner_map(int fd);
 void owner_hold(struct region_control *control);
 /* Says that the owner has ended. Before it is unmapped. */
 void owner_let_go(struct region_control *control);
-
-#endif

@@ -9,8 +9,7 @@
  * Create and free are called by one thread, which must not end in between: its end is taken for the daemon's (region.h:
  * owner). The maps are written with atomics by any thread.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_REGION_HOST_H
-#define ALLOT_DAEMON_ARBITRATE_REGION_HOST_H
+#pragma once
 
 #include "abi/shm/region.h"
 #include "base/error.h"
@@ -57,5 +56,3 @@ void region_tell_memory_grant(struct region_control *control, unsigned device);
 void region_host_clear_slot(struct region_host *host, unsigned slot);
 /* Marks an empty slot as a process's: raises slot_limit first where that is needed. */
 void region_host_assign_slot(struct region_host *host, unsigned slot, int pid);
-
-#endif

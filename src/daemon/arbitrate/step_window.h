@@ -10,8 +10,7 @@
  *
  * The tenant may write any numbers: they are used for figures alone. Pure; not thread safe.
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_STEP_WINDOW_H
-#define ALLOT_DAEMON_ARBITRATE_STEP_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void step_window_look(struct step_window *w, const struct step_counts *counts, u
 /* Looks, too. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);
-
-#endif

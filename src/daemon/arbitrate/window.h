@@ -5,8 +5,7 @@
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = (value now - value at now - span) / span
  */
-#ifndef ALLOT_DAEMON_ARBITRATE_WINDOW_H
-#define ALLOT_DAEMON_ARBITRATE_WINDOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
  * first instant). Never negative; may exceed 100 when the counter outruns time.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * The daemon's settings (base/settings/settings.h), in two tables, each read from a file of its own. Settings are an operator's to change
  * (daemon/config_table.c). Tuning is for tests, benches and developers (config_tuning.c).
  */
-#ifndef ALLOT_DAEMON_CONFIG_CONFIG_H
-#define ALLOT_DAEMON_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ unsigned config_split_count(const struct config *config);
 
 /* As the setting calls it. */
 const char *config_policy_name(enum arbiter_policy policy);
-
-#endif

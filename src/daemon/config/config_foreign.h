@@ -7,11 +7,8 @@
  *
  * A name may be written with '-' or '_'. Pure.
  */
-#ifndef ALLOT_DAEMON_CONFIG_CONFIG_FOREIGN_H
-#define ALLOT_DAEMON_CONFIG_CONFIG_FOREIGN_H
+#pragma once
 
 #include "daemon/config/config.h"
 
 extern const struct settings_alias config_aliases[];
-
-#endif

@@ -1,6 +1,5 @@
 /* For the tables of settings: short names of what their rows are made of. */
-#ifndef ALLOT_DAEMON_CONFIG_CONFIG_ROWS_H
-#define ALLOT_DAEMON_CONFIG_CONFIG_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
 #define MS(n) ((n)*NSEC_PER_MSEC)
 #define S(n) ((n)*NSEC_PER_SEC)
 #define PCT(n) SETTINGS_PERCENT_BOUND(n)
-
-#endif

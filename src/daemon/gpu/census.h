@@ -6,8 +6,7 @@
  *     thread: reads every card
  *     main:   compares: violations, the cost of a context, what drains
  */
-#ifndef ALLOT_DAEMON_GPU_CENSUS_H
-#define ALLOT_DAEMON_GPU_CENSUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool census_is_due(struct node *node);
 /* As subsystem.h has them. */
 void census_tenants_changed(struct node *node);
 void census_populated_changed(struct node *node);
-
-#endif

@@ -4,8 +4,7 @@
  * be slow: never from the arbiter's thread), and tells arbitration. Where NVML tells no process's use
  * it says so once, and the charge goes on being the measure.
  */
-#ifndef ALLOT_DAEMON_GPU_SENSOR_H
-#define ALLOT_DAEMON_GPU_SENSOR_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/arbitrate/arbitration.h"
@@ -20,5 +19,3 @@ int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned in
 uint64_t sensor_failures(const struct sensor *sensor);
 /* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
 struct sensor *sensor_stop(struct sensor *sensor);
-
-#endif

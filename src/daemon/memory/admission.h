@@ -11,8 +11,7 @@
  * still draining, and held by processes of no tenant. A grant is written to the state file before the
  * tenant hears of it, so a restarted daemon knows of every holder. Main thread only.
  */
-#ifndef ALLOT_DAEMON_MEMORY_ADMISSION_H
-#define ALLOT_DAEMON_MEMORY_ADMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void admission_give_up(struct tenant *tenant);
 uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
 /* A card as admission sees it; kept_bytes is of the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);
-
-#endif

@@ -2,8 +2,7 @@
  * One command to a control daemon, by the tool that NVIDIA has for it, without waiting: the answer comes by the loop.
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_SPACE_ASK_H
-#define ALLOT_DAEMON_SPACE_ASK_H
+#pragma once
 
 #include "daemon/space/spawn.h"
 #include "net/loop.h"
@@ -26,5 +25,3 @@ int mps_ask(struct loop *loop, const struct mps_spawn *spawn, const char *comman
 	    struct error *err);
 /* Ends the tool; nobody is told. NULL is fine; returns NULL. */
 struct mps_ask *mps_ask_free(struct mps_ask *ask);
-
-#endif

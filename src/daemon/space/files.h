@@ -8,8 +8,7 @@
  * The id is "<card's index>-<number>". What is in pipe is the tenants' user's, and is deleted without following a link.
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_SPACE_FILES_H
-#define ALLOT_DAEMON_SPACE_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ int mps_save(const struct node *node, const struct mps_record *record, struct er
 /* Calls found(data) with each group of the daemon before whose card is there; the files of others are deleted. */
 void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_record *record),
 		  void *data);
-
-#endif

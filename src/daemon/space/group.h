@@ -9,8 +9,7 @@
  * client, but who comes while it has not heard of that end is refused. So it is ended with its server, and the group has
  * another control daemon once both are over. Main thread only.
  */
-#ifndef ALLOT_DAEMON_SPACE_GROUP_H
-#define ALLOT_DAEMON_SPACE_GROUP_H
+#pragma once
 
 #include "daemon/space/group_state.h"
 
@@ -34,5 +33,3 @@ struct mps_group *mps_group_free(struct mps_group *group);
 
 const char *mps_state_name(enum mps_state state);
 const char *mps_fault_name(enum mps_fault fault);
-
-#endif

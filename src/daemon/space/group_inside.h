@@ -1,6 +1,5 @@
 /* Between group.c, which starts and ends a group's control daemon, and watch.c, which looks at it. */
-#ifndef ALLOT_DAEMON_SPACE_GROUP_INSIDE_H
-#define ALLOT_DAEMON_SPACE_GROUP_INSIDE_H
+#pragma once
 
 #include "daemon/space/group_state.h"
 
@@ -27,5 +26,3 @@ void mps_gone(struct mps_group *group);
 void mps_start_again(struct mps_group *group);
 /* What fails now may be for what was before: it is tried again. */
 bool mps_is_settling(const struct mps_group *group);
-
-#endif

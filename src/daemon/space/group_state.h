@@ -1,8 +1,7 @@
 /*
  * What is known of one group's MPS control daemon: group.h starts and ends it, watch.c looks at it. Main thread only.
  */
-#ifndef ALLOT_DAEMON_SPACE_GROUP_STATE_H
-#define ALLOT_DAEMON_SPACE_GROUP_STATE_H
+#pragma once
 
 #include "daemon/space/ask.h"
 #include "daemon/space/files.h"
@@ -69,5 +68,3 @@ struct mps_group {
 	char line[512];
 	char last_line[MPS_WHY_MAX]; /* that tells of something gone wrong */
 };
-
-#endif

@@ -2,8 +2,7 @@
  * What a control daemon and its servers are doing, by /proc and by what they write: the driver tells nobody else. Any
  * thread.
  */
-#ifndef ALLOT_DAEMON_SPACE_PROC_SCAN_H
-#define ALLOT_DAEMON_SPACE_PROC_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ enum mps_line mps_read_line(const char *line, int *ret_pid);
 
 /* The line without what stands in "[...]" before it: for messages. */
 const char *mps_line_text(const char *line);
-
-#endif

@@ -2,8 +2,7 @@
  * Tenants that share their card at the same time with others of their group: which group each is in, what its processes
  * need to find the group's MPS server, and what became of that. Main thread only.
  */
-#ifndef ALLOT_DAEMON_SPACE_SPACE_H
-#define ALLOT_DAEMON_SPACE_SPACE_H
+#pragma once
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
@@ -63,5 +62,3 @@ void space_describe(const struct tenant *tenant, json_t *reply);
 json_t *space_to_json(const struct tenant *tenant);
 const char *space_fault_name(unsigned kind); /* "server" ... */
 struct space_figures space_figures(const struct node *node);
-
-#endif

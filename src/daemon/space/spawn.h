@@ -2,8 +2,7 @@
  * Runs nvidia-cuda-mps-control as another user, without a shell: as the control daemon of a group, and as the tool that
  * asks one. Main thread of the daemon only.
  */
-#ifndef ALLOT_DAEMON_SPACE_SPAWN_H
-#define ALLOT_DAEMON_SPACE_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ struct mps_spawn {
 
 /* Its pid, or -errno. That it can't be run is seen by its end alone (exit status 127). */
 pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err);
-
-#endif

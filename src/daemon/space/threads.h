@@ -5,8 +5,7 @@
  * would be 54 and 80. Where two clients have two SMs in common, each kernel of one waits there for the other's (a decoder
  * was 6 % slower, H200, 2026-11-28). Pure.
  */
-#ifndef ALLOT_DAEMON_SPACE_THREADS_H
-#define ALLOT_DAEMON_SPACE_THREADS_H
+#pragma once
 
 struct mps_threads {
 	double pct;      /* what MPS is told */
@@ -15,5 +14,3 @@ struct mps_threads {
 
 /* limit_pct: 0 < .. <= 100. sms: of the card or instance; 0: not known, and what MPS rounds down is lost. */
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What the tenants of a card were promised together. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_CARD_PROMISES_H
-#define ALLOT_DAEMON_STATE_CARD_PROMISES_H
+#pragma once
 
 #include "policy/memory/promise.h"
 
@@ -28,5 +27,3 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 void node_update_rest(struct node *node, const struct card *card);
 /* The same on all cards; looks at the tenants once. */
 void node_update_unpromised(struct node *node);
-
-#endif

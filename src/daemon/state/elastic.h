@@ -2,8 +2,7 @@
  * Elastic limits in the daemon: who may borrow, and what is said of it. What is lent is decided in
  * policy/lease/rules/elastic.h, by the arbitration of each card. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_ELASTIC_H
-#define ALLOT_DAEMON_STATE_ELASTIC_H
+#pragma once
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
@@ -24,5 +23,3 @@ void elastic_log(struct tenant *tenant);
 json_t *elastic_choice_to_json(enum elastic_choice choice);
 /* Member "elastic". 1: *ret was written; 0: it is absent or null; -EINVAL with what it must be. */
 int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err);
-
-#endif

@@ -8,8 +8,7 @@
  *     pod/<UID>/<container>@2     the init container of place 2 in its pod
  *     pod/<UID>/<container>@2+    the sidecar of that place
  */
-#ifndef ALLOT_DAEMON_STATE_POD_STAGE_H
-#define ALLOT_DAEMON_STATE_POD_STAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct pod_stage pod_stage_of(const char *key);
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);
-
-#endif

@@ -3,8 +3,7 @@
  * lives that gave it. Only descriptors whose end can't hold the daemon up are kept: NVIDIA's device files, pipes and
  * memory files. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_SHARING_H
-#define ALLOT_DAEMON_STATE_SHARING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ int sharing_find(const struct sharing *s, uint64_t key, uint64_t *ret_bytes);
 
 /* What this process gave by the key, or everything (0). */
 void sharing_drop(struct sharing *s, int pid, uint64_t key);
-
-#endif

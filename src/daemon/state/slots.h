@@ -2,8 +2,7 @@
  * Slots of a card: which of the devices "<UUID>-<n>", that a scheduler is shown it as, are meant. Two
  * claims share none. Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_STATE_SLOTS_H
-#define ALLOT_DAEMON_STATE_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ static inline int slots_first_common(const struct slots *a, const struct slots *
 			return (int)(i * 64) + __builtin_ctzll(a->bits[i] & b->bits[i]);
 	return -1;
 }
-
-#endif

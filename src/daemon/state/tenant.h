@@ -5,8 +5,7 @@
  * itself: a held tenant ends when neither a holder nor a live process of it is left, a retired one with
  * its processes.
  */
-#ifndef ALLOT_DAEMON_STATE_TENANT_H
-#define ALLOT_DAEMON_STATE_TENANT_H
+#pragma once
 
 #include "daemon/arbitrate/region_host.h"
 #include "daemon/gpu/nvml/census_policy.h"
@@ -280,5 +279,3 @@ void tenant_remove_pid(struct tenant *tenant, int pid);
  * its context. After a tenant or a process came, before it is told so, or went.
  */
 void tenant_publish_free_depth(struct node *node);
-
-#endif

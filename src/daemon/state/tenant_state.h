@@ -2,8 +2,7 @@
  * A tenant's state file, tenants/<id>/tenant.json: what a restarted daemon needs to adopt it. Written
  * whole beside the old one and renamed over it, so that a full disk or a crash leaves the old one.
  */
-#ifndef ALLOT_DAEMON_STATE_TENANT_STATE_H
-#define ALLOT_DAEMON_STATE_TENANT_STATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ void tenant_state_free(struct tenant_state *state); /* what it holds */
 
 /* The numbers of the slots: a list. */
 json_t *slots_to_json(const struct slots *slots);
-
-#endif

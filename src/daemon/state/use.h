@@ -3,8 +3,7 @@
  * wait are ordered by, and `ps` shows. What is charged counts, on all its cards together. Who comes again
  * under the same name, of the same user, goes on from what is left. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_USE_H
-#define ALLOT_DAEMON_STATE_USE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ json_t *use_to_json(struct node *node);
  * understood, and nothing is taken.
  */
 int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);
-
-#endif

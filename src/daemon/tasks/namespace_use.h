@@ -3,8 +3,7 @@
  * tenants that have ended. What is in no pod, or whose name its engine does not tell, counts as the namespace "".
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_NAMESPACE_USE_H
-#define ALLOT_DAEMON_TASKS_NAMESPACE_USE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void namespace_use_stop(struct node *node);
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
 /* The rest of one that ends. */
 void namespace_use_end(struct tenant *tenant);
-
-#endif

@@ -3,8 +3,7 @@
  * Documentation/admin-guide/cgroup-v2.rst, Linux 5.2) and version 1 (freezer.state:
  * admin-guide/cgroup-v1/freezer-subsystem.rst). Thread safe; a few system calls each.
  */
-#ifndef ALLOT_DAEMON_UTIL_CGROUPS_H
-#define ALLOT_DAEMON_UTIL_CGROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX 
  * Looks at the signals pending in /proc/PID/status: its pidfd stays silent.
  */
 bool cgroup_has_killed(const struct cgroup *cgroup);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_UTIL_CONTAINER_H
-#define ALLOT_DAEMON_UTIL_CONTAINER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ bool container_may_freeze(const char *path, const char *own);
 /* The path of one hierarchy, "" for version 2 or a controller's name, in such a text; false: none. */
 bool container_read_path(const char *text, const char *controller,
 			 char ret_path[CONTAINER_PATH_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Helpers over jansson for the control protocol and the state files: checked reads, cleanup. */
-#ifndef ALLOT_DAEMON_UTIL_JSON_H
-#define ALLOT_DAEMON_UTIL_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int json_read_array(const json_t *object, const char *key, json_t **ret, struct 
 
 /* Text that may be anything, with '?' for what is no text. NULL: no memory. */
 json_t *json_clean_string(const char *text);
-
-#endif

@@ -8,8 +8,7 @@
  * other directories are shared by all users (mode 1777): two users' daemons meet there, and meet root's, which
  * takes those locks too where it can get them.
  */
-#ifndef ALLOT_DAEMON_UTIL_LOCK_H
-#define ALLOT_DAEMON_UTIL_LOCK_H
+#pragma once
 
 #include "base/error.h"
 
@@ -32,5 +31,3 @@ void lock_release(int fds[LOCK_DIRS]);
 
 /* Tests: other directories than the machine's. */
 void lock_set_dirs(const char *const dirs[LOCK_DIRS]);
-
-#endif

@@ -3,8 +3,7 @@
  * where that has the memory controller, else version 2 (kernel's Documentation/admin-guide/cgroup-v1/memory.rst
  * and cgroup-v2.rst). Thread safe.
  */
-#ifndef ALLOT_DAEMON_UTIL_MEMORY_CGROUP_H
-#define ALLOT_DAEMON_UTIL_MEMORY_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ uint64_t memory_cgroup_room(const struct memory_cgroup *cgroup);
 
 /* Puts the calling process there. -errno. May be called in such a fork. */
 int memory_cgroup_join(const struct memory_cgroup *cgroup);
-
-#endif

@@ -3,8 +3,7 @@
  * own (SO_PEERPIDFD, Linux 6.5), else one opened for the pid of SO_PEERCRED and confirmed by the
  * credentials that come with the first message.
  */
-#ifndef ALLOT_DAEMON_UTIL_PEER_H
-#define ALLOT_DAEMON_UTIL_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -38,5 +37,3 @@ bool peer_is_in_group(int fd, const struct ucred *peer, gid_t gid);
 
 /* Tests: never use SO_PEERPIDFD, as on a kernel that lacks it. */
 void peer_pretend_old_kernel(bool old);
-
-#endif

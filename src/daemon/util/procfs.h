@@ -1,8 +1,7 @@
 /*
  * What /proc says of a process. Thread safe. A few system calls each: not for hot loops.
  */
-#ifndef ALLOT_DAEMON_UTIL_PROCFS_H
-#define ALLOT_DAEMON_UTIL_PROCFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool procfs_is_ending(int pid);
 
 /* True when the process can't run: stopped by a signal or a debugger, or its cgroup is frozen. */
 bool procfs_is_stopped(int pid);
-
-#endif

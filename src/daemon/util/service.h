@@ -3,8 +3,7 @@
  * sd_notify(3)'s protocol, one datagram a message to the socket that $NOTIFY_SOCKET names, so that no library is
  * needed for it. Without that variable nothing is told. Main thread only.
  */
-#ifndef ALLOT_DAEMON_UTIL_SERVICE_H
-#define ALLOT_DAEMON_UTIL_SERVICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ struct service *service_close(struct service *service);
 
 /* $WATCHDOG_USEC and $WATCHDOG_PID as given: the period in ns, 0: no sign of life is asked of `pid`. Pure. */
 uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid);
-
-#endif

@@ -3,8 +3,7 @@
  * sleeps and that nobody sets; over a reboot, by the wall clock, which may have been set meanwhile: a moment
  * that seems to lie ahead is now.
  */
-#ifndef ALLOT_DAEMON_UTIL_STAMP_H
-#define ALLOT_DAEMON_UTIL_STAMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
 
 json_t *stamp_to_json(const struct stamp *stamp);
 int stamp_from_json(const json_t *json, struct stamp *ret, struct error *err);
-
-#endif

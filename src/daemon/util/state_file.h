@@ -2,8 +2,7 @@
  * A file of state as JSON. It is written whole beside the old one and renamed over it: whoever reads, and a
  * full disk, and a crash, has the old or the new. Any thread.
  */
-#ifndef ALLOT_DAEMON_UTIL_STATE_FILE_H
-#define ALLOT_DAEMON_UTIL_STATE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
 int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct error *err);
 /* Renames what is not understood to "<path>.bad", over the last one. -errno. */
 int state_file_set_aside(const char *path);
-
-#endif

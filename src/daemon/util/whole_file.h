@@ -2,8 +2,7 @@
  * Files that are replaced as a whole: written beside the old one and renamed over it, so that a reader, a full disk and a
  * crash have the old or the new. Any thread.
  */
-#ifndef ALLOT_DAEMON_UTIL_WHOLE_FILE_H
-#define ALLOT_DAEMON_UTIL_WHOLE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret
 /* The same, and calls take(data, line) for each line, without its end. */
 int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),
 			  void *data);
-
-#endif

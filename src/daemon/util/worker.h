@@ -3,8 +3,7 @@
  *
  *     run():  with the lock held, until `stop`: waits for `wake` as it likes
  */
-#ifndef ALLOT_DAEMON_UTIL_WORKER_H
-#define ALLOT_DAEMON_UTIL_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void worker_say_stop(struct worker *w);
 void worker_join(struct worker *w);
 /* Both. */
 void worker_stop(struct worker *w);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Of allot-scheduler, whose page changes nothing, reading alone: whoever is on its machine, or its pod, may, else who names the token.
  */
-#ifndef ALLOT_HTTP_DASHBOARD_ACCESS_H
-#define ALLOT_HTTP_DASHBOARD_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ enum access_verdict access_may_change(const struct access_terms *terms,
 bool access_is_plain_host(const char *host);
 /* Whether an Origin header (NULL: there is none, which is fine) is of the site that Host names. */
 bool access_is_own_origin(const char *origin, const char *host);
-
-#endif

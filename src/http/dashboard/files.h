@@ -2,8 +2,7 @@
  * A page's files, which are part of the program: a program's own and those that both have (src/http/dashboard/site), as embed.py
  * writes them down. Constant; thread safe.
  */
-#ifndef ALLOT_HTTP_DASHBOARD_FILES_H
-#define ALLOT_HTTP_DASHBOARD_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ struct page_file {
 
 extern const struct page_file page_files[];
 extern const size_t page_file_count;
-
-#endif

@@ -7,8 +7,7 @@
  *     json_text_whole(&t, "index", 0);
  *     json_text_close(&t, '}');
  */
-#ifndef ALLOT_HTTP_DASHBOARD_JSON_TEXT_H
-#define ALLOT_HTTP_DASHBOARD_JSON_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void json_text_bytes(struct json_text *t, const char *bytes, size_t size);
 
 /* The text, NUL-terminated and to be freed; NULL: out of memory. *t is empty afterwards. */
 char *json_text_end(struct json_text *t);
-
-#endif

@@ -2,8 +2,7 @@
  * A program's web page as a site: where it is served, its files, who may ask, and the headers of every answer. What the page
  * tells is the program's: src/daemon/export/page, src/scheduler/page. Main thread only.
  */
-#ifndef ALLOT_HTTP_DASHBOARD_SITE_H
-#define ALLOT_HTTP_DASHBOARD_SITE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ void site_answer_own(char *text, struct server_answer *ret);
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
 /* `added` below 0: there are too many streams. */
 void site_answer_stream(int added, struct server_answer *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * Where a Kubernetes API server is, and who we are to it: of a kubeconfig, or of the service account that
  * a pod has. Files are small and read at once: at start, not from an event loop.
  */
-#ifndef ALLOT_KUBE_CLIENT_ACCESS_H
-#define ALLOT_KUBE_CLIENT_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void access_free(struct kube_access *access);
 
 /* A file's text without blanks at its end, to be freed. -errno; nothing in it, or too much: -EINVAL. */
 int access_read_file(const char *path, char **ret, struct error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * one descriptor: whoever has an event loop watches that for EPOLLIN, and calls kube_client_process() then,
  * which never waits for the server. One thread.
  */
-#ifndef ALLOT_KUBE_CLIENT_CLIENT_H
-#define ALLOT_KUBE_CLIENT_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ struct kube_call *kube_call_drop(struct kube_call *call);
 
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
 #define KUBE_JSON "application/json"
-
-#endif

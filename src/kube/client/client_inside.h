@@ -1,6 +1,5 @@
 /* Between client.c, which drives libcurl and hands out what came, and call.c, which is one call. */
-#ifndef ALLOT_KUBE_CLIENT_CLIENT_INSIDE_H
-#define ALLOT_KUBE_CLIENT_CLIENT_INSIDE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ struct kube_call {
 int call_status(const struct kube_call *call);
 /* Gives `done` the answer; the call is no more. `result`: curl's. */
 void call_finish(struct kube_call *call, int result);
-
-#endif

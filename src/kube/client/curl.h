@@ -2,8 +2,7 @@
  * libcurl, loaded when the first client starts: most daemons know no Kubernetes, and it and what it needs
  * cost each more than 8 MiB. A machine without it runs allotd all the same. Thread safe after that.
  */
-#ifndef ALLOT_KUBE_CLIENT_CURL_H
-#define ALLOT_KUBE_CLIENT_CURL_H
+#pragma once
 
 #define CURL_DISABLE_TYPECHECK /* its macros would go round our table */
 #include <curl/curl.h>
@@ -35,5 +34,3 @@ struct curl {
 	CURL_FUNCTIONS(CURL_MEMBER)
 };
 #undef CURL_MEMBER
-
-#endif

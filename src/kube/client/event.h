@@ -2,8 +2,7 @@
  * Events: what `kubectl describe` shows of an object beside its state. They are told once and forgotten:
  * whether one arrives is nobody's concern. The client's thread.
  */
-#ifndef ALLOT_KUBE_CLIENT_EVENT_H
-#define ALLOT_KUBE_CLIENT_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ struct kube_call *event_create(const char *component, struct kube_client *client
 struct kube_call *event_repeat(struct kube_client *client, const struct event_about *about,
 			       const char *message, const char *name, uint64_t count,
 			       kube_done done, void *data);
-
-#endif

@@ -2,8 +2,7 @@
  * Descriptors and alarms behind one descriptor: whoever has an event loop watches that for EPOLLIN, and
  * calls reactor_process() then, which never waits. One thread; a handler may remove anything, itself too.
  */
-#ifndef ALLOT_KUBE_CLIENT_REACTOR_H
-#define ALLOT_KUBE_CLIENT_REACTOR_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -31,5 +30,3 @@ struct alarm {
 };
 void alarm_set(struct reactor *reactor, struct alarm *alarm, uint64_t in_ns);
 void alarm_clear(struct reactor *reactor, struct alarm *alarm);
-
-#endif

@@ -3,8 +3,7 @@
  * begun again where it broke off; where the server no longer knows that place (410), a list again. It never
  * gives up: between tries it waits longer and longer. The client's thread.
  */
-#ifndef ALLOT_KUBE_CLIENT_WATCH_H
-#define ALLOT_KUBE_CLIENT_WATCH_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const char *coll
 				    const char *selector, const struct watch_handlers *handlers,
 				    void *data);
 struct kube_watch *kube_watch_stop(struct kube_watch *watch); /* NULL is fine; returns NULL */
-
-#endif

@@ -2,8 +2,7 @@
  * A ResourceClaim (resource.k8s.io/v1) as the scheduler has allocated it: which devices of this driver, how much of each,
  * and on which terms. Pure but for memory; thread safe.
  */
-#ifndef ALLOT_KUBE_DRA_CLAIM_H
-#define ALLOT_KUBE_DRA_CLAIM_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ struct dra_claim {
 int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err);
 /* Leaves it empty. */
 void dra_claim_free(struct dra_claim *claim);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of the DRA driver that clusters, users and other programs rely on. */
-#ifndef ALLOT_KUBE_DRA_NAMES_H
-#define ALLOT_KUBE_DRA_NAMES_H
+#pragma once
 
 #define DRA_DRIVER "gpu.allot.dev"
 #define DRA_API "/apis/resource.k8s.io/v1"
@@ -14,5 +13,3 @@
 /* Capacities of a device. */
 #define DRA_MEMORY "memory" /* bytes */
 #define DRA_CORES "cores"   /* percent of the GPU's time */
-
-#endif

@@ -4,8 +4,7 @@
  * device of a slice, whichever it looks at (kubernetes/kubernetes#133705), and a change of one GPU leaves the other pools as they
  * are. Pure but for memory; thread safe.
  */
-#ifndef ALLOT_KUBE_DRA_SLICE_H
-#define ALLOT_KUBE_DRA_SLICE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ json_t *dra_memory_sizes(const json_t *list);
 
 /* Does one device say in the answer that several claims may have it? False: the cluster's feature gate is off. */
 bool dra_slice_is_shared(const json_t *slice);
-
-#endif

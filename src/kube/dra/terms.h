@@ -12,8 +12,7 @@
  *
  * Every field may be left out. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_DRA_TERMS_H
-#define ALLOT_KUBE_DRA_TERMS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ struct dra_terms {
 
 /* Adds what the parameters say to *terms: they go before what is there. -EINVAL with the field and what would be right. */
 int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct error *err);
-
-#endif

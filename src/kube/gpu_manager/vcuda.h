@@ -17,8 +17,7 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_KUBE_GPU_MANAGER_VCUDA_H
-#define ALLOT_KUBE_GPU_MANAGER_VCUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
 double vcuda_cores_pct(const struct vcuda_ask *ask);
 double vcuda_limit_pct(const struct vcuda_ask *ask);
 uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask); /* whole MiB; 0: all that the card has */
-
-#endif

@@ -7,8 +7,7 @@
  * is put right once the kubelet tells whose devices they are; or the call for memory, which comes before anything runs,
  * will tell them apart. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_GPU_MANAGER_VCUDA_CHOICE_H
-#define ALLOT_KUBE_GPU_MANAGER_VCUDA_CHOICE_H
+#pragma once
 
 #include "kube/gpu_manager/vcuda.h"
 
@@ -45,5 +44,3 @@ int vcuda_choose(const struct vcuda_question *question, struct vcuda_choice *ret
  */
 int vcuda_check_memory(const struct vcuda_question *question, bool *ret_has_unclaimed,
 		       struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The names of HAMi's protocol on nodes and pods, as its v2.8 and v2.10 write them. What stands behind
  * each name has a file of its own here.
  */
-#ifndef ALLOT_KUBE_HAMI_ANNOTATIONS_H
-#define ALLOT_KUBE_HAMI_ANNOTATIONS_H
+#pragma once
 
 /* On a node. */
 #define KUBE_NODE_REGISTER "hami.io/node-nvidia-register" /* cards.h */
@@ -42,5 +41,3 @@
 
 /* What a card's, or a share's, id has room for, its NUL included: the longest UUID of MIG and more. */
 #define KUBE_ID_MAX 96
-
-#endif

@@ -3,8 +3,7 @@
  * array, or as old versions wrote it a text of `uuid,count,mem,core,type,numa,health[,index,mode]`, each
  * ended by ':'. What is false, 0 or empty is absent in JSON. Thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_CARDS_H
-#define ALLOT_KUBE_HAMI_CARDS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void cards_free(struct kube_cards *cards);
 
 /* NVML's name of a card as schedulers know it: with "NVIDIA-" before it unless it begins with NVIDIA. */
 void cards_type(const char *name, char type[CARD_TYPE_MAX]);
-
-#endif

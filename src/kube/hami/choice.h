@@ -3,8 +3,7 @@
  * which the kubelet picks any; what is to be given is in the annotations of the pod that the scheduler is
  * binding to this node. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_CHOICE_H
-#define ALLOT_KUBE_HAMI_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
  * -EINVAL: annotation and call disagree, or the annotation is broken; -ENOMEM. Each with both sides in the error.
  */
 int choice_make(const struct choice_question *question, struct choice *ret, struct error *err);
-
-#endif

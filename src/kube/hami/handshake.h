@@ -3,8 +3,7 @@
  * the scheduler writes "Requesting_<time>", the plugin answers "Reported_<time>"; a scheduler that waited
  * for too long writes "Deleted_<time>", and forgets the node's cards. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_HANDSHAKE_H
-#define ALLOT_KUBE_HAMI_HANDSHAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ enum handshake {
 /* Any text is one: what nobody knows is nobody's question. NULL: there is no annotation. */
 enum handshake handshake_parse(const char *text);
 void handshake_answer(int64_t now_s, char text[HANDSHAKE_MAX]);
-
-#endif

@@ -2,8 +2,7 @@
  * A node's lock (annotation hami.io/mutex.lock): "<RFC 3339 time>,<namespace>,<pod>" names the pod that is
  * being bound to the node; older schedulers write the time alone. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_NODE_LOCK_H
-#define ALLOT_KUBE_HAMI_NODE_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 /* A lock of the future (clocks differ between machines) has not expired. */
 bool node_lock_is_expired(const struct node_lock *lock, int64_t now_s, int64_t expiry_s);
 bool node_lock_is_of(const struct node_lock *lock, const char *pod_namespace, const char *pod);
-
-#endif

@@ -3,8 +3,7 @@
  * HAMi's protocol, which stay text until somebody needs one: a broken one is that pod's fault alone.
  * Thread safe; a pod does not change once it is read.
  */
-#ifndef ALLOT_KUBE_HAMI_POD_H
-#define ALLOT_KUBE_HAMI_POD_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err)
 
 /* What the scheduler gave, be it on its way or there; "": the name of neither. */
 const char *pod_node(const struct kube_pod *pod);
-
-#endif

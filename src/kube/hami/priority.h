@@ -3,8 +3,7 @@
  * 1: low, which is also meant where nothing is asked for. HAMi-core is told by CUDA_TASK_PRIORITY. Allot's own
  * priorities are -100 to 100, 0 where none is said, and a higher one goes first. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_PRIORITY_H
-#define ALLOT_KUBE_HAMI_PRIORITY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ int priority_read(const struct kube_pod *pod, size_t container, const char *reso
 
 /* Allot's priority in HAMi's words. */
 const char *priority_env_text(int priority);
-
-#endif

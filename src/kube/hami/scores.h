@@ -2,8 +2,7 @@
  * How well the cards of a node are linked, pair by pair (annotation hami.io/node-nvidia-score):
  * [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], an entry for each card and in it each other one. Thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_SCORES_H
-#define ALLOT_KUBE_HAMI_SCORES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
 /* NULL: no memory; to be freed by free(). */
 char *scores_format(const struct kube_scores *scores);
 void scores_free(struct kube_scores *scores);
-
-#endif

@@ -5,8 +5,7 @@
  * end than the pod has containers. The last ';' may be missing, a share may have more fields behind these, and one
  * without a UUID and of 0 MiB is none. Thread safe.
  */
-#ifndef ALLOT_KUBE_HAMI_SHARES_H
-#define ALLOT_KUBE_HAMI_SHARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void shares_erase(struct kube_shares *shares, size_t container);
 /* Are both lists the same? */
 bool shares_equal(const struct kube_share *a, size_t a_count, const struct kube_share *b,
 		  size_t b_count);
-
-#endif

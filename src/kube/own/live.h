@@ -8,8 +8,7 @@
  * container's own annotation goes before the pod's. (A container's name is a label of DNS, so that it always fits
  * before the domain; behind the '/' it may be too long.) Pure but for memory; thread safe.
  */
-#ifndef ALLOT_KUBE_OWN_LIVE_H
-#define ALLOT_KUBE_OWN_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ struct kube_live_floor live_floor(const struct kube_pod *pod, const char *contai
 
 /* All that live_read() goes by: while it is the same, nothing was changed. NULL: no memory; by free(). */
 char *live_text(const struct kube_pod *pod);
-
-#endif

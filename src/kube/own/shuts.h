@@ -6,8 +6,7 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_KUBE_OWN_SHUTS_H
-#define ALLOT_KUBE_OWN_SHUTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ int shuts_parse(const char *text, struct kube_shuts *ret, struct error *err);
 /* NULL: no memory; to be freed by free(). */
 char *shuts_format(const struct kube_shuts *shuts);
 void shuts_free(struct kube_shuts *shuts); /* leaves an empty list */
-
-#endif

@@ -6,8 +6,7 @@
  * Only what tenants use counts that were not placed by use themselves. `t` is the node's own time, in seconds: all that it
  * says to others is that the node still measures. Thread safe.
  */
-#ifndef ALLOT_KUBE_OWN_USES_H
-#define ALLOT_KUBE_OWN_USES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int uses_parse(const char *text, struct kube_uses *ret, struct error *err);
 /* NULL: no memory; to be freed by free(). */
 char *uses_format(const struct kube_uses *uses);
 void uses_free(struct kube_uses *uses); /* leaves an empty list */
-
-#endif

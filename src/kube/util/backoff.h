@@ -1,7 +1,6 @@
 /* How long to wait before the next try of what failed: twice as long each time, and never in step with
  * others. Pure. */
-#ifndef ALLOT_KUBE_UTIL_BACKOFF_H
-#define ALLOT_KUBE_UTIL_BACKOFF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct backoff {
 /* Counts a failure. `random`: any 32 bits. From half of the wait that is due to all of it, at least
  * at_least_ns (what the server asked for; 0: nothing). */
 uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Errors quote what strangers wrote: they stay one line of text all the same. */
-#ifndef ALLOT_KUBE_UTIL_BLAME_H
-#define ALLOT_KUBE_UTIL_BLAME_H
+#pragma once
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,5 +11,3 @@ static inline int blame(struct error *err, int result)
 		text_clean(err->text);
 	return result;
 }
-
-#endif

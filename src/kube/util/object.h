@@ -1,6 +1,5 @@
 /* Cleanup of jansson's objects, as base/cleanup.h has it for others. */
-#ifndef ALLOT_KUBE_UTIL_OBJECT_H
-#define ALLOT_KUBE_UTIL_OBJECT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ static inline void cleanup_object_decref(json_t **object)
 	json_decref(*object);
 }
 #define cleanup_object cleanup(cleanup_object_decref)
-
-#endif

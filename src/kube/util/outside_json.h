@@ -6,8 +6,7 @@
  * alone. It is read as U+FFFD instead: nothing is lost but that character, and no parser takes what is
  * before it for the whole.
  */
-#ifndef ALLOT_KUBE_UTIL_OUTSIDE_JSON_H
-#define ALLOT_KUBE_UTIL_OUTSIDE_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@
  * says which as after json_loadb().
  */
 json_t *outside_json_read(const char *text, size_t size, size_t flags, json_error_t *ret_why);
-
-#endif

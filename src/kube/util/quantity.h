@@ -2,8 +2,7 @@
  * Amounts as Kubernetes writes them in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m. GPUs and
  * parts of them are whole. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_UTIL_QUANTITY_H
-#define ALLOT_KUBE_UTIL_QUANTITY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ int quantity_read_any(const json_t *value, int64_t *ret, struct error *err);
 
 /* The same, 0 to `most`. -EINVAL with the value and what would be right. */
 int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of what pods ask for, as "nvidia.com/gpu" (kubernetes.io, "Extended resources"). Pure; thread safe. */
-#ifndef ALLOT_KUBE_UTIL_RESOURCE_NAME_H
-#define ALLOT_KUBE_UTIL_RESOURCE_NAME_H
+#pragma once
 
 #include "base/error.h"
 
@@ -9,5 +8,3 @@
  * kubernetes.io, which the kubelet would refuse. -EINVAL, with what would be right.
  */
 int resource_name_check(const char *name, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Points in time as they stand in annotations, in seconds since 1970. Pure: no zone of this machine's is
  * asked; thread safe.
  */
-#ifndef ALLOT_KUBE_UTIL_WHEN_H
-#define ALLOT_KUBE_UTIL_WHEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void when_format_rfc3339(int64_t s, char text[WHEN_MAX]);
 /* "2026-08-21 10:00:00", taken for UTC. */
 int when_parse_plain(const char *text, int64_t *ret_s, struct error *err);
 void when_format_plain(int64_t s, char text[WHEN_MAX]);
-
-#endif

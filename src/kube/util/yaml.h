@@ -3,8 +3,7 @@
  * indentation, texts plain or quoted, {} and [], comments; JSON too. Anchors, tags, flow collections with
  * something in them and texts of several lines are refused. Pure; thread safe.
  */
-#ifndef ALLOT_KUBE_UTIL_YAML_H
-#define ALLOT_KUBE_UTIL_YAML_H
+#pragma once
 
 #include <jansson.h>
 
@@ -12,5 +11,3 @@
 
 /* Every scalar is a text, but for null, ~, true and false. -EINVAL with the line; -ENOMEM. */
 int yaml_parse(const char *text, json_t **ret, struct error *err);
-
-#endif

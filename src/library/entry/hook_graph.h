@@ -1,6 +1,5 @@
 /* Memory of graphs: what the rest of the library does with it. The hooks are in hooks.h. */
-#ifndef ALLOT_LIBRARY_ENTRY_HOOK_GRAPH_H
-#define ALLOT_LIBRARY_ENTRY_HOOK_GRAPH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ void hook_graph_refresh(uint64_t now_ns);
 
 /* In a forked child. */
 void hook_graph_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Legacy IPC: memory of one process, mapped in others. What becomes of the charge: shared.h. */
-#ifndef ALLOT_LIBRARY_ENTRY_HOOK_IPC_H
-#define ALLOT_LIBRARY_ENTRY_HOOK_IPC_H
+#pragma once
 
 #include "library/memory/shared.h"
 
@@ -16,5 +15,3 @@ void hook_ipc_context_gone(CUcontext context);
 
 /* In a forked child. */
 void hook_ipc_reset(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Memory pools are charged by the bytes that they reserve on the card, not by what was asked of
  * them: the driver grows a pool in steps of 32 MiB and gives back at synchronizing calls of its own.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_HOOK_POOL_H
-#define ALLOT_LIBRARY_ENTRY_HOOK_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void hook_pool_freed_import(CUdeviceptr ptr);
 
 /* In a forked child. */
 void hook_pool_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory of the virtual memory API: what its parts (hook_vmm*.c) share. */
-#ifndef ALLOT_LIBRARY_ENTRY_HOOK_VMM_H
-#define ALLOT_LIBRARY_ENTRY_HOOK_VMM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void vmm_obtain(uint64_t handle, uint64_t number);
 
 /* One reference more or less; at none the memory is gone. */
 void vmm_add_reference(uint64_t number, int by);
-
-#endif

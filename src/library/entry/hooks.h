@@ -2,8 +2,7 @@
  * The hooks written by hand: one for each HOOK row's `hook`, by kind in hook_<kind>.c. Each gets the
  * real function and the call's arguments. Symbols that share a hook share a prototype.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_HOOKS_H
-#define ALLOT_LIBRARY_ENTRY_HOOKS_H
+#pragma once
 
 #include "abi/driver_table.h"
 
@@ -17,5 +16,3 @@ DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 /* In a forked child: forget the parent's state, and locks that nobody will release. */
 void hook_context_reset(void);
 void hook_vmm_reset(void);
-
-#endif

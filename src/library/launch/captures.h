@@ -3,8 +3,7 @@
  * its stream or context. While there is one (process_state.captures), the library records nothing in any stream (inflight.h),
  * and memory stays on the GPU (swap.h). Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_CAPTURES_H
-#define ALLOT_LIBRARY_LAUNCH_CAPTURES_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 
@@ -19,5 +18,3 @@ void captures_context_gone(CUcontext context);
 
 /* In a forked child. */
 void captures_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a launch takes the fast path (fast_path.h), and how the gate opens it. */
-#ifndef ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
-#define ALLOT_LIBRARY_LAUNCH_FAST_PATH_PASS_H
+#pragma once
 
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/fast_path.h"
@@ -43,5 +42,3 @@ static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult resul
 		return fast_path_leave_slowly(s);
 	return CUDA_SUCCESS;
 }
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Thread safe. A process without a tenant pays one load.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_GATE_H
-#define ALLOT_LIBRARY_LAUNCH_GATE_H
+#pragma once
 
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/inflight/work.h"
@@ -57,5 +56,3 @@ static inline void gate_leave(struct gate_pass *pass, const struct work *work, C
 	if (likely(pass->device != NULL))
 		gate_leave_active(pass, work, result);
 }
-
-#endif

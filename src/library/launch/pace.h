@@ -13,8 +13,7 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_PACE_H
-#define ALLOT_LIBRARY_LAUNCH_PACE_H
+#pragma once
 
 #include "library/launch/inflight/work.h"
 #include "library/state/process_state.h"
@@ -78,5 +77,3 @@ static inline bool pace_pay(int index, const struct work *work)
 		atomic_fetch_add(spent, pace_cost(work));
 	return true;
 }
-
-#endif

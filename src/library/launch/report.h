@@ -2,8 +2,7 @@
  * The report of in-flight work, by the helper thread. It sees work end, and tells the daemon through this process's slot
  * whether a device is busy, for how long it was, and how much is in flight.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_REPORT_H
-#define ALLOT_LIBRARY_LAUNCH_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ bool report_local_cap_allows(int index);
 
 /* In a forked child. */
 void report_reset(void);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Not on the launch path. Thread safe; threads that wait on one device for different work end each other's steps.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_STEP_H
-#define ALLOT_LIBRARY_LAUNCH_STEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@
 void step_end(int index, uint64_t now_ns);
 /* A thread has waited for an event, in its current context. */
 void step_after_event(void);
-
-#endif

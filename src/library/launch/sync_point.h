@@ -8,8 +8,7 @@
  *
  * Not on the launch path. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H
-#define ALLOT_LIBRARY_LAUNCH_SYNC_POINT_H
+#pragma once
 
 #include "library/launch/inflight/work.h"
 
@@ -19,5 +18,3 @@ void sync_point_before(void);
 void sync_point_after_all(void);
 /* For that of one stream: a sync point, unless there is work on another. */
 void sync_point_after_stream(CUstream stream, enum stream_meaning streams);
-
-#endif

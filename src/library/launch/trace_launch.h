@@ -3,8 +3,7 @@
  * real one and records the launch. So an untraced launch has no part of it in its way. This is for free run, with the
  * processor's counter as clock, and streams that have a handle; other launches take the gate (trace_work.h).
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H
-#define ALLOT_LIBRARY_LAUNCH_TRACE_LAUNCH_H
+#pragma once
 
 #include "library/loader/real.h"
 
@@ -14,5 +13,3 @@ struct trace_launch {
 
 /* Each to be called only where the driver has that function. Thread safe. */
 SYS_DATA const struct trace_launch trace_launch;
-
-#endif

@@ -2,8 +2,7 @@
  * Trace records of work that passed the gate, and the names of functions. The driver is asked for a name when the function is
  * first seen, by the thread that launches it: later the function may be gone.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H
-#define ALLOT_LIBRARY_LAUNCH_TRACE_WORK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -68,5 +67,3 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 			 });
 	return true;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Thread safe (dl_iterate_phdr locks the list); allocates nothing. Sees the linker namespace that
  * the library itself was loaded into.
  */
-#ifndef ALLOT_LIBRARY_LOADER_ELF_LOOKUP_H
-#define ALLOT_LIBRARY_LOADER_ELF_LOOKUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +80,3 @@ bool elf_is_in_first_namespace(void);
 
 /* The path that this library was loaded by; NULL when it can't be told. */
 const char *elf_own_path(void);
-
-#endif

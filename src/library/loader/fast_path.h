@@ -20,8 +20,7 @@
  *
  * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LOADER_FAST_PATH_H
-#define ALLOT_LIBRARY_LOADER_FAST_PATH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -63,5 +62,3 @@ static inline bool fast_path_is_open(void)
 {
 	return atomic_load_explicit(&fast_path.open, memory_order_relaxed) != 0;
 }
-
-#endif

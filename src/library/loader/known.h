@@ -6,8 +6,7 @@
  *
  * Thread safe; allocates nothing.
  */
-#ifndef ALLOT_LIBRARY_LOADER_KNOWN_H
-#define ALLOT_LIBRARY_LOADER_KNOWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ enum known_answer {
 
 /* What the driver would answer for the name with that hash. */
 enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void **ret_function);
-
-#endif

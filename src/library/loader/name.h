@@ -2,8 +2,7 @@
  * Names of the driver's functions, as the tables of names have them: by base and by hash. For the library
  * and for make_names.c, which makes one of its tables at build time.
  */
-#ifndef ALLOT_LIBRARY_LOADER_NAME_H
-#define ALLOT_LIBRARY_LOADER_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static inline uint64_t name_hash(const char *name, size_t length)
 	h = (h ^ h >> 32) * odd;
 	return h ^ h >> 29;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * The driver's own answer decides what a look-up means (version, per-thread-stream variant); names
  * are never compared with versions. Thread safe. Slots are written once.
  */
-#ifndef ALLOT_LIBRARY_LOADER_REAL_H
-#define ALLOT_LIBRARY_LOADER_REAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void *real_hook_of_name(const char *name);
 
 /* Whether a name of the driver's, in whatever version and variant, is one that is governed. */
 bool real_governs_form_of(const char *name);
-
-#endif

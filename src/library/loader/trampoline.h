@@ -11,8 +11,7 @@
  * The fourth is where the caller goes on. A filter may change the first three. It may run before libc
  * is ready.
  */
-#ifndef ALLOT_LIBRARY_LOADER_TRAMPOLINE_H
-#define ALLOT_LIBRARY_LOADER_TRAMPOLINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,6 +89,4 @@ static inline struct trampoline_way trampoline_return(void *result)
 		".size " #name ", .-" #name "\n");
 #else
 #error "the trampolines are written for x86-64 and aarch64"
-#endif
-
 #endif

@@ -8,8 +8,7 @@
  *
  * Thread safe. Without a tenant nothing is unknown.
  */
-#ifndef ALLOT_LIBRARY_LOADER_UNKNOWN_H
-#define ALLOT_LIBRARY_LOADER_UNKNOWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ void *unknown_note(const char *name, const void *address);
 
 /* What stands in for an address that was noted, or NULL. */
 void *unknown_stand_in(const void *address);
-
-#endif

@@ -18,8 +18,7 @@
  * Signal handlers of the program run meanwhile, and the wait goes on. A daemon that is gone answers as
  * soon as it is back. Nothing is held during the wait but a lock of those that ask.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_ADMISSION_H
-#define ALLOT_LIBRARY_MEMORY_ADMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait);
 
 /* In a forked child. */
 void admission_reset(void);
-
-#endif

@@ -6,8 +6,7 @@
  *     the driver's call                                   the driver's call
  *     charge_end(&h, ...)   notes it, or gives back       charge_give_back(&h, ...)
  */
-#ifndef ALLOT_LIBRARY_MEMORY_CHARGE_H
-#define ALLOT_LIBRARY_MEMORY_CHARGE_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 #include "library/memory/ledger.h"
@@ -87,5 +86,3 @@ void charge_set_trim(void (*trim)(int index));
 
 /* The context is gone, and what it owned is charged no more. */
 void charge_context_gone(CUcontext context);
-
-#endif

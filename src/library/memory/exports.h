@@ -7,8 +7,7 @@
  * The table is written by all processes of the tenant; the daemon neither reads nor trusts it. Where it
  * is full or spoilt, memory is charged more than once, never not at all. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_EXPORTS_H
-#define ALLOT_LIBRARY_MEMORY_EXPORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void exports_leave(uint64_t key);
 
 /* Makes `slot` of a fresh report the owner of what this process is charged for. */
 void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key);
-
-#endif

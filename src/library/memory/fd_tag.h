@@ -5,8 +5,7 @@
  * a range of offsets that mean nothing to a device: it begins at a number drawn at random, and is as
  * long as the memory has pages. /proc shows it to whoever has the descriptor; it hinders nobody.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_FD_TAG_H
-#define ALLOT_LIBRARY_MEMORY_FD_TAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ bool fd_tag_set(int fd, const struct fd_tag *tag);
 
 /* False when it has no mark, or /proc is not there to tell. */
 bool fd_tag_get(int fd, struct fd_tag *ret_tag);
-
-#endif

@@ -18,8 +18,7 @@
  * A process killed between any two of these leaves a slot that the daemon zeroes as a whole.
  * Thread safe; one reservation of a process is decided at a time.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_LEDGER_H
-#define ALLOT_LIBRARY_MEMORY_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 
 /* In a forked child: no other thread decides anything. */
 void ledger_reset(void);
-
-#endif

@@ -12,8 +12,7 @@
  * With an index below 0, without a current context to ask in, or while the process captures a stream,
  * nothing is measured: then the daemon's next looks find it. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_MEASURED_H
-#define ALLOT_LIBRARY_MEMORY_MEASURED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void measured_keep(struct measured *m);
 
 /* What the call gave back to the card is charged no longer. */
 void measured_freed(struct measured *m);
-
-#endif

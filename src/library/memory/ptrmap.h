@@ -3,8 +3,7 @@
  * key; each shard two hash tables with open addressing that grow by themselves, in memory of their
  * own (mmap: the program's allocator may be anything). Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_PTRMAP_H
-#define ALLOT_LIBRARY_MEMORY_PTRMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, vo
 
 /* Forgets everything, in a forked child. */
 void ptrmap_reset(void);
-
-#endif

@@ -2,8 +2,7 @@
  * What pools and graphs that allocate have in common: the driver takes memory for them by itself,
  * in steps, and tells how much it has reserved. They are charged by that figure.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_RESERVED_H
-#define ALLOT_LIBRARY_MEMORY_RESERVED_H
+#pragma once
 
 #include "library/memory/ledger.h"
 
@@ -22,5 +21,3 @@ static inline void reserved_settle(int index, uint64_t *charged, uint64_t bytes,
 		ledger_adjust(index, (int64_t)(bytes - *charged - reserved_for_it));
 	*charged = bytes;
 }
-
-#endif

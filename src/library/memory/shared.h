@@ -7,8 +7,7 @@
  * What is given out is charged by whoever made it (ledger.h); what is taken in is charged here.
  * Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_SHARED_H
-#define ALLOT_LIBRARY_MEMORY_SHARED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ void shared_move(struct region_report *report, const struct region_slot *slot);
 
 /* In a forked child. */
 void shared_reset(void);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_SUBALLOC_H
-#define ALLOT_LIBRARY_MEMORY_SUBALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,5 +167,3 @@ static inline void suballoc_remove(struct thread_cache *cache, struct suballoc_c
 	if (unlikely(is_last))
 		suballoc_remove_any(c);
 }
-
-#endif

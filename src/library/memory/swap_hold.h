@@ -11,8 +11,7 @@
  * Entering is nested within a thread; waiting for a lease inside the hold would keep memory from moving,
  * so work enters it last, in the gate. Nothing, one load, in a process that isn't swappable. Thread safe.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_SWAP_HOLD_H
-#define ALLOT_LIBRARY_MEMORY_SWAP_HOLD_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 #include "library/state/process_state.h"
@@ -88,5 +87,3 @@ void swap_hold_open(bool has_room);
 
 /* In a forked child. */
 void swap_hold_reset(void);
-
-#endif

@@ -11,8 +11,7 @@
  * holds nothing (swap_hold.h), so that its own memory may leave the card meanwhile; a call that is made by another
  * one inside the hold leaves the waiting to that.
  */
-#ifndef ALLOT_LIBRARY_MEMORY_SWAP_ROOM_H
-#define ALLOT_LIBRARY_MEMORY_SWAP_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ bool swap_wait_for_room(uint64_t *since_ns);
 
 /* In a forked child. */
 void swap_room_reset(void);
-
-#endif

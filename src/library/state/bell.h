@@ -12,8 +12,7 @@
  *
  * Thread safe; 1 us and less.
  */
-#ifndef ALLOT_LIBRARY_STATE_BELL_H
-#define ALLOT_LIBRARY_STATE_BELL_H
+#pragma once
 
 #include "library/state/process_state.h"
 #include "library/sys/sys.h"
@@ -27,5 +26,3 @@ static inline void bell_ring(int index)
 	atomic_fetch_add(&bell->rung, 1);
 	sys_futex_wake_shared(&bell->rung, 1);
 }
-
-#endif

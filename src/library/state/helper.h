@@ -2,8 +2,7 @@
  * The helper thread: one per process, started with the first context. It does what needs no call of the program
  * (helper_duties), and then sleeps in the kernel: until it is woken, or for as long as its look returned.
  */
-#ifndef ALLOT_LIBRARY_STATE_HELPER_H
-#define ALLOT_LIBRARY_STATE_HELPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void helper_wait_until_out(void);
 
 /* In a forked child, which has no such thread. */
 void helper_reset(void);
-
-#endif

@@ -7,8 +7,7 @@
  * next-but-one change, so whoever picked up a slot finishes on it. For whoever is later still there are
  * pages of zeros in their place.
  */
-#ifndef ALLOT_LIBRARY_STATE_PROCESS_STATE_H
-#define ALLOT_LIBRARY_STATE_PROCESS_STATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -118,5 +117,3 @@ void process_settle_quick_way(void);
 
 /* In a forked child. */
 void process_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a small allocation looks at (suballoc.h), in one line of the cache: a part of the process's own page (process_state.h). */
-#ifndef ALLOT_LIBRARY_STATE_THREAD_CACHE_H
-#define ALLOT_LIBRARY_STATE_THREAD_CACHE_H
+#pragma once
 
 #include "abi/shm/region.h"
 #include "library/sys/biased.h"
@@ -21,5 +20,3 @@ struct thread_cache {
 	struct suballoc_leaf *_Atomic last_leaf; /* looked into last */
 	struct suballoc_spare_state spares[REGION_MAX_DEVICES];
 };
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The callers hold their lock for it. What is open here is unmapped with its context.
  */
-#ifndef ALLOT_LIBRARY_SWAP_IPC_BROKER_H
-#define ALLOT_LIBRARY_SWAP_IPC_BROKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ bool ipc_broker_give_again(void);
 
 /* In a forked child. */
 void ipc_broker_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The process's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
-#ifndef ALLOT_LIBRARY_SWAP_SHARING_H
-#define ALLOT_LIBRARY_SWAP_SHARING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
 /* Is given no longer; nothing when it was not. */
 void sharing_drop(uint64_t key);
-
-#endif

@@ -18,8 +18,7 @@
  * program makes by the virtual memory API itself, what came from or is known to others, and what the arena
  * had no room for.
  */
-#ifndef ALLOT_LIBRARY_SWAP_SWAP_H
-#define ALLOT_LIBRARY_SWAP_SWAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void swap_leave_driver(void);
 
 /* In a forked child. */
 void swap_reset(void);
-
-#endif

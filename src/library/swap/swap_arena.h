@@ -8,8 +8,7 @@
  *
  * Provide, release: thread safe. The rest: the swap thread alone.
  */
-#ifndef ALLOT_LIBRARY_SWAP_SWAP_ARENA_H
-#define ALLOT_LIBRARY_SWAP_SWAP_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run);
 
 /* In a forked child. */
 void swap_arena_reset(void);
-
-#endif

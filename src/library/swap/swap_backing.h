@@ -6,8 +6,7 @@
  * Made and freed inside the hold (swap_hold.h). What the swap thread does with them, it does while the hold
  * is shut. The rest is thread safe.
  */
-#ifndef ALLOT_LIBRARY_SWAP_SWAP_BACKING_H
-#define ALLOT_LIBRARY_SWAP_SWAP_BACKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 
 /* In a forked child. */
 void swap_backing_reset(void);
-
-#endif

@@ -2,8 +2,7 @@
  * The copies of a move (swap.h): all that is to move, between the cards and the arena, each card by a stream of
  * its own, so that they run at once. Swap thread alone, while the hold is shut.
  */
-#ifndef ALLOT_LIBRARY_SWAP_SWAP_COPY_H
-#define ALLOT_LIBRARY_SWAP_SWAP_COPY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ bool swap_copy_is_to_move(const struct backing *b);
  * meanwhile.
  */
 CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));
-
-#endif

@@ -3,8 +3,7 @@
  * driver does not apply that to memory of the virtual memory API, which has its access said range by range
  * (swap_backing.h). Thread safe.
  */
-#ifndef ALLOT_LIBRARY_SWAP_SWAP_PEERS_H
-#define ALLOT_LIBRARY_SWAP_SWAP_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void swap_peers_context_gone(CUcontext context);
 
 /* In a forked child. */
 void swap_peers_reset(void);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Held for a few instructions, without a call of the driver's. Not recursive. Zero is free, and nobody's.
  */
-#ifndef ALLOT_LIBRARY_SYS_BIASED_H
-#define ALLOT_LIBRARY_SYS_BIASED_H
+#pragma once
 
 #include "library/sys/sys.h"
 
@@ -118,5 +117,3 @@ static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, ui
 	atomic_store_explicit(word, to, memory_order_relaxed);
 	return true;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The library's settings, read from the environment once, at load: a program that clears its
  * environment later changes nothing.
  */
-#ifndef ALLOT_LIBRARY_SYS_CONFIG_H
-#define ALLOT_LIBRARY_SYS_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool config_passes_unknown(void);
 
 /* Idempotent; called at load and, should a program's constructor be faster, on first use. */
 void config_load(void);
-
-#endif

@@ -3,8 +3,7 @@
  * back: a socket with a time limit is never restarted, and a profiler's timer would end every exchange. Thread
  * safe; errno is changed.
  */
-#ifndef ALLOT_LIBRARY_SYS_EXCHANGE_H
-#define ALLOT_LIBRARY_SYS_EXCHANGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ int exchange(const char *path, uint64_t patience_ns, const void *request, size_t
 /* All signals, until exchange_signals_back(). */
 uint64_t exchange_signals_hold(void);
 void exchange_signals_back(uint64_t held);
-
-#endif

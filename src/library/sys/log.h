@@ -2,8 +2,7 @@
  * The library's log: off unless ALLOT_LOG names "stderr" or a file. One line a message, written by
  * one write(2); no file descriptor is kept, so none of the program's can be taken for ours.
  */
-#ifndef ALLOT_LIBRARY_SYS_LOG_H
-#define ALLOT_LIBRARY_SYS_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 		if (__builtin_expect(log_is_on, 0)) \
 			log_write(__VA_ARGS__); \
 	} while (0)
-
-#endif

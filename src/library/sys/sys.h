@@ -3,8 +3,7 @@
  * drag in a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread
  * safe, and neither allocates nor touches errno's meaning for the program (see sys_errno_guard).
  */
-#ifndef ALLOT_LIBRARY_SYS_SYS_H
-#define ALLOT_LIBRARY_SYS_SYS_H
+#pragma once
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -136,5 +135,3 @@ static inline void sys_unlock_cleanup(struct sys_lock **lock)
 #define WITH_LOCK(lock) \
 	__attribute__((cleanup(sys_unlock_cleanup), unused)) struct sys_lock *held_lock = (lock); \
 	sys_lock(held_lock)
-
-#endif

@@ -3,8 +3,7 @@
  * interceptors of strcmp and its kin are: an address sanitizer calls dlsym before its own are set. The
  * empty assembly keeps the compiler from making the loops into calls of those very functions.
  */
-#ifndef ALLOT_LIBRARY_SYS_TEXT_H
-#define ALLOT_LIBRARY_SYS_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ static inline const char *text_base_name(const char *path)
 	}
 	return base;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Being traced: this process's ring, asked of the daemon when the control page says so, and let go when it no longer
  * does. What is recorded is trace_record.h's and trace_work.h's.
  */
-#ifndef ALLOT_LIBRARY_TRACE_TRACE_H
-#define ALLOT_LIBRARY_TRACE_TRACE_H
+#pragma once
 
 /*
  * Looks whether it is to be traced, and does so from here on, or ends it. Nothing, two loads, where that is as it
@@ -14,5 +13,3 @@ void trace_look(void);
 
 /* In a forked child, which records nothing for its parent. */
 void trace_reset(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Recording for `allot trace`: events of this process into its ring (abi/shm/trace.h). All of these do nothing in a
  * process that is not traced; on the way of a launch not even that is asked there (gate.c). Thread safe.
  */
-#ifndef ALLOT_LIBRARY_TRACE_TRACE_RECORD_H
-#define ALLOT_LIBRARY_TRACE_TRACE_RECORD_H
+#pragma once
 
 #include "abi/shm/trace.h"
 #include "library/state/process_state.h"
@@ -134,5 +133,3 @@ static inline uint64_t trace_begin(void)
 {
 	return trace_is_on() ? trace_now() : 0;
 }
-
-#endif

@@ -37,8 +37,7 @@
  * Ownership: the caller owns the board. Thread safety: none; one caller at a time. Times are of the
  * callers of all arbiters: one monotonic clock.
  */
-#ifndef ALLOT_POLICY_GANG_GANG_H
-#define ALLOT_POLICY_GANG_GANG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,5 +116,3 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns);
 struct gang_word gang_word(const struct gang_board *board, int gang, unsigned device);
 /* Turns that the gang has begun, on two devices or more. */
 uint64_t gang_turns(const struct gang_board *board, int gang);
-
-#endif

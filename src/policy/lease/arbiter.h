@@ -86,8 +86,7 @@
  *               (a host function for a lock, a kernel for a kernel). It is charged as if it ran, so the tenant might
  *               never again have tokens or a turn. Such a tenant gets min_lease_ns each need_ns, whatever its account says.
  */
-#ifndef ALLOT_POLICY_LEASE_ARBITER_H
-#define ALLOT_POLICY_LEASE_ARBITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -176,5 +175,3 @@ uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_draining(const struct arbiter *arbiter, int tenant);
-
-#endif

@@ -2,8 +2,7 @@
  * The arbiter's settings, its input and its output for a tenant: plain data, which the interface (arbiter.h) and the files
  * behind it (tenant.h) share. arbiter.h explains the terms.
  */
-#ifndef ALLOT_POLICY_LEASE_ARBITER_TYPES_H
-#define ALLOT_POLICY_LEASE_ARBITER_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,5 +162,3 @@ struct arbiter_lease_end {
 	bool with_step; /* a step of its program ended then, which it had waited for (steps.h) */
 	bool expired;   /* its drain passed the deadline */
 };
-
-#endif

@@ -20,8 +20,7 @@
  * Times are of the arbiter's own clock, which counts what steps count: a jump of the caller's clock moves it by
  * max_step_ns at most. Charges are doubles: shares of a step are fractions of a nanosecond, and 2^53 ns is 104 days.
  */
-#ifndef ALLOT_POLICY_LEASE_TENANT_H
-#define ALLOT_POLICY_LEASE_TENANT_H
+#pragma once
 
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter_types.h"
@@ -433,5 +432,3 @@ uint64_t token_decide(struct arbiter *a);
 
 void paced_add(struct arbiter *a, struct tenant *t);
 uint64_t paced_decide(struct arbiter *a);
-
-#endif

@@ -24,8 +24,7 @@
  *
  * Pure policy on plain data: no clock, no memory of its own. Not thread safe; nanoseconds of any monotonic clock.
  */
-#ifndef ALLOT_POLICY_LEASE_TURNS_H
-#define ALLOT_POLICY_LEASE_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 		    const struct turns_lease *lease);
 /* How long the process whose turn it is may rest; UINT64_MAX when it is everyone's. */
 uint64_t turns_patience_ns(const struct turns *t, const struct turns_process *process, size_t count);
-
-#endif

@@ -22,8 +22,7 @@
  * Pure: no clock, no I/O, no memory of its own. tests/unit/policy/memory shows the bound and the rest on random
  * schedules.
  */
-#ifndef ALLOT_POLICY_MEMORY_ADMIT_H
-#define ALLOT_POLICY_MEMORY_ADMIT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void admit_decide(struct admit_card *cards, size_t card_count, struct admit_requ
 
 /* Of a card: not taken. */
 uint64_t admit_free_bytes(const struct admit_card *card);
-
-#endif

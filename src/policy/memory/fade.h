@@ -8,8 +8,7 @@
  *
  * Pure: times are arguments, of any one clock. Not thread safe.
  */
-#ifndef ALLOT_POLICY_MEMORY_FADE_H
-#define ALLOT_POLICY_MEMORY_FADE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint6
 
 /* What is left of it at `now_ns`. */
 double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Pure, plain data: times are arguments.
  */
-#ifndef ALLOT_POLICY_MEMORY_ORDER_H
-#define ALLOT_POLICY_MEMORY_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct o
 /* Below, at or above zero where a comes before, with or after b. A total order at any one now_ns. */
 int order_compare(const struct order_key *a, const struct order_key *b, uint64_t now_ns,
 		  const struct order_bounds *bounds);
-
-#endif

@@ -13,8 +13,7 @@
  * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
  * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
  */
-#ifndef ALLOT_POLICY_MEMORY_PROMISE_H
-#define ALLOT_POLICY_MEMORY_PROMISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
 /* The quota of a tenant that has the rest. */
 uint64_t promise_rest_bytes(const struct promise_card *card);
-
-#endif

@@ -24,8 +24,7 @@
  *
  * Bytes and nanoseconds. Not thread safe.
  */
-#ifndef ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_H
-#define ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -132,5 +131,3 @@ uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsig
  * that left when they were last ordered to. False when the room is there already: that is nothing to wait for.
  */
 bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant);
-
-#endif

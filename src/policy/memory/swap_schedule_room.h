@@ -1,8 +1,7 @@
 /*
  * Who holds what of the cards, and who leaves them for whom: the arithmetic under swap_schedule.h. Internal to it.
  */
-#ifndef ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_ROOM_H
-#define ALLOT_POLICY_MEMORY_SWAP_SCHEDULE_ROOM_H
+#pragma once
 
 #include "policy/memory/swap_schedule.h"
 
@@ -37,5 +36,3 @@ bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
 /* Sends as many away as it takes for what the tenant lacks, or nobody. Not while somebody leaves there already. */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);
-
-#endif

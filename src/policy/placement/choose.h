@@ -2,8 +2,7 @@
  * Which cards of a node serve a request: the one function that the daemon, its device plugin and
  * tests ask. Pure, and the same answer for the same question.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_CHOOSE_H
-#define ALLOT_POLICY_PLACEMENT_CHOOSE_H
+#pragma once
 
 #include "policy/placement/set.h"
 
@@ -25,5 +24,3 @@ struct place_choice {
  */
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);
-
-#endif

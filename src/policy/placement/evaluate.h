@@ -16,8 +16,7 @@
  *
  * The first five are gpu-manager's names for what its allocator weighs.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_EVALUATE_H
-#define ALLOT_POLICY_PLACEMENT_EVALUATE_H
+#pragma once
 
 #include "policy/placement/request.h"
 
@@ -53,5 +52,3 @@ bool place_evaluator_exists(const char *name);
 /* The costs by the request's own chain, or its policy's. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request);
-
-#endif

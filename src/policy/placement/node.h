@@ -5,8 +5,7 @@
  * Shares of compute are thousandths of a percent of a card's time ("mpct"): sums are exact.
  * Thread safety: none is needed, every function of src/policy/placement reads its arguments alone.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_NODE_H
-#define ALLOT_POLICY_PLACEMENT_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ const char *place_level_name(enum place_level level); /* "SYS"; "?" for what is 
  * nearer, and 100 for each NVLink on top. 0: nothing is known.
  */
 unsigned place_link_score(struct place_link link);
-
-#endif

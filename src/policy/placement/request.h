@@ -5,8 +5,7 @@
  * as its users know them. One of HAMi's is not here, since it concerns no card: a node without the
  * device at all.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_REQUEST_H
-#define ALLOT_POLICY_PLACEMENT_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -103,5 +102,3 @@ enum place_reason place_check_card(const struct place_card *card,
  */
 int place_reasons_text(const enum place_reason *reason, unsigned card_count,
 		       const struct place_request *request, char *text, size_t size);
-
-#endif

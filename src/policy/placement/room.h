@@ -10,8 +10,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_ROOM_H
-#define ALLOT_POLICY_PLACEMENT_ROOM_H
+#pragma once
 
 #include "policy/placement/request.h"
 
@@ -72,5 +71,3 @@ struct place_card place_with_share(const struct place_card *card,
 /* Of each card of a node, what a share of the request would take of the node's room. */
 void place_room_losses(const struct place_histogram *histogram, const struct place_node *node,
 		       const struct place_request *request, double ret[PLACE_MAX_CARDS]);
-
-#endif

@@ -3,8 +3,7 @@
  * something is, so that binpack takes the highest and spread the lowest. Each is a sum of three
  * shares, times ten: 0 for what is empty, 30 for what is full.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_SCORE_H
-#define ALLOT_POLICY_PLACEMENT_SCORE_H
+#pragma once
 
 #include "policy/placement/request.h"
 
@@ -13,5 +12,3 @@ double place_cards_score(const struct place_card *card, unsigned count);
 
 /* The card as it would be with the request on it: slots, compute, memory, each by its weight. */
 double place_card_score(const struct place_card *card, const struct place_request *request);
-
-#endif

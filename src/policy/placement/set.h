@@ -2,8 +2,7 @@
  * The best set of so many cards by given costs: every set where there are few, the best that growing
  * and exchanging find where there are many. The work is bounded by the number of sets looked at.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_SET_H
-#define ALLOT_POLICY_PLACEMENT_SET_H
+#pragma once
 
 #include "policy/placement/evaluate.h"
 
@@ -34,5 +33,3 @@ struct place_set place_best_set(const struct place_costs *costs, const struct pl
 
 /* Sets of `count` among `from_count`, or `most` + 1 when there are more than `most`. */
 uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most);
-
-#endif

@@ -3,8 +3,7 @@
  * their way over PCIe alone (NVLink makes no tree). A common ancestor is one of all below it, so
  * groups never overlap.
  */
-#ifndef ALLOT_POLICY_PLACEMENT_TREE_H
-#define ALLOT_POLICY_PLACEMENT_TREE_H
+#pragma once
 
 #include "policy/placement/node.h"
 
@@ -24,5 +23,3 @@ struct place_tree {
 
 /* A node of one card is a tree of one group, the only one with a single card. */
 void place_tree_fill(struct place_tree *tree, const struct place_node *node);
-
-#endif

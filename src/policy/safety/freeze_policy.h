@@ -24,8 +24,7 @@
  *
  * Pure, plain data; times are arguments, of one clock.
  */
-#ifndef ALLOT_POLICY_SAFETY_FREEZE_POLICY_H
-#define ALLOT_POLICY_SAFETY_FREEZE_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
 
 /* All its GPU work has ended. */
 void freeze_end(struct freeze_item *item);
-
-#endif

@@ -3,8 +3,7 @@
  * its use where there is one, else by its presence (it holds memory: what Algorithm 1 of Gil et al.
  * counts, docs/reference/seeds.md). Time in which its container was frozen does not count. Pure.
  */
-#ifndef ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H
-#define ALLOT_POLICY_SAFETY_GPU_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct gpu_account_interval {
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);
 
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);
-
-#endif

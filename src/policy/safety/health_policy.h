@@ -7,8 +7,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_POLICY_SAFETY_HEALTH_POLICY_H
-#define ALLOT_POLICY_SAFETY_HEALTH_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ bool health_pass_time(struct health *health, uint64_t recover_ns, const struct h
 
 /* Why it is bad, in a line; "" where it is not. */
 void health_reason(const struct health *health, char ret_text[HEALTH_REASON_MAX]);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_POLICY_SAFETY_VIOLATION_POLICY_H
-#define ALLOT_POLICY_SAFETY_VIOLATION_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ enum violation_step violation_next(const struct violation_case *c, uint64_t now_
 struct violations_figures {
 	uint64_t frozen, stopped, told_to_end, killed, failed;
 };
-
-#endif

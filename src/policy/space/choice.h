@@ -5,8 +5,7 @@
  * A group is a set of tenants that accept a common fate: a fault of one may end the MPS server, and with it the work of all.
  * So a group is of one user, or of one Kubernetes namespace, and of one card. A name sets tenants apart within that.
  */
-#ifndef ALLOT_POLICY_SPACE_CHOICE_H
-#define ALLOT_POLICY_SPACE_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct space_known {
  */
 int space_find(const struct space_known *list, size_t count, const struct space_key *key,
 	       int *ret_place, unsigned *ret_number, struct error *err);
-
-#endif

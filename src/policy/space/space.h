@@ -17,8 +17,7 @@
  * If no speed is known, no member is held: it is plain MPS. All counters are the tenants' own words. The worst that a false
  * one can do is to slow others down to their guarantees.
  */
-#ifndef ALLOT_POLICY_SPACE_SPACE_H
-#define ALLOT_POLICY_SPACE_SPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
 uint64_t mps_client_granted_ns(const struct mps_client *member);
 /* After all were seen: which members are held. */
 void space_set_paces(struct mps_client *const *members, size_t count, uint64_t dt_ns);
-
-#endif

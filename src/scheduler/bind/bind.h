@@ -10,8 +10,7 @@
  * Every write is for the object as it was read, and the Binding for the pod as it was annotated: whoever was faster is
  * not overwritten. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_H
-#define ALLOT_SCHEDULER_BIND_BIND_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ void binder_cancel(struct binder *binder);
 void binder_node_seen(struct binder *binder, const json_t *node);
 
 struct bind_counts binder_counts(const struct binder *binder);
-
-#endif

@@ -2,8 +2,7 @@
  * What a binding writes, in HAMi's words: annotations and label of the pod, the Binding, and the texts of events.
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_ANNOTATIONS_H
-#define ALLOT_SCHEDULER_BIND_BIND_ANNOTATIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool bind_is_said(const struct decision *decision, const char *shares, const str
 #define BIND_SUCCEED "BindingSucceed"
 #define BIND_FAIL "BindingFailed"
 void bind_success_text(const struct decision *decision, char *text, size_t size);
-
-#endif

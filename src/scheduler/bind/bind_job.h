@@ -6,8 +6,7 @@
  *
  * What was read before a write that somebody was faster with is read again. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_JOB_H
-#define ALLOT_SCHEDULER_BIND_BIND_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -91,5 +90,3 @@ void bind_node_came(struct bind_job *job, const json_t *object);
 void bind_holder_came(struct bind_job *job, json_t *object);
 void bind_failed_pod_came(struct bind_job *job, json_t *object);
 void bind_failed_node_came(struct bind_job *job, const json_t *object);
-
-#endif

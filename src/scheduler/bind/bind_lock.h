@@ -2,8 +2,7 @@
  * May a pod take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h)? A lock is free, the pod's own
  * already, of another pod that is being bound, or left behind. Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_LOCK_H
-#define ALLOT_SCHEDULER_BIND_BIND_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_questio
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);
-
-#endif

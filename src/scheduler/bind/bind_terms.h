@@ -1,6 +1,5 @@
 /* Settings, counters and the completion callback of bindings: for the binder (bind.h) and its jobs (bind_job.h). */
-#ifndef ALLOT_SCHEDULER_BIND_BIND_TERMS_H
-#define ALLOT_SCHEDULER_BIND_BIND_TERMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct bind_counts {
  * Any other: it is not bound, and all that could be undone has been.
  */
 typedef void (*bind_done)(void *data, const struct error *err);
-
-#endif

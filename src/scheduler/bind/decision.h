@@ -2,8 +2,7 @@
  * Which cards of which node a pod is to have: what was decided, and is carried out by bind.h. Plain data of its own:
  * nothing of the model is pointed to.
  */
-#ifndef ALLOT_SCHEDULER_BIND_DECISION_H
-#define ALLOT_SCHEDULER_BIND_DECISION_H
+#pragma once
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,5 +52,3 @@ static inline int decision_copy(const struct decision *from, struct decision *re
 	*ret = to;
 	return 0;
 }
-
-#endif

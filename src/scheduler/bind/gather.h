@@ -3,8 +3,7 @@
  * one waits, kube-scheduler keeps for its pod what it gives out, such as the machine's memory; so by then there is all that each
  * of them needs. Whoever waits for too long is told to ask again; its room is kept on. Pods in no gang do not wait. One thread.
  */
-#ifndef ALLOT_SCHEDULER_BIND_GATHER_H
-#define ALLOT_SCHEDULER_BIND_GATHER_H
+#pragma once
 
 #include "scheduler/bind/bind.h"
 #include "scheduler/bind/decision.h"
@@ -39,5 +38,3 @@ void gather_advance(struct gather *gather, uint64_t now_ns);
 void gather_cancel(struct gather *gather);
 
 size_t gather_count(const struct gather *gather);
-
-#endif

@@ -2,8 +2,7 @@
  * What allot-scheduler knows of the cluster, and does to it: the client of the API, the model and what feeds it, the binder,
  * and whether we lead, on the main thread's loop. A replica that does not lead knows the same, and binds nothing.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_CLUSTER_H
-#define ALLOT_SCHEDULER_CLUSTER_CLUSTER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
 /* This replica leads, and the leading kube-scheduler asks it: no other replica knows more reservations. */
 bool cluster_is_asked(const struct cluster *cluster);
-
-#endif

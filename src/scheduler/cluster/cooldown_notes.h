@@ -1,6 +1,5 @@
 /* Writes on nodes which of their cards are shut to opportunistic pods (cooldown.h), as soon as the model says so, and again until it is done. The client's thread. */
-#ifndef ALLOT_SCHEDULER_CLUSTER_COOLDOWN_NOTES_H
-#define ALLOT_SCHEDULER_CLUSTER_COOLDOWN_NOTES_H
+#pragma once
 
 #include "kube/client/client.h"
 #include "scheduler/model/model.h"
@@ -13,5 +12,3 @@ int cooldown_notes_new(struct kube_client *client, struct model *model, struct c
 struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *notes);
 /* To be called each second or so, by who leads. */
 void cooldown_notes_write(struct cooldown_notes *notes);
-
-#endif

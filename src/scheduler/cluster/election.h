@@ -9,8 +9,7 @@
  *
  * Pure: times are of any one clock that never stands still, in ns. One thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_ELECTION_H
-#define ALLOT_SCHEDULER_CLUSTER_ELECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void election_failed(struct election *election, bool is_conflict, uint64_t now_n
 
 /* From now on we do not lead; if we did, the lease is released. */
 void election_stop(struct election *election);
-
-#endif

@@ -3,8 +3,7 @@
  * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Their controllers make them anew, and they are placed where there is room; an event
  * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_EVICTOR_H
-#define ALLOT_SCHEDULER_CLUSTER_EVICTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct evictor *evictor_stop(struct evictor *evictor);
 
 /* NULL: of none. */
 struct evictor_counts evictor_counts(const struct evictor *evictor);
-
-#endif

@@ -3,8 +3,7 @@
  * have ended are not asked for: their end comes as if they were gone. Who may not list ResourceQuotas goes on without,
  * and asks again: an older installation's rights have none. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_FEED_H
-#define ALLOT_SCHEDULER_CLUSTER_FEED_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ struct feed *feed_stop(struct feed *feed); /* NULL is fine; returns NULL */
 bool feed_is_ready(const struct feed *feed);
 /* One of the watches fails, and is begun again and again. */
 bool feed_is_troubled(const struct feed *feed);
-
-#endif

@@ -3,8 +3,7 @@
  * kube-schedulers agree on a leader by a Lease of theirs, whose holder begins with the pod's hostname. This module
  * only reads it. Call it from the client's thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_KUBE_LEASE_H
-#define ALLOT_SCHEDULER_CLUSTER_KUBE_LEASE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ struct kube_lease *kube_lease_stop(struct kube_lease *lease); /* NULL is fine; r
 
 /* As far as is known: by the holder's name, however old. */
 bool kube_lease_is_ours(const struct kube_lease *lease);
-
-#endif

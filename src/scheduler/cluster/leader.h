@@ -2,8 +2,7 @@
  * One leader among the replicas, by a Lease: election.h over the API. A watch shows the lease to those that do not lead, so
  * that one that is released is taken at once. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_LEADER_H
-#define ALLOT_SCHEDULER_CLUSTER_LEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void leader_release(struct leader *leader);
 
 /* Who holds the lease, as far as is known; "": nobody. Valid until the loop goes on. */
 const char *leader_holder(const struct leader *leader);
-
-#endif

@@ -2,8 +2,7 @@
  * A Lease (coordination.k8s.io/v1) by which replicas agree on a leader: who holds it, and when that one renewed it last.
  * The times in it are of the holder's clock: whoever else reads them compares them with themselves alone. Thread safe.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_LEASE_H
-#define ALLOT_SCHEDULER_CLUSTER_LEASE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ char *lease_patch(const struct lease *lease);
 
 /* RFC 3339 with microseconds, as MicroTime has it. `ns`: since 1970. */
 void lease_format_time(uint64_t ns, char text[LEASE_TIME_MAX]);
-
-#endif

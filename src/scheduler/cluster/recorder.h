@@ -5,8 +5,7 @@
  * together are told RECORDER_PER_SECOND at most, and of RECORDER_NODES nodes; who finds no room is told another time. An event
  * that is lost is nobody's concern. The client's thread.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_RECORDER_H
-#define ALLOT_SCHEDULER_CLUSTER_RECORDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct recorder_counts {
 	unsigned pods;            /* that something is remembered of */
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);
-
-#endif

@@ -2,8 +2,7 @@
  * allot-scheduler's audit log (setting audit_log; its lines are allot-audit(5)'s): which pods it sent away, whom it named as
  * victims of others, and which bindings it refused. NULL is one that is off: every function takes it. Main thread only.
  */
-#ifndef ALLOT_SCHEDULER_CLUSTER_SCHED_AUDIT_H
-#define ALLOT_SCHEDULER_CLUSTER_SCHED_AUDIT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const str
  */
 void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, void **data);
 void sched_audit_forget(struct sched_audit *audit, void *data);
-
-#endif

@@ -3,8 +3,7 @@
  * would serve it, and what they lack. From the model alone, as it is now: no I/O, no clock, and nothing is reserved.
  * docs/reference/protocol.md has the members. The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H
-#define ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ int explain_pod(struct model *model, const struct explain_ask *ask, json_t **ret
 /* The same of a pod that was found; `only`: NULL: all nodes. -ENOMEM. */
 int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,
 		  json_t **ret, struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a node's cards are to a pod. Inside explain*.c alone. */
-#ifndef ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_NODE_H
-#define ALLOT_SCHEDULER_EXPLAIN_EXPLAIN_NODE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ void explain_add_share(json_t *to, const struct inventory_share *share);
 
 /* What was found to be wrong with something: texts of it may have been cut within a character. */
 json_t *explain_text(const char *text);
-
-#endif

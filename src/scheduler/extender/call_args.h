@@ -5,8 +5,7 @@
  *
  * As many as want it hold a reference. One thread.
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_CALL_ARGS_H
-#define ALLOT_SCHEDULER_EXTENDER_CALL_ARGS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ json_t *call_args_names(const struct call_args *args);
 /* A name as JSON: json_quote.h. "": what is no name. */
 size_t call_name_size(const struct call_name *name);
 char *call_name_put(char *to, const struct call_name *name);
-
-#endif

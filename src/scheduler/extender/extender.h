@@ -3,8 +3,7 @@
  * no I/O, no clock. Answers are new, NULL: no memory. An extender that can't read what came says so in the answer's
  * "Error". The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_H
-#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ json_t *extender_preempt(struct model *model, const json_t *args);
  */
 int extender_decide(struct model *model, const json_t *args, uint64_t now_ns, struct decision *ret,
 		    struct error *err);
-
-#endif

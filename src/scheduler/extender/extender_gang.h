@@ -6,8 +6,7 @@
  * one thread. What kube-scheduler has taken for a gang whose other pods it can't place, such as memory of the machine, is
  * given back when the room for the gang is: after a time, and it is not kept again before others had theirs (gang.h).
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_GANG_H
-#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_GANG_H
+#pragma once
 
 #include "scheduler/extender/extender_inside.h"
 
@@ -42,5 +41,3 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /* For preempt: would the end of all pods of lower priority make room for as many of its gang as are missing? */
 bool extender_gang_may_preempt(struct model *model, const struct ask *ask, int32_t priority);
-
-#endif

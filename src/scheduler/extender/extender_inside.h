@@ -1,6 +1,5 @@
 /* What the extender's verbs share. Inside extender*.c alone. */
-#ifndef ALLOT_SCHEDULER_EXTENDER_EXTENDER_INSIDE_H
-#define ALLOT_SCHEDULER_EXTENDER_EXTENDER_INSIDE_H
+#pragma once
 
 #include "kube/hami/pod.h"
 #include "scheduler/extender/call_args.h"
@@ -28,5 +27,3 @@ int32_t ask_priority(const struct ask *ask);
  */
 int asked_inventory(struct model *model, const json_t *node, struct inventory *ret,
 		    struct error *err);
-
-#endif

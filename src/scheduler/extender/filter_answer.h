@@ -6,8 +6,7 @@
  *
  * As many as want it hold a reference. One thread.
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_FILTER_ANSWER_H
-#define ALLOT_SCHEDULER_EXTENDER_FILTER_ANSWER_H
+#pragma once
 
 #include "scheduler/extender/call_args.h"
 
@@ -49,5 +48,3 @@ const char *filter_answer_word(const struct filter_answer *answer, uint32_t word
 
 /* As JSON, an ExtenderFilterResult; to be freed. NULL: no memory. */
 char *filter_answer_text(const struct filter_answer *answer);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * HAMi names all nodes; here those that are named are few, as an event is not to be as long as a cluster is large. Pure.
  */
-#ifndef ALLOT_SCHEDULER_EXTENDER_FILTER_EVENTS_H
-#define ALLOT_SCHEDULER_EXTENDER_FILTER_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[F
 /* `fit`: how many nodes are, of which `score` is that of the one which was taken. */
 void filter_success_text(const char *node, double score, size_t fit, size_t unfit, char *text,
 			 size_t size);
-
-#endif

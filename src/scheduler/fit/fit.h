@@ -7,8 +7,7 @@
  * ended before they begin: it finds the node as it is now, but for the sidecars before it, and goes on cards of theirs where
  * those suffice, which then carry the more of both.
  */
-#ifndef ALLOT_SCHEDULER_FIT_FIT_H
-#define ALLOT_SCHEDULER_FIT_FIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -110,5 +109,3 @@ int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons
  */
 int fit_choose(struct fit *fit, const struct inventory *inventory, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons);
-
-#endif

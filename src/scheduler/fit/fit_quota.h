@@ -3,8 +3,7 @@
  * any node is looked at, from what is asked; a part of a card in percent, a whole card, and an init container, which may
  * share the cards of others or not, depend on the cards. Pure; of fit.c.
  */
-#ifndef ALLOT_SCHEDULER_FIT_FIT_QUOTA_H
-#define ALLOT_SCHEDULER_FIT_FIT_QUOTA_H
+#pragma once
 
 #include "scheduler/request/quota.h"
 #include "scheduler/request/request.h"
@@ -48,5 +47,3 @@ static inline bool fit_quota_refuses(const struct fit_quota *quota, const struct
 	quota_add(&sum, &quota->beside);
 	return !quota_allows(&quota->left, &sum);
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * When, as pure functions; who and where: model_backfill.c.
  */
-#ifndef ALLOT_SCHEDULER_GANG_BACKFILL_RESERVATION_H
-#define ALLOT_SCHEDULER_GANG_BACKFILL_RESERVATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ static inline bool reservation_is_over(uint64_t is_reserved_since_ns, uint64_t n
 {
 	return now_ns - is_reserved_since_ns >= RESERVATION_MOST_NS;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Room is kept for as many as the gang's size at once, or for none; nobody is bound before as many are asked to be, each to
  * the node where its room is: by then kube-scheduler, too, has what each of them needs there.
  */
-#ifndef ALLOT_SCHEDULER_GANG_GANG_H
-#define ALLOT_SCHEDULER_GANG_GANG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ size_t gang_seat(const struct gang_trial *trial, size_t count, size_t needed,
  * that had what the other needed are to come back at different times.
  */
 uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);
-
-#endif

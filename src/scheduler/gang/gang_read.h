@@ -12,8 +12,7 @@
  * allot.dev/gang-size goes with any of them, and before their own; a Job's pods are a gang only where it is there. What
  * objects beside the pods say, such as a PodGroup, is not asked. Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_GANG_GANG_READ_H
-#define ALLOT_SCHEDULER_GANG_GANG_READ_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ int gang_read(const json_t *pod, struct gang_said *ret, struct error *err);
 
 /* Nobody may schedule it yet (spec.schedulingGates). */
 bool gang_is_gated(const json_t *pod);
-
-#endif

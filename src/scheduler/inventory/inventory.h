@@ -6,8 +6,7 @@
  *
  * One thread.
  */
-#ifndef ALLOT_SCHEDULER_INVENTORY_INVENTORY_H
-#define ALLOT_SCHEDULER_INVENTORY_INVENTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold);
  */
 void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold);
 void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold);
-
-#endif

@@ -3,8 +3,7 @@
  * asked about the last time (or, before it was ever asked, that are asked about now), and of its cards what it would get in
  * bind. Those who wait, or whose room may be taken back, are lifted meanwhile. The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_MODEL_GANG_ROOM_H
-#define ALLOT_SCHEDULER_MODEL_GANG_ROOM_H
+#pragma once
 
 #include "scheduler/model/model_gang.h"
 
@@ -28,5 +27,3 @@ bool gang_room_suits(struct model *model, const struct gang_rank *member,
 		     const struct model_node *node);
 /* Its room goes to the best of the nodes that it is asked about now. false: there is none, and it stays. */
 bool gang_room_move(struct model *model, struct gang_rank *member);
-
-#endif

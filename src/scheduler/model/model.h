@@ -7,8 +7,7 @@
  *
  * Of an object nothing is kept but what is needed: some 150 bytes a card, 200 a pod. One thread.
  */
-#ifndef ALLOT_SCHEDULER_MODEL_MODEL_H
-#define ALLOT_SCHEDULER_MODEL_MODEL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -171,5 +170,3 @@ void model_each_card(const struct model *model,
 		     void (*each)(void *data, const struct model_card_view *view), void *data);
 void model_each_share(const struct model *model,
 		      void (*each)(void *data, const struct model_share_view *view), void *data);
-
-#endif

@@ -4,8 +4,7 @@
  *
  *     gangs: "namespace/name" -> gang -> its members, in the order in which they came: model_pod->member
  */
-#ifndef ALLOT_SCHEDULER_MODEL_MODEL_GANG_H
-#define ALLOT_SCHEDULER_MODEL_MODEL_GANG_H
+#pragma once
 
 #include "scheduler/gang/gang.h"
 #include "scheduler/gang/gang_read.h"
@@ -92,5 +91,3 @@ const char *model_backfill_name(const struct model *model);
 
 /* What is kept for too long is given back. */
 void model_gangs_advance(struct model *model);
-
-#endif

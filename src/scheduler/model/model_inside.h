@@ -10,8 +10,7 @@
  *
  * A node is kept while it is there or a pod names it: pods may be heard of before their node.
  */
-#ifndef ALLOT_SCHEDULER_MODEL_MODEL_INSIDE_H
-#define ALLOT_SCHEDULER_MODEL_MODEL_INSIDE_H
+#pragma once
 
 #include "scheduler/fit/fit.h"
 #include "scheduler/model/model.h"
@@ -241,5 +240,3 @@ const struct model_pod *model_kept_for(const struct model *model, const struct m
 				       const char *uid, int32_t priority);
 void model_forget_want(struct model *model, struct model_pod *pod);
 size_t model_take_displaced(struct model *model, struct model_eviction *ret, size_t most);
-
-#endif

@@ -3,8 +3,7 @@
  * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than OPPORTUNISTIC_COOLDOWN_MOST_NS
  * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
  */
-#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_COOLDOWN_H
-#define ALLOT_SCHEDULER_OPPORTUNISTIC_COOLDOWN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ int cooldown_hear(struct use *use, const char *text, const struct inventory *inv
 /* What it is to be. *ret NULL: there is nothing to be said of any card; else to be freed by free(). -ENOMEM. */
 int cooldown_tell(const struct use *use, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret);
-
-#endif

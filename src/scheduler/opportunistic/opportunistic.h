@@ -15,8 +15,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_OPPORTUNISTIC_H
-#define ALLOT_SCHEDULER_OPPORTUNISTIC_OPPORTUNISTIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ struct opportunistic {
 void opportunistic_sort(struct opportunistic *list, size_t count);
 /* Sorts the list, and decides: together they have borrowed what is lacking, or all go. Returns how many go. */
 size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t lack_pct);
-
-#endif

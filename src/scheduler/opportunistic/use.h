@@ -3,8 +3,7 @@
  * but our own is asked: what a node says counts from when it was seen to change, for USE_FRESH_NS. So what a daemon that is
  * gone has left behind counts for nothing, also after a start of ours. Pure but for memory; one thread.
  */
-#ifndef ALLOT_SCHEDULER_OPPORTUNISTIC_USE_H
-#define ALLOT_SCHEDULER_OPPORTUNISTIC_USE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void use_free(struct use *use); /* leaves one of nothing */
 
 /* Of the inventory's card i. NULL: it is not known, or no longer. `use` may be NULL. */
 const struct use_card *use_of(const struct use *use, unsigned i, uint64_t now_ns);
-
-#endif

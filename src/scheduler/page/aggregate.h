@@ -2,8 +2,7 @@
  * The cluster in one aggregate, for all readers of the page: of each node what is promised of its cards together. Valid until the
  * model changes. The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_AGGREGATE_H
-#define ALLOT_SCHEDULER_PAGE_AGGREGATE_H
+#pragma once
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/page/view.h"
@@ -43,5 +42,3 @@ int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 int aggregate_pods(const struct model *model, const struct view *view, struct view_best *ret);
 /* All that a node has, by name. */
 int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * reader looks at; EVENTS_HZ a second at most, and none where nothing has changed. All of it takes EVENTS_SHARE of the thread's
  * time at most, which is the one that places pods: where a state takes long, states are fewer. Main thread only.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_EVENTS_H
-#define ALLOT_SCHEDULER_PAGE_EVENTS_H
+#pragma once
 
 #include "scheduler/page/past.h"
 #include "scheduler/service/scheduler.h"
@@ -28,5 +27,3 @@ void events_remove(struct events *events, struct server_call *call);
 char *events_state(struct events *events, const struct view *view);
 /* An object of what was so before. NULL: out of memory. */
 char *events_past(struct events *events);
-
-#endif

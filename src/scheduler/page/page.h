@@ -8,8 +8,7 @@
  *     GET /api/history             how much was promised in the last ten minutes (past.h)
  *     GET /events?VIEW             what a view shows, as it changes (events.h)
  */
-#ifndef ALLOT_SCHEDULER_PAGE_PAGE_H
-#define ALLOT_SCHEDULER_PAGE_PAGE_H
+#pragma once
 
 #include "scheduler/service/scheduler.h"
 
@@ -22,5 +21,3 @@ int cluster_page_check(const struct config *config, struct error *err);
 int cluster_page_start(struct scheduler *scheduler, struct cluster_page **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct cluster_page *cluster_page_stop(struct cluster_page *page);
-
-#endif

@@ -2,8 +2,7 @@
  * How much of the cluster was promised in the last ten minutes, so that a page that is loaded anew can show it. Pure; not thread
  * safe.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_PAST_H
-#define ALLOT_SCHEDULER_PAGE_PAST_H
+#pragma once
 
 #include "base/clock.h"
 #include "http/dashboard/json_text.h"
@@ -26,5 +25,3 @@ struct past {
 void past_note(struct past *past, const struct aggregate *aggregate, uint64_t now_ns);
 /* Members "every_s", and lists with a value a moment, oldest first: "ages_s", "memory_pct", "cores_pct", "pods_waiting". */
 void past_write(const struct past *past, uint64_t now_ns, struct json_text *t);
-
-#endif

@@ -2,8 +2,7 @@
  * Why pods that wait do so (why.h), for those that readers of the page see: looked at one after the other, and again when the
  * cluster has changed, by an allowance, a quarter of what `allot explain` has (explain_limit). The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_REASONS_H
-#define ALLOT_SCHEDULER_PAGE_REASONS_H
+#pragma once
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/util/allowance.h"
@@ -22,5 +21,3 @@ const char *reasons_of(struct reasons *reasons, const struct model_pod *pod, uin
 /* Looks at pods that were asked for since a second or so. `nodes`: how many there are. True: some are looked at anew. */
 bool reasons_look(struct reasons *reasons, struct model *model, struct allowance *allowance,
 		  size_t nodes, uint64_t now_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * What the page shows of a cluster, as JSON (docs/reference/protocol.md, "The cluster's page"): all of what a view shows, or what is
  * otherwise of it than was told. The model's thread.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_STATE_H
-#define ALLOT_SCHEDULER_PAGE_STATE_H
+#pragma once
 
 #include "scheduler/page/aggregate.h"
 #include "scheduler/page/reasons.h"
@@ -27,5 +26,3 @@ bool page_cluster_write(const struct page_cluster *c, const struct view *view, s
 #define PAGE_URL_NODE "{node}"
 /* Where a node's own page is: `pattern` with the name in place of each "{node}", cut at `size`. Pure. */
 void page_node_url(const char *pattern, const char *node, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * What a reader of the page has been told, to tell it of what is otherwise since: rows are known by a key, and by a digest of
  * their JSON. Pure, but for memory.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_TOLD_H
-#define ALLOT_SCHEDULER_PAGE_TOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void told_row(struct told_writing *w, const char *key);
  */
 void told_rows_end(struct told_writing *w, const char *name, size_t seen, unsigned from,
 		   struct json_text *to);
-
-#endif

@@ -2,8 +2,7 @@
  * What of the cluster somebody looks at: a page of nodes and one of pods, by what was asked for, and one node that is open.
  * Pure, but for memory.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_VIEW_H
-#define ALLOT_SCHEDULER_PAGE_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ struct view_best {
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *));
 void view_best_add(struct view_best *best, const void *thing);
 void view_best_free(struct view_best *best);
-
-#endif

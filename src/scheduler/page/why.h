@@ -2,8 +2,7 @@
  * Why a pod waits, as `allot explain` says it, but in short: an explanation (scheduler/explain/explain.h) of thousands of nodes becomes a
  * line, the nodes that are alike together, and those that lack least. Pure, but for memory.
  */
-#ifndef ALLOT_SCHEDULER_PAGE_WHY_H
-#define ALLOT_SCHEDULER_PAGE_WHY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@
  * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/reference/protocol.md has the members.
  */
 void why_write(const json_t *explanation, struct json_text *t);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * requests.nvidia.com/gpu is left to Kubernetes, which counts just that. Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_REQUEST_QUOTA_H
-#define ALLOT_SCHEDULER_REQUEST_QUOTA_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ bool quota_is_wider(const struct quota_limits *limits, const struct quota_limits
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);
 void quota_subtract(struct quota_amounts *from, const struct quota_amounts *by);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * Pure but for memory; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_REQUEST_REQUEST_H
-#define ALLOT_SCHEDULER_REQUEST_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ int request_read(const struct kube_pod *pod, const struct request_terms *terms, 
 void request_free(struct request *request); /* leaves one of zeros */
 /* A digest of what is read of it: whatever fits one pod fits another of the same digest as well, and just as well. */
 uint64_t request_source(const struct kube_pod *pod);
-
-#endif

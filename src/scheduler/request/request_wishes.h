@@ -1,6 +1,5 @@
 /* The part of a pod's request that stands in its annotations: which cards, and in which order. For request_read.c. */
-#ifndef ALLOT_SCHEDULER_REQUEST_REQUEST_WISHES_H
-#define ALLOT_SCHEDULER_REQUEST_REQUEST_WISHES_H
+#pragma once
 
 #include "scheduler/request/request.h"
 
@@ -20,5 +19,3 @@
  */
 int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
 			struct request *request, struct place_request *ret_place, struct error *err);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * One thread.
  */
-#ifndef ALLOT_SCHEDULER_REQUEST_WORKLOAD_HISTOGRAM_H
-#define ALLOT_SCHEDULER_REQUEST_WORKLOAD_HISTOGRAM_H
+#pragma once
 
 #include "policy/placement/room.h"
 
@@ -34,5 +33,3 @@ int histogram_count(struct histogram *histogram, const struct place_request *req
 /* Of each kind its price, by the room that is left for it. */
 void histogram_price(struct histogram *histogram, const uint64_t room[PLACE_KINDS_MAX]);
 void histogram_free(struct histogram *histogram); /* leaves one of zeros, which is an empty one */
-
-#endif

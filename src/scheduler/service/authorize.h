@@ -2,8 +2,7 @@
  * Who may ask allot-scheduler for what: by a certificate that client_ca vouches for, which verbs of client_verbs need; by the
  * token of token_file, which lets people and Prometheus in to explanations and metrics as well. Main thread only.
  */
-#ifndef ALLOT_SCHEDULER_SERVICE_AUTHORIZE_H
-#define ALLOT_SCHEDULER_SERVICE_AUTHORIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err);
 /* 0: let in. Else the status to answer with, 401, 403 or 503, and why. */
 unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 		   const struct server_request *request, struct error *err);
-
-#endif

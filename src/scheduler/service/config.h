@@ -1,6 +1,5 @@
 /* allot-scheduler's settings: one table row each (config_table.c). */
-#ifndef ALLOT_SCHEDULER_SERVICE_CONFIG_H
-#define ALLOT_SCHEDULER_SERVICE_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ struct request_terms config_request_terms(const struct config *config);
 #define CONFIG_NAME_MAX 254
 bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);
-
-#endif

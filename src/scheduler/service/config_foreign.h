@@ -7,11 +7,8 @@
  *
  * A name may be written with '-' or '_'. Pure.
  */
-#ifndef ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
-#define ALLOT_SCHEDULER_SERVICE_CONFIG_FOREIGN_H
+#pragma once
 
 #include "base/settings/settings.h"
 
 extern const struct settings_alias config_aliases[];
-
-#endif

@@ -2,8 +2,7 @@
  * A certificate that nobody but allot vouches for: enough for a quick start, as the API server is told of it by the
  * webhook's caBundle. By GnuTLS, which libmicrohttpd needs anyway.
  */
-#ifndef ALLOT_SCHEDULER_SERVICE_ISSUER_H
-#define ALLOT_SCHEDULER_SERVICE_ISSUER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ int issuer_expiry(const char *file, int64_t *ret_s, struct error *err);
 
 /* A file of certificates as caBundle has it: in base64. To be freed. */
 int issuer_bundle(const char *file, char **ret, struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is counted of requests, and the page that tells it, as Prometheus reads it. Main thread only. */
-#ifndef ALLOT_SCHEDULER_SERVICE_METRICS_H
-#define ALLOT_SCHEDULER_SERVICE_METRICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct sched_audit;
 /* To be freed. NULL: no memory. `audit`: NULL without an audit log; `cluster`: NULL without kube_api. */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);
-
-#endif

@@ -2,8 +2,7 @@
  * The cluster's cards and what pods have of them, as Prometheus reads it: by HAMi's names, labels and units (HAMi,
  * cmd/scheduler, v2.10), so that its dashboards go on; and how the model stands, by our own.
  */
-#ifndef ALLOT_SCHEDULER_SERVICE_METRICS_CLUSTER_H
-#define ALLOT_SCHEDULER_SERVICE_METRICS_CLUSTER_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 
 /* Main thread only. */
 void metrics_write_model(FILE *out, const struct model *model);
-
-#endif

@@ -1,6 +1,5 @@
 /* allot-scheduler as a whole: what its parts, which main.c starts and ends, know of each other. Main thread only. */
-#ifndef ALLOT_SCHEDULER_SERVICE_SCHEDULER_H
-#define ALLOT_SCHEDULER_SERVICE_SCHEDULER_H
+#pragma once
 
 #include "http/server.h"
 #include "net/loop.h"
@@ -25,5 +24,3 @@ struct scheduler {
 	struct allowance explaining; /* of nodes that are looked at */
 	char retry_after[24];        /* of the answer that is being made */
 };
-
-#endif

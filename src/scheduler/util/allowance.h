@@ -3,8 +3,7 @@
  * something left gets all that it asks for, however much that is, and those after it wait until that is paid. Pure; the
  * caller's clock, in nanoseconds, does not go back.
  */
-#ifndef ALLOT_SCHEDULER_UTIL_ALLOWANCE_H
-#define ALLOT_SCHEDULER_UTIL_ALLOWANCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct allowance {
 
 /* 0: `work` was taken. Else how long it takes until something is left, and nothing was. */
 uint64_t allowance_take(struct allowance *allowance, uint64_t work, uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts, to be known again without being kept: FNV-1a of 64 bits (draft-eastlake-fnv). Pure; thread safe. */
-#ifndef ALLOT_SCHEDULER_UTIL_DIGEST_H
-#define ALLOT_SCHEDULER_UTIL_DIGEST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline uint64_t digest_add(uint64_t digest, const char *text)
 		digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
 	return (digest ^ 0xfe) * UINT64_C(1099511628211);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A text as a JSON string, to be written where its size is known already. Pure. */
-#ifndef ALLOT_SCHEDULER_UTIL_JSON_QUOTE_H
-#define ALLOT_SCHEDULER_UTIL_JSON_QUOTE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
 size_t json_quote_size(const char *text, size_t length);
 /* `text`: UTF-8. Returns what is behind it; no NUL is written. */
 char *json_quote(char *to, const char *text, size_t length);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A table of zeros is empty; string_map_free() leaves one. One thread.
  */
-#ifndef ALLOT_SCHEDULER_UTIL_STRING_MAP_H
-#define ALLOT_SCHEDULER_UTIL_STRING_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void string_map_free(struct string_map *table);
 const char *intern(struct string_map *words, const char *text);
 /* The reference is given back; NULL is fine. */
 void intern_release(struct string_map *words, const char *word);
-
-#endif

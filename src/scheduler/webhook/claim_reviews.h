@@ -3,8 +3,7 @@
  * that no pod names one that can't be had. A template is called after its terms: the pods of a namespace that ask for the same
  * share one, nothing is made for a dry run, and what is made for a pod that is refused later serves the next. One thread.
  */
-#ifndef ALLOT_SCHEDULER_WEBHOOK_CLAIM_REVIEWS_H
-#define ALLOT_SCHEDULER_WEBHOOK_CLAIM_REVIEWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ typedef void (*claim_reviewed)(void *data, json_t *answer);
  */
 int claim_reviews_start(struct claim_reviews *reviews, json_t *review, claim_reviewed done,
 			void *data, json_t **ret_answer, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Changes to an object in JSON, written down as a JSON Patch (RFC 6902) while they are made. A failure of memory is kept, so
  * that it need be looked for only once. One thread.
  */
-#ifndef ALLOT_SCHEDULER_WEBHOOK_JSON_PATCH_H
-#define ALLOT_SCHEDULER_WEBHOOK_JSON_PATCH_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *
 
 /* "path/name", by the rules for names with '/' or '~' inside. To be freed; NULL: no memory. */
 char *json_patch_path(const char *path, const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * Where a DeviceClass is set, the pod asks by ResourceClaims instead (webhook_claims.c), and the cluster's own scheduler places it.
  * Pure; thread safe.
  */
-#ifndef ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_H
-#define ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 
 /* A review that webhook_review() has taken, with a response that denies, for this reason. NULL: no memory. */
 json_t *webhook_deny(const json_t *review, const struct error *why);
-
-#endif

@@ -1,8 +1,7 @@
 /* Between the parts of the webhook: webhook.c has the review, webhook_ask.c what containers ask for, webhook_guard.c what would
  * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates, webhook_claims.c
  * what becomes ResourceClaims. */
-#ifndef ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
-#define ALLOT_SCHEDULER_WEBHOOK_WEBHOOK_INSIDE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ void webhook_warn(struct webhook_work *w, const char *format, ...)
 const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name);
 /* Does one pattern of the list fit? */
 bool webhook_is_listed(const char *list, const char *text);
-
-#endif

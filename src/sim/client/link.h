@@ -7,8 +7,7 @@
  * After a fork the child's link is dead (its descriptor is closed there), and a server that goes
  * away makes every call, waiting ones too, return LINK_DEAD.
  */
-#ifndef ALLOT_SIM_CLIENT_LINK_H
-#define ALLOT_SIM_CLIENT_LINK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,5 +75,3 @@ int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret
 /* The oldest note, waiting for up to timeout_ns (UINT64_MAX: for ever). 1, 0 at the timeout, or
  * LINK_DEAD negated. */
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns);
-
-#endif

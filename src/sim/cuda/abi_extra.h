@@ -2,8 +2,7 @@
  * What the simulated driver knows of the CUDA ABI beyond src/abi/cuda_abi.h: types and values
  * of calls that allot does not govern but that real clients make. Names and values are NVIDIA's.
  */
-#ifndef ALLOT_SIM_CUDA_ABI_EXTRA_H
-#define ALLOT_SIM_CUDA_ABI_EXTRA_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 
@@ -161,5 +160,3 @@ union CUstreamBatchMemOpParams_union {
 	} value;
 	cuuint64_t pad[6];
 };
-
-#endif

@@ -5,8 +5,7 @@
  * here. Locks, in this order: sim.lock (tables, contexts, addresses), capture lock, event lock,
  * then those of the link. None is held while waiting for the card's work.
  */
-#ifndef ALLOT_SIM_CUDA_SIM_H
-#define ALLOT_SIM_CUDA_SIM_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -384,5 +383,3 @@ uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks);
 void sim_modules_of_context_gone(CUcontext ctx);
 /* With sim.lock. */
 void sim_arrays_of_context_gone(CUcontext ctx);
-
-#endif

@@ -3,8 +3,7 @@
  * the prototype, the export, and the answer of cuGetProcAddress.
  *   FN(symbol, params)            FN_TWINS(FN, symbol, suffix, params): also symbol##suffix
  */
-#ifndef ALLOT_SIM_CUDA_SIM_TABLE_H
-#define ALLOT_SIM_CUDA_SIM_TABLE_H
+#pragma once
 
 #include "abi/driver_table.h"
 #include "sim/cuda/abi_extra.h"
@@ -254,5 +253,3 @@ SIM_TABLE(DECLARE)
 #undef DECLARE_WORK
 #undef DECLARE
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* The simulated CUDA driver as a client of MPS. */
-#ifndef ALLOT_SIM_MPS_CLIENT_H
-#define ALLOT_SIM_MPS_CLIENT_H
+#pragma once
 
 /*
  * Connects to the MPS of CUDA_MPS_PIPE_DIRECTORY. 1: served from here on; when that server ends, gone(data) is called, in a
@@ -11,5 +10,3 @@ int mps_attach(void (*gone)(void *data), void *data);
 
 /* In a child of fork(): it is its parent that is served. */
 void mps_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A simulated MPS server: it holds its clients' connections, and so their fate. */
-#ifndef ALLOT_SIM_MPS_SERVER_H
-#define ALLOT_SIM_MPS_SERVER_H
+#pragma once
 
 /* Serves until the control daemon is gone, or has shut the socket and no client is left. Its exit status. */
 int mps_serve(int control_fd);
@@ -12,5 +11,3 @@ int mps_hand_on(int server_fd, int client_fd, int client_pid);
 
 /* A line of the log, on stdout, as the real ones write it. */
 void mps_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -3,8 +3,7 @@
  * "control", says who it is, and is handed on to the server of its user: the connection is from then on the server's, and
  * ends with it. So a server that is killed is a closed socket, as anywhere in the simulation.
  */
-#ifndef ALLOT_SIM_MPS_WIRE_H
-#define ALLOT_SIM_MPS_WIRE_H
+#pragma once
 
 #define MPS_SOCKET "control"
 #define MPS_PID_FILE "nvidia-cuda-mps-control.pid"
@@ -17,5 +16,3 @@
 
 #define MPS_CLIENTS_MAX 60 /* of a server */
 #define MPS_SERVERS_MAX 16 /* of a control daemon */
-
-#endif

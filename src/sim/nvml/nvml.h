@@ -1,6 +1,5 @@
 /* Inside the simulated libnvidia-ml.so.1. */
-#ifndef ALLOT_SIM_NVML_NVML_H
-#define ALLOT_SIM_NVML_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result)
 /* Of cards alone, and of MIG instances as well. */
 #define GETTER(out) NVML_BEGIN(nvml_whole_card, out)
 #define GETTER_OF_ANY(out) NVML_BEGIN(nvml_device, out)
-
-#endif

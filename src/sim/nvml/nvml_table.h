@@ -3,8 +3,7 @@
  * told otherwise, and the rows below; and the parts of NVML's ABI that src/abi/nvml_abi.h does not
  * have. Names, values and layouts are NVIDIA's.
  */
-#ifndef ALLOT_SIM_NVML_NVML_TABLE_H
-#define ALLOT_SIM_NVML_NVML_TABLE_H
+#pragma once
 
 #include "abi/nvml_table.h"
 
@@ -129,5 +128,3 @@ NVML_TABLE(DECLARE_HOOKED, DECLARE_HOOKED, DECLARE_NONE)
 #undef DECLARE_NONE
 const char *nvmlErrorString(nvmlReturn_t result);
 #pragma GCC visibility pop
-
-#endif

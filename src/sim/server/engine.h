@@ -22,8 +22,7 @@
  *    submitted before, and they for it.
  *  - Events cost nothing and happen the moment the work before them is done.
  */
-#ifndef ALLOT_SIM_SERVER_ENGINE_H
-#define ALLOT_SIM_SERVER_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -211,5 +210,3 @@ static inline bool engine_stream_is_idle(const struct engine_stream *s)
 /* Lower bounds on when all that is queued now is done; exact when nothing else runs. */
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s);
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev);
-
-#endif

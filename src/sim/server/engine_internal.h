@@ -1,6 +1,5 @@
 /* Between engine.c (cards and time) and engine_queue.c (streams and events). */
-#ifndef ALLOT_SIM_SERVER_ENGINE_INTERNAL_H
-#define ALLOT_SIM_SERVER_ENGINE_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void engine_settle(struct engine *e);
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
 /* proc's share of the card changed: who runs now? */
 void engine_reschedule(struct engine_card *card);
-
-#endif

@@ -7,10 +7,7 @@
  *   mixed     4 A100 in two pairs with NVLink bridges on one socket, 3 L40S and a T4 on the other
  *   h200-mig  2 H200, the first in MIG mode with three instances
  */
-#ifndef ALLOT_SIM_SERVER_LAYOUTS_H
-#define ALLOT_SIM_SERVER_LAYOUTS_H
+#pragma once
 
 /* The text of a description (spec.h); NULL when there is none of that name. */
 const char *layout_find(const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * Busy time in buckets of 200 ms, as NVML's samples have it: the last METER_BUCKETS of them.
  * Buckets are aligned to virtual time zero. Time must not go back.
  */
-#ifndef ALLOT_SIM_SERVER_METER_H
-#define ALLOT_SIM_SERVER_METER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct meter {
 void meter_add(struct meter *m, uint64_t from_ns, uint64_t to_ns);
 /* Percent busy of a bucket (its number is its start / METER_BUCKET_NS); 0 where forgotten. */
 uint32_t meter_pct(const struct meter *m, uint64_t bucket);
-
-#endif

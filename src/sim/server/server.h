@@ -7,8 +7,7 @@
  *   work.c     streams, work, events                   observe.c  NVML, statistics, faults
  *   checkpoint.c  processes that are taken off their cards
  */
-#ifndef ALLOT_SIM_SERVER_SERVER_H
-#define ALLOT_SIM_SERVER_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -183,5 +182,3 @@ void work_check_room(struct server *s);
 uint64_t work_next_due(const struct server *s);
 void work_op_notice(void *arg, struct engine_stream *stream, struct engine_op *op, bool failed);
 void work_event_done(void *arg, struct engine_event *event);
-
-#endif

@@ -25,8 +25,7 @@
  * `mig = 3g.71gb, 1g.18gb` puts a card into MIG mode, with these instances, named by NVIDIA's profiles; `mig
  * = on` with none. Each instance is one more entry of `cards`, behind all that have a [card] section.
  */
-#ifndef ALLOT_SIM_SERVER_SPEC_H
-#define ALLOT_SIM_SERVER_SPEC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error
 /* The text of a file; `origin` names it in errors. */
 int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
 	       size_t error_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Between the files that read a description: spec.c, spec_links.c and spec_mig.c. */
-#ifndef ALLOT_SIM_SERVER_SPEC_INSIDE_H
-#define ALLOT_SIM_SERVER_SPEC_INSIDE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int spec_finish_mig(const struct spec_at *at, struct spec *spec);
 /* A UUID made of a text, the same each time: its bytes, and its text behind `prefix`. */
 void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *seed,
 		    uint32_t index);
-
-#endif

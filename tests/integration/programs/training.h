@@ -2,8 +2,7 @@
  * What the trainings among these programs have in common: kernels of the simulated GPU, launched through the driver that they
  * are linked with. To be included after _GNU_SOURCE is defined.
  */
-#ifndef ALLOT_TESTS_INTEGRATION_PROGRAMS_TRAINING_H
-#define ALLOT_TESTS_INTEGRATION_PROGRAMS_TRAINING_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ static inline void check(cu_result result, const char *what)
 	fprintf(stderr, "%s: %s: %d\n", program_invocation_short_name, what, result);
 	exit(1);
 }
-
-#endif

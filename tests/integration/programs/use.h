@@ -2,8 +2,7 @@
  * What every program of these tests does with a GPU once it has found the driver, by whatever way:
  * fills a part of its quota, asks for more than is left, and gives all back. Prints a line each.
  */
-#ifndef ALLOT_TESTS_INTEGRATION_PROGRAMS_USE_H
-#define ALLOT_TESTS_INTEGRATION_PROGRAMS_USE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -93,6 +92,4 @@ static inline void *use_linked(const char *wanted)
 	USE_FUNCTIONS(USE_LINKED)
 	return NULL;
 }
-#endif
-
 #endif

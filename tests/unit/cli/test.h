@@ -1,6 +1,5 @@
 /* What every test of src/cli includes: cmocka wants these before it, in this order. */
-#ifndef ALLOT_TESTS_UNIT_CLI_TEST_H
-#define ALLOT_TESTS_UNIT_CLI_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,5 +12,3 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#endif

@@ -2,8 +2,7 @@
  * A daemon in this process for tests: a node with pretended cards, a run directory and lock
  * directories of its own, whose loop the test turns by hand; and a client that registers.
  */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_FIXTURE_H
-#define ALLOT_TESTS_UNIT_DAEMON_FIXTURE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,5 +84,3 @@ typedef void (*client_act)(struct client *client);
 int client_spawn(struct fixture *f, const struct tenant *tenant, uint64_t previous_epoch,
 		 client_act act);
 void client_kill(int pid);
-
-#endif

@@ -1,6 +1,5 @@
 /* Descriptors that a hostile process sends along: one whose close() waits for thirty seconds. */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_FOREIGN_H
-#define ALLOT_TESTS_UNIT_DAEMON_FOREIGN_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -91,5 +90,3 @@ static inline int foreign_receive(int socket)
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
 	return fd;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The monotonic clock, and what a process sees of it that stood still (SIGSTOP, a paused virtual machine): a jump. For
  * tests in one thread.
  */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_CLOCK_H
-#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void fake_clock_jump_after(uint64_t reads, uint64_t ns);
 
 /* Reads so far. A nap (sys_futex_nap()) reads the clock twice, so this tells how many naps a wait took. */
 uint64_t fake_clock_reads(void);
-
-#endif

@@ -2,8 +2,7 @@
  * A tiny daemon for one tenant, in a thread of the test: answers registrations as it is told to, well
  * or badly, and beats.
  */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_DAEMON_H
-#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_DAEMON_H
+#pragma once
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -50,5 +49,3 @@ void fake_daemon_start(struct fake_daemon *d, const char *path, uint64_t epoch);
 
 /* Ends it as a crash would: the socket's file stays, the regions are never written again. */
 void fake_daemon_stop(struct fake_daemon *d);
-
-#endif

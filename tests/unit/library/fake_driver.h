@@ -2,8 +2,7 @@
  * A driver of function pointers: fills `real` with functions whose work ends when the test says so.
  * Device 0 is the tenant's only one. Thread safe.
  */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
-#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_DRIVER_H
+#pragma once
 
 #include "library/launch/inflight/work.h"
 #include "library/loader/real.h"
@@ -45,5 +44,3 @@ extern _Atomic bool fake_record_fails;
 
 /* An ordinary kernel for a stream. */
 struct work fake_kernel(CUstream stream, const void *function);
-
-#endif

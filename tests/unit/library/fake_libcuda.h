@@ -1,9 +1,6 @@
 /* What the fake libcuda.so.1 and libnvidia-ml.so.1 and their users agree on. */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_LIBCUDA_H
-#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_LIBCUDA_H
+#pragma once
 
 #define FAKE_UUID "\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef"
 #define FAKE_UUID_TEXT "GPU-01234567-89ab-cdef-0123-456789abcdef"
 #define FAKE_MEMORY_BYTES (16ULL << 30)
-
-#endif

@@ -3,8 +3,7 @@
  * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
  * be played.
  */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_FAKE_PROCESS_H
-#define ALLOT_TESTS_UNIT_LIBRARY_FAKE_PROCESS_H
+#pragma once
 
 #include "library/state/process_state.h"
 
@@ -33,5 +32,3 @@ extern _Atomic bool fake_local_cap_allows;
 
 /* Times that the helper was woken. */
 extern _Atomic uint32_t fake_wakes;
-
-#endif

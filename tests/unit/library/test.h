@@ -1,6 +1,5 @@
 /* What every test of src/library includes: cmocka wants these before it, in this order. */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_TEST_H
-#define ALLOT_TESTS_UNIT_LIBRARY_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,5 +26,3 @@ static inline uint64_t test_random(uint64_t *state)
 	x ^= x << 17;
 	return *state = x;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A gRPC server in a thread of the test, for clients that block. One at a time. */
-#ifndef ALLOT_TESTS_UNIT_NET_SERVED_H
-#define ALLOT_TESTS_UNIT_NET_SERVED_H
+#pragma once
 
 #include <pthread.h>
 #include <string.h>
@@ -72,5 +71,3 @@ static void served_reply(struct grpc_call *call, const void *data, size_t size)
 	grpc_call_end(call, GRPC_OK, NULL);
 	grpc_message_unref(m);
 }
-
-#endif

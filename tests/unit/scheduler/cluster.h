@@ -1,6 +1,5 @@
 /* Clusters for the tests of src/scheduler: objects as the API server has them, and a model that has seen some. */
-#ifndef ALLOT_TESTS_UNIT_SCHEDULER_CLUSTER_H
-#define ALLOT_TESTS_UNIT_SCHEDULER_CLUSTER_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,5 +50,3 @@ const char *reason_of(const json_t *answer, const char *node);
 
 /* What of a card is used. The test fails where there is no such one. */
 struct place_card card_of(const struct model *model, const char *uuid);
-
-#endif

@@ -1,6 +1,5 @@
 /* A simulated card of its own for each test of its time model, and who has been told what. */
-#ifndef ALLOT_TESTS_UNIT_SIM_ENGINE_FIXTURE_H
-#define ALLOT_TESTS_UNIT_SIM_ENGINE_FIXTURE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,5 +85,3 @@ static inline struct engine_stream *tenant(struct fixture *f, struct engine_proc
 		*ret_proc = proc;
 	return s;
 }
-
-#endif

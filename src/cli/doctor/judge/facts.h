@@ -2,8 +2,7 @@
  * What `allot doctor` has seen of a machine, apart from what it means: gather_*.c look, judge_*.c judge. A judge is given
  * facts and adds findings; it looks at nothing itself, so that every fault can be put before it in a test.
  */
-#ifndef ALLOT_CLI_DOCTOR_JUDGE_FACTS_H
-#define ALLOT_CLI_DOCTOR_JUDGE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -155,5 +154,3 @@ struct facts {
 	struct facts_cluster cluster;
 	struct facts_dra dra;
 };
-
-#endif

@@ -2,8 +2,7 @@
  * What `allot doctor` found: one line a thing that was looked at, in the order in which it was. A list belongs to one
  * thread.
  */
-#ifndef ALLOT_CLI_DOCTOR_JUDGE_FINDING_H
-#define ALLOT_CLI_DOCTOR_JUDGE_FINDING_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ size_t findings_count(const struct findings *findings, enum finding_level level)
 void findings_write(const struct findings *findings, int width, FILE *out);
 /* {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as allot-doctor(1) has it; NULL: no memory. */
 json_t *findings_json(const struct findings *findings);
-
-#endif

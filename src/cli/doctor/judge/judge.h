@@ -2,8 +2,7 @@
  * What facts mean and what to do: one function a check, which adds a finding for each thing that is known, good or bad, and
  * none for what is not there. Pure: facts in, findings out; thread safe.
  */
-#ifndef ALLOT_CLI_DOCTOR_JUDGE_JUDGE_H
-#define ALLOT_CLI_DOCTOR_JUDGE_JUDGE_H
+#pragma once
 
 #include "cli/doctor/judge/facts.h"
 #include "cli/doctor/judge/finding.h"
@@ -28,5 +27,3 @@ void judge_tenant(const struct facts *facts, struct findings *findings);
 
 /* Is that process's name (of /proc/<pid>/comm) one that judge_rivals() knows? */
 bool judge_knows_process(const char *name);
-
-#endif

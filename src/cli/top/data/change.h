@@ -1,6 +1,5 @@
 /* What is changed from the keyboard: a tenant is paused, resumed, or gets another quota. Pure. */
-#ifndef ALLOT_CLI_TOP_DATA_CHANGE_H
-#define ALLOT_CLI_TOP_DATA_CHANGE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ void change_describe(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
 /* The daemon's operation and its body; NULL when out of memory. The caller owns the body. */
 json_t *change_request(const struct change *change, const char **ret_op);
-
-#endif

@@ -2,8 +2,7 @@
  * What one snapshot can't tell: how a share or a card did over the last snapshots, and what happened between two of
  * them. Fed with each snapshot in turn; what a snapshot lacks is forgotten. No clock of its own.
  */
-#ifndef ALLOT_CLI_TOP_DATA_HISTORY_H
-#define ALLOT_CLI_TOP_DATA_HISTORY_H
+#pragma once
 
 #include "cli/top/data/snapshot.h"
 
@@ -48,5 +47,3 @@ static inline void cleanup_history_pointer(struct history **history)
 }
 
 #define cleanup_history cleanup(cleanup_history_pointer)
-
-#endif

@@ -3,8 +3,7 @@
  * several times a second: making a tree of all of it takes ten times as long. Whoever needs more than plain values
  * makes a tree of the part (reader_tree()). Pure; what is no JSON ends where it stops being it.
  */
-#ifndef ALLOT_CLI_TOP_DATA_READER_H
-#define ALLOT_CLI_TOP_DATA_READER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ void reader_text(struct span value, char *ret, size_t size);
 
 /* A tree of one value; NULL: it is no JSON, or out of memory. The caller owns it. */
 json_t *reader_tree(struct span value);
-
-#endif

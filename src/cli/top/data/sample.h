@@ -1,6 +1,5 @@
 /* One sample of the daemon: its lists, and the snapshot made of them. */
-#ifndef ALLOT_CLI_TOP_DATA_SAMPLE_H
-#define ALLOT_CLI_TOP_DATA_SAMPLE_H
+#pragma once
 
 #include "cli/daemon.h"
 #include "cli/top/data/snapshot.h"
@@ -21,5 +20,3 @@ struct sample {
 int sample_take(const struct daemon_target *target, struct client **client, bool wants_list,
 		struct sample *ret_sample, struct error *err);
 void sample_free(struct sample *sample);
-
-#endif

@@ -3,8 +3,7 @@
  * Made of the replies to `list` and `tasks` (docs/reference/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
  * or has of another type, is not there.
  */
-#ifndef ALLOT_CLI_TOP_DATA_SNAPSHOT_H
-#define ALLOT_CLI_TOP_DATA_SNAPSHOT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)
 }
 
 #define cleanup_snapshot cleanup(cleanup_snapshot_pointer)
-
-#endif

@@ -2,8 +2,7 @@
  * Looks at the daemon again and again, and does changes, in a thread of its own: so the keyboard answers at once also
  * while the daemon does not. Thread safety: all functions from the thread that opened it.
  */
-#ifndef ALLOT_CLI_TOP_DATA_SOURCE_H
-#define ALLOT_CLI_TOP_DATA_SOURCE_H
+#pragma once
 
 #include "cli/top/data/sample.h"
 
@@ -37,5 +36,3 @@ bool source_take(struct source *source, struct sample *ret_sample,
 
 /* Asks for a change; the body is the source's. -EBUSY: the one before is not done yet. */
 int source_change(struct source *source, const char *op, json_t *body, struct error *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * NULL is an audit log that is off: every function takes it. Main thread only.
  */
-#ifndef ALLOT_DAEMON_API_AUDIT_AUDIT_H
-#define ALLOT_DAEMON_API_AUDIT_AUDIT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
 /* As subsystem.h has it. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);
-
-#endif

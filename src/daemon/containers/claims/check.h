@@ -4,8 +4,7 @@
  * Decided is by policy/memory/promise.h, at each allocation, beside all that is promised to other tenants. This is
  * what must hold of the outcome, counted afresh: of a store that was read, and in tests.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CHECK_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CHECK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);
-
-#endif

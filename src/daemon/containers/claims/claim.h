@@ -1,8 +1,7 @@
 /*
  * A claim, and what is asked for with one: see claims.h. Main thread only.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIM_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ struct claim_wish {
 	struct promise_request
 		device[REGION_MAX_DEVICES]; /* in the order of its devices; `waits` does not count */
 };
-
-#endif

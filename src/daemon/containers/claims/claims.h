@@ -12,8 +12,7 @@
  * Main thread of the daemon only. Claims stay the list's; a pointer is good until the claim is released
  * or claims_close().
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,5 +111,3 @@ int claims_wish(struct claim *claim, const struct claim_wish *wish, bool *ret_ch
  * answered. -errno: the store could not be written, and says what it said before. 0 for a tenant of no claim.
  */
 int claims_terms_changed(struct claims *claims, const struct tenant *tenant, struct error *err);
-
-#endif

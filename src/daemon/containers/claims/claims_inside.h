@@ -2,8 +2,7 @@
  * Between the parts of claims: claims.c allocates and releases, undo.c takes back, start.c reads the store and
  * puts what it says into force, reconcile.c ends what nobody needs. Main thread only.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_INSIDE_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_INSIDE_H
+#pragma once
 
 #include "daemon/containers/claims/claim.h"
 #include "daemon/containers/claims/holders.h"
@@ -93,5 +92,3 @@ void claims_make_name(const struct claims *claims, const char *wish, const char 
 
 /* What is to be written down of a claim. */
 void claims_describe(const struct claim *claim, struct store_claim *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * Which claim has each slot of each card: found at once, however many claims there are. Cards are known by their
  * UUIDs, as those of a claim need not be there. One thread.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_HOLDERS_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_HOLDERS_H
+#pragma once
 
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/state/slots.h"
@@ -34,5 +33,3 @@ void holders_clear(struct holders *holders);
 /* Who has the lowest of the slots that anyone has, and which that is; NULL: nobody has any of them. */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);
-
-#endif

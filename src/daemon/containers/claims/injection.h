@@ -14,8 +14,7 @@
  *
  * Main thread of the daemon only (it reads the claim); what is made belongs to the caller.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_INJECTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ json_t *injection_to_json(const struct injection *injection);
 void injection_free(struct injection *injection);
 
 #define cleanup_injection cleanup(injection_free)
-
-#endif

@@ -4,8 +4,7 @@
  * a container, started again by its engine years later with the mounts of its first start, finds what it had.
  * Directories of old versions may be deleted when no container was started with them. Main thread only.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_LIBRARY_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_LIBRARY_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/containers/claims/state_dir.h"
@@ -22,5 +21,3 @@ struct library {
  * can't be loaded from that file system (noexec); -EBADMSG: the copy there is another; -ENOENT and others.
  */
 int library_install(const char *from, const char *state_dir, struct library *ret, struct error *err);
-
-#endif

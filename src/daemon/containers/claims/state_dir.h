@@ -1,6 +1,5 @@
 /* Where the daemon keeps what must outlive a reboot. Main thread only. */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STATE_DIR_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STATE_DIR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -21,5 +20,3 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX]);
  * system said.
  */
 int state_dir_make(const struct node *node, const char *dir, struct error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * Errors: -EBADMSG: the file is torn, foreign or of a newer program, with what it is; -EBUSY: another process
  * holds it; -ENOSPC, -EROFS, -EACCES, -EIO ...: as the disk said; then nothing is changed. One thread.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ int store_remove(struct store *store, int64_t row, struct error *err);
 
 /* Renames the file and its log to "<path>.bad-<seconds since 1970>"; ret_name: that path. */
 int store_set_aside(const char *path, char *ret_name, size_t size, struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Between the parts of the store: store.c opens the file and has its transactions, store_claim.c the rows. */
-#ifndef ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_INSIDE_H
-#define ALLOT_DAEMON_CONTAINERS_CLAIMS_STORE_INSIDE_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -37,5 +36,3 @@ int store_fail(struct store *store, int rc, struct error *err);
 int store_run(struct store *store, enum statement which, struct error *err);
 
 #define STORE_LOG_BYTES (8 << 20) /* what the log is lengthened to: some hundred transactions */
-
-#endif

@@ -2,8 +2,7 @@
  * Container engines, by their sockets: which there may be, and asking one for the name of a container. Names
  * are for people alone: nothing that the daemon decides depends on an engine.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_H
-#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ bool engine_may_have(const struct engine *engine, const struct container *contai
  */
 int engine_ask(const struct engine *engine, const struct container *container, int stop_fd,
 	       uint64_t end_ns, struct engine_name *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * One GET over a link, as HTTP/1.0: the server ends the connection behind its answer, which comes in one
  * piece (RFC 1945; RFC 9112, 6.1 and 6.3: no chunks to such a client).
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_HTTP_H
-#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_HTTP_H
+#pragma once
 
 #include "net/link.h"
 
@@ -16,5 +15,3 @@ int engine_http_get(const struct net_link *link, const char *path, size_t most_b
 
 /* Of an answer that is there whole: where the body begins in it. As above. Pure. */
 int engine_http_parse(const char *text, size_t size, size_t *ret_body);
-
-#endif

@@ -6,8 +6,7 @@
  *     thread: asks each engine that may have it, one after the other
  *     main:   answer()               what came of it, from the loop
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_NAMES_H
-#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ bool engine_names_ask(struct engine_names *names, const struct container *contai
 
 /* When to ask again after `failures` answers of "unknown" in a row, from then on. Pure. */
 uint64_t engine_names_again_ns(unsigned failures);
-
-#endif

@@ -3,8 +3,7 @@
  * bounded and made printable; an answer that is about another container is none (docker takes names for ids).
  * Pure but for memory; thread safe.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_REPLY_H
-#define ALLOT_DAEMON_CONTAINERS_ENGINE_ENGINE_REPLY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ int engine_reply_containerd(const unsigned char *data, size_t size, const char *
 /* A request for that id, the caller's; NULL: no memory. */
 unsigned char *engine_request_cri(const char *id, size_t *ret_size);
 unsigned char *engine_request_containerd(const char *id, size_t *ret_size);
-
-#endif

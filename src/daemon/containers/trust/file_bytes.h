@@ -1,6 +1,5 @@
 /* A whole file in memory, and which file that was. Thread safe. */
-#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_FILE_BYTES_H
-#define ALLOT_DAEMON_CONTAINERS_TRUST_FILE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -14,5 +13,3 @@
  */
 int file_bytes_read(const char *path, size_t most, char **ret, size_t *ret_size,
 		    struct stat *ret_stat, struct error *err);
-
-#endif

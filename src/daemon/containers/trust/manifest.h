@@ -7,8 +7,7 @@
  * The first line says what it is; '#' begins a comment line. A name may be there several times, as for a library and the
  * one that follows it. Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_MANIFEST_H
-#define ALLOT_DAEMON_CONTAINERS_TRUST_MANIFEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);
 /* In hexadecimal digits. */
 void manifest_format(const uint8_t sha256[SHA256_BYTES], char ret[2 * SHA256_BYTES + 1]);
-
-#endif

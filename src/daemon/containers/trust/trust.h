@@ -5,8 +5,7 @@
  *
  * NULL is a trust that asks for nothing. Main thread only.
  */
-#ifndef ALLOT_DAEMON_CONTAINERS_TRUST_TRUST_H
-#define ALLOT_DAEMON_CONTAINERS_TRUST_TRUST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ bool trust_is_good(struct trust *trust, const char *path);
 int trust_refuse(struct trust *trust, struct error *err);
 
 uint64_t trust_refused(const struct trust *trust);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Out of memory is noted, not returned: everything may be called on, and exposition_end() tells.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_EXPOSITION_H
-#define ALLOT_DAEMON_EXPORT_METRICS_EXPOSITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void exposition_label(char *text, size_t size, const char *key, const char *valu
 
 /* The text, to be freed, and its length; -ENOMEM. *x is empty afterwards. */
 int exposition_end(struct exposition *x, char **ret_text, size_t *ret_length);
-
-#endif

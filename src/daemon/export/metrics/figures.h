@@ -5,8 +5,7 @@
  * Texts that are pointed to are the node's or constant: the figures last no longer than the call that had
  * them gathered. Times are nanoseconds, shares percent. A field whose validity bit is false has no sample.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_FIGURES_H
-#define ALLOT_DAEMON_EXPORT_METRICS_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ struct metrics_figures {
 	struct metrics_container *container;
 	struct metrics_container_device *container_device;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * tenant and device; no file but /proc/self/statm and /proc/meminfo is read, the driver is asked nothing.
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_GATHER_H
-#define ALLOT_DAEMON_EXPORT_METRICS_GATHER_H
+#pragma once
 
 #include "daemon/export/metrics/figures.h"
 
@@ -19,5 +18,3 @@ void metrics_figures_free(struct metrics_figures *figures);
 int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics_figures *f);
 /* Adds the labels "device" and "uuid" of a card. */
 void metrics_label_card(char *labels, const struct card *card);
-
-#endif

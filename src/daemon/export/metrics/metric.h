@@ -5,8 +5,7 @@
  *
  * Pure; not thread safe.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_METRIC_H
-#define ALLOT_DAEMON_EXPORT_METRICS_METRIC_H
+#pragma once
 
 #include <stdio.h>
 
@@ -116,5 +115,3 @@ void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_
 				   struct exposition *x);
 void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
 			   struct exposition *x);
-
-#endif

@@ -3,8 +3,7 @@
  * looks after the daemon. With metrics_token_file /metrics is for those who name the token. A page is made
  * at most ten times a second, whoever asks how often. Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_METRICS_H
-#define ALLOT_DAEMON_EXPORT_METRICS_METRICS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -22,5 +21,3 @@ int metrics_check(const struct config *config, struct error *err);
 int metrics_start(struct node *node, struct metrics **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct metrics *metrics_stop(struct metrics *metrics);
-
-#endif

@@ -2,8 +2,7 @@
  * Which names metrics have beside allot's own, as the setting metrics_names says: "none", or some of "hami" and
  * "gpu-manager", by commas. Pure.
  */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_NAMES_H
-#define ALLOT_DAEMON_EXPORT_METRICS_NAMES_H
+#pragma once
 
 #include "base/error.h"
 
@@ -12,5 +11,3 @@
 
 /* -EINVAL with what would be right. */
 int metrics_names_parse(const char *text, unsigned *ret_names, struct error *err);
-
-#endif

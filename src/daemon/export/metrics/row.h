@@ -1,6 +1,5 @@
 /* What rows of metrics are written with: rows.c, rows_hami.c, rows_gpu_manager.c. */
-#ifndef ALLOT_DAEMON_EXPORT_METRICS_ROW_H
-#define ALLOT_DAEMON_EXPORT_METRICS_ROW_H
+#pragma once
 
 #include "daemon/export/metrics/metric.h"
 
@@ -22,5 +21,3 @@
 
 #define GAUGE EXPOSITION_GAUGE
 #define COUNTER EXPOSITION_COUNTER
-
-#endif

@@ -2,8 +2,7 @@
  * Changes that are asked for by HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue, whose body is the control
  * protocol's request (docs/reference/protocol.md) without `version` and `op`. Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H
-#define ALLOT_DAEMON_EXPORT_PAGE_CHANGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct node;
  */
 char *change_make(struct node *node, const char *operation, const char *body, size_t size,
 		  unsigned *ret_status);
-
-#endif

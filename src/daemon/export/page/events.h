@@ -3,8 +3,7 @@
  * them, and not at all while nobody looks: whole at first, then as differences from the one before. Who has not taken the one
  * before misses this one, and is told of the next whole; who does not take one in SERVER_DEADLINE_NS is dropped. Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_EVENTS_H
-#define ALLOT_DAEMON_EXPORT_PAGE_EVENTS_H
+#pragma once
 
 #include "daemon/export/page/history.h"
 #include "daemon/state/node/node.h"
@@ -29,4 +28,3 @@ void events_remove(struct events *events, struct server_call *call);
  * has looked for so long.
  */
 const struct history *events_history(const struct events *events);
-#endif

@@ -5,8 +5,7 @@
  * A row is forgotten when nothing of it is left in those ten minutes. Of more than HISTORY_ROWS_MAX the later
  * ones are not kept.
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_HISTORY_H
-#define ALLOT_DAEMON_EXPORT_PAGE_HISTORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void history_add(struct history *history, const char *id, unsigned card,
  * changes, as [moment, value]}.
  */
 void history_write(const struct history *history, uint64_t now_ns, struct json_text *t);
-
-#endif

@@ -10,8 +10,7 @@
  *     GET /events                    the state as it changes (events.h)
  *     POST /api/set, pause, resume, unqueue       the control protocol's request of that name
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_PAGE_H
-#define ALLOT_DAEMON_EXPORT_PAGE_PAGE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ int page_check(const struct config *config, struct error *err);
 int page_start(struct node *node, struct page **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct page *page_stop(struct page *page);
-
-#endif

@@ -2,8 +2,7 @@
  * What the page shows, as JSON (docs/reference/protocol.md, "The page's state"): the names of `allot ps --json`, less of them, and who
  * had which card when. Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_STATE_H
-#define ALLOT_DAEMON_EXPORT_PAGE_STATE_H
+#pragma once
 
 #include "daemon/export/page/history.h"
 #include "daemon/export/page/state_text.h"
@@ -18,5 +17,3 @@ struct page_told {
 void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
 /* The next moment of the history. */
 void page_state_sample(struct node *node, struct history *history);
-
-#endif

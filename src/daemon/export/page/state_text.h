@@ -2,8 +2,7 @@
  * A state's JSON, and where each tenant stands in it: so that whoever was told the state before is told of those tenants alone
  * that are otherwise since. Pure, but for memory; not thread safe.
  */
-#ifndef ALLOT_DAEMON_EXPORT_PAGE_STATE_TEXT_H
-#define ALLOT_DAEMON_EXPORT_PAGE_STATE_TEXT_H
+#pragma once
 
 #include "daemon/state/tenant.h"
 #include "http/dashboard/json_text.h"
@@ -34,5 +33,3 @@ void state_text_write_news(const struct state_text *before, const struct state_t
 
 /* *s is empty afterwards. */
 void state_text_free(struct state_text *s);
-
-#endif

@@ -3,8 +3,7 @@
  * far its cards' leases have been told. The daemon makes the rings and hands them on; it reads nothing in them. One
  * trace a tenant at a time; it ends with its session, and outlives the tenant. Main thread only.
  */
-#ifndef ALLOT_DAEMON_EXPORT_TRACE_TENANT_TRACE_H
-#define ALLOT_DAEMON_EXPORT_TRACE_TENANT_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -57,5 +56,3 @@ struct trace_ring_given {
 bool tenant_trace_take(struct tenant_trace *trace, struct trace_ring_given *ret);
 /* Whether that process has asked for one since the trace began. */
 bool tenant_trace_has(const struct tenant_trace *trace, int pid);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * By which clock traced processes record (abi/shm/trace_clock.h), and what its ticks are worth. Thread safe.
  */
-#ifndef ALLOT_DAEMON_EXPORT_TRACE_TRACE_CLOCK_H
-#define ALLOT_DAEMON_EXPORT_TRACE_TRACE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct trace_moment {
 };
 
 struct trace_moment trace_clock_now(enum trace_clock clock);
-
-#endif

@@ -7,8 +7,7 @@
  * Cordons by hand outlive the daemon (file "cordoned" in the run directory), those of the settings are the
  * settings'. Main thread only, but for the thread within.
  */
-#ifndef ALLOT_DAEMON_GPU_HEALTH_HEALTH_H
-#define ALLOT_DAEMON_GPU_HEALTH_HEALTH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ int cordon_load(struct node *node, struct error *err);
  * settings cordon it. What can't be written down is undone, and -errno.
  */
 int cordon_set(struct node *node, struct card *card, bool cordoned, struct error *err);
-
-#endif

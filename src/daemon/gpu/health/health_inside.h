@@ -1,6 +1,5 @@
 /* Between health.c and cordon.c. */
-#ifndef ALLOT_DAEMON_GPU_HEALTH_HEALTH_INSIDE_H
-#define ALLOT_DAEMON_GPU_HEALTH_HEALTH_INSIDE_H
+#pragma once
 
 struct card;
 struct node;
@@ -9,5 +8,3 @@ struct node;
 void health_tell(struct node *node, struct card *card);
 /* A fault that was reported is over; says so. */
 void health_cure_by_hand(struct card *card);
-
-#endif

@@ -2,8 +2,7 @@
  * A reading of NVML and what it means: when a process holds more than it should, what a context costs, and when the next
  * reading is due. Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_GPU_NVML_CENSUS_POLICY_H
-#define ALLOT_DAEMON_GPU_NVML_CENSUS_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns);
 
 /* True when NVML's figure is more than what is right explains: a ledger or a quota. Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes);
-
-#endif

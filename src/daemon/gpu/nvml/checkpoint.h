@@ -10,8 +10,7 @@
  * memory is in its own host memory, nothing of it is on a card, contexts neither. Not supported by the driver
  * (580): managed memory and memory shared by IPC handles. One thread.
  */
-#ifndef ALLOT_DAEMON_GPU_NVML_CHECKPOINT_H
-#define ALLOT_DAEMON_GPU_NVML_CHECKPOINT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -47,5 +46,3 @@ enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, 
  */
 int checkpoint_driver_do(struct checkpoint_driver *driver, enum checkpoint_step step, int pid,
 			 unsigned lock_ms, struct error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * Thread safety: any call from any thread, as NVML promises; open and close from one.
  * Calls may take milliseconds, and seconds when a card is sick: never from an event loop.
  */
-#ifndef ALLOT_DAEMON_GPU_NVML_GPU_H
-#define ALLOT_DAEMON_GPU_NVML_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -168,5 +167,3 @@ const struct gpu_backend *gpu_backend_find(const char *name);
  * MIG names hold a card's UUID and numbers: not understood).
  */
 int gpu_uuid_parse(const char *text, uint8_t ret_uuid[16]);
-
-#endif

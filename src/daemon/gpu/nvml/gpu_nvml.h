@@ -1,6 +1,5 @@
 /* Between the files of the NVML backend. */
-#ifndef ALLOT_DAEMON_GPU_NVML_GPU_NVML_H
-#define ALLOT_DAEMON_GPU_NVML_GPU_NVML_H
+#pragma once
 
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"
@@ -93,5 +92,3 @@ int gpu_nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *
 			struct error *err);
 struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index);
 int gpu_nvml_links(struct gpu *gpu, struct gpu_link *ret, struct error *err);
-
-#endif

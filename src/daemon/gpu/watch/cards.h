@@ -2,8 +2,7 @@
  * Opens the node's cards by its backend, each with the lock that makes this daemon its one arbiter, and starts their
  * arbitration. Main thread only.
  */
-#ifndef ALLOT_DAEMON_GPU_WATCH_CARDS_H
-#define ALLOT_DAEMON_GPU_WATCH_CARDS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -13,5 +12,3 @@ struct node;
 int cards_start(struct node *node, struct error *err);
 /* After every tenant. Also where cards_start() failed. */
 void cards_stop(struct node *node);
-
-#endif

@@ -2,8 +2,7 @@
  * What a census means for each tenant: violations, what a context costs, memory that no call named; and how much
  * of a card others hold. Main thread only.
  */
-#ifndef ALLOT_DAEMON_GPU_WATCH_CENSUS_COMPARE_H
-#define ALLOT_DAEMON_GPU_WATCH_CENSUS_COMPARE_H
+#pragma once
 
 struct card;
 struct census_card;
@@ -18,5 +17,3 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
  * of each what it holds and names the tenants' own; else by the card's figure, less the ledgers and what drains.
  */
 void census_count_foreign(struct node *node, struct card *card, const struct census_card *seen);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * From the kubelet's choice of slices to a claim, and what its container gets. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_ALLOCATE_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_ALLOCATE_H
+#pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/injection.h"
@@ -40,5 +39,3 @@ bool allocate_made(const struct claim *claim);
 bool allocate_is_lived_in(const struct claim *claim);
 /* Is it in force, and made with all that is asked for? */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);
-
-#endif

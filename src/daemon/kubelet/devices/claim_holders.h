@@ -3,8 +3,7 @@
  * (pod_resources.h). What it said last of each claim is kept, as far as it named just the claim's slices (agreement.h).
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_CLAIM_HOLDERS_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_CLAIM_HOLDERS_H
+#pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/pod_resources.h"
@@ -29,5 +28,3 @@ void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 /* False: it is not known, or nobody has it. The texts are good until the loop goes on. NULL holders know nobody. */
 bool claim_holders_find(const struct claim_holders *holders, const struct claim *claim,
 			struct claim_holder *ret);
-
-#endif

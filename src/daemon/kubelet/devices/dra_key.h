@@ -2,8 +2,7 @@
  * Keys of claims (daemon/containers/claims) that ResourceClaims made: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" where that
  * is too long. Pure.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_DRA_KEY_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_DRA_KEY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MA
 /* Was the tenant made for a ResourceClaim? The cluster's scheduler counts what it has; of others others do. */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Behind the name of an init container stands when it runs: daemon/state/pod_stage.h. Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_POD_KEY_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_POD_KEY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ int pod_key_make(const struct kube_pod *pod, size_t container, const char *devic
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
 /* Is it that container's, of whatever device? */
 bool pod_key_is_of(const char *key, const char *uid, const char *container);
-
-#endif

@@ -3,8 +3,7 @@
  * claim that no process lives in, as its pod works on the processor for an hour, is told from one whose pod is
  * gone.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_POD_RESOURCES_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_POD_RESOURCES_H
+#pragma once
 
 #include "daemon/kubelet/devices/slices.h"
 
@@ -39,5 +38,3 @@ uint64_t pod_resources_time_ns(struct pod_resources *p);
 /* Adds the slices of a reply; names that are none of ours are left out. -EPROTO. Pure but for memory. */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,
 		       size_t size, struct slice_set *ret);
-
-#endif

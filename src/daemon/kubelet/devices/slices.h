@@ -5,8 +5,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_SLICES_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_SLICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 int slices_prefer_on(const struct slices *slices, const struct slice_set *available,
 		     const struct slice_set *must, unsigned size, uint64_t cards,
 		     struct slice_set *ret, struct error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Cards as units of memory of 256 MiB, with gpu-manager's vocabulary: the kubelet is shown as many devices "<UUID>-<number>" of
  * each card as units fit it. It counts with them; which card a container is on they do not say. Pure; thread safe.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DEVICES_UNITS_H
-#define ALLOT_DAEMON_KUBELET_DEVICES_UNITS_H
+#pragma once
 
 #include "daemon/kubelet/devices/slices.h"
 
@@ -21,5 +20,3 @@ unsigned units_count(const struct units *units);
 
 /* -EINVAL with the name that is none of these units', or is there twice, and what would be right; -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What this node's GPUs are, for its ResourceSlice. Main thread only. */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_DEVICES_H
-#define ALLOT_DAEMON_KUBELET_DRA_DEVICES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ json_t *dra_node_devices(struct node *node);
 
 /* "pci0000:17", where sysfs has the device of this PCI address: the standard attribute pcieRoot. -ENOENT. */
 int dra_pcie_root(const char *sysfs, const char *address, char ret[64]);
-
-#endif

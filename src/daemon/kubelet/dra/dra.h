@@ -6,8 +6,7 @@
  *     kubelet finds our socket -> GetInfo -> NodePrepareResources: the claim is read from the API server, made a tenant,
  *     and its CDI spec written -> containers of any pod of the claim start with that -> NodeUnprepareResources
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_DRA_H
-#define ALLOT_DAEMON_KUBELET_DRA_DRA_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/state/node/node.h"
@@ -39,5 +38,3 @@ bool dra_figures(const struct dra *dra, struct dra_figures *ret);
 
 /* What tenants were promised may have changed. NULL is fine. */
 void dra_promises_changed(struct dra *dra);
-
-#endif

@@ -1,6 +1,5 @@
 /* Between the parts of the DRA driver: dra.c (socket, registration, life), prepare.c (claims), need.c (claims that are gone). */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_DRA_INSIDE_H
-#define ALLOT_DAEMON_KUBELET_DRA_DRA_INSIDE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -34,5 +33,3 @@ void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, siz
 void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
 /* Drops the calls that wait. */
 void dra_prepare_end(struct dra *dra);
-
-#endif

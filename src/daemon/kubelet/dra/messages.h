@@ -1,8 +1,7 @@
 /*
  * The kubelet's messages to a DRA driver, in bytes and in plain data. What is made belongs to the caller; pure but for memory.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_MESSAGES_H
-#define ALLOT_DAEMON_KUBELET_DRA_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ struct dra_outcome {
 struct grpc_message *dra_message_info(void);
 struct grpc_message *dra_message_prepared(const struct dra_outcome *outcome, size_t count);
 struct grpc_message *dra_message_unprepared(const struct dra_outcome *outcome, size_t count);
-
-#endif

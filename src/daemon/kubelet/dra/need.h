@@ -2,8 +2,7 @@
  * Whether a claim that a ResourceClaim made is still needed. The kubelet unprepares each claim in the end, by books of its own;
  * where those were lost, the API server says that the claim is gone. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_NEED_H
-#define ALLOT_DAEMON_KUBELET_DRA_NEED_H
+#pragma once
 
 #include "daemon/containers/claims/claim.h"
 #include "kube/client/client.h"
@@ -16,5 +15,3 @@ struct dra_need *dra_need_free(struct dra_need *need); /* NULL is fine; returns 
 
 /* As claims_keep; the data is the struct dra_need. Asks the server in the background: the next call knows. */
 enum claim_need dra_need_of(void *data, const struct claim *claim);
-
-#endif

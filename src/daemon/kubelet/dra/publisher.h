@@ -4,8 +4,7 @@
  * somebody else changes or removes is put back. Slices belong to the Node, and go with it. GPUs that take no new tenants are
  * tainted; where the server keeps no taints (gate DRADeviceTaints) their slices have no devices. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
-#define ALLOT_DAEMON_KUBELET_DRA_PUBLISHER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
 		     uint64_t *ret_failures);
 /* Tries again what could not be done: the Node was not known yet. To be called each second. */
 void publisher_look(struct publisher *publisher);
-
-#endif

@@ -1,6 +1,5 @@
 /* From an allocated ResourceClaim to what is asked of the claims store. Main thread only: it looks at the node's cards. */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_REQUEST_H
-#define ALLOT_DAEMON_KUBELET_DRA_REQUEST_H
+#pragma once
 
 #include "daemon/containers/claims/claim.h"
 #include "kube/dra/claim.h"
@@ -13,5 +12,3 @@
 int dra_request_make(struct node *node, const char *node_name, const struct dra_claim *claim,
 		     const char *key, const char *name, const char *in_namespace,
 		     struct claim_request *ret, struct error *err);
-
-#endif

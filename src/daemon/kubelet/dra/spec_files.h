@@ -2,8 +2,7 @@
  * The CDI specs of ResourceClaims, for container engines: DIR/allot.dev-claim_<uid>.json has the device
  * allot.dev/claim=<uid>, which puts a container into the claim's tenant. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_DRA_SPEC_FILES_H
-#define ALLOT_DAEMON_KUBELET_DRA_SPEC_FILES_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err);
 void spec_files_restore(const char *dir, struct claims *claims);
 /* Removes those whose claims are gone, and what a daemon that was killed amid a write has left. */
 void spec_files_sweep(const char *dir, struct claims *claims);
-
-#endif

@@ -3,8 +3,7 @@
  *
  *     kubelet.sock appears -> our socket is made anew -> registrar tells the kubelet -> it calls back
  */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_ENDPOINT_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -55,5 +54,3 @@ void endpoint_stop(struct endpoint *e);
 
 /* The last watcher has left. */
 void endpoint_is_unwatched(struct endpoint *e);
-
-#endif

@@ -2,8 +2,7 @@
  * The directory in which kubelet and plugins have their sockets: what comes and goes in it, by inotify. It may
  * not be there yet, and may be removed or replaced: its path is looked up each second. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_KUBELET_DIR_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_KUBELET_DIR_H
+#pragma once
 
 #include "net/loop.h"
 
@@ -27,5 +26,3 @@ int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      struct error *err);
 /* NULL is fine; returns NULL. */
 struct kubelet_dir *kubelet_dir_free(struct kubelet_dir *k);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The kubelet's messages, in bytes and in plain data. What is made belongs to the caller; pure but for memory.
  */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_MESSAGES_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ int message_read_allocate(const uint8_t *data, size_t size, size_t most_ids,
 int message_read_pre_start(const uint8_t *data, size_t size, size_t most_ids,
 			   struct message_request *ret);
 void message_request_free(struct message_request *request);
-
-#endif

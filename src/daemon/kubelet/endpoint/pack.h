@@ -1,6 +1,5 @@
 /* Messages of protobuf-c as answers of gRPC. */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_PACK_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_PACK_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline struct grpc_message *pack(const ProtobufCMessage *from)
 		protobuf_c_message_pack(from, grpc_message_data(m));
 	return m;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The socket on which the kubelet calls a plugin, and its gRPC server. The kubelet removes sockets when it starts, and so may
  * anybody: plugin_socket_is_there() tells. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_PLUGIN_SOCKET_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_PLUGIN_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 bool plugin_socket_is_there(const struct plugin_socket *s);
 /* Removes the file if it is ours, and ends the server. Also when it is not open. */
 void plugin_socket_close(struct plugin_socket *s);
-
-#endif

@@ -3,8 +3,7 @@
  * kubelet calls the plugin back, which the loop must serve meanwhile. A kubelet that is not there, or refuses, is
  * asked again: after 5 ms first, then after twice as long as before, 10 s at most.
  */
-#ifndef ALLOT_DAEMON_KUBELET_ENDPOINT_REGISTRAR_H
-#define ALLOT_DAEMON_KUBELET_ENDPOINT_REGISTRAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void registrar_want(struct registrar *registrar);
 void registrar_forget(struct registrar *registrar);
 
 struct registrar_figures registrar_figures(struct registrar *registrar);
-
-#endif

@@ -4,8 +4,7 @@
  * released, if the pod holds it. Each write is for the object as it was read, and is tried again where
  * somebody was faster or the server is away. The main thread.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_BINDING_H
-#define ALLOT_DAEMON_KUBELET_KUBE_BINDING_H
+#pragma once
 
 #include "kube/client/client.h"
 #include "kube/hami/choice.h"
@@ -31,5 +30,3 @@ struct binding *binding_fail(struct kube_client *client, const char *node,
 struct binding *binding_unlock(struct kube_client *client, const char *node,
 			       const struct kube_pod *pod, binding_done done, void *data);
 struct binding *binding_drop(struct binding *binding); /* NULL is fine; returns NULL */
-
-#endif

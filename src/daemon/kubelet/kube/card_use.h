@@ -6,8 +6,7 @@
  *                             '-----'    now: the average of the last fifth
  *               '-------------------'    peak: nine tenths of the samples are at or below it
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_CARD_USE_H
-#define ALLOT_DAEMON_KUBELET_KUBE_CARD_USE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct card_use_news {
 	bool has_fillers;
 };
 bool card_use_is_news(const struct card_use_news *news);
-
-#endif

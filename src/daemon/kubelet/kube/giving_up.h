@@ -4,8 +4,7 @@
 lock of a pod whose binding has ended: a daemon that died between the two writes has left it.
  * The main thread.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_GIVING_UP_H
-#define ALLOT_DAEMON_KUBELET_KUBE_GIVING_UP_H
+#pragma once
 
 #include "daemon/kubelet/kube/node_object.h"
 #include "daemon/kubelet/kube/pods.h"
@@ -18,5 +17,3 @@ struct giving_up *giving_up_start(struct kube_client *client, const char *node,
 struct giving_up *giving_up_stop(struct giving_up *g); /* NULL is fine; returns NULL */
 /* Looks at every pod: now and then, and when pods have changed. */
 void giving_up_look(struct giving_up *g);
-
-#endif

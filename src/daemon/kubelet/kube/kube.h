@@ -4,8 +4,7 @@
  * off) the client and the Node's identity are all that there is. Belongs to the main thread;
  * nothing here waits for the API server, and without it everything else goes on.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_KUBE_H
-#define ALLOT_DAEMON_KUBELET_KUBE_KUBE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ struct kube_client *node_kube_client(struct node_kube *kube);
 struct node_object *node_kube_object(struct node_kube *kube); /* node_object.h */
 struct node_pods *node_kube_pods(
 	struct node_kube *kube); /* pods.h; NULL where the DRA driver is there alone */
-
-#endif

@@ -4,8 +4,7 @@
  * these ask for in their limits (kube/hami/priority.h). What a pod says is looked at when it is another than before. What can't
  * be had changes nothing, is said once, and is tried again every 30 s, as memory may have been given back. The main thread.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_LIVE_TERMS_H
-#define ALLOT_DAEMON_KUBELET_KUBE_LIVE_TERMS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void live_terms_look(struct live_terms *live, bool again);
 /* What is wished for of a claim with so many devices. -EINVAL: the number of values is not theirs. Pure. */
 int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);
-
-#endif

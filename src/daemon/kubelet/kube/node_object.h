@@ -2,8 +2,7 @@
  * This node's Node object: watched; what is wanted on it is put there, and back when somebody changes it; a
  * scheduler's handshake is answered; its lock and cordon are known. The main thread.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_NODE_OBJECT_H
-#define ALLOT_DAEMON_KUBELET_KUBE_NODE_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ const char *node_object_uid(const struct node_object *object);
 
 /* The node's lock as it was last seen. -ENOENT: there is none; -EINVAL: it is broken. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The pods of this node, kept up to date by a watch. The main thread.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_PODS_H
-#define ALLOT_DAEMON_KUBELET_KUBE_PODS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ const struct kube_pod *pods_find_named(const struct node_pods *pods, const char 
 				       const char *name);
 /* Has a list been complete since the start? Until then nothing is known. */
 bool pods_are_known(const struct node_pods *pods);
-
-#endif

@@ -3,8 +3,7 @@
  * counts, a twentieth of the window after the last time at the earliest, and each fifth of it anyhow, so that others see
  * that it is still measured. With the setting kube_use_window. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_USE_PUBLISHER_H
-#define ALLOT_DAEMON_KUBELET_KUBE_USE_PUBLISHER_H
+#pragma once
 
 #include "base/error.h"
 
@@ -18,5 +17,3 @@ struct use_publisher *use_publisher_stop(struct use_publisher *p); /* NULL is fi
 
 /* The annotation, to be freed. NULL: there is nothing to publish yet, no publisher, or no memory. */
 char *use_publisher_text(const struct use_publisher *p);
-
-#endif

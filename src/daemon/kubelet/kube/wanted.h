@@ -1,8 +1,7 @@
 /*
  * What is to stand on this node's Node object, and what of it does not. Pure but for memory; thread safe.
  */
-#ifndef ALLOT_DAEMON_KUBELET_KUBE_WANTED_H
-#define ALLOT_DAEMON_KUBELET_KUBE_WANTED_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ struct wanting {
 	size_t annotations, labels;
 };
 struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata);
-
-#endif

@@ -6,8 +6,7 @@
  * gpu-manager's vocabulary becomes the container's that holds its device, if that had asked for the same (vcuda.h). Main
  * thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_AGREEMENT_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_AGREEMENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ int agreement_of_cores(const struct slices *slices, const struct vcuda_names *na
 		       const struct kube_pod *pod, struct claims *claims,
 		       const struct pod_holder *holder, struct claim **ret_claim,
 		       size_t *ret_container, struct error *err);
-
-#endif

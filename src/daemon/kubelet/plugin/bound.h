@@ -8,8 +8,7 @@
  * The claim's key is "pod/<UID>/<container>". It ends when its pod has, or is gone, and no process lives in it.
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_H
+#pragma once
 
 #include "base/clock.h"
 #include "daemon/containers/claims/claims.h"
@@ -51,5 +50,3 @@ bool bound_may_fit_soon(const struct bound *bound, uint64_t begun_ns);
  * to, or the lock is of a pod that ends (-EBUSY), or the binding seems too old (-ETIMEDOUT).
  */
 bool bound_may_change(int r, uint64_t begun_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a scheduler's choice means as a claim. */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_REQUEST_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_BOUND_REQUEST_H
+#pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/hami/choice.h"
@@ -17,5 +16,3 @@ int bound_request_make(struct node *node, const struct choice *choice, char key[
 /* How the pod wants the container's GPU to be shared, and with whom: for *ret. The texts are the pod's. */
 int bound_request_sharing(const struct kube_pod *pod, const char *container,
 			  struct claim_request *ret, struct error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * memory too, tells of their health, and gives containers what they need to be a tenant of their share. Of the
  * system daemon alone. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct plugin_figures {
 
 /* False: there is none. */
 bool plugin_figures(struct plugin *plugin, struct plugin_figures *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* Between the parts of the plugin: plugin.c (beginning and end), endpoint.c (socket, registration), look.c (cards and
  * pods), calls.c (what the kubelet asks). */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_INSIDE_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_PLUGIN_INSIDE_H
+#pragma once
 
 #include "daemon/kubelet/devices/pod_resources.h"
 #include "daemon/kubelet/devices/slices.h"
@@ -51,5 +50,3 @@ extern const size_t plugin_method_count;
 size_t plugin_request_most_bytes(const struct endpoint *endpoint);
 /* Makes the lists anew and sends them to every watcher. -ENOMEM: some keep the old one. */
 int plugin_publish(struct plugin *plugin);
-
-#endif

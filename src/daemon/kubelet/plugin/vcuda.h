@@ -9,8 +9,7 @@
  * say later that another container holds it, which had asked for the same, the claim becomes that one's (agreement.h). It ends
  * with its pod, as in bound.h. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_H
+#pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/endpoint/endpoint.h"
@@ -44,5 +43,3 @@ struct vcuda_names vcuda_names(const struct vcuda *v);
 /* The claim is this container's, by the kubelet's books. 1: it was another's; 0: it is so already; -errno. */
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err);
-
-#endif

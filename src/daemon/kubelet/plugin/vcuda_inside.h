@@ -1,6 +1,5 @@
 /* Between the parts of gpu-manager's vocabulary: vcuda.c has whom calls are for, vcuda_give.c what they bring. */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_INSIDE_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_INSIDE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -58,5 +57,3 @@ bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice);
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* What the pod's containers have is written to it, for gpu-manager's scheduler. */
 void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod);
-
-#endif

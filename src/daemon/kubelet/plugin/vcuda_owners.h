@@ -2,8 +2,7 @@
  * Which containers have been given what they ask for, in gpu-manager's vocabulary: who has a claim that the kubelet knows of, or
  * uses the claim of one of its pod's init containers, as the kubelet has given it the same devices again. Main thread only.
  */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_OWNERS_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_OWNERS_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -39,5 +38,3 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
 /* Shares of pods that have started, or are gone; all of them with NULL. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);
-
-#endif

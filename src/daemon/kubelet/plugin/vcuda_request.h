@@ -1,6 +1,5 @@
 /* What a container asks for in gpu-manager's vocabulary, on cards, as a claim. */
-#ifndef ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_REQUEST_H
-#define ALLOT_DAEMON_KUBELET_PLUGIN_VCUDA_REQUEST_H
+#pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/gpu_manager/vcuda_choice.h"
@@ -22,5 +21,3 @@ bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask
 
 /* A name for people: what does not fit is cut, and gets an id where it is not the only one. */
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX]);
-
-#endif

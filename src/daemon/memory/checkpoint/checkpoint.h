@@ -10,8 +10,7 @@
  * A helper that does not answer in time (config: checkpoint_timeout, and a second for each 256 MiB) is
  * killed, and another is asked to take back what was begun. Main thread only.
  */
-#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_H
-#define ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ uint64_t checkpoint_failed(const struct checkpoint *checkpoint); /* orders, ever
  * an order of this daemon will follow.
  */
 void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key));
-
-#endif

@@ -13,8 +13,7 @@
  *
  * A step that fails takes back those before it: either all of the processes have left, or none.
  */
-#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_HELPER_H
-#define ALLOT_DAEMON_MEMORY_CHECKPOINT_CHECKPOINT_HELPER_H
+#pragma once
 
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
@@ -23,5 +22,3 @@
  * takes over and brings back HELPER_RECOVER. Returns the exit status.
  */
 int checkpoint_helper_main(int argc, char **argv);
-
-#endif

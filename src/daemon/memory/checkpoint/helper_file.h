@@ -7,8 +7,7 @@
  *
  * One thread.
  */
-#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_HELPER_FILE_H
-#define ALLOT_DAEMON_MEMORY_CHECKPOINT_HELPER_FILE_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/memory/checkpoint/helper_protocol.h"
@@ -24,5 +23,3 @@ int helper_file_write(int fd, const struct helper_order *order);
 
 /* Fills the cards and processes of *ret in; the rest is 0. What is not understood is left out. -errno. */
 int helper_file_read(int fd, struct helper_order *ret);
-
-#endif

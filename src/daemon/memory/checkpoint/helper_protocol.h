@@ -1,6 +1,5 @@
 /* How the daemon starts a helper (checkpoint_helper.h), and the messages between both: one order at a time, an answer to each. */
-#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_HELPER_PROTOCOL_H
-#define ALLOT_DAEMON_MEMORY_CHECKPOINT_HELPER_PROTOCOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ struct helper_answer {
 	uint32_t result; /* enum helper_result */
 	char text[HELPER_TEXT_MAX];
 };
-
-#endif

@@ -7,8 +7,7 @@
  *
  * So none of them runs while another's memory is out. What is gone or has failed for good has no steps.
  */
-#ifndef ALLOT_DAEMON_MEMORY_CHECKPOINT_STEPS_H
-#define ALLOT_DAEMON_MEMORY_CHECKPOINT_STEPS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 
 /* More steps than this to a goal: the driver's answers make no sense. */
 size_t checkpoint_most_steps(size_t count);
-
-#endif

@@ -6,8 +6,7 @@
  * setting swap_arena_charge, to the tenant's: then a child process goes there and backs it, and stops before the
  * cgroup is at its limit, where the kernel would kill.
  */
-#ifndef ALLOT_DAEMON_MEMORY_SWAP_ARENA_H
-#define ALLOT_DAEMON_MEMORY_SWAP_ARENA_H
+#pragma once
 
 #include "abi/shm/region.h"
 #include "base/error.h"
@@ -46,5 +45,3 @@ struct arena *arena_free(struct arena *arena);
 int arena_fd(const struct arena *arena);
 /* Bytes that it is yet to be backed with; 0 as well when that has failed. */
 uint64_t arena_pending_bytes(struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * Tenants whose memory can be moved off the card (on_full swap): what is asked for, what their processes
  * say of it. The library does the moving (library/swap/swap.h). Main thread only.
  */
-#ifndef ALLOT_DAEMON_MEMORY_SWAP_SWAP_H
-#define ALLOT_DAEMON_MEMORY_SWAP_SWAP_H
+#pragma once
 
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/tenant.h"
@@ -76,5 +75,3 @@ struct swap_progress swap_progress(struct tenant *tenant);
 bool swap_has_refused(const struct tenant *tenant);
 /* The place's name or "short"; NULL where there is nothing to say. */
 const char *swap_state_text(const struct tenant *tenant);
-
-#endif

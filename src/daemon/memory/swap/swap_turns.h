@@ -3,8 +3,7 @@
  * policy/memory/swap_schedule.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
  * only, by a timer that runs while there are such tenants.
  */
-#ifndef ALLOT_DAEMON_MEMORY_SWAP_SWAP_TURNS_H
-#define ALLOT_DAEMON_MEMORY_SWAP_SWAP_TURNS_H
+#pragma once
 
 #include "daemon/state/tenant.h"
 
@@ -21,5 +20,3 @@ void swap_turns_forget(struct tenant *tenant);
 struct swap_moves swap_turns_moves(const struct node *node);
 
 void swap_turns_free(struct node *node);
-
-#endif

@@ -8,8 +8,7 @@
  * but it may take no more, since nothing is kept for it there. It comes back when all that it is promised or
  * holds is there to be had, which is reserved before the restore begins. Main thread only.
  */
-#ifndef ALLOT_DAEMON_MEMORY_SWAP_TENANT_CHECKPOINT_H
-#define ALLOT_DAEMON_MEMORY_SWAP_TENANT_CHECKPOINT_H
+#pragma once
 
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/memory/swap/swap.h"
@@ -43,5 +42,3 @@ bool tenant_is_checkpointing(const struct tenant *tenant);
 
 /* The tenant's "swap" in the list; null when it is in and never failed. */
 json_t *tenant_checkpoint_to_json(struct tenant *tenant);
-
-#endif

@@ -7,8 +7,7 @@
  * reservations back. What a process that has not moved held, as far as the state file knows, counts as
  * unslotted, until it moves or dies. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_JOIN_ADOPT_H
-#define ALLOT_DAEMON_STATE_JOIN_ADOPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void adopt_forget_command(struct tenant *tenant);
 
 /* Stops waiting for any old process of the tenant, and for its command. */
 void adopt_forget_all(struct tenant *tenant);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a process comes to its slot, once it is known who it is. Main thread only. */
-#ifndef ALLOT_DAEMON_STATE_JOIN_JOIN_H
-#define ALLOT_DAEMON_STATE_JOIN_JOIN_H
+#pragma once
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/peer.h"
@@ -12,5 +11,3 @@
  */
 int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoch,
 		struct process **ret, bool *ret_is_new, struct error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * for it, the region's descriptors. No client can hold the loop up: sockets never block, an exchange
  * has REGISTRATION_DEADLINE_NS, and a tenant has REGISTRATION_MAX_PENDING of them at a time.
  */
-#ifndef ALLOT_DAEMON_STATE_JOIN_REGISTRATION_H
-#define ALLOT_DAEMON_STATE_JOIN_REGISTRATION_H
+#pragma once
 
 #include "base/error.h"
 
@@ -21,5 +20,3 @@ struct registration;
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
 /* Closes it and every exchange under way; the file stays. NULL is fine; returns NULL. */
 struct registration *registration_close(struct registration *registration);
-
-#endif

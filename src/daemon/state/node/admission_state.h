@@ -1,8 +1,7 @@
 /*
  * What the daemon keeps of a tenant's waits for memory: admission.h decides, this is its state in a tenant and in the node.
  */
-#ifndef ALLOT_DAEMON_STATE_NODE_ADMISSION_STATE_H
-#define ALLOT_DAEMON_STATE_NODE_ADMISSION_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct tenant_admission {
 	uint64_t past_until_ns;
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* HOLDING; else 0 */
 };
-
-#endif

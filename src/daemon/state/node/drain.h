@@ -3,8 +3,7 @@
  * later. Until NVML confirms (the process is off its list and the card's figure fell, or the list explains
  * that figure as well as it did before), or DRAIN_MAX_NS have passed, it counts as draining towards the card. Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_NODE_DRAIN_H
-#define ALLOT_DAEMON_STATE_NODE_DRAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool drain_has(const struct card *card, int pid);
 /* Looks whether the last census confirms; also drops what is too old. NULL: no census came. */
 void drain_update(struct node *node, struct card *card, const struct census_card *seen);
 void drain_free_all(struct card *card);
-
-#endif

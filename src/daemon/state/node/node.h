@@ -3,8 +3,7 @@
  * thread; arbitration (a thread a card) and census (one thread) share nothing of it but what their
  * own headers say.
  */
-#ifndef ALLOT_DAEMON_STATE_NODE_NODE_H
-#define ALLOT_DAEMON_STATE_NODE_NODE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -185,5 +184,3 @@ void node_admit_soon(struct node *node);
 
 /* use_state.h writes its file within three seconds, together with what else changes until then. */
 void node_save_use_soon(struct node *node);
-
-#endif

@@ -7,8 +7,7 @@
  * accepts a part that was never started. tenant_added and tenant_begins go in the order of the table, tenant_removed in reverse.
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_STATE_NODE_SUBSYSTEM_H
-#define ALLOT_DAEMON_STATE_NODE_SUBSYSTEM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ void tell_cards_answered(struct node *node);
 bool ask_needs_census(const struct node *node);
 /* To be called by whoever adds or removes a tenant or changes its terms; tells populated_changed as well. */
 void tell_tenants_changed(struct node *node);
-
-#endif

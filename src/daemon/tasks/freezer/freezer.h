@@ -7,8 +7,7 @@
  * holds this daemon, what is in no container, and anything while MPS serves processes of
  * several containers: a client that stands still would hold up the others.
  */
-#ifndef ALLOT_DAEMON_TASKS_FREEZER_FREEZER_H
-#define ALLOT_DAEMON_TASKS_FREEZER_FREEZER_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/tasks/freezer/gpu_tasks.h"
@@ -54,5 +53,3 @@ struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t n
 const char *freezer_state_name(const struct gpu_container *container);
 /* How long it has been frozen in sum. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * thaws what was left. A directory is believed only if it is a container's cgroup below a mount of
  * cgroups. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_FREEZER_FROZEN_LIST_H
-#define ALLOT_DAEMON_TASKS_FREEZER_FROZEN_LIST_H
+#pragma once
 
 #include "daemon/util/cgroups.h"
 
@@ -13,5 +12,3 @@
 int frozen_list_write(const char *run_dir, const struct cgroup *const *list, size_t count);
 /* Thaws what such a file names, and removes it. How many were thawed; 0 when there is none. */
 unsigned frozen_list_thaw(const char *run_dir, const struct cgroups *cgroups);
-
-#endif

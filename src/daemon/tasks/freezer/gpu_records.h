@@ -4,8 +4,7 @@
  * was, and who has gone meanwhile has ended. Containers keep what they used, as it faded since, and their
  * names. Memory is not recorded: the driver tells. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_FREEZER_GPU_RECORDS_H
-#define ALLOT_DAEMON_TASKS_FREEZER_GPU_RECORDS_H
+#pragma once
 
 #include "daemon/tasks/freezer/gpu_tasks.h"
 #include "daemon/util/json.h"
@@ -52,5 +51,3 @@ void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 			   struct gpu_tasks *tasks, struct gpu_task *live);
-
-#endif

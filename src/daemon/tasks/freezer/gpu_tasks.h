@@ -9,8 +9,7 @@
  * A container stays known after its last task for the sake of its use (fade.h), as long as there are not
  * too many. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_FREEZER_GPU_TASKS_H
-#define ALLOT_DAEMON_TASKS_FREEZER_GPU_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);
 
 /* Counts GPU time of a task on a card, and of its container. */
 void gpu_task_use(struct gpu_task *task, unsigned card, uint64_t used_ns);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_FREEZER_WATCHDOG_H
-#define ALLOT_DAEMON_TASKS_FREEZER_WATCHDOG_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/util/cgroups.h"
@@ -36,5 +35,3 @@ int watchdog_pidfd(const struct watchdog *watchdog);
  */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
 void watchdog_remove(struct watchdog *watchdog, const struct cgroup *cgroup);
-
-#endif

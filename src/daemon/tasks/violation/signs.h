@@ -2,8 +2,7 @@
  * Signs that a process which never registered is a tenant's (violation_policy.h), read from /proc. A few dozen
  * reads of small files each: not for every process at every census. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_VIOLATION_SIGNS_H
-#define ALLOT_DAEMON_TASKS_VIOLATION_SIGNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool signs_is_untouchable(int pid);
  * it? That of the daemon itself is nobody's.
  */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);
-
-#endif

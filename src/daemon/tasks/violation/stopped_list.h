@@ -2,8 +2,7 @@
  * The file "stopped" in the run directory: which processes this daemon has stopped, one a line: pid and start
  * time. A daemon that was killed can't continue them; the next one does. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_VIOLATION_STOPPED_LIST_H
-#define ALLOT_DAEMON_TASKS_VIOLATION_STOPPED_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ struct stopped_process {
 int stopped_list_write(const char *run_dir, const struct stopped_process *list, size_t count);
 /* Continues those of the file that still are who they were, and removes it. How many. */
 unsigned stopped_list_continue(const char *run_dir);
-
-#endif

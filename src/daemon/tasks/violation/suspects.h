@@ -2,8 +2,7 @@
  * The processes that are being looked at, and those of them that offend: a list by pid. Between violations.c,
  * which decides who is one, and offenders.c, which does something about them. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_VIOLATION_SUSPECTS_H
-#define ALLOT_DAEMON_TASKS_VIOLATION_SUSPECTS_H
+#pragma once
 
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -73,5 +72,3 @@ void offenders_write_list(struct violations *v);
 const char *offenders_action(const struct suspect *s);
 /* In the audit log: this was done about it. */
 void offenders_note(const struct suspect *s, const char *action);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_VIOLATION_VIOLATIONS_H
-#define ALLOT_DAEMON_TASKS_VIOLATION_VIOLATIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ struct violations_figures violations_figures(const struct violations *violations
 
 /* What is done about this tenant's offenders: its own choice or the setting, whichever is stricter. */
 enum on_violation violations_wanted(const struct tenant *tenant);
-
-#endif

@@ -3,8 +3,7 @@
  * hand (daemon/memory/checkpoint/checkpoint.h). They are not frozen: their calls of CUDA wait in the driver, and what they
  * do on the processor goes on. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_CONTAINER_SWAP_H
-#define ALLOT_DAEMON_TASKS_WATCH_CONTAINER_SWAP_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/tasks/freezer/gpu_tasks.h"
@@ -32,5 +31,3 @@ void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 /* Its last task has ended; all of them, at the daemon's end: what is out comes back then. */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);
-
-#endif

@@ -3,8 +3,7 @@
  * who begins a program. Of all its events the socket's filter lets exec alone pass, so forks and
  * ends wake nobody. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_EXEC_EVENTS_H
-#define ALLOT_DAEMON_TASKS_WATCH_EXEC_EVENTS_H
+#pragma once
 
 /* A socket, not blocking, or -errno. */
 int exec_events_open(void);
@@ -13,5 +12,3 @@ int exec_events_open(void);
  * another -errno: it is broken.
  */
 int exec_events_read(int fd);
-
-#endif

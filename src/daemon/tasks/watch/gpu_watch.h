@@ -7,8 +7,7 @@
  * Where openings can't be watched, the driver's list is read every census_interval, which is said once.
  * A private daemon watches only with freezer = on. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_H
-#define ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_H
+#pragma once
 
 #include "base/error.h"
 #include "daemon/util/container.h"
@@ -82,5 +81,3 @@ json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *t
 
 /* Adds "tasks", "containers", "watch" to the reply (docs/reference/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);
-
-#endif

@@ -1,6 +1,5 @@
 /* What gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c share. */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_INSIDE_H
-#define ALLOT_DAEMON_TASKS_WATCH_GPU_WATCH_INSIDE_H
+#pragma once
 
 #include "daemon/containers/engine/engine_names.h"
 #include "daemon/state/node/node.h"
@@ -33,5 +32,3 @@ uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 /* gpu_watch_names.c: who is asked by the settings; and asks for what is not known yet. */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
 void gpu_watch_ask_names(struct gpu_watch *watch);
-
-#endif

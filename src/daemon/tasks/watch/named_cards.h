@@ -2,8 +2,7 @@
  * Which cards a program will use, by its CUDA_VISIBLE_DEVICES: of several that a container could open it may have
  * named one, and room on another is of no use to it. Pure.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_NAMED_CARDS_H
-#define ALLOT_DAEMON_TASKS_WATCH_NAMED_CARDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, 
 
 /* The value of `name` ("CUDA_VISIBLE_DEVICES=") in an environment of `length` bytes; NULL: it has none. */
 const char *named_in_environment(const char *environment, int length, const char *name);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_OPENINGS_H
-#define ALLOT_DAEMON_TASKS_WATCH_OPENINGS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ struct openings *openings_stop(struct openings *openings);
 
 /* Are new mount namespaces told of? Else they are found within a second. */
 bool openings_has_connector(const struct openings *openings);
-
-#endif

@@ -5,8 +5,7 @@
  * daemon (stamp.h). A file that is torn or another program's is set aside, with one line in the log, and
  * counting begins anew. Main thread only.
  */
-#ifndef ALLOT_DAEMON_TASKS_WATCH_USE_STATE_H
-#define ALLOT_DAEMON_TASKS_WATCH_USE_STATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ void use_state_load(struct node *node);
 void use_state_save_due(void *data, uint32_t events);
 /* Writes it now, as far as there has been a use_state_load(): at the end. */
 void use_state_save(struct node *node);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Thread safe. All but the first two need an active process.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H
-#define ALLOT_LIBRARY_ENTRY_NVML_NVML_CARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ struct nvml_process_iterator {
 struct nvml_process_iterator nvml_processes(int card);
 bool nvml_next_process(struct nvml_process_iterator *iterator, struct nvml_process *ret_process);
 unsigned int nvml_process_count(int card);
-
-#endif

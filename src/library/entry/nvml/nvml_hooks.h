@@ -2,8 +2,7 @@
  * The hooks of NVML: one for each LOOK and CARD row's `hook` (abi/nvml_table.h), in hook_nvml*.c.
  * Called in a tenant only. Symbols that share a hook share a prototype.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_HOOKS_H
-#define ALLOT_LIBRARY_ENTRY_NVML_NVML_HOOKS_H
+#pragma once
 
 #include "abi/nvml_table.h"
 
@@ -17,5 +16,3 @@
 #define DECLARE_NO_HOOK(symbol, params, args)
 
 NVML_TABLE(DECLARE_LOOK_HOOK, DECLARE_CARD_HOOK, DECLARE_NO_HOOK)
-
-#endif

@@ -1,6 +1,5 @@
 /* NVML's own clock: the time of day in microseconds. */
-#ifndef ALLOT_LIBRARY_ENTRY_NVML_NVML_TIME_H
-#define ALLOT_LIBRARY_ENTRY_NVML_NVML_TIME_H
+#pragma once
 
 #include <time.h>
 
@@ -11,5 +10,3 @@ static inline unsigned long long nvml_now_us(void)
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (unsigned long long)t.tv_sec * 1000000 + (unsigned long long)t.tv_nsec / 1000;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Thread safe, without a lock; allocates nothing. There is room for some 500 names, for each its last answer.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_START_ANSWERS_H
-#define ALLOT_LIBRARY_ENTRY_START_ANSWERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ bool answers_find(struct question *question, struct answer *ret_answer);
 
 /* After answers_find() of the same question. */
 void answers_keep(const struct question *question, const struct answer *answer);
-
-#endif

@@ -1,6 +1,5 @@
 /* References to a primary context that a green context takes and gives back past our hooks. */
-#ifndef ALLOT_LIBRARY_ENTRY_START_HOOK_CONTEXT_H
-#define ALLOT_LIBRARY_ENTRY_START_HOOK_CONTEXT_H
+#pragma once
 
 #include "abi/cuda_abi.h"
 
@@ -11,5 +10,3 @@ CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc
 			      unsigned int flags);
 /* Calls `destroy`; the device's primary context may end with the green one. */
 CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device);
-
-#endif

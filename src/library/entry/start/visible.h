@@ -3,8 +3,7 @@
  * it does; a UUID that is not one of theirs is no device's; unset, it is all of the tenant's. The driver
  * would go by the machine's devices.
  */
-#ifndef ALLOT_LIBRARY_ENTRY_START_VISIBLE_H
-#define ALLOT_LIBRARY_ENTRY_START_VISIBLE_H
+#pragma once
 
 /*
  * For the time of the driver's start (it reads the variable there), the entry of the environment is one
@@ -14,5 +13,3 @@
  */
 char *visible_begin(void);
 void visible_end(char *old);
-
-#endif

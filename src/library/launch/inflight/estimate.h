@@ -11,8 +11,7 @@
  *
  * A fixed table; a new entry takes the place of an old one when its places are full. Lock-free; races lose a sample at worst.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_ESTIMATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ uint64_t estimate_paid_ns(const struct estimate *estimate);
 
 /* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
 bool estimate_wants_bound(struct estimate *estimate);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Thread safe. Records are never unmapped: a stale pointer is harmless.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_H
+#pragma once
 
 #include "library/launch/inflight/inflight_record.h"
 #include "library/launch/inflight/work.h"
@@ -149,5 +148,3 @@ void inflight_capture_ended(void);
 
 /* In a forked child. */
 void inflight_reset(void);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Thread safe. Where a comment says that a lock is held, the caller holds it.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_OVERFLOW_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_OVERFLOW_H
+#pragma once
 
 #include "library/launch/inflight/inflight_record.h"
 
@@ -37,5 +36,3 @@ void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
 
 /* In a forked child, which has no events. */
 void inflight_overflow_reset(void);
-
-#endif

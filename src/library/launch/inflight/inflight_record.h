@@ -2,8 +2,7 @@
  * The records of in-flight work: one for each stream, and the totals of each device. inflight.h uses them, and defines the
  * nouns.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ static inline struct inflight_stream *inflight_place(uint32_t hash)
 {
 	return &inflight_streams[hash % INFLIGHT_STREAMS];
 }
-
-#endif

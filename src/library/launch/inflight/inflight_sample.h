@@ -4,8 +4,7 @@
  *
  * Thread safe. To begin a sample takes the stream's lock; to learn from one, or to drop it, the caller holds that lock.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SAMPLE_H
+#pragma once
 
 #include "library/launch/inflight/inflight_record.h"
 
@@ -24,5 +23,3 @@ void inflight_sample_learn(struct inflight_stream *stream, int sample);
 void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);
 /* In a forked child, which has no events. */
 void inflight_sample_forget(struct inflight_stream *stream);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Thread safe.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SETTLE_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_INFLIGHT_SETTLE_H
+#pragma once
 
 #include "library/launch/inflight/inflight_record.h"
 
@@ -28,5 +27,3 @@ bool inflight_has_ended(int device);
 
 /* Launches ever handed to the driver for a device. */
 uint64_t inflight_launches(int device);
-
-#endif

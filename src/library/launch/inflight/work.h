@@ -2,8 +2,7 @@
  * A unit of GPU work as the gate sees it. The WORK_ macros make one from a driver call's parameters in driver_table.h; what is
  * expensive to compute (hashes, predictions) is left for when it is needed.
  */
-#ifndef ALLOT_LIBRARY_LAUNCH_INFLIGHT_WORK_H
-#define ALLOT_LIBRARY_LAUNCH_INFLIGHT_WORK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -70,5 +69,3 @@ static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 		bytes += sizes[i];
 	return bytes;
 }
-
-#endif

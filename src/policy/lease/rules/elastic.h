@@ -19,8 +19,7 @@
  *   Pace      A limit moves by step_pct a period at most, either way, and not for less than ELASTIC_BAND_PCT. It is
  *             never below the tenant's own cap.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_ELASTIC_H
-#define ALLOT_POLICY_LEASE_RULES_ELASTIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ void elastic_reset(struct elastic_tenant *tenant);
 
 /* "off", "unneeded", "lent", "reclaimed": stable, for people and programs. */
 const char *elastic_reason_name(enum elastic_reason reason);
-
-#endif

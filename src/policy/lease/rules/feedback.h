@@ -15,8 +15,7 @@
  * The integral stands still while the tenant takes less than it is given, and never leaves the range of the rate: it does
  * not wind up. The period between two samples is halved while the error is large, and grows while it is small.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
-#define ALLOT_POLICY_LEASE_RULES_FEEDBACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ struct feedback_loop {
  */
 double feedback_look(const struct feedback_config *config, struct feedback_loop *loop,
 		     double target, double measured, uint64_t dt_ns, bool is_limited);
-
-#endif

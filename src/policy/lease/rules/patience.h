@@ -6,8 +6,7 @@
  * Used of tenants, which hold a lease, and of the processes of one, which have turns within it. Pure; nanoseconds of any one
  * clock. Not thread safe.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_PATIENCE_H
-#define ALLOT_POLICY_LEASE_RULES_PATIENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void patience_begin(struct patience *p, uint64_t least_ns);
 void patience_lost(struct patience *p, uint64_t idle_since_ns);
 /* It would work again. To be called as often as one likes. */
 void patience_learn(struct patience *p, const struct patience_bounds *bounds, uint64_t now_ns);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Pure; not thread safe. Nanoseconds of charge, not of a clock.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_STEPS_H
-#define ALLOT_POLICY_LEASE_RULES_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ bool steps_may_be_ahead(const struct steps *s, double most_ns);
  * none is known.
  */
 double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);
-
-#endif

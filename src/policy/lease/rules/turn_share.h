@@ -6,8 +6,7 @@
  *
  * Pure; nanoseconds.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_TURN_SHARE_H
-#define ALLOT_POLICY_LEASE_RULES_TURN_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t 
 
 /* By what guarantee and cap are to be multiplied: at least 1. It goes to 1 as a turn gets longer than usual. */
 double turn_share_scale(const struct turn_share *s);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Pure; thread safe.
  */
-#ifndef ALLOT_POLICY_LEASE_RULES_TURN_TERMS_H
-#define ALLOT_POLICY_LEASE_RULES_TURN_TERMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct turn_terms {
 /* Beside a gang each is what `gang` says, where that is more than `usual`. */
 struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct turn_terms *gang,
 				    bool has_gang);
-
-#endif

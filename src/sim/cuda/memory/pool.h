@@ -1,7 +1,6 @@
 /* Between pool.c (where a pool's memory is) and pool_handles.c (what a program asks of a pool). All
  * with sim.lock. */
-#ifndef ALLOT_SIM_CUDA_MEMORY_POOL_H
-#define ALLOT_SIM_CUDA_MEMORY_POOL_H
+#pragma once
 
 #include "sim/cuda/sim.h"
 
@@ -53,5 +52,3 @@ void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Gives empty chunks back while more than keep bytes are reserved. */
 void sim_pool_trim(CUmemoryPool pool, uint64_t keep);
-
-#endif

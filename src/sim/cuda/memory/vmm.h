@@ -1,7 +1,6 @@
 /* Between vmm.c (handles that are memory), vmm_share.c (other processes') and multicast.c. All with
  * sim.lock. */
-#ifndef ALLOT_SIM_CUDA_MEMORY_VMM_H
-#define ALLOT_SIM_CUDA_MEMORY_VMM_H
+#pragma once
 
 #include "sim/cuda/sim.h"
 
@@ -32,5 +31,3 @@ struct vmm *sim_vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_
 void sim_vmm_check(struct vmm *vmm);
 /* The memory mapped at an address, or NULL. */
 struct vmm *sim_vmm_at(CUdeviceptr ptr);
-
-#endif

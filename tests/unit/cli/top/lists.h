@@ -1,6 +1,5 @@
 /* Replies to `list`, as a daemon gives them, for the tests of src/cli/top. */
-#ifndef ALLOT_TESTS_UNIT_CLI_TOP_LISTS_H
-#define ALLOT_TESTS_UNIT_CLI_TOP_LISTS_H
+#pragma once
 
 #include "../test.h"
 
@@ -80,5 +79,3 @@ static inline struct snapshot *list_look(const json_t *list, uint64_t at_ns, str
 {
 	return list_look_with(list, NULL, at_ns, history);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A ring as the daemon makes one, for tests: mapped by the test as the process has it. */
-#ifndef ALLOT_TESTS_UNIT_CLI_TRACE_RING_H
-#define ALLOT_TESTS_UNIT_CLI_TRACE_RING_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -31,5 +30,3 @@ static inline void ring_drop(struct trace_ring *ring, int fd)
 	munmap(ring, sizeof(*ring));
 	close(fd);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a test wrote as a trace, read again by a JSON parser. */
-#ifndef ALLOT_TESTS_UNIT_CLI_TRACE_WRITTEN_H
-#define ALLOT_TESTS_UNIT_CLI_TRACE_WRITTEN_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,5 +70,3 @@ static inline const char *text_of(const json_t *event, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(event, "args"), key));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What the tests of gate and inflight share: a process that launches through the gate, in the test's
  * thread or in threads of their own, on a driver that ends work when told to; and the helper thread.
  */
-#ifndef ALLOT_TESTS_UNIT_LIBRARY_LAUNCH_LAUNCHING_H
-#define ALLOT_TESTS_UNIT_LIBRARY_LAUNCH_LAUNCHING_H
+#pragma once
 
 #include "../test.h"
 
@@ -56,5 +55,3 @@ void join_launcher(struct launcher *l);
 
 /* True when the word has the value within a second. */
 bool becomes(const _Atomic uint32_t *word, uint32_t value);
-
-#endif

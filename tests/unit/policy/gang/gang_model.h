@@ -8,8 +8,7 @@
  *
  * Ranks run on their own, as processes do: nothing but collectives keeps them together.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_H
-#define ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_H
+#pragma once
 
 #include "policy/gang/gang.h"
 #include "policy/lease/arbiter.h"
@@ -75,5 +74,3 @@ const struct gang_board *gang_model_board(const struct gang_model *model);
 int gang_model_gang(const struct gang_model *model, int tenant);
 /* Steps that broke a rule: two leases on a device, or a gang's GO beside another gang's. */
 uint64_t gang_model_violations(const struct gang_model *model);
-
-#endif

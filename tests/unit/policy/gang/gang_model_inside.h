@@ -4,8 +4,7 @@
  *   gang_model.c       tenants and their threads, the daemon, the run, answers
  *   gang_model_card.c  the GPUs: whose kernel runs, and collectives
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_INSIDE_H
-#define ALLOT_TESTS_UNIT_POLICY_GANG_GANG_MODEL_INSIDE_H
+#pragma once
 
 #include "gang_model.h"
 
@@ -99,5 +98,3 @@ static inline unsigned queued(const struct rank *r)
 
 /* Device `d` does what it does in a tick. */
 void gang_card_run(struct gang_model *m, unsigned d);
-
-#endif

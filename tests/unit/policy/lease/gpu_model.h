@@ -16,8 +16,7 @@
  *
  * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels, had they been alone.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_H
-#define ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_H
+#pragma once
 
 #include "policy/lease/arbiter.h"
 #include "policy/lease/turns.h"
@@ -138,5 +137,3 @@ uint64_t gpu_model_violations(const struct gpu_model *model);
 uint64_t random_next(uint64_t *state);
 /* Uniform in [low, high]. */
 uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high);
-
-#endif

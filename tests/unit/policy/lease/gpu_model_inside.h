@@ -6,8 +6,7 @@
  *   gpu_model_card.c      the GPU: whose kernel runs
  *   gpu_model_daemon.c    the daemon: observes, steps, writes the words, checks what always holds
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_INSIDE_H
-#define ALLOT_TESTS_UNIT_POLICY_LEASE_GPU_MODEL_INSIDE_H
+#pragma once
 
 #include "gpu_model.h"
 
@@ -136,5 +135,3 @@ void card_advance(struct gpu_model *m, uint64_t to);
 
 /* The daemon wakes up. */
 void daemon_poll(struct gpu_model *m);
-
-#endif

@@ -2,8 +2,7 @@
  * What the tests of single rules share. Where the moment matters, observations are fed by hand
  * (struct bench); where the outcome over time matters, on the simulated GPU.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_RULES_H
-#define ALLOT_TESTS_UNIT_POLICY_LEASE_RULES_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,5 +45,3 @@ const char *said(void);
 
 /* As much as it can get; nothing. */
 extern const struct gpu_model_load hungry, resting;
-
-#endif

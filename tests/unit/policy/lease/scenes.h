@@ -2,8 +2,7 @@
  * How many scenes of chance a test plays. Under a sanitizer, where one takes five times as long, the first fifth of them: what
  * all of them say of the policy, the unit tests have said without it.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_SCENES_H
-#define ALLOT_TESTS_UNIT_POLICY_LEASE_SCENES_H
+#pragma once
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -17,6 +16,4 @@
 #define SCENES(count) ((count) / 5)
 #else
 #define SCENES(count) (count)
-#endif
-
 #endif

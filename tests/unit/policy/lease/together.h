@@ -2,8 +2,7 @@
  * Tenants together on the simulated GPU: what each got of it, beside what was asked. Each outcome is a
  * line of the table that together_print() prints.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_LEASE_TOGETHER_H
-#define ALLOT_TESTS_UNIT_POLICY_LEASE_TOGETHER_H
+#pragma once
 
 #include "rules.h"
 
@@ -34,5 +33,3 @@ double together(const char *name, struct row *rows, int count, uint64_t run_ns,
 
 /* For the end of a group of tests. */
 int together_print(void **state);
-
-#endif

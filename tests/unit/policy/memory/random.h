@@ -1,6 +1,5 @@
 /* The same numbers everywhere from the same seed. */
-#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_RANDOM_H
-#define ALLOT_TESTS_UNIT_POLICY_MEMORY_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline uint64_t random_between(uint64_t *state, uint64_t low, uint64_t hi
 {
 	return low + random_next(state) % (high - low + 1);
 }
-
-#endif

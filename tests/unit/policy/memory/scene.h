@@ -2,8 +2,7 @@
  * A scene of admission on virtual time: cards, and tenants that come, wait, hold, perhaps grow, and end,
  * some of them several times. After each decision all that must hold is checked.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_SCENE_H
-#define ALLOT_TESTS_UNIT_POLICY_MEMORY_SCENE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct scene_tally {
 
 /* Plays the scene that `seed` makes. NULL, or what is wrong with it; adds to the tally. */
 const char *scene_play(uint64_t seed, struct scene_tally *tally);
-
-#endif

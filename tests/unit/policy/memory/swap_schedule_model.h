@@ -2,8 +2,7 @@
  * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
  * to move, come and go, and do as policy/memory/swap_schedule.h decides. For the tests of that policy.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_MEMORY_SWAP_SCHEDULE_MODEL_H
-#define ALLOT_TESTS_UNIT_POLICY_MEMORY_SWAP_SCHEDULE_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void model_run(uint64_t ns);
 
 /* Nothing was ever more than a card has. */
 bool model_was_within(void);
-
-#endif

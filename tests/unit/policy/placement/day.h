@@ -2,8 +2,7 @@
  * A simulated day on one node: containers come, stay and go; who places them is exchanged, the trace
  * stays the same. What does not fit when it comes is turned away.
  */
-#ifndef ALLOT_TESTS_UNIT_POLICY_PLACEMENT_DAY_H
-#define ALLOT_TESTS_UNIT_POLICY_PLACEMENT_DAY_H
+#pragma once
 
 #include "layouts.h"
 
@@ -58,5 +57,3 @@ double day_unusable_cards(const struct place_node *node);
 
 /* What a kind asks for, as a request. */
 struct place_request day_request(const struct place_node *node, const struct day_kind *kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* Nodes to place on: the simulated GPU's layouts, and random use of them. */
-#ifndef ALLOT_TESTS_UNIT_POLICY_PLACEMENT_LAYOUTS_H
-#define ALLOT_TESTS_UNIT_POLICY_PLACEMENT_LAYOUTS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,5 +24,3 @@ uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high);
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
-
-#endif

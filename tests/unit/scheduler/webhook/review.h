@@ -1,6 +1,5 @@
 /* Reviews of pods, for tests: JSON is written with ' for ". */
-#ifndef ALLOT_TESTS_UNIT_SCHEDULER_WEBHOOK_REVIEW_H
-#define ALLOT_TESTS_UNIT_SCHEDULER_WEBHOOK_REVIEW_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,5 +129,3 @@ static inline void assert_denied(const struct webhook_terms *terms, const char *
 	assert_null(json_object_get(response, "patch"));
 	json_decref(response);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Claims in a test's daemon (../fixture.h): asked for, counted, held against what must hold of them. */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_FIXTURE_H
-#define ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_CLAIMS_FIXTURE_H
+#pragma once
 
 #include "../../fixture.h"
 #include "daemon/containers/claims/claims.h"
@@ -17,5 +16,3 @@ void claim_refused(struct fixture *f, const struct claim_request *request, int c
 void claims_must_hold(struct fixture *f);
 /* The daemon again, as one that was killed or ended. */
 void claims_restart(struct fixture *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* A disk that fails when the test says so, below SQLite: SQLite's own file system with faults put in. */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_FAILING_VFS_H
-#define ALLOT_TESTS_UNIT_DAEMON_CONTAINERS_CLAIMS_FAILING_VFS_H
+#pragma once
 
 extern struct failing_vfs {
 	int writes_left; /* so many writes go through, and the rest fails; negative: none fails */
@@ -11,5 +10,3 @@ extern struct failing_vfs {
 
 /* Makes it the one that stores use from here on. */
 void failing_vfs_install(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Cgroups for tests: below one that the test makes itself, in whichever hierarchies this machine has
  * mounted and lets it write. Everything is thawed, killed and removed at its end.
  */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_CGROUP_SCENE_H
-#define ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_CGROUP_SCENE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +29,3 @@ bool cgroup_scene_runs(struct cgroup_scene *scene, unsigned ms);
 /* Waits until all of it stands still, up to timeout_ms; as cgroup_is_frozen(). */
 int cgroup_wait_frozen(const struct cgroup *cgroup, unsigned timeout_ms);
 void cgroup_scene_end(struct cgroup_scene *scene);
-
-#endif

@@ -1,6 +1,5 @@
 /* A process that does nothing until it is ended. */
-#ifndef ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_SLEEPER_H
-#define ALLOT_TESTS_UNIT_DAEMON_TASKS_FREEZER_SLEEPER_H
+#pragma once
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -21,5 +20,3 @@ static inline void sleeper_end(pid_t pid)
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
-
-#endif
