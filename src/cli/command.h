@@ -1,6 +1,6 @@
 /*
- * The subcommands of `allot`, a file each. main.c has the list; a subcommand's `run` gets the
- * arguments after its name and returns the exit status.
+ * The subcommands of `allot`, a file each; main.c has the list. Most have `act`: main.c reads their options and their operand,
+ * and prints what went wrong. The others have `run` and do that themselves.
  */
 #pragma once
 
@@ -32,8 +32,27 @@ struct command {
 	const struct option_row *rows;
 	enum operand operand;
 	const struct command *actions; /* "cdi create", ...; ends without a name; NULL: none */
+
+	/* ---- with `act` ---- */
+	size_t options_size;  /* of what the rows fill in */
+	const void *defaults; /* what the options are before they are read; NULL: zeros */
+	const char *wanted;   /* the error where there is not one operand; NULL: it takes none */
+	/* A wrong option or operand, to which the exit status is EXIT_USAGE. NULL: all are right. */
+	int (*check)(const void *options, const char *operand, struct error *err);
+	/* Returns the exit status, or below 0 with `err` set: that is EXIT_REFUSED. The operand is in argv. */
+	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
+
+	/* ---- without: gets the arguments after the name, and returns the exit status ---- */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
+
+#define WANTED_TENANT "write one tenant's name; allot ps lists them"
+
+/* Runs a subcommand with the arguments after its name; returns the exit status. */
+int command_start(const struct command *self, int argc, char **argv);
+
+/* A `check` of commands that have nothing to check but that the operand can be a tenant's name. */
+int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;
 extern const struct command command_ps;

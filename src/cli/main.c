@@ -1,7 +1,11 @@
 /* allot: finds the subcommand, and answers help and --version. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/parse.h"
 #include "cli/command.h"
 
 static const struct command *const commands[] = {
@@ -37,6 +41,48 @@ int command_help(const struct command *self)
 	options_print_help(self->rows, stdout);
 	printf("  --help                  show this help\n");
 	return 0;
+}
+
+int command_check_tenant(const void *options, const char *operand, struct error *err)
+{
+	return parse_name(operand, err);
+}
+
+static int act(const struct command *self, void *options, char *operand)
+{
+	struct error err = { 0 };
+	if (self->check && self->check(options, operand, &err) < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	int r = self->act(self, options, operand, &err);
+	if (r >= 0 && fflush(stdout) != 0)
+		r = error_set_errno(&err, errno, "standard output");
+	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : r;
+}
+
+int command_start(const struct command *self, int argc, char **argv)
+{
+	struct error err = { 0 };
+	bool help = false;
+	if (self->run)
+		return self->run(self, argc, argv);
+	cleanup_free void *options = calloc(1, self->options_size);
+	if (!options) {
+		error_set(&err, ENOMEM, "out of memory");
+		return command_fail(self, &err, EXIT_REFUSED);
+	}
+	if (self->defaults)
+		memcpy(options, self->defaults, self->options_size);
+	int operands = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
+	if (help)
+		return command_help(self);
+	if (operands == (self->wanted ? 1 : 0))
+		return act(self, options, operands ? argv[0] : NULL);
+	if (operands >= 0 && self->wanted)
+		error_set(&err, EINVAL, "%s", self->wanted);
+	else if (operands >= 0)
+		error_set(&err, EINVAL, "'%.40s': unexpected argument; see allot help %s", argv[0],
+			  self->name);
+	return command_fail(self, &err, EXIT_USAGE);
 }
 
 static int print_help(void)
@@ -112,5 +158,5 @@ int main(int argc, char **argv)
 	command = find_command(argv[1]);
 	if (!command)
 		return refuse_unknown(argv[1]);
-	return command->run(command, argc - 2, argv + 2);
+	return command_start(command, argc - 2, argv + 2);
 }

@@ -11,11 +11,11 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/operand.h"
 #include "cli/target.h"
 #include "cli/terms.h"
 
 #define KEY_PREFIX "cdi/"
+#define WANTED_NAME "write one name, of a device that containers ask for"
 
 struct cdi_options {
 	struct daemon_target target;
@@ -144,44 +144,31 @@ static int create(struct client *client, const struct cdi_options *options, cons
 	return 0;
 }
 
-/* The operand, checked; NULL: said what is wrong. */
-static const char *read_name(const struct command *self, int argc, char **argv,
-			     struct cdi_options *options, int *ret_status)
+static int check_name(const void *options, const char *name, struct error *err)
 {
-	struct error err = { 0 };
-	const char *name = operand_read(self, argc, argv, options,
-					"write one name, of a device that containers ask for",
-					ret_status);
-
-	if (name && cdi_check_name(name, &err) < 0) {
-		*ret_status = command_fail(self, &err, EXIT_USAGE);
-		return NULL;
-	}
-	return name;
+	return cdi_check_name(name, err);
 }
 
-static int create_run(const struct command *self, int argc, char **argv)
+static int check_new(const void *options, const char *name, struct error *err)
+{
+	int r = cdi_check_name(name, err);
+	return r < 0 ? r : terms_check(&((const struct cdi_options *)options)->terms, err);
+}
+
+static int create_device(const struct command *self, void *options, char *name, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
-	struct cdi_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	const char *name = read_name(self, argc, argv, &options, &status);
+	int r = connect_daemon(options, &client, err);
 
-	if (!name)
-		return status;
-	if (terms_check(&options.terms, &err) < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	if (connect_daemon(&options, &client, &err) < 0 || create(client, &options, name, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
+	return r < 0 ? r : create(client, options, name, err);
 }
 
 /* ---- cards ---- */
 
 /* "gpu0" is the rest of GPU 0. Those that are there already are left as they are. */
-static int create_cards(const struct cdi_options *options, struct error *err)
+static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
+	const struct cdi_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *hello = NULL;
 	json_t *card;
@@ -210,24 +197,12 @@ static int create_cards(const struct cdi_options *options, struct error *err)
 	return 0;
 }
 
-static int cards_run(const struct command *self, int argc, char **argv)
-{
-	struct cdi_options options = { 0 };
-	int status = operand_read_none(self, argc, argv, &options);
-
-	if (status >= 0)
-		return status;
-	struct error err = { 0 };
-	if (create_cards(&options, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
-}
-
 /* ---- remove ---- */
 
 /* The claim first: a file without one would start containers that belong to nobody. */
-static int remove_device(const struct cdi_options *options, const char *name, struct error *err)
+static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
+	const struct cdi_options *options = data;
 	cleanup_client struct client *client = NULL;
 	char path[PATHS_MAX];
 	int r = cdi_spec_path(output_dir(options), name, path, err);
@@ -259,20 +234,6 @@ static int remove_device(const struct cdi_options *options, const char *name, st
 			"allot: cdi remove: the device's file %s does not exist; if it was made with --output, remove it there\n",
 			path);
 	return r == -ENOENT && !unlink_error ? 0 : r;
-}
-
-static int remove_run(const struct command *self, int argc, char **argv)
-{
-	struct cdi_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	const char *name = read_name(self, argc, argv, &options, &status);
-
-	if (!name)
-		return status;
-	if (remove_device(&options, name, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
 }
 
 /* ---- list ---- */
@@ -321,8 +282,9 @@ static void print_table(const json_t *claims)
 	}
 }
 
-static int list(const struct cdi_options *options, struct error *err)
+static int list(const struct command *self, void *data, char *operand, struct error *err)
 {
+	const struct cdi_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL, *own = json_array();
 	json_t *claim;
@@ -347,19 +309,6 @@ static int list(const struct cdi_options *options, struct error *err)
 	return 0;
 }
 
-static int list_run(const struct command *self, int argc, char **argv)
-{
-	struct cdi_options options = { 0 };
-	int status = operand_read_none(self, argc, argv, &options);
-
-	if (status >= 0)
-		return status;
-	struct error err = { 0 };
-	if (list(&options, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
-}
-
 /* ---- allot cdi ---- */
 
 static const struct command actions[] = {
@@ -368,23 +317,31 @@ static const struct command actions[] = {
 	  .summary = "make a device for containers: allot.dev/gpu=NAME",
 	  .rows = create_rows,
 	  .operand = OPERAND_OTHER,
-	  .run = create_run },
+	  .options_size = sizeof(struct cdi_options),
+	  .wanted = WANTED_NAME,
+	  .check = check_new,
+	  .act = create_device },
 	{ .name = "cdi cards",
 	  .usage = "[OPTION...]",
 	  .summary = "make a device of each GPU: allot.dev/gpu=gpu0, what is left of GPU 0",
 	  .rows = cards_rows,
-	  .run = cards_run },
+	  .options_size = sizeof(struct cdi_options),
+	  .act = create_cards },
 	{ .name = "cdi remove",
 	  .usage = "NAME [OPTION...]",
 	  .summary = "remove a device, and its file",
 	  .rows = remove_rows,
 	  .operand = OPERAND_OTHER,
-	  .run = remove_run },
+	  .options_size = sizeof(struct cdi_options),
+	  .wanted = WANTED_NAME,
+	  .check = check_name,
+	  .act = remove_device },
 	{ .name = "cdi list",
 	  .usage = "[OPTION...]",
 	  .summary = "list the devices",
 	  .rows = list_rows,
-	  .run = list_run },
+	  .options_size = sizeof(struct cdi_options),
+	  .act = list },
 	{ .name = NULL },
 };
 
@@ -396,7 +353,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 		return command_help(self);
 	for (size_t i = 0; argc > 0 && actions[i].name; i++)
 		if (strcmp(argv[0], actions[i].name + strlen("cdi ")) == 0)
-			return actions[i].run(&actions[i], argc - 1, argv + 1);
+			return command_start(&actions[i], argc - 1, argv + 1);
 	if (argc > 0)
 		error_set(&err, EINVAL, "'%.40s': must be create, cards, remove or list", argv[0]);
 	else

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/operand.h"
 #include "cli/doctor/checks.h"
 #include "cli/target.h"
 
@@ -87,37 +86,35 @@ static int print_json(const struct findings *findings)
 	return r;
 }
 
-static int run_doctor(const struct command *self, int argc, char **argv)
+static int check_root(const void *options, const char *operand, struct error *err)
 {
-	struct doctor_options options = { 0 };
-	struct doctor doctor = { 0 };
-	struct error err = { 0 };
 	char root[PATH_MAX];
-	int status = operand_read_none(self, argc, argv, &options);
+	return set_root(((const struct doctor_options *)options)->root, root, err);
+}
 
-	if (status >= 0)
-		return status;
-	int r = set_root(options.root, root, &err);
+static int examine(const struct command *self, void *data, char *operand, struct error *err)
+{
+	const struct doctor_options *options = data;
+	struct doctor doctor = { 0 };
+	char root[PATH_MAX];
+	int r = set_root(options->root, root, err);
+
 	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
+		return r;
 	doctor.host.root = root;
-	doctor.target = options.target;
-	doctor.kubeconfig = options.kubeconfig;
-	doctor.node = options.node;
+	doctor.target = options->target;
+	doctor.kubeconfig = options->kubeconfig;
+	doctor.node = options->node;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		checks[i](&doctor);
-	if (options.json)
-		r = print_json(&doctor.findings);
-	else
+	if (!options->json)
 		print(&doctor.findings);
-	if (r < 0 || fflush(stdout) != 0) {
-		error_set_errno(&err, errno, "standard output");
-		r = command_fail(self, &err, EXIT_REFUSED);
-	}
+	else if (print_json(&doctor.findings) < 0)
+		r = error_set_errno(err, errno, "standard output");
 	bool is_well = findings_worst(&doctor.findings) <
-		       (options.is_strict ? FINDING_WARNING : FINDING_PROBLEM);
+		       (options->is_strict ? FINDING_WARNING : FINDING_PROBLEM);
 	findings_free(&doctor.findings);
-	return is_well && !r ? 0 : EXIT_REFUSED;
+	return r < 0 || is_well ? r : EXIT_REFUSED;
 }
 
 const struct command command_doctor = {
@@ -130,5 +127,7 @@ const struct command command_doctor = {
 		 "a GPU fails), and after an arrow what to do. It changes nothing.\n\n"
 		 "Exit status: 1 if there is a problem; with --strict also if there is a warning.",
 	.rows = rows,
-	.run = run_doctor,
+	.options_size = sizeof(struct doctor_options),
+	.check = check_root,
+	.act = examine,
 };

@@ -10,7 +10,6 @@
 #include "cli/explain/claims_get.h"
 #include "cli/explain/pod.h"
 #include "cli/explain/text.h"
-#include "cli/operand.h"
 #include "kube/util/object.h"
 
 #define SERVICE "allot-system/allot-scheduler"
@@ -68,8 +67,9 @@ static int check_name(const char *what, const char *name, struct error *err)
 			 shown);
 }
 
-static int check_options(const struct explain_options *o, const char *pod, struct error *err)
+static int check_options(const void *options, const char *pod, struct error *err)
 {
+	const struct explain_options *o = options;
 	int r = check_name("POD", pod, err);
 	if (r >= 0 && o->in_namespace)
 		r = check_name("--namespace", o->in_namespace, err);
@@ -281,8 +281,9 @@ static int ask_cluster(const struct explain_options *o, const char *pod, json_t 
 
 /* ---- the command ---- */
 
-static int show(const struct explain_options *o, const char *pod, struct error *err)
+static int explain(const struct command *self, void *options, char *pod, struct error *err)
 {
+	const struct explain_options *o = options;
 	cleanup_object json_t *explanation = NULL;
 	int r = o->server ? ask_server(o, pod, &explanation, err)
 			  : ask_cluster(o, pod, &explanation, err);
@@ -294,21 +295,7 @@ static int show(const struct explain_options *o, const char *pod, struct error *
 	} else {
 		explain_text_write(explanation, stdout);
 	}
-	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
-}
-
-static int explain_run(const struct command *self, int argc, char **argv)
-{
-	struct explain_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	const char *pod = operand_read(self, argc, argv, &options,
-				       "write one pod's name; kubectl get pods lists them", &status);
-	if (!pod)
-		return status;
-	if (check_options(&options, pod, &err) < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	return show(&options, pod, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	return 0;
 }
 
 const struct command command_explain = {
@@ -325,5 +312,8 @@ const struct command command_explain = {
 		 "shown instead.",
 	.rows = rows,
 	.operand = OPERAND_OTHER,
-	.run = explain_run,
+	.options_size = sizeof(struct explain_options),
+	.wanted = "write one pod's name; kubectl get pods lists them",
+	.check = check_options,
+	.act = explain,
 };

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "base/install.h"
-#include "cli/operand.h"
 #include "mirror/config.h"
 #include "mirror/execute.h"
 #include "mirror/find.h"
@@ -60,8 +59,9 @@ static int find_all(const char *root, const struct mirror_config *config,
 	return r < 0 ? r : mirror_find_binaries(root, search, config->binaries, files, err);
 }
 
-static int make_mirror(const struct mirror_options *options, const char *place, struct error *err)
+static int make_mirror(const struct command *self, void *data, char *place, struct error *err)
 {
+	const struct mirror_options *options = data;
 	const char *root = options->root && strcmp(options->root, "/") != 0 ? options->root : "";
 	cleanup(mirror_config_free) struct mirror_config config = { 0 };
 	cleanup(mirror_files_free) struct mirror_files files = { 0 };
@@ -70,6 +70,9 @@ static int make_mirror(const struct mirror_options *options, const char *place, 
 	bool is_new;
 	int r = install_find(INSTALL_LIBRARY, library, err);
 
+	/* "DIR/" would make the new one inside the old. */
+	for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
+		place[n - 1] = '\0';
 	if (r < 0 || (r = read_config(options->config, &config, err)) < 0)
 		return r;
 	r = find_all(root, &config, &files, err);
@@ -85,24 +88,6 @@ static int make_mirror(const struct mirror_options *options, const char *place, 
 	return 0;
 }
 
-static int mirror_run(const struct command *self, int argc, char **argv)
-{
-	struct mirror_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	char *place = operand_read(self, argc, argv, &options, "write one directory to make",
-				   &status);
-
-	if (!place)
-		return status;
-	/* "DIR/" would make the new one inside the old. */
-	for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
-		place[n - 1] = '\0';
-	if (make_mirror(&options, place, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
-}
-
 const struct command command_mirror = {
 	.name = "mirror",
 	.usage = "[OPTION...] DIR",
@@ -115,5 +100,7 @@ const struct command command_mirror = {
 		 "alone. DIR/versions lists the files. To undo it, remove DIR.",
 	.rows = rows,
 	.operand = OPERAND_DIRECTORY,
-	.run = mirror_run,
+	.options_size = sizeof(struct mirror_options),
+	.wanted = "write one directory to make",
+	.act = make_mirror,
 };

@@ -11,7 +11,6 @@
 #include "client/pause.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/operand.h"
 #include "cli/target.h"
 
 #define NAME_MOST 400 /* of a container in a pod, with both their names and its namespace */
@@ -138,9 +137,9 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 }
 
 /* The subcommand's name is the protocol's operation. */
-static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
-		       struct error *err)
+static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
+	const struct pause_options *options = data;
 	cleanup_client struct client *client = NULL;
 	struct client_pause_options request = { .swap_out = options->swap_out,
 						.no_wait = options->no_wait };
@@ -148,50 +147,37 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 
 	if (r < 0)
 		return error_add(err, r, "'%s'", name);
-	if (options->swap_out && !options->no_wait)
-		return swap_out(client, name, err);
-	return client_pause(client, op, name, &request, err);
+	if (!options->swap_out || options->no_wait)
+		return client_pause(client, self->name, name, &request, err);
+	r = swap_out(client, name, err);
+	return r == -EINTR ? command_fail(self, err, 128 + interrupted) : r;
 }
 
-/* A tenant's name, a container's, or "namespace/pod/name"; an id is a word as well. */
-static int check_name(const char *name, struct error *err)
+/* A name is a tenant's, a container's, or "namespace/pod/name"; an id is a word as well. */
+static int check(const void *data, const char *name, struct error *err)
 {
+	const struct pause_options *options = data;
 	size_t n = 0;
 
 	while (isalnum((unsigned char)name[n]) || (n && name[n] && strchr("._/-", name[n])))
 		n++;
-	if (n && !name[n] && n <= NAME_MOST)
-		return 0;
-	return error_set(err, EINVAL,
-			 "'%.63s': must be a tenant's name, or a container's name or id", name);
-}
-
-static int pause_run(const struct command *self, int argc, char **argv)
-{
-	struct pause_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	const char *name = operand_read(self, argc, argv, &options,
-					"write one tenant's name; allot ps lists them", &status);
-
-	if (!name)
-		return status;
-	if (check_name(name, &err) < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	if (options.no_wait && !options.swap_out) {
-		error_set(&err, EINVAL,
-			  "--no-wait: only with --swap-out; add that, or leave out --no-wait");
-		return command_fail(self, &err, EXIT_USAGE);
-	}
-	int r = tell_daemon(&options, self->name, name, &err);
-	if (r < 0)
-		return command_fail(self, &err, r == -EINTR ? 128 + interrupted : EXIT_REFUSED);
+	if (!n || name[n] || n > NAME_MOST)
+		return error_set(err, EINVAL,
+				 "'%.63s': must be a tenant's name, or a container's name or id",
+				 name);
+	if (options->no_wait && !options->swap_out)
+		return error_set(err, EINVAL,
+				 "--no-wait: only with --swap-out; add that, or leave out --no-wait");
 	return 0;
 }
 
+#define PAUSE_PARTS \
+	.usage = "NAME [OPTION...]", .operand = OPERAND_TENANT, \
+	.options_size = sizeof(struct pause_options), .wanted = WANTED_TENANT, .check = check, \
+	.act = pause_or_resume
+
 const struct command command_pause = {
 	.name = "pause",
-	.usage = "NAME [OPTION...]",
 	.summary = "stop a tenant from starting more work on its GPUs",
 	.about = "Stops a tenant from starting more work on its GPUs until allot resume. Work\n"
 		 "that already runs is finished, and the tenant keeps its memory.\n\n"
@@ -203,18 +189,15 @@ const struct command command_pause = {
 		 "\"namespace/pod/name\", or the beginning of its id. Its processes are frozen.\n"
 		 "Only root and members of the group allot may do that.",
 	.rows = pause_rows,
-	.operand = OPERAND_TENANT,
-	.run = pause_run,
+	PAUSE_PARTS,
 };
 
 const struct command command_resume = {
 	.name = "resume",
-	.usage = "NAME [OPTION...]",
 	.summary = "let a paused tenant go on",
 	.about = "Lets a tenant or container go on that was paused or frozen: by allot pause, or\n"
 		 "because a process of it bypassed the library (--on-violation freeze). Memory\n"
 		 "that was swapped out comes back first.",
 	.rows = resume_rows,
-	.operand = OPERAND_TENANT,
-	.run = pause_run,
+	PAUSE_PARTS,
 };

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/operand.h"
 #include "cli/commands/table.h"
 #include "cli/target.h"
 
@@ -168,29 +167,26 @@ static int show_once(const struct ps_options *options, struct client **client,
 	return 0;
 }
 
-static int ps_run(const struct command *self, int argc, char **argv)
+static int check(const void *options, const char *operand, struct error *err)
 {
-	struct ps_options options = { .watch.ns = DEFAULT_PAUSE };
+	return ((const struct ps_options *)options)->watch.ns < LEAST_PAUSE_NS
+		       ? error_set(err, EINVAL, "--watch: too short; write 0.05 or more")
+		       : 0;
+}
+
+static int list_tenants(const struct command *self, void *data, char *operand, struct error *err)
+{
+	const struct ps_options *options = data;
 	cleanup_client struct client *client = NULL;
 	struct screen screen = { 0 };
-	struct error err = { 0 };
-	struct timespec pause;
-	int status = operand_read_none(self, argc, argv, &options);
+	struct timespec pause = clock_to_timespec(options->watch.ns);
+	int r;
 
-	if (status >= 0)
-		return status;
-	int r = options.watch.ns < LEAST_PAUSE_NS
-			? error_set(&err, EINVAL, "--watch: too short; write 0.05 or more")
-			: 0;
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	pause = clock_to_timespec(options.watch.ns);
-	do {
-		r = show_once(&options, &client, &screen, &err);
-		if (r < 0)
-			return command_fail(self, &err, EXIT_REFUSED);
-	} while (options.watch.is_set && clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL) == 0);
-	return 0;
+	do
+		r = show_once(options, &client, &screen, err);
+	while (r >= 0 && options->watch.is_set &&
+	       clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL) == 0);
+	return r;
 }
 
 const struct command command_ps = {
@@ -208,5 +204,8 @@ const struct command command_ps = {
 		 "5.1s\": second in the queue for GPU memory (--on-full wait), for 5.1 s. USE: GPU\n"
 		 "time used, halved every ten minutes; less use goes first.",
 	.rows = rows,
-	.run = ps_run,
+	.options_size = sizeof(struct ps_options),
+	.defaults = &(const struct ps_options){ .watch.ns = DEFAULT_PAUSE },
+	.check = check,
+	.act = list_tenants,
 };

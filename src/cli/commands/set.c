@@ -4,7 +4,6 @@
 
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/operand.h"
 #include "cli/target.h"
 #include "cli/terms.h"
 
@@ -23,8 +22,13 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-static int check_options(const struct terms *terms, struct error *err)
+static int check(const void *data, const char *name, struct error *err)
 {
+	const struct terms *terms = &((const struct set_options *)data)->terms;
+	int r = parse_name(name, err);
+
+	if (r < 0)
+		return r;
 	if (!terms_have_devices(terms) && !terms->elastic && !terms->on_violation &&
 	    !terms->priority.is_set)
 		return error_set(err, EINVAL,
@@ -57,8 +61,9 @@ static void print_devices(const char *name, const json_t *devices)
 	}
 }
 
-static int set_tenant(const struct set_options *options, const char *name, struct error *err)
+static int set_tenant(const struct command *self, void *data, char *name, struct error *err)
 {
+	const struct set_options *options = data;
 	const struct terms *terms = &options->terms;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *hello = NULL, *reply = NULL;
@@ -88,22 +93,6 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 	return 0;
 }
 
-static int set_run(const struct command *self, int argc, char **argv)
-{
-	struct set_options options = { 0 };
-	struct error err = { 0 };
-	int status;
-	const char *name = operand_read_tenant(self, argc, argv, &options, &status);
-
-	if (!name)
-		return status;
-	if (check_options(&options.terms, &err) < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	if (set_tenant(&options, name, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	return 0;
-}
-
 const struct command command_set = {
 	.name = "set",
 	.usage = "NAME [OPTION...]",
@@ -112,5 +101,8 @@ const struct command command_set = {
 		 "are.",
 	.rows = rows,
 	.operand = OPERAND_TENANT,
-	.run = set_run,
+	.options_size = sizeof(struct set_options),
+	.wanted = WANTED_TENANT,
+	.check = check,
+	.act = set_tenant,
 };

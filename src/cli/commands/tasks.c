@@ -1,10 +1,8 @@
 /* allot tasks: every process that uses a GPU, with the library or not, and the containers they are in. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/operand.h"
 #include "cli/commands/tasks_table.h"
 #include "cli/target.h"
 
@@ -20,8 +18,9 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-static int show(const struct tasks_options *options, struct error *err)
+static int list_tasks(const struct command *self, void *data, char *operand, struct error *err)
 {
+	const struct tasks_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
 	int r = daemon_find(&options->target, &client, err);
@@ -48,17 +47,7 @@ static int show(const struct tasks_options *options, struct error *err)
 					"watch_tasks = on in its settings to see every process\n",
 			      stderr);
 	}
-	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
-}
-
-static int tasks_run(const struct command *self, int argc, char **argv)
-{
-	struct tasks_options options = { 0 };
-	struct error err = { 0 };
-	int status = operand_read_none(self, argc, argv, &options);
-	if (status >= 0)
-		return status;
-	return show(&options, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	return 0;
 }
 
 const struct command command_tasks = {
@@ -71,5 +60,6 @@ const struct command command_tasks = {
 		 "free to start it (setting freezer = on). It is \"paused\" if it was frozen by\n"
 		 "allot pause, or for bypassing the library.",
 	.rows = rows,
-	.run = tasks_run,
+	.options_size = sizeof(struct tasks_options),
+	.act = list_tasks,
 };

@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/operand.h"
 #include "cli/target.h"
 #include "cli/top/data/sample.h"
 #include "cli/top/data/source.h"
@@ -367,8 +366,10 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 	return r;
 }
 
-static int check(struct top_options *options, struct error *err)
+static int check(const void *data, const char *operand, struct error *err)
 {
+	const struct top_options *options = data;
+
 	if (options->interval.ns < LEAST_INTERVAL_NS)
 		return error_set(err, EINVAL, "--interval: too short; write 0.1 or more");
 	if (options->json && (options->sort || options->filter))
@@ -381,37 +382,30 @@ static int check(struct top_options *options, struct error *err)
 	return 0;
 }
 
-static int top_run(const struct command *self, int argc, char **argv)
+static int watch_tenants(const struct command *self, void *data, char *operand, struct error *err)
 {
-	struct top_options options = { .interval.ns = DEFAULT_INTERVAL_NS };
-	cleanup(top_end) struct top top = { .options = &options };
+	struct top_options *options = data;
+	cleanup(top_end) struct top top = { .options = options };
 	cleanup_client struct client *client = NULL;
-	struct error err = { 0 };
-	int status = operand_read_none(self, argc, argv, &options);
 
-	if (status >= 0)
-		return status;
-	int r = check(&options, &err);
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
 	/* Of characters alone: numbers stay as JSON has them. */
 	setlocale(LC_CTYPE, "");
-	options.is_ascii = options.is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	top.view.sort = options.sort ? order_find(options.sort) : ORDER_COMPUTE;
+	options->is_ascii = options->is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	top.view.sort = options->sort ? order_find(options->sort) : ORDER_COMPUTE;
 	snprintf(top.view.filter, sizeof(top.view.filter), "%s",
-		 options.filter ? options.filter : "");
-	describe_source(&options.target, top.source, sizeof(top.source));
+		 options->filter ? options->filter : "");
+	describe_source(&options->target, top.source, sizeof(top.source));
 	if (history_make(&top.history) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
-	r = options.once || options.json ? print(&top, &client, &err)
-					 : run_screen(&top, &client, &err);
-	if (r < 0)
-		return command_fail(self, &err, r == -ENOTTY ? EXIT_USAGE : EXIT_REFUSED);
-	if (ended_by) {
+		return error_set(err, ENOMEM, "out of memory");
+	int r = options->once || options->json ? print(&top, &client, err)
+					       : run_screen(&top, &client, err);
+	if (r == -ENOTTY)
+		return command_fail(self, err, EXIT_USAGE);
+	if (r >= 0 && ended_by) {
 		signal(ended_by, SIG_DFL);
 		raise(ended_by);
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 const struct command command_top = {
@@ -424,5 +418,8 @@ const struct command command_top = {
 		 "Keys sort and filter the list, and pause, resume or change the selected tenant\n"
 		 "after a confirmation. Press ? for the keys, q to quit.",
 	.rows = rows,
-	.run = top_run,
+	.options_size = sizeof(struct top_options),
+	.defaults = &(const struct top_options){ .interval.ns = DEFAULT_INTERVAL_NS },
+	.check = check,
+	.act = watch_tenants,
 };

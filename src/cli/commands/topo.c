@@ -1,9 +1,7 @@
 /* allot topo: how near the GPUs of this machine are to each other. */
-#include <errno.h>
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/operand.h"
 #include "cli/commands/topo_text.h"
 #include "cli/daemon.h"
 
@@ -24,8 +22,9 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-static int show(const struct topo_options *options, struct error *err)
+static int show_topology(const struct command *self, void *data, char *operand, struct error *err)
 {
+	const struct topo_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
 	/* A run directory that is named has a daemon, or it is a mistake. */
@@ -42,17 +41,7 @@ static int show(const struct topo_options *options, struct error *err)
 	} else {
 		topo_text_write(reply, stdout);
 	}
-	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
-}
-
-static int topo_run(const struct command *self, int argc, char **argv)
-{
-	struct topo_options options = { 0 };
-	struct error err = { 0 };
-	int status = operand_read_none(self, argc, argv, &options);
-	if (status >= 0)
-		return status;
-	return show(&options, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	return 0;
 }
 
 const struct command command_topo = {
@@ -64,5 +53,6 @@ const struct command command_topo = {
 		 "in the words of nvidia-smi topo -m. A tenant with several GPUs gets those with\n"
 		 "the fastest links.",
 	.rows = rows,
-	.run = topo_run,
+	.options_size = sizeof(struct topo_options),
+	.act = show_topology,
 };

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/operand.h"
 #include "cli/target.h"
 #include "cli/trace/record.h"
 
@@ -220,23 +219,18 @@ static int record_to(struct client *client, const struct trace_options *options,
 	return r;
 }
 
-static int trace_run(const struct command *self, int argc, char **argv)
+static int trace_tenant(const struct command *self, void *data, char *tenant, struct error *err)
 {
-	struct trace_options options = { 0 };
+	const struct trace_options *options = data;
 	cleanup_client struct client *client = NULL;
-	struct error err = { 0 };
 	char path[FILE_NAME_MAX];
-	int status;
-	const char *tenant = operand_read_tenant(self, argc, argv, &options, &status);
 
-	if (!tenant)
-		return status;
 	snprintf(path, sizeof(path), "%s.trace.json", tenant);
-	int r = daemon_find(&options.target, &client, &err);
+	int r = daemon_find(&options->target, &client, err);
 	if (r >= 0)
-		r = record_to(client, &options, tenant, options.output ? options.output : path,
-			      &err);
-	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+		r = record_to(client, options, tenant, options->output ? options->output : path,
+			      err);
+	return r;
 }
 
 const struct command command_trace = {
@@ -250,5 +244,8 @@ const struct command command_trace = {
 		 "The file is JSON in the Trace Event Format: open it at https://ui.perfetto.dev\n"
 		 "or chrome://tracing. Tenants that are not traced are not slowed down.",
 	.rows = rows,
-	.run = trace_run,
+	.options_size = sizeof(struct trace_options),
+	.wanted = WANTED_TENANT,
+	.check = command_check_tenant,
+	.act = trace_tenant,
 };
