@@ -12,23 +12,16 @@ struct CUarray_st {
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
 	uint32_t block; /* 0: holds no memory (deferred mapping, or a level of a mipmap) */
-	bool level;
 };
 
 struct CUmipmappedArray_st {
-	uint32_t magic;
-	CUmipmappedArray next;
-	CUcontext ctx;
-	CUDA_ARRAY3D_DESCRIPTOR desc;
-	uint64_t bytes;
-	uint32_t block;
+	struct CUarray_st whole; /* with a magic of its own */
 	unsigned int levels_n;
 	struct CUarray_st levels[16];
 };
 
-/* With sim.lock: what ends with its context. */
+/* With sim.lock: what ends with its context, arrays and mipmaps. */
 static CUarray arrays;
-static CUmipmappedArray mipmaps;
 
 static unsigned int format_bytes(CUarray_format format)
 {
@@ -76,6 +69,21 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
 }
 
+/* Takes the memory of an array or a mipmap that is described, and lists it; frees it where there is none. */
+static CUresult array_begin(CUarray array)
+{
+	CUresult r = take(array->ctx, array->bytes, array->desc.Flags, &array->block);
+
+	if (r != CUDA_SUCCESS) {
+		free(array);
+		return r;
+	}
+	SIM_WITH_LOCK();
+	array->next = arrays;
+	arrays = array;
+	return CUDA_SUCCESS;
+}
+
 static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
 	CUcontext ctx;
@@ -96,17 +104,10 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 	array->desc.NumChannels = desc->NumChannels;
 	array->desc.Flags = desc->Flags;
 	array->bytes = rounded(raw_bytes(desc));
-	CUresult r = take(ctx, array->bytes, desc->Flags, &array->block);
-	if (r != CUDA_SUCCESS) {
-		free(array);
-		return r;
-	}
-	pthread_mutex_lock(&sim.lock);
-	array->next = arrays;
-	arrays = array;
-	pthread_mutex_unlock(&sim.lock);
-	*ret_array = array;
-	return CUDA_SUCCESS;
+	CUresult r = array_begin(array);
+	if (r == CUDA_SUCCESS)
+		*ret_array = array;
+	return r;
 }
 
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
@@ -135,20 +136,20 @@ static void array_end(CUarray *at)
 	sim_free_handle(array);
 }
 
-CUresult cuArrayDestroy(CUarray array)
+static CUresult array_destroy(const void *array, uint32_t magic)
 {
 	CUarray *at = &arrays;
 
-	SIM_ENTER(cuArrayDestroy);
 	SIM_WITH_LOCK();
-	while (*at && *at != array)
+	while (*at && (*at != array || (*at)->magic != magic))
 		at = &(*at)->next;
-	if (*at)
-		array_end(at);
-	else
-		array = NULL;
-	return array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!*at)
+		return CUDA_ERROR_INVALID_HANDLE;
+	array_end(at);
+	return CUDA_SUCCESS;
 }
+
+SIM_FUNCTION(cuArrayDestroy, (CUarray array), array_destroy(array, MAGIC_ARRAY))
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)
 {
@@ -167,17 +168,20 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* Answered for arrays of deferred mapping alone, as the driver does. */
-CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUarray array,
-				      CUdevice dev)
+/* Answered for arrays of deferred mapping alone, as the driver does. NULL: none of either kind. */
+static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
+			     CUdevice dev)
 {
-	SIM_ENTER(cuArrayGetMemoryRequirements);
-	SIM_FAIL_IF(!req || !is_array(array) || !(array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING),
+	SIM_FAIL_IF(!req || !array || !(array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING),
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ array->bytes, ARRAY_ALIGN, { 0 } };
 	return CUDA_SUCCESS;
 }
+
+SIM_FUNCTION(cuArrayGetMemoryRequirements,
+	     (CUDA_ARRAY_MEMORY_REQUIREMENTS * req, CUarray array, CUdevice dev),
+	     requirements(req, is_array(array) ? array : NULL, dev))
 
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned int levels)
@@ -192,9 +196,9 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	SIM_UNSAFE();
 	mipmap = calloc(1, sizeof(*mipmap));
 	SIM_FAIL_IF(!mipmap, CUDA_ERROR_OUT_OF_MEMORY);
-	mipmap->magic = MAGIC_MIPMAP;
-	mipmap->ctx = ctx;
-	mipmap->desc = d = *desc;
+	mipmap->whole.magic = MAGIC_MIPMAP;
+	mipmap->whole.ctx = ctx;
+	mipmap->whole.desc = d = *desc;
 	/* No more levels than halving the longest side gives. */
 	for (; mipmap->levels_n < SIM_MIN(levels, 16u); mipmap->levels_n++) {
 		struct CUarray_st *level = &mipmap->levels[mipmap->levels_n];
@@ -202,9 +206,8 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 		level->magic = MAGIC_ARRAY;
 		level->ctx = ctx;
 		level->desc = d;
-		level->level = true;
 		level->bytes = raw_bytes(&d);
-		mipmap->bytes += level->bytes;
+		mipmap->whole.bytes += level->bytes;
 		if (d.Width <= 1 && d.Height <= 1 && d.Depth <= 1) {
 			mipmap->levels_n++;
 			break;
@@ -213,23 +216,16 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 		d.Height = d.Height ? SIM_MAX(d.Height / 2, 1) : 0;
 		d.Depth = d.Depth ? SIM_MAX(d.Depth / 2, 1) : 0;
 	}
-	mipmap->bytes = rounded(mipmap->bytes);
-	CUresult r = take(ctx, mipmap->bytes, desc->Flags, &mipmap->block);
-	if (r != CUDA_SUCCESS) {
-		free(mipmap);
-		return r;
-	}
-	pthread_mutex_lock(&sim.lock);
-	mipmap->next = mipmaps;
-	mipmaps = mipmap;
-	pthread_mutex_unlock(&sim.lock);
-	*ret_mipmap = mipmap;
-	return CUDA_SUCCESS;
+	mipmap->whole.bytes = rounded(mipmap->whole.bytes);
+	CUresult r = array_begin(&mipmap->whole);
+	if (r == CUDA_SUCCESS)
+		*ret_mipmap = mipmap;
+	return r;
 }
 
 static bool is_mipmap(CUmipmappedArray mipmap)
 {
-	return mipmap && mipmap->magic == MAGIC_MIPMAP;
+	return mipmap && mipmap->whole.magic == MAGIC_MIPMAP;
 }
 
 CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsigned int level)
@@ -241,30 +237,11 @@ CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsig
 	return CUDA_SUCCESS;
 }
 
-/* With sim.lock. */
-static void mipmap_end(CUmipmappedArray *at)
-{
-	CUmipmappedArray mipmap = *at;
+SIM_FUNCTION(cuMipmappedArrayDestroy, (CUmipmappedArray mipmap), array_destroy(mipmap, MAGIC_MIPMAP))
 
-	*at = mipmap->next;
-	sim_block_free(mipmap->block);
-	sim_free_handle(mipmap);
-}
-
-CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
-{
-	CUmipmappedArray *at = &mipmaps;
-
-	SIM_ENTER(cuMipmappedArrayDestroy);
-	SIM_WITH_LOCK();
-	while (*at && *at != mipmap)
-		at = &(*at)->next;
-	if (*at)
-		mipmap_end(at);
-	else
-		mipmap = NULL;
-	return mipmap ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+SIM_FUNCTION(cuMipmappedArrayGetMemoryRequirements,
+	     (CUDA_ARRAY_MEMORY_REQUIREMENTS * req, CUmipmappedArray mipmap, CUdevice dev),
+	     requirements(req, is_mipmap(mipmap) ? &mipmap->whole : NULL, dev))
 
 void sim_arrays_of_context_gone(CUcontext ctx)
 {
@@ -273,21 +250,4 @@ void sim_arrays_of_context_gone(CUcontext ctx)
 			array_end(at);
 		else
 			at = &(*at)->next;
-	for (CUmipmappedArray *at = &mipmaps; *at;)
-		if ((*at)->ctx == ctx)
-			mipmap_end(at);
-		else
-			at = &(*at)->next;
-}
-
-CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req,
-					       CUmipmappedArray mipmap, CUdevice dev)
-{
-	SIM_ENTER(cuMipmappedArrayGetMemoryRequirements);
-	SIM_FAIL_IF(!req || !is_mipmap(mipmap) ||
-			    !(mipmap->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING),
-		    CUDA_ERROR_INVALID_VALUE);
-	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
-	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ mipmap->bytes, ARRAY_ALIGN, { 0 } };
-	return CUDA_SUCCESS;
 }
