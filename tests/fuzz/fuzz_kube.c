@@ -22,7 +22,6 @@
 #include "kube/own/shuts.h"
 #include "kube/own/uses.h"
 #include "kube/util/base64.h"
-#include "kube/util/when.h"
 #include "kube/util/yaml.h"
 
 static void check_error(const struct error *err)
@@ -337,7 +336,6 @@ static void take_yaml(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *decoded = NULL;
-	int64_t s;
 	json_arena_begin();
 	take_cards(text);
 	take_scores(text);
@@ -353,7 +351,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_yaml(text);
 	handshake_parse(text);
 	cordon_has(text, "GPU-a");
-	when_parse_plain(text, &s, NULL);
 	if (base64_decode(text, &decoded) == 0)
 		free(decoded);
 	free(text);

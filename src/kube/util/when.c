@@ -40,8 +40,8 @@ static bool is_date(int year, int month, int day)
 	       day <= days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* Date, one of `between`, time of day. False: it is none, or out of range. */
-static bool take_date_time(const char **text, const char *between, int64_t *ret_s)
+/* Date, T, time of day. False: it is none, or out of range. */
+static bool take_date_time(const char **text, int64_t *ret_s)
 {
 	struct tm tm = { 0 };
 	int year = take_digits(text, 4);
@@ -51,7 +51,7 @@ static bool take_date_time(const char **text, const char *between, int64_t *ret_
 	if (month < 0 || !take_char(text, "-"))
 		return false;
 	tm.tm_mday = take_digits(text, 2);
-	if (!is_date(year, month, tm.tm_mday) || !take_char(text, between))
+	if (!is_date(year, month, tm.tm_mday) || !take_char(text, "Tt"))
 		return false;
 	tm.tm_hour = take_digits(text, 2);
 	if (tm.tm_hour < 0 || tm.tm_hour > 23 || !take_char(text, ":"))
@@ -91,7 +91,7 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 {
 	const char *at = text;
 	int64_t s, ahead_s;
-	bool is_good = take_date_time(&at, "Tt", &s);
+	bool is_good = take_date_time(&at, &s);
 	if (is_good && take_char(&at, ".")) {
 		is_good = take_digits(&at, 1) >= 0;
 		while (take_digits(&at, 1) >= 0)
@@ -102,18 +102,6 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 					    "'%.40s': must be a time such as 2026-08-21T10:00:00Z",
 					    text));
 	*ret_s = s - ahead_s;
-	return 0;
-}
-
-int when_parse_plain(const char *text, int64_t *ret_s, struct error *err)
-{
-	const char *at = text;
-	int64_t s;
-	if (!take_date_time(&at, " ", &s) || *at)
-		return blame(err, error_set(err, EINVAL,
-					    "'%.40s': must be a time such as 2026-08-21 10:00:00",
-					    text));
-	*ret_s = s;
 	return 0;
 }
 

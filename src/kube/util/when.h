@@ -16,6 +16,5 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err);
 /* In UTC. Years 1970 to 9999. */
 void when_format_rfc3339(int64_t s, char text[WHEN_MAX]);
 
-/* "2026-08-21 10:00:00", taken for UTC. */
-int when_parse_plain(const char *text, int64_t *ret_s, struct error *err);
+/* The same, as "2026-08-21 10:00:00". */
 void when_format_plain(int64_t s, char text[WHEN_MAX]);
