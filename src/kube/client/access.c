@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "kube/util/base64.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 #include "kube/util/yaml.h"
 
@@ -258,7 +258,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 		status = read_context(&r, root, &access);
 	if (status < 0) {
 		access_free(&access);
-		return blame(err, error_add(err, status, "%s", path));
+		return error_sanitize(err, error_add(err, status, "%s", path));
 	}
 	*ret = access;
 	return 0;

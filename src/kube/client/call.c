@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "kube/client/client.h"
 #include "kube/client/client_inside.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/outside_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
@@ -116,7 +116,7 @@ void call_finish(struct kube_call *call, int result)
 {
 	struct kube_answer answer = { 0 };
 	read_answer(call, result, &answer);
-	blame(&answer.err, 0);
+	error_sanitize(&answer.err, 0);
 	kube_done done = call->done;
 	void *data = call->data;
 	kube_call_drop(call);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kube/dra/names.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 
 #define MOST_BYTES ((uint64_t)INT64_MAX)
@@ -135,7 +135,7 @@ int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err)
 	}
 	if (r < 0) {
 		free(claim.result);
-		return blame(err, r);
+		return error_sanitize(err, r);
 	}
 	claim.object = json_incref(object);
 	*ret = claim;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 /* ---- values ---- */
 
@@ -124,7 +124,7 @@ int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct erro
 			r = read_field(name, value, &said, err);
 	}
 	if (r < 0)
-		return blame(err, error_add(err, -EINVAL, DRA_TERMS_KIND));
+		return error_sanitize(err, error_add(err, -EINVAL, DRA_TERMS_KIND));
 	*terms = said;
 	return 0;
 }

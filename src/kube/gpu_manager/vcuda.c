@@ -7,7 +7,7 @@
 
 #include "base/parse.h"
 #include "kube/hami/shares.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 
 #define NAME_MAX_BYTES 320
@@ -260,7 +260,7 @@ int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct v
 	if (r >= 0)
 		r = check(&ask, names, err);
 	*ret = ask;
-	return r < 0 ? blame(err, r) : 0;
+	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
 int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
@@ -279,7 +279,7 @@ int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vc
 	if (r >= 0)
 		r = check(&ask, names, err);
 	*ret = ask;
-	return r < 0 ? blame(err, r) : 0;
+	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
 bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b)

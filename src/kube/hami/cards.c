@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
 /* More is no list of a node's cards; it bounds what a foreign annotation can make us hold. */
@@ -234,7 +234,7 @@ int cards_parse(const char *text, struct kube_cards *ret, struct error *err)
 	int r = *first == '[' ? parse_json(first, &cards, err) : parse_text(text, &cards, err);
 	if (r < 0) {
 		cards_free(&cards);
-		return blame(err, error_add(err, r, KUBE_NODE_REGISTER));
+		return error_sanitize(err, error_add(err, r, KUBE_NODE_REGISTER));
 	}
 	*ret = cards;
 	return 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 #define IDS_TEXT_MAX 160
 
@@ -208,7 +208,8 @@ int choice_make(const struct choice_question *question, struct choice *ret, stru
 		r = find_container(question, &c, err);
 	if (r < 0) {
 		shares_free(&c.shares);
-		return blame(err, error_add(err, r, "pod %s/%s", c.pod->pod_namespace, c.pod->name));
+		return error_sanitize(err, error_add(err, r, "pod %s/%s", c.pod->pod_namespace,
+						     c.pod->name));
 	}
 	*ret = c;
 	return 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/when.h"
 
 static int take_name(const char *what, const char *from, size_t size, char to[KUBE_NAME_MAX],
@@ -25,22 +25,22 @@ int node_lock_parse(const char *text, struct node_lock *ret, struct error *err)
 	const char *space = strchr(text, ',');
 	const char *pod = space ? strchr(space + 1, ',') : NULL;
 	if ((space && !pod) || (pod && strchr(pod + 1, ',')))
-		return blame(err,
-			     error_set(err, EINVAL,
+		return error_sanitize(
+			err, error_set(err, EINVAL,
 				       "lock: '%.80s': must be TIME,NAMESPACE,POD or a time alone",
 				       text));
 	size_t length = space ? (size_t)(space - text) : strlen(text);
 	snprintf(time, sizeof(time), "%.*s", length > 63 ? 63 : (int)length, text);
 	int r = when_parse_rfc3339(time, &lock.since_s, err);
 	if (r < 0)
-		return blame(err, error_add(err, r, "lock"));
+		return error_sanitize(err, error_add(err, r, "lock"));
 	if (pod) {
 		r = take_name("namespace", space + 1, (size_t)(pod - space - 1), lock.pod_namespace,
 			      err);
 		if (r >= 0)
 			r = take_name("pod", pod + 1, strlen(pod + 1), lock.pod, err);
 		if (r < 0)
-			return blame(err, r);
+			return error_sanitize(err, r);
 	}
 	*ret = lock;
 	return 0;

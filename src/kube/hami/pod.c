@@ -6,7 +6,7 @@
 
 #include "base/parse.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 static const char *text_or(const json_t *object, const char *key, const char *otherwise)
 {
@@ -104,7 +104,7 @@ int pod_read(json_t *object, struct kube_pod **ret, struct error *err)
 	int r = read_pod(pod, err);
 	if (r < 0) {
 		pod_free(pod);
-		return blame(err, r);
+		return error_sanitize(err, r);
 	}
 	*ret = pod;
 	return 0;
@@ -209,7 +209,7 @@ int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err)
 	if (!pod->bind_time)
 		return error_set(err, ENODATA, KUBE_POD_BIND_TIME ": missing");
 	int r = parse_int(pod->bind_time, 0, INT64_MAX / 2, ret_s, err);
-	return r < 0 ? blame(err, error_add(err, r, KUBE_POD_BIND_TIME)) : 0;
+	return r < 0 ? error_sanitize(err, error_add(err, r, KUBE_POD_BIND_TIME)) : 0;
 }
 
 const char *pod_node(const struct kube_pod *pod)

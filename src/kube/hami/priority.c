@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/parse.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 enum { HAMI_HIGH = 0, HAMI_LOW = 1 };
 
@@ -14,7 +14,8 @@ int priority_read(const struct kube_pod *pod, size_t container, const char *reso
 	int64_t said = HAMI_LOW;
 	int r = text ? parse_int(text, HAMI_HIGH, HAMI_LOW, &said, err) : 0;
 	if (r < 0)
-		return blame(err, error_add(err, r, "limits: %.100s (0: high, 1: low)", resource));
+		return error_sanitize(err, error_add(err, r, "limits: %.100s (0: high, 1: low)",
+						     resource));
 	*ret = said == HAMI_HIGH ? KUBE_PRIORITY_HIGH : 0;
 	return 0;
 }

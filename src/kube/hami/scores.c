@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
 #define SCORES_MAX 256 /* cards of a node */
@@ -96,7 +96,7 @@ int scores_parse(const char *text, struct kube_scores *ret, struct error *err)
 	int r = take_all(list, &s, err);
 	if (r < 0) {
 		scores_free(&s);
-		return blame(err, error_add(err, r, KUBE_NODE_SCORE));
+		return error_sanitize(err, error_add(err, r, KUBE_NODE_SCORE));
 	}
 	*ret = s;
 	return 0;

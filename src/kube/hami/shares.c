@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 #define SHARES_MAX 4096 /* of a pod; also of its containers */
 #define BORROWED_MOST_PCT 100
@@ -130,7 +130,7 @@ int shares_parse(const char *text, struct kube_shares *ret, struct error *err)
 	int r = parse(text, &shares, err);
 	if (r < 0) {
 		shares_free(&shares);
-		return blame(err, r);
+		return error_sanitize(err, r);
 	}
 	*ret = shares;
 	return 0;

@@ -8,7 +8,7 @@
 
 #include "base/parse.h"
 #include "kube/gpu_manager/vcuda.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 #define NAME_MAX_BYTES 320 /* of an annotation: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
@@ -203,14 +203,14 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)
-			return blame(err, r);
+			return error_sanitize(err, r);
 	}
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		if (!fields[i].read)
 			continue;
 		r = read_field(pod, container, i, &live, err);
 		if (r < 0)
-			return blame(err, r);
+			return error_sanitize(err, r);
 	}
 	*ret = live;
 	return 0;
@@ -225,7 +225,7 @@ int live_read_sharing(const struct kube_pod *pod, const char *container, struct 
 			continue;
 		int r = read_field(pod, container, i, &live, err);
 		if (r < 0)
-			return blame(err, r);
+			return error_sanitize(err, r);
 	}
 	*ret = live;
 	return 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
 #define CARDS_MAX 1024
@@ -69,7 +69,7 @@ int shuts_parse(const char *text, struct kube_shuts *ret, struct error *err)
 						 root ? "it is something else" : why.text);
 	if (r < 0) {
 		shuts_free(&shuts);
-		return blame(err, error_add(err, r, KUBE_NODE_SHUT));
+		return error_sanitize(err, error_add(err, r, KUBE_NODE_SHUT));
 	}
 	*ret = shuts;
 	return 0;

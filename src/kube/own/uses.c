@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
 #define CARDS_MAX 1024
@@ -77,7 +77,7 @@ int uses_parse(const char *text, struct kube_uses *ret, struct error *err)
 						 root ? "it is something else" : why.text);
 	if (r < 0) {
 		uses_free(&uses);
-		return blame(err, error_add(err, r, KUBE_NODE_USE));
+		return error_sanitize(err, error_add(err, r, KUBE_NODE_USE));
 	}
 	*ret = uses;
 	return 0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 #define DIGITS_MAX 18 /* of a number that 64 bits hold, whatever its digits */
 #define EXPONENT_MAX 40
@@ -169,6 +169,7 @@ int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct erro
 		*ret = (uint64_t)amount;
 		return 0;
 	}
-	return blame(err, error_set(err, EINVAL, "'%.40s': must be a whole number up to %" PRIu64,
-				    text ? text : "", most));
+	return error_sanitize(err, error_set(err, EINVAL,
+					     "'%.40s': must be a whole number up to %" PRIu64,
+					     text ? text : "", most));
 }

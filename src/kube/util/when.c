@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 
 /* Takes `count` digits; -1 where there are others. */
 static int take_digits(const char **text, unsigned count)
@@ -98,9 +98,10 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 			;
 	}
 	if (!is_good || !take_zone(&at, &ahead_s) || *at)
-		return blame(err, error_set(err, EINVAL,
-					    "'%.40s': must be a time such as 2026-08-21T10:00:00Z",
-					    text));
+		return error_sanitize(
+			err,
+			error_set(err, EINVAL,
+				  "'%.40s': must be a time such as 2026-08-21T10:00:00Z", text));
 	*ret_s = s - ahead_s;
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
 /* A node's name may be longer than a label's value: the label is left out then, the annotation has it. */
@@ -67,7 +67,7 @@ int bind_check_pod(const struct decision *d, const struct kube_pod *pod, struct 
 		r = error_set(err, ESTALE, "pod %s/%s: is being deleted", d->pod_namespace, d->pod);
 	else if (pod->phase == POD_ENDED)
 		r = error_set(err, ESTALE, "pod %s/%s: has ended", d->pod_namespace, d->pod);
-	return r < 0 ? blame(err, r) : 0;
+	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
 bool bind_is_said(const struct decision *d, const char *shares, const struct kube_pod *pod)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "scheduler/bind/bind_annotations.h"
 
 /* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */
@@ -85,7 +85,7 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 		  d->node, lock && *lock->pod ? lock->pod_namespace : "nobody",
 		  lock && *lock->pod ? "/" : "", lock && *lock->pod ? lock->pod : "",
 		  job->sight->text, (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
-	blame(&err, 0);
+	error_sanitize(&err, 0);
 	job_fail(job, &err);
 }
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/when.h"
 #include "policy/placement/score.h"
 #include "scheduler/bind/gather.h"
@@ -200,7 +200,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	const char *holder = c->leader ? leader_holder(c->leader) : "";
 	error_set(err, EAGAIN, "this replica does not lead: %s%.200s does", *holder ? "" : "nobody",
 		  holder);
-	return blame(err, -EAGAIN);
+	return error_sanitize(err, -EAGAIN);
 }
 
 /* Only what is certain is given back: the watch, or time, tells of the rest. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 #include "kube/util/when.h"
 
@@ -55,7 +55,7 @@ int lease_read(const json_t *object, struct lease *ret, struct error *err)
 	if (r >= 0)
 		r = take_number(spec, "leaseTransitions", &lease.transitions, err);
 	if (r < 0)
-		return blame(err, r);
+		return error_sanitize(err, r);
 	*ret = lease;
 	return 0;
 }

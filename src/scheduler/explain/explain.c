@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "scheduler/explain/explain_node.h"
 #include "scheduler/extender/extender_gang.h"
 
@@ -284,15 +284,15 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 			"the nodes and pods of the cluster are still being read: try again in a moment");
 	string_map_each(string_map_of(&m->pods), look_at_pod, &looking);
 	if (!looking.found)
-		return blame(
+		return error_sanitize(
 			err,
 			error_set(err, ENOENT,
 				  "pod %.63s/%.253s: not found: it requests no GPU, or does not exist",
 				  ask->pod_namespace, ask->pod));
 	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
 	if (ask->node && !only)
-		return blame(err,
-			     error_set(err, ENOENT,
+		return error_sanitize(
+			err, error_set(err, ENOENT,
 				       "node %.253s: not found: it does not exist, or has no GPUs",
 				       ask->node));
 	return explain_known(m, looking.found, only, ret, err);

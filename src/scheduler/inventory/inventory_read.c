@@ -8,7 +8,7 @@
 #include "kube/hami/cards.h"
 #include "kube/hami/cordon.h"
 #include "kube/hami/scores.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "scheduler/inventory/inventory.h"
 
 #define MIB_BITS 20
@@ -144,7 +144,7 @@ int inventory_read(const struct inventory_said *said, struct string_map *words,
 	if (r >= 0)
 		r = check_cards(&cards, err);
 	if (r < 0)
-		return blame(err, r);
+		return error_sanitize(err, r);
 	if (!cards.count)
 		return -ENODATA;
 	inventory.card = calloc(cards.count, sizeof(*inventory.card));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/cooldown.h"
@@ -150,7 +150,7 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		r = hear_use(m, node, object, err);
 	model_node_give(m, node);
 	/* Names are quoted, and a text that is too long is cut anywhere. */
-	return r < 0 ? blame(err, r) : 0;
+	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
 static void go(struct model *m, struct model_node *node)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/model/model_gang.h"
 #include "scheduler/model/model_inside.h"
@@ -369,7 +369,8 @@ static int read_and_see(struct model *m, json_t *object, bool is_watched, struct
 	if (r < 0)
 		return r;
 	r = see(m, from, is_watched, err);
-	return r < 0 ? blame(err, error_add(err, r, "pod %s/%s", from->pod_namespace, from->name))
+	return r < 0 ? error_sanitize(err, error_add(err, r, "pod %s/%s", from->pod_namespace,
+						     from->name))
 		     : 0;
 }
 

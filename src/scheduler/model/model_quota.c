@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "scheduler/model/model_inside.h"
 
 #define KEY_MAX 512 /* namespace and name, each of 253 bytes at most */
@@ -119,15 +119,15 @@ int model_quota(struct model *m, const json_t *object, struct error *err)
 	const char *in;
 	struct quota_limits limits;
 	if (read_key(object, key, &in) < 0)
-		return blame(err,
-			     error_set(err, EINVAL,
+		return error_sanitize(
+			err, error_set(err, EINVAL,
 				       "ResourceQuota with a missing or invalid namespace or name"));
 	struct model_quota *quota = string_map_find(&m->quotas, key);
 	if (quota)
 		quota->is_listed = true;
 	int r = quota_read(object, &m->terms.request, &limits, err);
 	if (r < 0)
-		return blame(err, error_add(err, r, "ResourceQuota %s", key));
+		return error_sanitize(err, error_add(err, r, "ResourceQuota %s", key));
 	if (!quota_is_any(&limits)) {
 		if (quota)
 			forget(m, quota);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kube/own/live.h"
-#include "kube/util/blame.h"
+#include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 #include "scheduler/request/request_wishes.h"
 
@@ -209,7 +209,7 @@ int request_read(const struct kube_pod *pod, const struct request_terms *terms, 
 	int r = read_request(pod, terms, &request, err);
 	if (r < 0) {
 		request_free(&request);
-		return blame(err, r);
+		return error_sanitize(err, r);
 	}
 	*ret = request;
 	return 0;

@@ -1,0 +1,13 @@
+/* An error that quotes text from outside must stay one line of printable text in a log. */
+#pragma once
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Replaces what is not printable in the error's text. Returns `result`; err may be NULL. */
+static inline int error_sanitize(struct error *err, int result)
+{
+	if (err)
+		text_clean(err->text);
+	return result;
+}
