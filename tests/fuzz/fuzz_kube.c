@@ -19,7 +19,7 @@
 #include "kube/hami/priority.h"
 #include "kube/hami/scores.h"
 #include "kube/own/live.h"
-#include "kube/own/shuts.h"
+#include "kube/own/cooldowns.h"
 #include "kube/own/uses.h"
 #include "kube/util/base64.h"
 #include "kube/util/yaml.h"
@@ -70,23 +70,23 @@ static void take_uses(const char *text)
 	uses_free(&uses);
 }
 
-static void take_shuts(const char *text)
+static void take_cooldowns(const char *text)
 {
-	struct kube_shuts shuts, again;
+	struct kube_cooldowns cooldowns, again;
 	struct error err = { 0 };
-	if (shuts_parse(text, &shuts, &err) < 0) {
+	if (cooldowns_parse(text, &cooldowns, &err) < 0) {
 		check_error(&err);
 		return;
 	}
-	char *written = shuts_format(&shuts);
-	FUZZ_CHECK(written && shuts_parse(written, &again, NULL) == 0);
-	FUZZ_CHECK(again.count == shuts.count);
-	char *twice = shuts_format(&again);
+	char *written = cooldowns_format(&cooldowns);
+	FUZZ_CHECK(written && cooldowns_parse(written, &again, NULL) == 0);
+	FUZZ_CHECK(again.count == cooldowns.count);
+	char *twice = cooldowns_format(&again);
 	FUZZ_CHECK(twice && !strcmp(written, twice));
 	free(twice);
 	free(written);
-	shuts_free(&again);
-	shuts_free(&shuts);
+	cooldowns_free(&again);
+	cooldowns_free(&cooldowns);
 }
 
 static void take_scores(const char *text)
@@ -340,7 +340,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_cards(text);
 	take_scores(text);
 	take_uses(text);
-	take_shuts(text);
+	take_cooldowns(text);
 	take_shares(text);
 	take_lock(text);
 	take_choice(text);

@@ -11,8 +11,8 @@
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
 /* allot's own. */
-#define KUBE_NODE_USE "allot.dev/node-use"   /* uses.h */
-#define KUBE_NODE_SHUT "allot.dev/node-shut" /* shuts.h */
+#define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
+#define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 
 /* On a pod, written by the system: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"

@@ -56,7 +56,7 @@ static void answered(void *data, const struct kube_answer *answer)
 static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
-	const struct patch_pair pair = { KUBE_NODE_SHUT, cooldown->text };
+	const struct patch_pair pair = { KUBE_NODE_COOLDOWNS, cooldown->text };
 	cleanup_free char *body = patch_metadata(&pair, 1, NULL, 0, NULL);
 	struct note *note = calloc(1, sizeof(*note) + strlen(cooldown->node) + 1);
 	if (!note)

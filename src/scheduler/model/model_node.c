@@ -74,8 +74,8 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
 			 &why);
 	node->inventory.seen = &node->use;
 	if (r >= 0)
-		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->inventory,
-				  model_both_clocks(m), &why);
+		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_COOLDOWNS),
+				  &node->inventory, model_both_clocks(m), &why);
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/own/shuts.h"
+#include "kube/own/cooldowns.h"
 #include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
@@ -25,7 +25,8 @@ static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 	return now.ns > past_ns ? now.ns - past_ns : 1;
 }
 
-static void cooldown(struct use_card *card, const struct kube_shut *said, struct cooldown_now now)
+static void cooldown(struct use_card *card, const struct kube_cooldown *said,
+		     struct cooldown_now now)
 {
 	/* Forgiven by now. */
 	if (said->until_s < now.wall_s && now.wall_s - said->until_s >= FORGIVE_S)
@@ -48,21 +49,21 @@ static void open_all(struct use *u)
 int cooldown_hear(struct use *u, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err)
 {
-	struct kube_shuts shuts = { 0 };
+	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
 	/* Before anything is known of the cards nobody is placed by use. */
 	if (said == u->cooldown_said || !u->count)
 		return 0;
 	if (!text)
 		open_all(u);
-	int r = text ? shuts_parse(text, &shuts, err) : 0;
+	int r = text ? cooldowns_parse(text, &cooldowns, err) : 0;
 	if (r == -ENOMEM)
 		return r;
 	for (unsigned i = 0; i < u->count && i < inventory->count; i++)
-		for (size_t k = 0; k < shuts.count; k++)
-			if (!strcmp(shuts.card[k].id, inventory->card[i].uuid))
-				cooldown(&u->card[i], &shuts.card[k], now);
-	shuts_free(&shuts);
+		for (size_t k = 0; k < cooldowns.count; k++)
+			if (!strcmp(cooldowns.card[k].id, inventory->card[i].uuid))
+				cooldown(&u->card[i], &cooldowns.card[k], now);
+	cooldowns_free(&cooldowns);
 	u->cooldown_said = said;
 	return r;
 }
@@ -80,11 +81,11 @@ static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
 int cooldown_tell(const struct use *u, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret)
 {
-	struct kube_shuts shuts = { .card = calloc(u->count + 1, sizeof(*shuts.card)) };
-	if (!shuts.card)
+	struct kube_cooldowns cooldowns = { .card = calloc(u->count + 1, sizeof(*cooldowns.card)) };
+	if (!cooldowns.card)
 		return -ENOMEM;
 	for (unsigned i = 0; i < u->count && i < inventory->count; i++) {
-		struct kube_shut *said = &shuts.card[shuts.count];
+		struct kube_cooldown *said = &cooldowns.card[cooldowns.count];
 		const char *uuid = inventory->card[i].uuid;
 		int64_t until_s = on_the_wall(u->card[i].cooldown_ns, now);
 		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(said->id))
@@ -92,11 +93,11 @@ int cooldown_tell(const struct use *u, const struct inventory *inventory, struct
 		strcpy(said->id, uuid);
 		said->until_s = until_s;
 		said->rounds = u->card[i].rounds;
-		shuts.count++;
+		cooldowns.count++;
 	}
-	char *text = shuts.count ? shuts_format(&shuts) : NULL;
-	int r = shuts.count && !text ? -ENOMEM : 0;
-	shuts_free(&shuts);
+	char *text = cooldowns.count ? cooldowns_format(&cooldowns) : NULL;
+	int r = cooldowns.count && !text ? -ENOMEM : 0;
+	cooldowns_free(&cooldowns);
 	if (r >= 0)
 		*ret = text;
 	return r;

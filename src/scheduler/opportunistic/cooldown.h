@@ -1,7 +1,8 @@
 /*
- * Cards that are shut to opportunistic pods (opportunistic.h), past the end of whoever shut them: as an annotation of their node (kube/own/shuts.h),
- * by the clock on the wall. What is read there only ever shuts a card for longer, and for no longer than OPPORTUNISTIC_COOLDOWN_MOST_NS
- * from now, as clocks go wrong. Where somebody takes the annotation away all cards are open again. Pure but for memory; one thread.
+ * Cooldowns (opportunistic.h) outlive the scheduler that began them: they are kept in an annotation of the node
+ * (kube/own/cooldowns.h), in wall-clock time. Reading it only ever makes a cooldown longer, and to no more than
+ * OPPORTUNISTIC_COOLDOWN_MOST_NS from now, because clocks can be wrong. Removing the annotation ends all of them.
+ * Pure but for memory; one thread.
  */
 #pragma once
 
@@ -12,15 +13,15 @@
 
 struct inventory;
 
-/* Both clocks at one moment: ours, and what people's says, in seconds since 1970. */
+/* Both clocks at one moment: the monotonic one, and the wall clock in seconds since 1970. */
 struct cooldown_now {
 	uint64_t ns;
 	int64_t wall_s;
 };
 
-/* The annotation as it is now; NULL: there is none. `use` is of `inventory`'s cards. -EINVAL: it can't be read, and is as what it was; -ENOMEM. */
+/* Reads the annotation (NULL: there is none) into `use` of `inventory`'s cards. -EINVAL: malformed, nothing changes; -ENOMEM. */
 int cooldown_hear(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
-/* What it is to be. *ret NULL: there is nothing to be said of any card; else to be freed by free(). -ENOMEM. */
+/* What the annotation should be; *ret is NULL if no card has a cooldown, else free it with free(). -ENOMEM. */
 int cooldown_tell(const struct use *use, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret);

@@ -9,7 +9,7 @@
  *   Placing    Used is what the node has measured of those that are no opportunistic pods.
  *   Pressed    What is used now leaves opportunistic pods less than they asked for. When that has lasted, as many of them go as makes
  *              it suffice for the others: the lowest priority first, and of equals who came last.
- *   Shut       A card that they were sent from takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS, and twice as long each time that it happens
+ *   Cooldown   A card that they were evicted from takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS, and twice as long each time that it happens
  *              again within OPPORTUNISTIC_FORGIVE_NS, up to OPPORTUNISTIC_COOLDOWN_MOST_NS: use that goes up and down sends them to and fro
  *              a few times a day at most.
  *

@@ -156,7 +156,7 @@ static void say(struct model *m, int at, int now, const char *cooldown)
 		 at, now, now);
 	annotate(node, KUBE_NODE_USE, text);
 	if (cooldown)
-		annotate(node, KUBE_NODE_SHUT, cooldown);
+		annotate(node, KUBE_NODE_COOLDOWNS, cooldown);
 	give_node(m, node);
 }
 

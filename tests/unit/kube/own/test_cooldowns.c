@@ -7,33 +7,33 @@
 
 #include <cmocka.h>
 
-#include "kube/own/shuts.h"
+#include "kube/own/cooldowns.h"
 
 #define CARD(id) "{\"id\":\"" id "\",\"until\":1790000600,\"rounds\":2}"
 
 static void test_there_and_back(void **state)
 {
 	static const char text[] = "{\"cards\":[" CARD("GPU-a") "," CARD("GPU-b") "]}";
-	struct kube_shuts shuts;
-	assert_int_equal(shuts_parse(text, &shuts, NULL), 0);
-	assert_int_equal(shuts.count, 2);
-	assert_string_equal(shuts.card[1].id, "GPU-b");
-	assert_int_equal(shuts.card[1].until_s, 1790000600);
-	assert_int_equal(shuts.card[1].rounds, 2);
-	char *written = shuts_format(&shuts);
+	struct kube_cooldowns cooldowns;
+	assert_int_equal(cooldowns_parse(text, &cooldowns, NULL), 0);
+	assert_int_equal(cooldowns.count, 2);
+	assert_string_equal(cooldowns.card[1].id, "GPU-b");
+	assert_int_equal(cooldowns.card[1].until_s, 1790000600);
+	assert_int_equal(cooldowns.card[1].rounds, 2);
+	char *written = cooldowns_format(&cooldowns);
 	assert_string_equal(written, text);
 	free(written);
-	shuts_free(&shuts);
-	assert_int_equal(shuts_parse("{\"cards\":[]}", &shuts, NULL), 0);
-	assert_int_equal(shuts.count, 0);
-	shuts_free(&shuts);
+	cooldowns_free(&cooldowns);
+	assert_int_equal(cooldowns_parse("{\"cards\":[]}", &cooldowns, NULL), 0);
+	assert_int_equal(cooldowns.count, 0);
+	cooldowns_free(&cooldowns);
 }
 
 static void bad(const char *text, const char *why)
 {
-	struct kube_shuts shuts;
+	struct kube_cooldowns cooldowns;
 	struct error err = { 0 };
-	assert_int_equal(shuts_parse(text, &shuts, &err), -22);
+	assert_int_equal(cooldowns_parse(text, &cooldowns, &err), -22);
 	if (strncmp(err.text, "allot.dev/node-shut: ", 21) != 0 || !strstr(err.text, why))
 		fail_msg("%s: %s", text, err.text);
 }

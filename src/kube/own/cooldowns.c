@@ -1,4 +1,4 @@
-#include "kube/own/shuts.h"
+#include "kube/own/cooldowns.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 #define CARDS_MAX 1024
 
-void shuts_free(struct kube_shuts *shuts)
+void cooldowns_free(struct kube_cooldowns *cooldowns)
 {
-	free(shuts->card);
-	*shuts = (struct kube_shuts){ 0 };
+	free(cooldowns->card);
+	*cooldowns = (struct kube_cooldowns){ 0 };
 }
 
 static int take_number(const json_t *object, const char *key, int64_t least, int64_t most,
@@ -27,7 +27,7 @@ static int take_number(const json_t *object, const char *key, int64_t least, int
 	return 0;
 }
 
-static int parse_card(const json_t *object, struct kube_shut *card, struct error *err)
+static int parse_card(const json_t *object, struct kube_cooldown *card, struct error *err)
 {
 	const char *id = json_string_value(json_object_get(object, "id"));
 	int64_t rounds = 0;
@@ -36,55 +36,55 @@ static int parse_card(const json_t *object, struct kube_shut *card, struct error
 	strcpy(card->id, id);
 	int r = take_number(object, "until", 0, INT64_MAX, &card->until_s, err);
 	if (r >= 0)
-		r = take_number(object, "rounds", 1, SHUTS_ROUNDS_MAX, &rounds, err);
+		r = take_number(object, "rounds", 1, COOLDOWN_ROUNDS_MAX, &rounds, err);
 	card->rounds = (unsigned)rounds;
 	return r;
 }
 
-static int parse(const json_t *root, struct kube_shuts *shuts, struct error *err)
+static int parse(const json_t *root, struct kube_cooldowns *cooldowns, struct error *err)
 {
 	const json_t *list = json_object_get(root, "cards");
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
 		return error_set(err, EINVAL, "cards: must be an array of at most %d", CARDS_MAX);
-	shuts->card = calloc(count + 1, sizeof(*shuts->card));
-	if (!shuts->card)
+	cooldowns->card = calloc(count + 1, sizeof(*cooldowns->card));
+	if (!cooldowns->card)
 		return error_set_errno(err, ENOMEM, "cards");
-	for (; shuts->count < count; shuts->count++) {
-		int r = parse_card(json_array_get(list, shuts->count), &shuts->card[shuts->count],
-				   err);
+	for (; cooldowns->count < count; cooldowns->count++) {
+		int r = parse_card(json_array_get(list, cooldowns->count),
+				   &cooldowns->card[cooldowns->count], err);
 		if (r < 0)
-			return error_add(err, r, "card %zu", shuts->count);
+			return error_add(err, r, "card %zu", cooldowns->count);
 	}
 	return 0;
 }
 
-int shuts_parse(const char *text, struct kube_shuts *ret, struct error *err)
+int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err)
 {
-	struct kube_shuts shuts = { 0 };
+	struct kube_cooldowns cooldowns = { 0 };
 	json_error_t why;
 	cleanup_object json_t *root = json_loads(text, 0, &why);
-	int r = json_is_object(root) ? parse(root, &shuts, err)
+	int r = json_is_object(root) ? parse(root, &cooldowns, err)
 				     : error_set(err, EINVAL, "must be a JSON object: %s",
 						 root ? "it is something else" : why.text);
 	if (r < 0) {
-		shuts_free(&shuts);
-		return error_sanitize(err, error_add(err, r, KUBE_NODE_SHUT));
+		cooldowns_free(&cooldowns);
+		return error_sanitize(err, error_add(err, r, KUBE_NODE_COOLDOWNS));
 	}
-	*ret = shuts;
+	*ret = cooldowns;
 	return 0;
 }
 
-char *shuts_format(const struct kube_shuts *shuts)
+char *cooldowns_format(const struct kube_cooldowns *cooldowns)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; i < shuts->count; i++) {
-		const struct kube_shut *c = &shuts->card[i];
+	for (size_t i = 0; i < cooldowns->count; i++) {
+		const struct kube_cooldown *c = &cooldowns->card[i];
 		json_array_append_new(list,
 				      json_pack("{s:s,s:I,s:i}", "id", c->id, "until",
 						(json_int_t)c->until_s, "rounds", (int)c->rounds));
 	}
-	bool is_whole = json_array_size(list) == shuts->count;
+	bool is_whole = json_array_size(list) == cooldowns->count;
 	cleanup_object json_t *root = json_pack("{s:o}", "cards", list);
 	return root && is_whole ? json_dumps(root, JSON_COMPACT) : NULL;
 }
