@@ -18,7 +18,7 @@
 /* What says how much of which card a container gets. */
 enum kube_vocabulary {
 	KUBE_VOCABULARY_SLICES, /* the ids that the kubelet picks: daemon/kubelet/devices/allocate.h */
-	KUBE_VOCABULARY_HAMI, /* the pod's annotations, by a scheduler: daemon/kubelet/plugin/bound.h */
+	KUBE_VOCABULARY_HAMI, /* the pod's annotations, by a scheduler: daemon/kubelet/plugin/allocate_annotated.h */
 	KUBE_VOCABULARY_GPU_MANAGER, /* the pod's limits, of two resources: daemon/kubelet/plugin/vcuda.h */
 };
 

@@ -1,6 +1,6 @@
 /*
  * Whose the claims are that were made by slices: the ids that the kubelet gives say nothing of a pod, but its books do
- * (pod_resources.h). What it said last of each claim is kept, as far as it named just the claim's slices (agreement.h).
+ * (pod_resources.h). What it said last of each claim is kept, as far as it named just the claim's slices (reconcile.h).
  * Main thread only.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * Keys of claims that were made for a pod's container by name:
  *
- *     pod/<UID>/<container>                what it gets stands in its pod's annotations (bound.h)
+ *     pod/<UID>/<container>                what it gets stands in its pod's annotations (allocate_annotated.h)
  *     pod/<UID>/<container>/<device>       and it has that device by the kubelet's books (vcuda.h): who holds it is known
  *                                          there, whoever was thought to be meant when it was made
  *

@@ -10,7 +10,7 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/endpoint/messages.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda.h"
 
@@ -251,8 +251,8 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 		r = vcuda_allocate(plugin->vcuda, call, e->role, &request, &err);
 		if (r >= 0)
 			return;
-	} else if (r >= 0 && plugin->bound) {
-		r = bound_allocate(plugin->bound, call, &request, &err);
+	} else if (r >= 0 && plugin->annotated) {
+		r = annotated_allocate(plugin->annotated, call, &request, &err);
 		if (r >= 0)
 			return;
 	} else if (r >= 0) {

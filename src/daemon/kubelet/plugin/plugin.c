@@ -1,6 +1,6 @@
 /* The plugin's settings, its beginning and end. */
-#include "daemon/kubelet/plugin/agreement.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/reconcile.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin.h"
 
 #include <errno.h>
@@ -152,11 +152,11 @@ static int start_parts(struct plugin *p, struct error *err)
 	prepare_endpoints(p);
 	int r = prepare_slices(p, err);
 	if (r >= 0 && config->kube_vocabulary != KUBE_VOCABULARY_SLICES)
-		r = bound_start(p, &p->bound, err);
+		r = annotated_start(p, &p->annotated, err);
 	if (r >= 0 && config->kube_vocabulary == KUBE_VOCABULARY_GPU_MANAGER)
 		r = vcuda_start(p, &p->vcuda, err);
 	if (r >= 0)
-		r = plugin_begin_looking(p, err);
+		r = plugin_begin_sync(p, err);
 	for (unsigned i = 0; r >= 0 && i < p->endpoint_count; i++)
 		r = endpoint_start(&p->endpoint[i], config->kube_plugin_dir, err);
 	return r;
@@ -191,12 +191,12 @@ struct plugin *plugin_stop(struct plugin *p)
 {
 	if (!p)
 		return NULL;
-	plugin_end_looking(p);
-	/* With the sockets their calls end, which bound and vcuda may have kept. */
+	plugin_end_sync(p);
+	/* With the sockets their calls end, which annotated and vcuda may have kept. */
 	for (unsigned i = 0; i < p->endpoint_count; i++)
 		endpoint_stop(&p->endpoint[i]);
 	p->vcuda = vcuda_stop(p->vcuda);
-	p->bound = bound_stop(p->bound);
+	p->annotated = annotated_stop(p->annotated);
 	free(p);
 	return NULL;
 }
@@ -216,7 +216,7 @@ bool plugin_figures(struct plugin *p, struct plugin_figures *ret)
 {
 	if (!p)
 		return false;
-	struct agreement_figures a = agreement_figures(p->agreement);
+	struct reconcile_figures a = reconcile_figures(p->reconciler);
 	struct plugin_figures f = { .is_registered = true,
 				    .disagreements = a.now,
 				    .disagreements_ever = a.ever,

@@ -26,7 +26,7 @@ struct plugin_figures {
 	/* See registrar.h: of all resources, the time of the slowest. */
 	uint64_t registrations, register_failures, register_ns;
 	uint64_t watchers, slices, healthy_slices;                  /* of all resources */
-	uint64_t disagreements, disagreements_ever, reattributions; /* agreement.h */
+	uint64_t disagreements, disagreements_ever, reattributions; /* reconcile.h */
 	uint64_t allocations, refused, allocate_ns; /* of the calls' time, the sum */
 };
 

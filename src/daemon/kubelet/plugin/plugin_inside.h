@@ -1,5 +1,5 @@
-/* Between the parts of the plugin: plugin.c (beginning and end), endpoint.c (socket, registration), look.c (cards and
- * pods), calls.c (what the kubelet asks). */
+/* Shared by the parts of the plugin: plugin.c (start and stop), endpoint.c (socket, registration), sync_loop.c (cards and pods),
+ * calls.c (the kubelet's calls). */
 #pragma once
 
 #include "daemon/kubelet/devices/pod_resources.h"
@@ -8,8 +8,8 @@
 #include "daemon/kubelet/endpoint/endpoint.h"
 #include "net/grpc_server.h"
 
-struct agreement;
-struct bound;
+struct reconciler;
+struct annotated;
 struct claim_holders;
 struct error;
 struct vcuda;
@@ -24,23 +24,23 @@ struct plugin {
 	unsigned endpoint_count;
 	struct pod_resources *pods; /* who holds slices; NULL: nobody is asked */
 	uint64_t asked_ns;          /* it was, last; 0: never */
-	struct agreement *agreement;
+	struct reconciler *reconciler;
 	struct claim_holders *holders;
-	struct loop_source *look_timer;
-	struct bound *bound; /* NULL: slices say how much there is of what */
-	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; bound is there then as well */
+	struct loop_source *sync_timer;
+	struct annotated *annotated; /* NULL: slices say how much there is of what */
+	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; then annotated is set as well */
 	uint64_t allocations, refused, allocate_ns;
 };
 
 /* calls.c: ends the call with the error. */
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
 
-/* look.c */
-int plugin_begin_looking(struct plugin *plugin, struct error *err);
+/* sync_loop.c */
+int plugin_begin_sync(struct plugin *plugin, struct error *err);
 /* A claim came: the kubelet is asked who has what in two seconds, not in ten. */
 void plugin_ask_soon(struct plugin *plugin);
 /* Also when it did not begin, or in part. */
-void plugin_end_looking(struct plugin *plugin);
+void plugin_end_sync(struct plugin *plugin);
 /* Asks at once what pods hold, as somebody waits for it. */
 void plugin_ask_pods(struct plugin *plugin);
 

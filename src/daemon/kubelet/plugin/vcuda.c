@@ -13,7 +13,7 @@
 #include "daemon/kubelet/kube/pods.h"
 #include "kube/gpu_manager/vcuda_choice.h"
 #include "daemon/api/topology.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda_inside.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
@@ -108,14 +108,14 @@ static bool try_cores(struct vcuda_call *c)
 		close_open(v, &names);
 	struct vcuda_question q = question_of(v, &names, c->count);
 	int r = vcuda_choose(&q, &choice, &err);
-	if (bound_may_change(r, c->begun_ns))
+	if (annotated_may_change(r, c->begun_ns))
 		return false;
 	if (r < 0 && choice.pod)
 		vcuda_fail(c, choice.pod, r, &err);
 	else if (r < 0)
 		vcuda_refuse(c, r, &err);
 	else
-		return vcuda_give(c, &choice);
+		return vcuda_assign(c, &choice);
 	return true;
 }
 
@@ -198,7 +198,7 @@ static bool try_memory(struct vcuda_call *c)
 		return true;
 	}
 	int r = is_half ? 0 : check_memory(c, &err);
-	if (bound_may_change(r, c->begun_ns))
+	if (annotated_may_change(r, c->begun_ns))
 		return false;
 	c->reply = r < 0 ? NULL : message_allocated(&nothing, 1);
 	if (r >= 0 && !c->reply)
@@ -231,7 +231,7 @@ static bool try_call(struct vcuda_call *c)
 }
 
 /* One after the other, as what the first means depends on the one before. */
-static void look(void *data, uint32_t events)
+static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
 	struct vcuda_call *c;
@@ -330,7 +330,7 @@ int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err)
 	v->plugin = plugin;
 	TAILQ_INIT(&v->calls);
 	owners_begin(&v->owners, plugin);
-	int r = loop_add_timer(plugin->node->loop, look, v, &v->timer);
+	int r = loop_add_timer(plugin->node->loop, retry_calls, v, &v->timer);
 	if (r < 0) {
 		free(v);
 		return error_set_errno(err, -r, "timer");

@@ -6,8 +6,8 @@
  * has to name just as much, or both are refused, and brings nothing else.
  *
  * The claim's key names the container, and the first device that the kubelet has picked (pod_key.h). Where the kubelet's books
- * say later that another container holds it, which had asked for the same, the claim becomes that one's (agreement.h). It ends
- * with its pod, as in bound.h. Main thread only.
+ * say later that another container holds it, which had asked for the same, the claim becomes that one's (reconcile.h). It ends
+ * with its pod, as in allocate_annotated.h. Main thread only.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Between the parts of gpu-manager's vocabulary: vcuda.c has whom calls are for, vcuda_give.c what they bring. */
+/* Between the parts of gpu-manager's vocabulary: vcuda.c has whom calls are for, vcuda_assign.c what they bring. */
 #pragma once
 
 #include <sys/queue.h>
@@ -49,10 +49,10 @@ void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
 void vcuda_go_on(struct vcuda *v);
 
 /*
- * vcuda_give.c: gives the container what it asks for; the call is answered or refused, at once or when that is written.
+ * vcuda_assign.c: gives the container what it asks for; the call is answered or refused, at once or when that is written.
  * False: there is no room yet, and it is to be tried again.
  */
-bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice);
+bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
 /* The call is refused, and a scheduler that waits for the pod's shares is told. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* What the pod's containers have is written to it, for gpu-manager's scheduler. */

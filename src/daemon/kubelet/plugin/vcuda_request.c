@@ -6,7 +6,7 @@
 
 #include "daemon/kubelet/devices/pod_key.h"
 #include "daemon/state/node/node.h"
-#include "daemon/kubelet/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/annotated_request.h"
 
 #define REASONS_MAX 240
 #define CHOSEN_MAX 128
@@ -147,7 +147,8 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 	if (r < 0)
 		return r;
 	vcuda_request_name(choice->pod, choice->container, name);
-	r = bound_request_sharing(choice->pod, choice->pod->container[choice->container], ret, err);
+	r = annotated_request_sharing(choice->pod, choice->pod->container[choice->container], ret,
+				      err);
 	if (r < 0)
 		return r;
 	if (!node->config.is_kube_share && ask->cores != ask->cards * VCUDA_CORES_WHOLE)

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/annotated_request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,8 +53,8 @@ static void set_limits(const struct node *node, struct claim_request *request)
 	}
 }
 
-int bound_request_sharing(const struct kube_pod *pod, const char *container,
-			  struct claim_request *ret, struct error *err)
+int annotated_request_sharing(const struct kube_pod *pod, const char *container,
+			      struct claim_request *ret, struct error *err)
 {
 	struct kube_live live;
 	bool is_space = false;
@@ -68,8 +68,9 @@ int bound_request_sharing(const struct kube_pod *pod, const char *container,
 	return 0;
 }
 
-int bound_request_make(struct node *node, const struct choice *choice, char key[TENANT_CLAIM_MAX],
-		       char name[REGION_NAME_MAX], struct claim_request *ret, struct error *err)
+int annotated_request_make(struct node *node, const struct choice *choice,
+			   char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
+			   struct claim_request *ret, struct error *err)
 {
 	const struct kube_pod *pod = choice->pod;
 	const char *container = pod->container[choice->container];
@@ -84,7 +85,7 @@ int bound_request_make(struct node *node, const struct choice *choice, char key[
 		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
-	r = bound_request_sharing(pod, container, ret, err);
+	r = annotated_request_sharing(pod, container, ret, err);
 	if (r < 0)
 		return r;
 	struct kube_shares borrowed = { 0 };

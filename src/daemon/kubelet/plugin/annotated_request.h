@@ -10,9 +10,10 @@
  * swap). The priority is what the container's limits say (kube/hami/priority.h). -ENODEV: a card is none of this node's;
  * -EINVAL: a share of no memory, no such priority, or names that are too long.
  */
-int bound_request_make(struct node *node, const struct choice *choice, char key[TENANT_CLAIM_MAX],
-		       char name[REGION_NAME_MAX], struct claim_request *ret, struct error *err);
+int annotated_request_make(struct node *node, const struct choice *choice,
+			   char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
+			   struct claim_request *ret, struct error *err);
 
 /* How the pod wants the container's GPU to be shared, and with whom: for *ret. The texts are the pod's. */
-int bound_request_sharing(const struct kube_pod *pod, const char *container,
-			  struct claim_request *ret, struct error *err);
+int annotated_request_sharing(const struct kube_pod *pod, const char *container,
+			      struct claim_request *ret, struct error *err);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/kubelet/plugin/bound.h"
-#include "daemon/kubelet/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
+#include "daemon/kubelet/plugin/annotated_request.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -54,7 +54,7 @@ static int make(const struct kube_share *shares, size_t count)
 {
 	struct choice choice = { .pod = &pod, .container = 1, .share = shares, .share_count = count };
 
-	return bound_request_make(node, &choice, key, name, &request, &err);
+	return annotated_request_make(node, &choice, key, name, &request, &err);
 }
 
 static void test_names(void **state)

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/plugin/agreement.h"
+#include "daemon/kubelet/plugin/reconcile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,10 +27,10 @@ struct difference {
 	char text[ERROR_TEXT_MAX];
 };
 
-struct agreement {
+struct reconciler {
 	TAILQ_HEAD(, difference) differences;
 	uint64_t answer;
-	struct agreement_figures figures;
+	struct reconcile_figures figures;
 };
 
 /* ---- one container, pure ---- */
@@ -56,8 +56,8 @@ static struct slice_set set_of(const struct slices *slices, const struct claim *
 	return set;
 }
 
-int agreement_of_slices(const struct slices *slices, struct claims *claims,
-			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+int reconcile_slices(const struct slices *slices, struct claims *claims,
+		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
 {
 	struct slice_set held = { 0 };
 	for (size_t i = 0; i < holder->count; i++) {
@@ -118,8 +118,8 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 	return 0;
 }
 
-int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
-			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
+		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];
 	struct kube_shares shares;
@@ -172,10 +172,10 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 	return found;
 }
 
-int agreement_of_cores(const struct slices *slices, const struct vcuda_names *names,
-		       const struct kube_pod *pod, struct claims *claims,
-		       const struct pod_holder *holder, struct claim **ret_claim,
-		       size_t *ret_container, struct error *err)
+int reconcile_cores(const struct slices *slices, const struct vcuda_names *names,
+		    const struct kube_pod *pod, struct claims *claims,
+		    const struct pod_holder *holder, struct claim **ret_claim,
+		    size_t *ret_container, struct error *err)
 {
 	struct vcuda_ask ask = { 0 };
 	size_t container = 0;
@@ -209,8 +209,8 @@ int agreement_of_cores(const struct slices *slices, const struct vcuda_names *na
 
 /* ---- all of them ---- */
 
-struct look {
-	struct agreement *agreement;
+struct pass {
+	struct reconciler *reconciler;
 	struct plugin *plugin;
 	struct claim **matched; /* room for all claims */
 	size_t matched_count;
@@ -225,7 +225,7 @@ struct owner {
 	size_t container;
 };
 
-static void note(struct agreement *a, const char *what)
+static void note(struct reconciler *a, const char *what)
 {
 	char text[ERROR_TEXT_MAX];
 	struct difference *d;
@@ -251,7 +251,7 @@ static void note(struct agreement *a, const char *what)
 
 static const struct node_pods *pods_of(const struct plugin *plugin)
 {
-	return plugin->bound ? node_kube_pods(plugin->node->kube) : NULL;
+	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
 /* An init container's claim stays its own, as one of its pod's containers uses it. */
@@ -263,74 +263,73 @@ static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 	return false;
 }
 
-static int look_at_cores(struct look *look, const struct kube_pod *pod,
-			 const struct pod_holder *holder, struct claim **ret_claim,
-			 struct error *err)
+static int check_cores(struct pass *pass, const struct kube_pod *pod,
+		       const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
 {
-	const struct plugin *plugin = look->plugin;
+	const struct plugin *plugin = pass->plugin;
 	struct vcuda_names names = vcuda_names(plugin->vcuda);
 	struct owner owner = { .pod = pod };
-	int r = agreement_of_cores(&plugin->slices, &names, pod, plugin->node->claims, holder,
-				   ret_claim, &owner.container, err);
+	int r = reconcile_cores(&plugin->slices, &names, pod, plugin->node->claims, holder,
+				ret_claim, &owner.container, err);
 	owner.claim = *ret_claim;
-	if (r >= 0 && !is_of_init(owner.claim, pod) && look->owner_count < look->room)
-		look->owner[look->owner_count++] = owner;
+	if (r >= 0 && !is_of_init(owner.claim, pod) && pass->owner_count < pass->room)
+		pass->owner[pass->owner_count++] = owner;
 	return r;
 }
 
 /* Not while the books are read: they are locked then. */
-static void attribute(struct look *look)
+static void attribute(struct pass *pass)
 {
-	struct plugin *plugin = look->plugin;
+	struct plugin *plugin = pass->plugin;
 	uint64_t read_ns = pod_resources_time_ns(plugin->pods);
-	for (size_t i = 0; i < look->owner_count; i++) {
-		const struct owner *o = &look->owner[i];
+	for (size_t i = 0; i < pass->owner_count; i++) {
+		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
 		/* Books from before the claim was made have its devices with whoever had them then. */
 		if (read_ns < o->claim->wanted_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
-		look->agreement->figures.reattributions += r > 0;
+		pass->reconciler->figures.reattributions += r > 0;
 		if (r < 0)
-			note(look->agreement, err.text);
+			note(pass->reconciler, err.text);
 	}
 }
 
-static void look_at(void *data, const struct pod_holder *holder)
+static void check_holder(void *data, const struct pod_holder *holder)
 {
-	struct look *look = data;
-	struct plugin *plugin = look->plugin;
+	struct pass *pass = data;
+	struct plugin *plugin = pass->plugin;
 	struct claim *claim = NULL;
 	struct error err = { 0 };
 	int r;
-	if (plugin->bound) {
+	if (plugin->annotated) {
 		/* The kubelet's books have pods for a while after the API server's. */
 		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
 							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
 			return;
 		r = plugin->vcuda
-			    ? look_at_cores(look, pod, holder, &claim, &err)
-			    : agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
+			    ? check_cores(pass, pod, holder, &claim, &err)
+			    : reconcile_shares(pod, plugin->node->claims, holder, &claim, &err);
 	} else {
-		r = agreement_of_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
+		r = reconcile_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
 		if (r >= 0)
-			claim_holders_note(plugin->holders, claim, holder, look->agreement->answer);
+			claim_holders_note(plugin->holders, claim, holder, pass->reconciler->answer);
 	}
 	if (r < 0)
-		note(look->agreement, err.text);
-	for (size_t i = 0; claim && i < look->matched_count; i++)
-		if (look->matched[i] == claim)
+		note(pass->reconciler, err.text);
+	for (size_t i = 0; claim && i < pass->matched_count; i++)
+		if (pass->matched[i] == claim)
 			claim = NULL;
 	if (claim)
-		look->matched[look->matched_count++] = claim;
+		pass->matched[pass->matched_count++] = claim;
 }
 
 /* Does its pod run, so that the kubelet has to know it? Of init containers it knows nothing once they have ended. */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
 	struct pod_key key;
-	if (!plugin->bound || !pod_key_parse(claim_terms(claim)->claim.key, &key))
+	if (!plugin->annotated || !pod_key_parse(claim_terms(claim)->claim.key, &key))
 		return allocate_made(claim) && allocate_is_lived_in(claim);
 	const struct kube_pod *pod = pods_find(pods_of(plugin), key.uid);
 	if (!pod || pod->phase != POD_RUNNING || pod->is_ending)
@@ -341,22 +340,22 @@ static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim
 	return false;
 }
 
-static void look_at_claim(const struct look *look, const struct claim *claim)
+static void check_claim(const struct pass *pass, const struct claim *claim)
 {
 	char text[ERROR_TEXT_MAX];
-	for (size_t i = 0; i < look->matched_count; i++)
-		if (look->matched[i] == claim)
+	for (size_t i = 0; i < pass->matched_count; i++)
+		if (pass->matched[i] == claim)
 			return;
-	if (!is_to_be_held(look->plugin, claim))
+	if (!is_to_be_held(pass->plugin, claim))
 		return;
 	snprintf(text, sizeof(text),
 		 "allotd: claim '%s' (tenant '%s') is in use; kubelet: no container holds just its "
 		 "devices",
 		 claim_terms(claim)->claim.key, claim_terms(claim)->name);
-	note(look->agreement, text);
+	note(pass->reconciler, text);
 }
 
-static void forget_old(struct agreement *a)
+static void forget_old(struct reconciler *a)
 {
 	struct difference *d, *next;
 	for (d = TAILQ_FIRST(&a->differences); d; d = next) {
@@ -372,15 +371,15 @@ static void forget_old(struct agreement *a)
 	}
 }
 
-void agreement_look(struct agreement *a, struct plugin *plugin)
+void reconcile_run(struct reconciler *a, struct plugin *plugin)
 {
 	struct claims *claims = plugin->node->claims;
 	if (!a || !plugin->pods || pod_resources_answers(plugin->pods) == a->answer ||
-	    (plugin->bound && !pods_are_known(pods_of(plugin))))
+	    (plugin->annotated && !pods_are_known(pods_of(plugin))))
 		return;
 	cleanup_free struct claim **matched = calloc(claims_count(claims) + 1, sizeof(*matched));
 	cleanup_free struct owner *owner = calloc(claims_count(claims) + 1, sizeof(*owner));
-	struct look look = { .agreement = a,
+	struct pass pass = { .reconciler = a,
 			     .plugin = plugin,
 			     .matched = matched,
 			     .owner = owner,
@@ -388,11 +387,11 @@ void agreement_look(struct agreement *a, struct plugin *plugin)
 	if (!matched || !owner)
 		return;
 	a->answer = pod_resources_answers(plugin->pods);
-	if (!pod_resources_each(plugin->pods, look_at, &look))
+	if (!pod_resources_each(plugin->pods, check_holder, &pass))
 		return;
-	attribute(&look);
+	attribute(&pass);
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
-		look_at_claim(&look, c);
+		check_claim(&pass, c);
 	forget_old(a);
 	claim_holders_end(plugin->holders, a->answer);
 	if (plugin->node->kube)
@@ -401,15 +400,15 @@ void agreement_look(struct agreement *a, struct plugin *plugin)
 
 /* ---- life ---- */
 
-struct agreement *agreement_new(void)
+struct reconciler *reconcile_new(void)
 {
-	struct agreement *a = calloc(1, sizeof(*a));
+	struct reconciler *a = calloc(1, sizeof(*a));
 	if (a)
 		TAILQ_INIT(&a->differences);
 	return a;
 }
 
-struct agreement *agreement_free(struct agreement *a)
+struct reconciler *reconcile_free(struct reconciler *a)
 {
 	struct difference *d;
 	if (!a)
@@ -422,7 +421,7 @@ struct agreement *agreement_free(struct agreement *a)
 	return NULL;
 }
 
-struct agreement_figures agreement_figures(const struct agreement *a)
+struct reconcile_figures reconcile_figures(const struct reconciler *a)
 {
-	return a ? a->figures : (struct agreement_figures){ 0 };
+	return a ? a->figures : (struct reconcile_figures){ 0 };
 }

@@ -11,8 +11,8 @@
 #include "../../../net/served.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/devices/claim_holders.h"
-#include "daemon/kubelet/plugin/agreement.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/reconcile.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/proto/pod_resources.pb-c.h"
@@ -58,7 +58,7 @@ static const char *slices_say(struct fixture *f, const char *first, const char *
 	struct pod_holder holder = holder_of(id, second ? 2 : 1);
 	struct claim *claim = NULL;
 	err = (struct error){ 0 };
-	int r = agreement_of_slices(&two, f->node->claims, &holder, &claim, &err);
+	int r = reconcile_slices(&two, f->node->claims, &holder, &claim, &err);
 	assert_true((r == 0) == (claim != NULL));
 	assert_true(r == 0 || r == -EEXIST);
 	return err.text;
@@ -104,7 +104,7 @@ static const char *shares_say(struct fixture *f, const char *allocated, size_t c
 	struct kube_pod *pod = pod_with(allocated);
 	struct claim *claim;
 	err = (struct error){ 0 };
-	int r = agreement_of_shares(pod, f->node->claims, &holder, &claim, &err);
+	int r = reconcile_shares(pod, f->node->claims, &holder, &claim, &err);
 	assert_true(r == (*err.text ? -EEXIST : 0));
 	pod_free(pod);
 	return err.text;
@@ -160,8 +160,8 @@ static const char *cores_say(struct fixture *f, const char *uid, const char *cor
 	struct kube_pod *pod = pod_asking(uid, cores, memory);
 	size_t container = 9;
 	err = (struct error){ 0 };
-	int r = agreement_of_cores(&two, &names, pod, f->node->claims, &holder, ret_claim,
-				   &container, &err);
+	int r = reconcile_cores(&two, &names, pod, f->node->claims, &holder, ret_claim, &container,
+				&err);
 	assert_true(r == (*err.text ? -EEXIST : 0));
 	assert_int_equal(container, 1);
 	pod_free(pod);
@@ -266,7 +266,7 @@ static struct plugin_figures look_again(struct fixture *f)
 		usleep(1000);
 	}
 	assert_true(pod_resources_answers(p->pods) > before);
-	agreement_look(p->agreement, p);
+	reconcile_run(p->reconciler, p);
 	assert_true(plugin_figures(p, &figures));
 	return figures;
 }
@@ -329,5 +329,5 @@ int main(void)
 		WITH_DAEMON(test_cores),
 		WITH_DAEMON(test_a_difference_that_stays),
 	};
-	return cmocka_run_group_tests_name("agreement", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("reconcile", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "daemon/api/topology.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/kube/kube.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda.h"
 #include "daemon/kubelet/plugin/vcuda_inside.h"
@@ -108,7 +108,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
 	if (!model)
 		return error_set_errno(err, ENOMEM, "Allocate");
-	bound_sweep(plugin->bound);
+	annotated_sweep(plugin->annotated);
 	struct claim *old = owners_claim(&c->v->owners, choice->pod, choice->container);
 	if (old) {
 		memcpy(c->key, claim_terms(old)->claim.key, sizeof(c->key));
@@ -212,14 +212,16 @@ static void written(void *data, const struct error *err)
 static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct node_kube *kube = c->v->plugin->node->kube;
-	struct choice given = { .pod = choice->pod, .container = choice->container };
+	struct choice assignment = { .pod = choice->pod, .container = choice->container };
 	int r = shares_parse_of(choice->pod->to_allocate, choice->pod->init_containers,
-				choice->pod->containers, &given.shares, err);
+				choice->pod->containers, &assignment.shares, err);
 	if (r < 0)
 		return r;
-	given.share = shares_of(&given.shares, given.container, &given.share_count);
-	c->binding = binding_take(node_kube_client(kube), node_kube_name(kube), &given, written, c);
-	shares_free(&given.shares);
+	assignment.share = shares_of(&assignment.shares, assignment.container,
+				     &assignment.share_count);
+	c->binding = binding_take(node_kube_client(kube), node_kube_name(kube), &assignment,
+				  written, c);
+	shares_free(&assignment.shares);
 	return c->binding ? 0 : error_set_errno(err, ENOMEM, "Allocate");
 }
 
@@ -232,7 +234,7 @@ void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const s
 					  written, c);
 }
 
-bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
+bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice)
 {
 	struct error err = { 0 };
 	c->cores = choice->ask.cores;
@@ -247,7 +249,8 @@ bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
 		vcuda_tell_pod(c->v, choice->pod);
 		return true;
 	}
-	if (r == -ENOSPC && !c->is_new && bound_may_fit_soon(c->v->plugin->bound, c->begun_ns))
+	if (r == -ENOSPC && !c->is_new &&
+	    annotated_may_fit_soon(c->v->plugin->annotated, c->begun_ns))
 		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,

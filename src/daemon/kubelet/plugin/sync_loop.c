@@ -1,4 +1,4 @@
-/* What the plugin looks at: whether the cards are well, and which claims the kubelet's pods need. */
+/* Each second: which claims the pods on this node need, and whether all sides agree. And the cards' health, when it changes. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/devices/claim_holders.h"
-#include "daemon/kubelet/plugin/agreement.h"
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/reconcile.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 
 #define TICK_NS NSEC_PER_SEC
@@ -19,13 +19,13 @@
 
 /* ---- which claims are needed ---- */
 
-/* A claim of somebody else's is no business of the kubelet's. */
+/* A claim that the plugin did not make is not the kubelet's to keep. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
 	struct slice_set held;
-	if (p->bound && bound_made(claim))
-		return bound_need(p->bound, claim);
+	if (p->annotated && annotated_made(claim))
+		return annotated_need(p->annotated, claim);
 	if (!allocate_made(claim))
 		return CLAIM_UNWANTED;
 	if (!p->pods || !pod_resources_get(p->pods, &held))
@@ -42,7 +42,7 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 	pod_resources_ask(p->pods);
 }
 
-/* Whose the new claim is, which its pod's annotations may be about. */
+/* The kubelet's next answer shows which container holds the new claim. */
 void plugin_ask_soon(struct plugin *p)
 {
 	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);
@@ -68,18 +68,18 @@ static void health_changed(void *data, struct card *card)
 		log_warning("device plugin: no memory to tell of the cards' health");
 }
 
-static void look(void *data, uint32_t events)
+static void sync_all(void *data, uint32_t events)
 {
 	struct plugin *p = data;
 	ask_pods(p, clock_now_ns());
-	agreement_look(p->agreement, p);
-	if (p->bound)
-		bound_sweep(p->bound);
+	reconcile_run(p->reconciler, p);
+	if (p->annotated)
+		annotated_sweep(p->annotated);
 }
 
 /* ---- begin and end ---- */
 
-int plugin_begin_looking(struct plugin *p, struct error *err)
+int plugin_begin_sync(struct plugin *p, struct error *err)
 {
 	const struct config *config = &p->node->config;
 	int r = 0;
@@ -88,26 +88,26 @@ int plugin_begin_looking(struct plugin *p, struct error *err)
 					&p->slices, &p->pods, err);
 	if (r < 0)
 		return r;
-	p->agreement = agreement_new();
+	p->reconciler = reconcile_new();
 	p->node->claim_holders = p->holders = claim_holders_new();
-	if (!p->agreement || !p->holders)
+	if (!p->reconciler || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
 		return error_set(err, ENOSPC, "too many know which claims are needed");
-	r = loop_add_timer(p->node->loop, look, p, &p->look_timer);
+	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");
-	loop_arm(p->look_timer, 0, TICK_NS);
+	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
 	return r < 0 ? error_set(err, -r, "too many want to know of the cards' health") : 0;
 }
 
-void plugin_end_looking(struct plugin *p)
+void plugin_end_sync(struct plugin *p)
 {
 	claims_remove_keep(p->node->claims, need_of, p);
 	p->pods = pod_resources_stop(p->pods);
-	p->agreement = agreement_free(p->agreement);
+	p->reconciler = reconcile_free(p->reconciler);
 	p->node->claim_holders = p->holders = claim_holders_free(p->holders);
 	health_unsubscribe(p->node, health_changed, p);
-	p->look_timer = loop_remove(p->look_timer);
+	p->sync_timer = loop_remove(p->sync_timer);
 }

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/plugin/bound.h"
+#include "daemon/kubelet/plugin/allocate_annotated.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,68 +15,68 @@
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/kube/node_object.h"
 #include "daemon/kubelet/kube/pods.h"
-#include "daemon/kubelet/plugin/bound_request.h"
+#include "daemon/kubelet/plugin/annotated_request.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "kube/hami/choice.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container whose shares have been written down, as long as the watch still shows them as open. */
-struct given {
-	TAILQ_ENTRY(given) link;
+/* A container's shares that are written to its pod, while the watch still shows them as open. */
+struct assignment {
+	TAILQ_ENTRY(assignment) link;
 	size_t container;
 	char uid[];
 };
 
 /* A call on its way. */
-struct bound_call {
-	TAILQ_ENTRY(bound_call) link;
-	struct bound *bound;
+struct annotated_call {
+	TAILQ_ENTRY(annotated_call) link;
+	struct annotated *annotated;
 	struct grpc_call *call; /* NULL: the kubelet has taken it back */
 	uint64_t begun_ns;
-	struct binding *binding;    /* NULL: it waits for its pod */
-	struct grpc_message *reply; /* once the binding is written; NULL: it could not be given */
-	struct given *given;
+	struct binding *binding; /* NULL: it waits for its pod */
+	struct grpc_message *reply; /* once the binding is written; NULL: the container gets no shares */
+	struct assignment *assignment;
 	char key[TENANT_CLAIM_MAX];
 	bool is_new; /* the claim was made for this call */
 	size_t id_count;
 	char *id[]; /* owned */
 };
 
-struct bound {
+struct annotated {
 	struct plugin *plugin;
 	struct loop_source *timer;
-	TAILQ_HEAD(, bound_call) calls;
-	TAILQ_HEAD(, given) given;
+	TAILQ_HEAD(, annotated_call) calls;
+	TAILQ_HEAD(, assignment) assignments;
 };
 
-static struct node_kube *kube_of(const struct bound *b)
+static struct node_kube *kube_of(const struct annotated *b)
 {
 	return b->plugin->node->kube;
 }
 
-static struct bound_call *call_free(struct bound_call *c)
+static struct annotated_call *call_free(struct annotated_call *c)
 {
 	binding_drop(c->binding);
 	grpc_message_unref(c->reply);
-	free(c->given);
+	free(c->assignment);
 	for (size_t i = 0; i < c->id_count; i++)
 		free(c->id[i]);
 	free(c);
 	return NULL;
 }
 
-static void forget(struct bound_call *c)
+static void forget(struct annotated_call *c)
 {
-	TAILQ_REMOVE(&c->bound->calls, c, link);
+	TAILQ_REMOVE(&c->annotated->calls, c, link);
 	call_free(c);
 }
 
 /* The kubelet hears of it; the record stays while something is being written. */
-static void refuse(struct bound_call *c, int r, const struct error *err)
+static void refuse(struct annotated_call *c, int r, const struct error *err)
 {
-	c->bound->plugin->refused++;
+	c->annotated->plugin->refused++;
 	if (c->call)
 		plugin_refuse(c->call, "Allocate", r, err);
 	c->call = NULL;
@@ -84,7 +84,7 @@ static void refuse(struct bound_call *c, int r, const struct error *err)
 
 /* ---- claims of pods that have ended ---- */
 
-bool bound_made(const struct claim *claim)
+bool annotated_made(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
@@ -101,7 +101,7 @@ static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 	return slots_has(&held.card[card], number) ? CLAIM_WANTED : CLAIM_UNWANTED;
 }
 
-enum claim_need bound_need(const struct bound *b, const struct claim *claim)
+enum claim_need annotated_need(const struct annotated *b, const struct claim *claim)
 {
 	struct pod_key key;
 	const struct node_pods *pods = node_kube_pods(kube_of(b));
@@ -115,7 +115,7 @@ enum claim_need bound_need(const struct bound *b, const struct claim *claim)
 	return key.device ? need_by_books(b->plugin, key.device) : CLAIM_UNWANTED;
 }
 
-void bound_sweep(struct bound *b)
+void annotated_sweep(struct annotated *b)
 {
 	struct claims *claims = b->plugin->node->claims;
 	struct claim *next;
@@ -123,7 +123,8 @@ void bound_sweep(struct bound *b)
 		char key[TENANT_CLAIM_MAX];
 		struct error err;
 		next = claims_next(c);
-		if (!bound_made(c) || bound_need(b, c) != CLAIM_UNWANTED || allocate_is_lived_in(c))
+		if (!annotated_made(c) || annotated_need(b, c) != CLAIM_UNWANTED ||
+		    allocate_is_lived_in(c))
 			continue;
 		strcpy(key, claim_terms(c)->claim.key);
 		if (claims_release(claims, key, "its pod has ended", &err) < 0)
@@ -131,13 +132,13 @@ void bound_sweep(struct bound *b)
 	}
 }
 
-static bool has_ending(const struct bound *b)
+static bool has_ending(const struct annotated *b)
 {
 	const struct node_pods *pods = node_kube_pods(kube_of(b));
 	struct claim *c = claims_first(b->plugin->node->claims);
 	for (; c; c = claims_next(c)) {
 		struct pod_key key;
-		if (!bound_made(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
+		if (!annotated_made(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
 			continue;
 		const struct kube_pod *pod = pods_find(pods, key.uid);
 		if (!pod || pod->phase == POD_ENDED)
@@ -146,24 +147,24 @@ static bool has_ending(const struct bound *b)
 	return false;
 }
 
-bool bound_may_fit_soon(const struct bound *b, uint64_t begun_ns)
+bool annotated_may_fit_soon(const struct annotated *b, uint64_t begun_ns)
 {
 	uint64_t waited_ns = clock_now_ns() - begun_ns;
-	return waited_ns < BOUND_LATE_NS || (waited_ns < BOUND_ENDING_NS && has_ending(b));
+	return waited_ns < ANNOTATED_LATE_NS || (waited_ns < ANNOTATED_ENDING_NS && has_ending(b));
 }
 
-bool bound_may_change(int r, uint64_t begun_ns)
+bool annotated_may_change(int r, uint64_t begun_ns)
 {
 	uint64_t waited_ns = clock_now_ns() - begun_ns;
 	switch (r) {
 	case -EAGAIN: return waited_ns < PATIENCE_NS;
 	case -EBUSY:
-	case -ETIMEDOUT: return waited_ns < BOUND_LATE_NS;
+	case -ETIMEDOUT: return waited_ns < ANNOTATED_LATE_NS;
 	default: return false;
 	}
 }
 
-/* ---- what was given already ---- */
+/* ---- assignments that were made already ---- */
 
 static bool is_open(const struct kube_pod *pod, size_t container)
 {
@@ -180,30 +181,30 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 /* For choice.h: has the container got shares that the watch still shows as open? */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
-	struct bound *b = data;
-	struct given *g, *next;
+	struct annotated *b = data;
+	struct assignment *g, *next;
 	bool found = false;
-	for (g = TAILQ_FIRST(&b->given); g; g = next) {
+	for (g = TAILQ_FIRST(&b->assignments); g; g = next) {
 		const struct kube_pod *its = pods_find(node_kube_pods(kube_of(b)), g->uid);
 		next = TAILQ_NEXT(g, link);
 		if (!its || !is_open(its, g->container)) {
-			TAILQ_REMOVE(&b->given, g, link);
+			TAILQ_REMOVE(&b->assignments, g, link);
 			free(g);
 			continue;
 		}
 		found |= g->container == container && !strcmp(g->uid, pod->uid);
 	}
-	const struct bound_call *c;
+	const struct annotated_call *c;
 	TAILQ_FOREACH(c, &b->calls, link)
-		found |= c->given && c->given->container == container &&
-			 !strcmp(c->given->uid, pod->uid);
+		found |= c->assignment && c->assignment->container == container &&
+			 !strcmp(c->assignment->uid, pod->uid);
 	return found;
 }
 
-static struct given *new_given(const struct choice *choice)
+static struct assignment *new_assignment(const struct choice *choice)
 {
 	size_t length = strlen(choice->pod->uid) + 1;
-	struct given *g = malloc(sizeof(*g) + length);
+	struct assignment *g = malloc(sizeof(*g) + length);
 	if (!g)
 		return NULL;
 	g->container = choice->container;
@@ -213,24 +214,24 @@ static struct given *new_given(const struct choice *choice)
 
 /* ---- the claim ---- */
 
-static int make_claim(struct bound_call *c, const struct choice *choice, struct injection *ret,
+static int make_claim(struct annotated_call *c, const struct choice *choice, struct injection *ret,
 		      struct error *err)
 {
-	struct node *node = c->bound->plugin->node;
+	struct node *node = c->annotated->plugin->node;
 	struct claim_request request;
 	struct claim *claim;
 	char name[REGION_NAME_MAX];
-	int r = bound_request_make(node, choice, c->key, name, &request, err);
+	int r = annotated_request_make(node, choice, c->key, name, &request, err);
 	if (r < 0)
 		return r;
 	r = allocate_request(node, &request, &claim, &c->is_new, err);
 	return r < 0 ? r : injection_make(node->claims, claim, ret, err);
 }
 
-static void take_back(struct bound_call *c, const char *why)
+static void take_back(struct annotated_call *c, const char *why)
 {
 	if (c->is_new)
-		claims_undo(c->bound->plugin->node->claims, c->key, why);
+		claims_undo(c->annotated->plugin->node->claims, c->key, why);
 	c->is_new = false;
 }
 
@@ -238,8 +239,8 @@ static void take_back(struct bound_call *c, const char *why)
 
 static void written(void *data, const struct error *err)
 {
-	struct bound_call *c = data;
-	struct plugin *plugin = c->bound->plugin;
+	struct annotated_call *c = data;
+	struct plugin *plugin = c->annotated->plugin;
 	c->binding = NULL;
 	if (err->code) {
 		log_warning("device plugin: Allocate: what was decided can't be written: %s",
@@ -250,9 +251,9 @@ static void written(void *data, const struct error *err)
 		forget(c);
 		return;
 	}
-	if (c->given)
-		TAILQ_INSERT_TAIL(&c->bound->given, c->given, link);
-	c->given = NULL;
+	if (c->assignment)
+		TAILQ_INSERT_TAIL(&c->annotated->assignments, c->assignment, link);
+	c->assignment = NULL;
 	if (c->call && c->reply) {
 		struct grpc_call *call = c->call;
 		c->call = NULL;
@@ -265,17 +266,17 @@ static void written(void *data, const struct error *err)
 }
 
 /* The shares are the container's; or they are not, and the scheduler is told. False: there is no room yet. */
-static bool give(struct bound_call *c, const struct choice *choice)
+static bool give(struct annotated_call *c, const struct choice *choice)
 {
-	struct node_kube *kube = kube_of(c->bound);
+	struct node_kube *kube = kube_of(c->annotated);
 	cleanup_injection struct injection injection = { 0 };
 	struct error err = { 0 };
-	bound_sweep(c->bound);
+	annotated_sweep(c->annotated);
 	int r = make_claim(c, choice, &injection, &err);
 	if (r >= 0) {
-		c->given = new_given(choice);
+		c->assignment = new_assignment(choice);
 		c->reply = message_allocated(&injection, 1);
-		c->binding = c->given && c->reply
+		c->binding = c->assignment && c->reply
 				     ? binding_take(node_kube_client(kube), node_kube_name(kube),
 						    choice, written, c)
 				     : NULL;
@@ -283,7 +284,7 @@ static bool give(struct bound_call *c, const struct choice *choice)
 			return true;
 		r = error_set_errno(&err, ENOMEM, "Allocate");
 	}
-	if (r == -ENOSPC && bound_may_fit_soon(c->bound, c->begun_ns))
+	if (r == -ENOSPC && annotated_may_fit_soon(c->annotated, c->begun_ns))
 		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,
@@ -298,16 +299,16 @@ static bool give(struct bound_call *c, const struct choice *choice)
 
 /* ---- the pod ---- */
 
-static int choose(struct bound_call *c, struct choice *ret, struct error *err)
+static int choose(struct annotated_call *c, struct choice *ret, struct error *err)
 {
-	struct node_kube *kube = kube_of(c->bound);
+	struct node_kube *kube = kube_of(c->annotated);
 	struct node_lock lock;
 	struct choice_question q = { .node = node_kube_name(kube),
 				     .now_s = (int64_t)time(NULL),
 				     .id = (const char *const *)c->id,
 				     .id_count = c->id_count,
 				     .is_given = is_given,
-				     .data = c->bound };
+				     .data = c->annotated };
 	if (!pods_are_known(node_kube_pods(kube)))
 		return error_set(err, EAGAIN, "the pods of node %s are not known yet", q.node);
 	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
@@ -319,12 +320,12 @@ static int choose(struct bound_call *c, struct choice *ret, struct error *err)
 }
 
 /* False: it waits on. */
-static bool try_call(struct bound_call *c)
+static bool try_call(struct annotated_call *c)
 {
 	struct choice choice;
 	struct error err = { 0 };
 	int r = choose(c, &choice, &err);
-	if (bound_may_change(r, c->begun_ns))
+	if (annotated_may_change(r, c->begun_ns))
 		return false;
 	if (r < 0) {
 		refuse(c, r == -EAGAIN ? -ENODEV : r, &err);
@@ -336,10 +337,10 @@ static bool try_call(struct bound_call *c)
 	return is_over;
 }
 
-static void look(void *data, uint32_t events)
+static void retry_calls(void *data, uint32_t events)
 {
-	struct bound *b = data;
-	struct bound_call *c, *next;
+	struct annotated *b = data;
+	struct annotated_call *c, *next;
 	bool waits = false;
 	for (c = TAILQ_FIRST(&b->calls); c; c = next) {
 		next = TAILQ_NEXT(c, link);
@@ -359,16 +360,17 @@ static void look(void *data, uint32_t events)
 /* What is being written is written all the same; to the kubelet the pod has failed, and the claim ends with it. */
 static void call_gone(void *data, struct grpc_call *call)
 {
-	struct bound_call *c = data;
+	struct annotated_call *c = data;
 	c->call = NULL;
 }
 
-static struct bound_call *new_call(struct bound *b, const struct message_container *container)
+static struct annotated_call *new_call(struct annotated *b,
+				       const struct message_container *container)
 {
-	struct bound_call *c = calloc(1, sizeof(*c) + container->count * sizeof(*c->id));
+	struct annotated_call *c = calloc(1, sizeof(*c) + container->count * sizeof(*c->id));
 	if (!c)
 		return NULL;
-	c->bound = b;
+	c->annotated = b;
 	c->begun_ns = clock_now_ns();
 	for (; c->id_count < container->count; c->id_count++)
 		if (!(c->id[c->id_count] = strdup(container->ids[c->id_count])))
@@ -376,12 +378,12 @@ static struct bound_call *new_call(struct bound *b, const struct message_contain
 	return c;
 }
 
-int bound_allocate(struct bound *b, struct grpc_call *call, const struct message_request *request,
-		   struct error *err)
+int annotated_allocate(struct annotated *b, struct grpc_call *call,
+		       const struct message_request *request, struct error *err)
 {
 	if (request->count != 1)
 		return error_set(err, EINVAL, "of %zu containers: must be of one", request->count);
-	struct bound_call *c = new_call(b, &request->container[0]);
+	struct annotated_call *c = new_call(b, &request->container[0]);
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");
 	c->call = call;
@@ -392,15 +394,15 @@ int bound_allocate(struct bound *b, struct grpc_call *call, const struct message
 	return 0;
 }
 
-int bound_start(struct plugin *plugin, struct bound **ret, struct error *err)
+int annotated_start(struct plugin *plugin, struct annotated **ret, struct error *err)
 {
-	struct bound *b = calloc(1, sizeof(*b));
+	struct annotated *b = calloc(1, sizeof(*b));
 	if (!b)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	b->plugin = plugin;
 	TAILQ_INIT(&b->calls);
-	TAILQ_INIT(&b->given);
-	int r = loop_add_timer(plugin->node->loop, look, b, &b->timer);
+	TAILQ_INIT(&b->assignments);
+	int r = loop_add_timer(plugin->node->loop, retry_calls, b, &b->timer);
 	if (r < 0) {
 		free(b);
 		return error_set_errno(err, -r, "timer");
@@ -409,15 +411,15 @@ int bound_start(struct plugin *plugin, struct bound **ret, struct error *err)
 	return 0;
 }
 
-struct bound *bound_stop(struct bound *b)
+struct annotated *annotated_stop(struct annotated *b)
 {
-	struct given *g;
+	struct assignment *g;
 	if (!b)
 		return NULL;
 	while (!TAILQ_EMPTY(&b->calls))
 		forget(TAILQ_FIRST(&b->calls));
-	while ((g = TAILQ_FIRST(&b->given))) {
-		TAILQ_REMOVE(&b->given, g, link);
+	while ((g = TAILQ_FIRST(&b->assignments))) {
+		TAILQ_REMOVE(&b->assignments, g, link);
 		free(g);
 	}
 	loop_remove(b->timer);
