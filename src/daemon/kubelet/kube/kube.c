@@ -13,7 +13,7 @@
 #include "daemon/api/topology.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/devices/dra_key.h"
-#include "daemon/kubelet/kube/giving_up.h"
+#include "daemon/kubelet/kube/stale_bindings.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/kube/live_terms.h"
 #include "daemon/kubelet/kube/node_object.h"
@@ -108,7 +108,7 @@ struct node_kube {
 	struct loop_source *source, *timer;
 	struct node_object *object;
 	struct node_pods *pods; /* NULL, as all below: no device plugin's protocol is spoken */
-	struct giving_up *giving_up;
+	struct stale_bindings *stale;
 	struct live_terms *live;      /* NULL: the setting kube_live_terms is off */
 	struct use_publisher *uses;   /* NULL: the setting kube_use_window is 0 */
 	bool object_fails, pods_fail; /* the two watches */
@@ -203,8 +203,8 @@ static void pods_trouble(void *data, const struct error *err)
 static void pods_changed(void *data)
 {
 	const struct node_kube *k = data;
-	giving_up_look(k->giving_up);
-	live_terms_look(k->live, false);
+	stale_bindings_check(k->stale);
+	live_terms_apply(k->live, false);
 }
 
 static void client_ready(void *data, uint32_t events)
@@ -213,12 +213,12 @@ static void client_ready(void *data, uint32_t events)
 	kube_client_process(k->client);
 }
 
-static void look(void *data, uint32_t events)
+static void refresh_all(void *data, uint32_t events)
 {
 	struct node_kube *k = data;
 	node_kube_refresh(k);
-	giving_up_look(k->giving_up);
-	live_terms_look(k->live, true);
+	stale_bindings_check(k->stale);
+	live_terms_apply(k->live, true);
 }
 
 void node_kube_refresh(struct node_kube *k)
@@ -247,7 +247,7 @@ void node_kube_refresh(struct node_kube *k)
 
 void node_kube_claims_changed(struct node_kube *k)
 {
-	live_terms_look(k->live, false);
+	live_terms_apply(k->live, false);
 }
 
 static void use_changed(void *data)
@@ -286,18 +286,18 @@ static bool has_protocol(const struct config *config)
 static int start_protocol(struct node_kube *k, struct error *err)
 {
 	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
-	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->object, k->pods) : NULL;
+	k->stale = k->pods ? stale_bindings_start(k->client, k->name, k->object, k->pods) : NULL;
 	bool is_live = k->node->config.is_kube_live_terms;
 	if (is_live && k->pods)
 		k->live = live_terms_start(k->node, k->client, k->name, k->pods);
-	if (!k->giving_up || (is_live && !k->live))
+	if (!k->stale || (is_live && !k->live))
 		return error_set_errno(err, ENOMEM, "kube_api");
 	int r = k->node->config.kube_use_window_ns
 			? use_publisher_start(k->node, use_changed, k, &k->uses, err)
 			: 0;
 	if (r < 0)
 		return r;
-	r = loop_add_timer(k->node->loop, look, k, &k->timer);
+	r = loop_add_timer(k->node->loop, refresh_all, k, &k->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "kube_api");
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
@@ -377,7 +377,7 @@ struct node_kube *node_kube_stop(struct node_kube *k)
 	loop_remove(k->source);
 	loop_remove(k->timer);
 	use_publisher_stop(k->uses);
-	giving_up_stop(k->giving_up);
+	stale_bindings_stop(k->stale);
 	live_terms_stop(k->live);
 	pods_stop(k->pods);
 	node_object_stop(k->object);

@@ -22,7 +22,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What was looked at of a claim. */
+/* What was last read for a claim. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* its tenant's: no other claim has it */
@@ -200,15 +200,15 @@ static void note_in_audit(struct audit *audit, const struct claim *claim, const 
 	audit_write(audit, "set", what);
 }
 
-static void look_at(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
-		    const char *container, bool again)
+static void check_claim(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
+			const char *container, bool again)
 {
 	struct error err = { 0 };
 	bool has_changed = false;
 	struct seen *s = find_seen(live, claim_terms(claim)->id);
 	cleanup_free char *text = text_of(live, claim, pod, container);
 	if (!s || !text)
-		return; /* no memory: the next look */
+		return; /* out of memory: tried again the next time */
 	s->is_there = true;
 	struct audit *audit = live->node->audit;
 	const struct audit_actor actor = { .by = AUDIT_BY_KUBERNETES,
@@ -249,7 +249,7 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 	return pods_find(live->pods, key->uid);
 }
 
-/* By slices: whom the kubelet has given them to. One that is to end may have a name that the next one has too. */
+/* By slices: the container that the kubelet assigned them to. A container that ends may have the name of the next one. */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)
 {
@@ -268,7 +268,7 @@ static const struct kube_pod *pod_of(const struct live_terms *live, const struct
 				    : pod_by_key(live, claim, key, ret_container);
 }
 
-void live_terms_look(struct live_terms *live, bool again)
+void live_terms_apply(struct live_terms *live, bool again)
 {
 	struct seen *s, *next;
 	if (!live || !live->node->claims || !pods_are_known(live->pods))
@@ -282,7 +282,7 @@ void live_terms_look(struct live_terms *live, bool again)
 			continue;
 		const struct kube_pod *pod = pod_of(live, c, &key, &container);
 		if (pod && pod->phase != POD_ENDED)
-			look_at(live, c, pod, container, again);
+			check_claim(live, c, pod, container, again);
 	}
 	for (s = TAILQ_FIRST(&live->seen); s; s = next) {
 		next = TAILQ_NEXT(s, link);

@@ -1,8 +1,9 @@
 /*
- * Pods' annotations that change the terms of containers which run (kube/own/live.h), put into force: of claims that were made
- * for a pod's container by name, and of those by slices once the kubelet has told whose they are, with the priority that
- * these ask for in their limits (kube/hami/priority.h). What a pod says is looked at when it is another than before. What can't
- * be had changes nothing, is said once, and is tried again every 30 s, as memory may have been given back. The main thread.
+ * Applies pods' annotations that change the terms of running containers (kube/own/live.h). A claim that was made for a pod's
+ * container by name is known at once; a claim by slices, once the kubelet has told which container holds it. The priority comes
+ * from the container's limits (kube/hami/priority.h). A pod is read again only when its annotations have changed. A change that
+ * cannot be made leaves the claim as it is, is logged once, and is tried again every 30 s, since memory may have become free.
+ * The main thread.
  */
 #pragma once
 
@@ -17,14 +18,14 @@
 struct node;
 struct live_terms;
 
-/* All stay the caller's, and valid; `name`: the node's. NULL: no memory. */
+/* All arguments must outlive it; `name` is the node's. NULL: out of memory. */
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is fine; returns NULL */
 
-/* Pods have changed; again: what was refused is tried once more as well. NULL is fine. */
-void live_terms_look(struct live_terms *live, bool again);
+/* To be called when pods have changed. `again`: also tries once more what was refused. NULL is fine. */
+void live_terms_apply(struct live_terms *live, bool again);
 
-/* What is wished for of a claim with so many devices. -EINVAL: the number of values is not theirs. Pure. */
+/* The terms wanted of a claim with `device_count` devices. -EINVAL: the annotation has another number of values. Pure. */
 int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);

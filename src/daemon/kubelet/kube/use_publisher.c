@@ -111,7 +111,7 @@ static bool is_due(const struct use_publisher *p, const struct kube_use *is, uin
 	return is_news;
 }
 
-static void look(void *data, uint32_t events)
+static void publish_if_new(void *data, uint32_t events)
 {
 	struct use_publisher *p = data;
 	struct kube_use is[NODE_MAX_CARDS];
@@ -155,7 +155,7 @@ int use_publisher_start(struct node *node, void (*publish)(void *data), void *da
 				     .publish = publish,
 				     .data = data,
 				     .window_ns = node->config.kube_use_window_ns };
-	int r = loop_add_timer(node->loop, look, p, &p->timer);
+	int r = loop_add_timer(node->loop, publish_if_new, p, &p->timer);
 	if (r < 0) {
 		use_publisher_stop(p);
 		return error_set_errno(err, -r, "kube_use_window");

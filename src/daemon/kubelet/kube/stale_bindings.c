@@ -1,4 +1,4 @@
-#include "daemon/kubelet/kube/giving_up.h"
+#include "daemon/kubelet/kube/stale_bindings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,29 @@
 #include "kube/hami/choice.h"
 
 /*
- * A lock that is younger is left alone: the binding's own end may be on its way, and the pod of that name that
- * the watch shows may be the one before.
+ * A younger lock is left alone: the write that ends its binding may be under way, and the watch may still show an earlier pod
+ * of that name.
  */
 #define LOCK_LEFT_S 5
 
-/* One pod that is being given up; stays until the pod shows it, so that it is done once. */
-struct given_up {
+/* One pod whose binding is being failed. It stays until the watch shows that, so that it is done once. */
+struct stale_binding {
 	char *uid;
 	struct binding *binding; /* NULL: written, or not to be written */
-	LIST_ENTRY(given_up) link;
+	LIST_ENTRY(stale_binding) link;
 };
 
-struct giving_up {
+struct stale_bindings {
 	struct kube_client *client;
 	const char *node;
 	const struct node_object *object;
 	const struct node_pods *pods;
 	struct binding *unlocking; /* NULL: none is under way */
-	struct alarm again;        /* when the lock is looked at next */
-	LIST_HEAD(, given_up) cases;
+	struct alarm again;        /* when the lock is checked next */
+	LIST_HEAD(, stale_binding) cases;
 };
 
-static void drop(struct given_up *c)
+static void drop(struct stale_binding *c)
 {
 	LIST_REMOVE(c, link);
 	binding_drop(c->binding);
@@ -42,9 +42,9 @@ static void drop(struct given_up *c)
 	free(c);
 }
 
-static struct given_up *find(struct giving_up *g, const char *uid)
+static struct stale_binding *find(struct stale_bindings *g, const char *uid)
 {
-	struct given_up *c;
+	struct stale_binding *c;
 	LIST_FOREACH(c, &g->cases, link)
 		if (!strcmp(c->uid, uid))
 			return c;
@@ -62,18 +62,18 @@ static bool is_over(const struct kube_pod *pod)
 
 static void written(void *data, const struct error *err)
 {
-	struct given_up *c = data;
+	struct stale_binding *c = data;
 	c->binding = NULL;
 	if (err->code)
 		log_warning("giving up a binding: %s", err->text);
 }
 
-static void give_up(struct giving_up *g, const struct kube_pod *pod)
+static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
 {
-	struct given_up *c = calloc(1, sizeof(*c));
+	struct stale_binding *c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
-	*c = (struct given_up){ .uid = strdup(pod->uid) };
+	*c = (struct stale_binding){ .uid = strdup(pod->uid) };
 	LIST_INSERT_HEAD(&g->cases, c, link);
 	c->binding = c->uid ? binding_fail(g->client, g->node, pod, written, c) : NULL;
 	if (!c->binding) {
@@ -91,7 +91,7 @@ static void give_up(struct giving_up *g, const struct kube_pod *pod)
 		g->node);
 }
 
-/* ---- a lock that was left ---- */
+/* ---- a lock that was left behind ---- */
 
 static bool has_ended(const struct kube_pod *pod)
 {
@@ -101,13 +101,13 @@ static bool has_ended(const struct kube_pod *pod)
 
 static void unlocked(void *data, const struct error *err)
 {
-	struct giving_up *g = data;
+	struct stale_bindings *g = data;
 	g->unlocking = NULL;
 	if (err->code)
 		log_warning("releasing the lock of node %s: %s", g->node, err->text);
 }
 
-static void look_at_lock(struct giving_up *g)
+static void check_lock(struct stale_bindings *g)
 {
 	size_t count;
 	const struct kube_pod *const *pod = pods_all(g->pods, &count), *holder = NULL;
@@ -128,27 +128,28 @@ static void look_at_lock(struct giving_up *g)
 
 static void ring(void *data)
 {
-	struct giving_up *g = data;
-	look_at_lock(g);
+	struct stale_bindings *g = data;
+	check_lock(g);
 	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 }
 
 /* ---- life ---- */
 
-struct giving_up *giving_up_start(struct kube_client *client, const char *node,
-				  const struct node_object *object, const struct node_pods *pods)
+struct stale_bindings *stale_bindings_start(struct kube_client *client, const char *node,
+					    const struct node_object *object,
+					    const struct node_pods *pods)
 {
-	struct giving_up *g = calloc(1, sizeof(*g));
+	struct stale_bindings *g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	*g = (struct giving_up){ .client = client, .node = node, .object = object, .pods = pods };
+	*g = (struct stale_bindings){ .client = client, .node = node, .object = object, .pods = pods };
 	LIST_INIT(&g->cases);
 	g->again = (struct alarm){ .ring = ring, .data = g };
 	alarm_set(kube_client_reactor(client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 	return g;
 }
 
-struct giving_up *giving_up_stop(struct giving_up *g)
+struct stale_bindings *stale_bindings_stop(struct stale_bindings *g)
 {
 	if (!g)
 		return NULL;
@@ -160,11 +161,11 @@ struct giving_up *giving_up_stop(struct giving_up *g)
 	return NULL;
 }
 
-void giving_up_look(struct giving_up *g)
+void stale_bindings_check(struct stale_bindings *g)
 {
 	size_t count;
 	const struct kube_pod *const *pod = pods_all(g->pods, &count);
-	struct given_up *c, *next;
+	struct stale_binding *c, *next;
 	for (c = LIST_FIRST(&g->cases); c; c = next) {
 		const struct kube_pod *of = pods_find(g->pods, c->uid);
 		next = LIST_NEXT(c, link);
