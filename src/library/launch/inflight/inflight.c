@@ -2,23 +2,14 @@
 
 #include <string.h>
 
+#include "library/launch/inflight/inflight_inside.h"
 #include "library/launch/inflight/inflight_overflow.h"
 #include "library/launch/inflight/inflight_sample.h"
-#include "library/launch/inflight/inflight_settle.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
 
-#define PLACES 16                      /* where a stream may stand, from its hash on */
-#define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
-/*
- * A launch that marks costs the driver's 0.1 us and our cold code. Where the length of a launch is known,
- * the target holds; this bounds what is in flight unknown where the GPU kept up until now.
- */
-#define MARK_MAX_LAUNCHES 256
-/* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
- * function or a wait is in the average too. */
-#define AVERAGE_MAX_NS (5 * NS_PER_MS)
+#define PLACES 16 /* where a stream may stand, from its hash on */
 /* Where tenants share space, what is not known at all: few of it are in flight, so that they are timed by themselves. */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
@@ -38,8 +29,6 @@ static struct sys_lock table_lock;
 /* The first context that was seen, and whether there was another one. Hold table_lock. */
 static CUcontext only_context;
 static bool has_several_contexts;
-static struct sys_lock capture_lock;
-static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
 uint16_t inflight_used[INFLIGHT_RECORDS];
 _Atomic uint32_t inflight_used_count;
 
@@ -222,7 +211,7 @@ bool inflight_is_capturing(const struct work *work)
 
 /* ---- marks ---- */
 
-static void count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
+void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
 {
 	struct inflight_device *d = &inflight_devices[s->device];
 
@@ -258,8 +247,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 	fast_path_shut(1U << (d - inflight_devices));
 }
 
-/* Records the mark of all unmarked launches; of a timed pair, its end. Holds s->lock. */
-static void push_mark(struct inflight_stream *s, int sample)
+void inflight_push_mark(struct inflight_stream *s, int sample)
 {
 	struct inflight_mark *m = &s->ring[s->head % INFLIGHT_RING];
 
@@ -278,11 +266,11 @@ static void push_mark(struct inflight_stream *s, int sample)
 	if (launches < counted)
 		launches = counted;
 	uint64_t late_ns = (launches - counted) * average;
-	count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
+	inflight_count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
 	CUevent event = is_sample ? inflight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
 		/* A broken context, or a capture that drew the stream in: not ours to follow. */
-		count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
+		inflight_count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
 		inflight_sample_give(s, sample);
 		return;
 	}
@@ -298,15 +286,15 @@ void inflight_mark_now(struct inflight_stream *s)
 		return;
 	WITH_LOCK(&s->lock);
 	if (atomic_load(&s->in_use))
-		push_mark(s, INFLIGHT_NO_SAMPLE);
+		inflight_push_mark(s, INFLIGHT_NO_SAMPLE);
 }
 
 /* Counts one launch into a stream that has no record, and marks it. */
 static void mark_overflow(struct inflight_stream *s, const struct work *work, uint64_t ns)
 {
-	count_into_device(s, 1, (int64_t)ns);
+	inflight_count_into_device(s, 1, (int64_t)ns);
 	if (!inflight_overflow_mark(s, inflight_handle_of(work), ns))
-		count_into_device(s, -1, -(int64_t)ns);
+		inflight_count_into_device(s, -1, -(int64_t)ns);
 }
 
 void inflight_mark_work(struct inflight_stream *s, const struct work *work)
@@ -367,214 +355,14 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
-	count_into_device(s, 1, (int64_t)ns);
+	inflight_count_into_device(s, 1, (int64_t)ns);
 	uint64_t scale = mark_scale(s, pass);
 	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
 	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
-			push_mark(s, pass->sample);
+			inflight_push_mark(s, pass->sample);
 	}
-}
-
-/* ---- the helper's side ---- */
-
-/*
- * Free run: how many launches to a mark. By the average where completions tell it; where everything
- * is done at each look, the GPU keeps up and the marks may be rarer.
- */
-static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
-{
-	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);
-
-	if (keeps_up)
-		every *= 2;
-	else if (average_ns)
-		every = MARK_TARGET_NS / average_ns;
-	if (every < 1 || s->is_marked_by_launch)
-		every = 1;
-	if (every > MARK_MAX_LAUNCHES)
-		every = MARK_MAX_LAUNCHES;
-	atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
-}
-
-static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
-			  bool keeps_up)
-{
-	if (s->progress_ns && !keeps_up) {
-		uint64_t sample = (now_ns - s->progress_ns) / launches;
-		uint64_t known = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
-		uint64_t average = known ? (known * 3 + sample) / 4 : sample;
-
-		if (average > AVERAGE_MAX_NS)
-			average = AVERAGE_MAX_NS;
-		atomic_store_explicit(&s->average_ns, average, memory_order_relaxed);
-		set_mark_every(s, average, false);
-	} else if (keeps_up) {
-		set_mark_every(s, 0, true);
-	}
-	s->progress_ns = now_ns;
-}
-
-/* After a look that saw `launches` end, and others under way if it is busy. Holds s->lock. */
-static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
-			  bool is_busy)
-{
-	if (launches) {
-		atomic_fetch_add(&inflight_devices[s->device].completed, launches);
-		learn_average(s, now_ns, launches, !is_busy);
-	} else if (is_busy && !s->progress_ns) {
-		s->progress_ns = now_ns;
-	}
-	if (!is_busy)
-		s->progress_ns = 0;
-}
-
-static CUresult query(const struct inflight_stream *s, uint32_t at)
-{
-	const struct inflight_mark *m = &s->ring[at % INFLIGHT_RING];
-
-	return real.cuEventQuery(
-		m->sample == INFLIGHT_NO_SAMPLE ? m->event : inflight_sample_end(s, m->sample));
-}
-
-/*
- * Takes off the marks that were reached; true while something is in flight. A query costs 0.3 us and
- * the driver's lock, so the last mark is asked first: it stands for all. Any answer but "not ready"
- * ends a mark: it was reached, or the context is broken and nothing of it will run. Holds s->lock.
- */
-static bool reap(struct inflight_stream *s, uint64_t now_ns)
-{
-	uint32_t launches = 0;
-	bool all_done = s->tail != s->head && query(s, s->head - 1) != CUDA_ERROR_NOT_READY;
-
-	while (s->tail != s->head) {
-		struct inflight_mark *m = &s->ring[s->tail % INFLIGHT_RING];
-
-		if (!all_done && query(s, s->tail) == CUDA_ERROR_NOT_READY)
-			break;
-		if (m->sample != INFLIGHT_NO_SAMPLE)
-			inflight_sample_learn(s, m->sample);
-		launches += m->launches;
-		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
-		s->tail++;
-	}
-	note_progress(s, now_ns, launches, s->tail != s->head);
-	return s->tail != s->head;
-}
-
-/* As reap(), of an overflow record. Holds s->lock. */
-static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
-{
-	uint32_t launches;
-	uint64_t ns;
-
-	inflight_overflow_reap(s, &launches, &ns);
-	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
-	bool is_busy = atomic_load(&s->overflow_marks) != 0;
-	note_progress(s, now_ns, launches, is_busy);
-	return is_busy;
-}
-
-/*
- * The helper has no context of its own. Without the stream's the driver makes no event, and records none
- * into a default stream: the tail would count as done while it runs. Holds s->lock: the context lives.
- */
-static void mark_in_context(struct inflight_stream *s)
-{
-	CUcontext before = NULL;
-	bool is_borrowed = real.cuCtxSetCurrent && real.cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
-			   before != s->context && real.cuCtxSetCurrent(s->context) == CUDA_SUCCESS;
-
-	push_mark(s, INFLIGHT_NO_SAMPLE);
-	if (is_borrowed)
-		real.cuCtxSetCurrent(before);
-}
-
-/* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
-static void mark_tail(struct inflight_stream *s)
-{
-	WITH_LOCK(&capture_lock);
-	if (atomic_load(&process_state.captures) == 0 && !s->is_marked_by_launch)
-		mark_in_context(s);
-}
-
-/* Of `devices` (bits), those into which something was launched since they were last asked about. */
-static uint32_t launching_of(uint32_t devices)
-{
-	uint32_t launching = 0;
-
-	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
-		if (!(devices & (1U << i)))
-			continue;
-		uint64_t launches = inflight_launches(i);
-		if (launches != seen_launches[i])
-			launching |= 1U << i;
-		seen_launches[i] = launches;
-	}
-	return launching;
-}
-
-/*
- * A thread has waited for all of it, so that no mark is needed: that would bring another tenant's work off the GPU for a
- * moment. What is launched while this takes it off the account is put back. Holds s->lock.
- */
-static void settle_tail(struct inflight_stream *s, uint32_t launched)
-{
-	uint32_t unmarked = atomic_exchange(&s->unmarked, 0);
-	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
-	uint64_t ns = atomic_exchange(&s->unmarked_ns, 0);
-
-	if (atomic_load(&s->launched) == launched) {
-		count_into_device(s, -(int32_t)counted, -(int64_t)ns);
-		return;
-	}
-	atomic_fetch_add(&s->unmarked, unmarked);
-	atomic_fetch_add(&s->unmarked_counted, counted);
-	atomic_fetch_add(&s->unmarked_ns, ns);
-}
-
-/* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
-static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
-{
-	WITH_LOCK(&s->lock);
-	if (!atomic_load(&s->in_use))
-		return false;
-	uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
-	bool is_quiet = launched == s->seen_launched;
-
-	s->seen_launched = launched;
-	if (launched == atomic_load(&s->ended) &&
-	    atomic_load_explicit(&s->unmarked, memory_order_relaxed))
-		settle_tail(s, launched);
-	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
-	    ((is_quiet && has_tail) || flush))
-		mark_tail(s);
-	bool is_busy = inflight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
-	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
-}
-
-uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
-{
-	uint32_t end = atomic_load(&inflight_used_count), busy = 0;
-	uint32_t launching = launching_of(in_free_run);
-
-	for (uint32_t i = 0; i < end; i++) {
-		struct inflight_stream *s = inflight_used_stream(i);
-		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
-			continue;
-		uint32_t bit = 1U << s->device;
-		if (poll_stream(s, now_ns, !(launching & bit), flush & bit))
-			busy |= bit;
-	}
-	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
-		struct inflight_device *d = &inflight_devices[i];
-		if (atomic_load(&d->waiters)) {
-			atomic_fetch_add(&d->progress, 1);
-			sys_futex_wake(&d->progress, INT32_MAX);
-		}
-	}
-	return busy;
 }
 
 /* ---- going away ---- */
@@ -591,10 +379,10 @@ static void drop(uint32_t at, bool context_lives)
 	atomic_store(&s->in_use, false);
 	for (; s->tail != s->head; s->tail++) {
 		struct inflight_mark *m = &s->ring[s->tail % INFLIGHT_RING];
-		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
+		inflight_count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 	}
-	count_into_device(s, -(int32_t)atomic_exchange(&s->unmarked_counted, 0),
-			  -(int64_t)atomic_exchange(&s->unmarked_ns, 0));
+	inflight_count_into_device(s, -(int32_t)atomic_exchange(&s->unmarked_counted, 0),
+				   -(int64_t)atomic_exchange(&s->unmarked_ns, 0));
 	atomic_fetch_add(&inflight_devices[s->device].launched_before,
 			 atomic_exchange(&s->launched, 0));
 	for (int i = 0; i < INFLIGHT_RING; i++) {
@@ -623,7 +411,7 @@ static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 	uint64_t ns;
 
 	inflight_overflow_drop(s, context, &launches, &ns);
-	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
+	inflight_count_into_device(s, -(int32_t)launches, -(int64_t)ns);
 }
 
 void inflight_drop_context(CUcontext context)
@@ -643,21 +431,6 @@ void inflight_drop_context(CUcontext context)
 		only_context = NULL;
 }
 
-void inflight_capture_begins(void)
-{
-	WITH_LOCK(&capture_lock);
-	atomic_fetch_add(&process_state.captures, 1);
-	fast_path_shut(FAST_PATH_ALL);
-}
-
-void inflight_capture_ended(void)
-{
-	uint32_t n = atomic_load(&process_state.captures);
-
-	while (n && !atomic_compare_exchange_weak(&process_state.captures, &n, n - 1))
-		;
-}
-
 void inflight_reset(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&inflight_used_count); i++) {
@@ -667,10 +440,9 @@ void inflight_reset(void)
 	inflight_overflow_reset();
 	memset(keys, 0, sizeof(keys));
 	memset(inflight_devices, 0, sizeof(inflight_devices));
-	memset(seen_launches, 0, sizeof(seen_launches));
 	memset(&inflight_cache, 0, sizeof(inflight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
-	memset(&capture_lock, 0, sizeof(capture_lock));
+	inflight_poll_reset();
 	only_context = NULL;
 	has_several_contexts = false;
 	atomic_store(&inflight_used_count, 0);
