@@ -1,7 +1,7 @@
 /*
  * Pods that fill what others leave of a card's time: who is one, what it finds of a card, and when one has to go. Their
  * memory is promised like everybody's, as a byte that is given twice is a failed allocation. Time can be taken back at any
- * moment: on the node they run behind all others (KUBE_PRIORITY_FILLER), whose guarantees hold whatever they do.
+ * moment: on the node they run behind all others (KUBE_PRIORITY_OPPORTUNISTIC), whose guarantees hold whatever they do.
  *
  *     |--- used, at its peak ---|- margin -|--- opportunistic pods ---|---- left ----|
  *     |----------- guaranteed to others: as if it were used, where it is not known ---------|

@@ -50,6 +50,6 @@ bool card_use_is_news(const struct card_use_news *n)
 {
 	const struct kube_use *a = n->said, *b = n->is;
 	return apart(a->peak_pct, b->peak_pct) >= NEWS_PCT || a->held_pct != b->held_pct ||
-	       (n->has_fillers && apart(a->now_pct, b->now_pct) >= NEWS_PCT) ||
+	       (n->has_opportunistic && apart(a->now_pct, b->now_pct) >= NEWS_PCT) ||
 	       apart(a->memory_mib, b->memory_mib) * NEWS_OF_MEMORY > n->card_mib;
 }

@@ -1,6 +1,6 @@
 /*
- * How much of a card's time was used over the last minutes, for whoever would place by it: a peak that lulls do not hide,
- * and an average of late that shows what is there now. Pure; not thread safe.
+ * How much of a card's time was used over the last minutes, so that a scheduler can place pods by it. The peak shows load in
+ * spite of short lulls; the recent average shows the load now. Pure; not thread safe.
  *
  *     samples:  |.|.|.|.|.|.|.|.|.|.|    one a sixtieth of the window, the newest last
  *                             '-----'    now: the average of the last fifth
@@ -26,12 +26,12 @@ double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * Is it worth saying anew, by as much as an API server may be troubled with: 5 points of time, any change of guarantees, a
- * twentieth of what the card has in memory; what is used now alone where somebody is there who could be in need of it.
+ * Whether the use has changed enough to be published again, as each write costs the API server: by 5 points of time, by any
+ * guarantee, or by a twentieth of the card's memory. The use now counts only while opportunistic tenants are there.
  */
 struct card_use_news {
 	const struct kube_use *said, *is; /* of one card */
 	uint64_t card_mib;
-	bool has_fillers;
+	bool has_opportunistic;
 };
 bool card_use_is_news(const struct card_use_news *news);

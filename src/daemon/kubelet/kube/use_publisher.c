@@ -22,7 +22,7 @@ struct watched_card {
 	uint64_t charged_ns; /* since the last sample */
 	double held_pct;
 	uint64_t memory_bytes;
-	bool has_fillers;
+	bool has_opportunistic;
 };
 
 struct use_publisher {
@@ -38,10 +38,10 @@ struct use_publisher {
 
 /* ---- what is used ---- */
 
-/* Who was placed by use: nothing is promised to it, and everybody goes before it. */
-static bool is_filler(const struct tenant *t, unsigned device)
+/* Placed by use: it has no guarantee, and all others go first. */
+static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
-	return t->terms.priority <= KUBE_PRIORITY_FILLER &&
+	return t->terms.priority <= KUBE_PRIORITY_OPPORTUNISTIC &&
 	       t->terms.device[device].promise.cores_pct <= 0;
 }
 
@@ -53,11 +53,11 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 	if (!d->published_since_ns)
 		d->published_since_ns = now_ns;
 	card->memory_bytes += tenant_usage(t, device).used_bytes;
-	card->has_fillers |= is_filler(t, device);
-	if (!is_filler(t, device)) {
+	card->has_opportunistic |= is_opportunistic(t, device);
+	if (!is_opportunistic(t, device)) {
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
-		/* What a newcomer will use is not known yet: a scheduler takes what is not held here as all used. */
+		/* A newcomer's use is not known yet. A scheduler counts a guarantee that is not in held_pct as used in full. */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;
 	}
@@ -107,7 +107,7 @@ static bool is_due(const struct use_publisher *p, const struct kube_use *is, uin
 			.said = &p->said[i],
 			.is = &is[i],
 			.card_mib = p->node->card[i].info.memory_bytes >> MIB_BITS,
-			.has_fillers = p->card[i].has_fillers });
+			.has_opportunistic = p->card[i].has_opportunistic });
 	return is_news;
 }
 

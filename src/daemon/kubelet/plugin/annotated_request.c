@@ -42,7 +42,7 @@ static void set_limits(const struct node *node, struct claim_request *request)
 			terms->cores_pct = CORES_MOST_PCT;
 		terms->has_cores = terms->cores_pct > 0;
 		if (!terms->has_cores && terms->limit_pct > 0) {
-			request->priority = KUBE_PRIORITY_FILLER;
+			request->priority = KUBE_PRIORITY_OPPORTUNISTIC;
 			if (terms->limit_pct > CORES_MOST_PCT)
 				terms->limit_pct = CORES_MOST_PCT;
 			continue;
