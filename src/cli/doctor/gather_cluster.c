@@ -46,8 +46,7 @@ int gather_access(struct doctor *d, struct kube_access *ret, struct error *err)
 	else if (host_has(&d->host, KUBELET_CONFIG) && access(KUBELET_CONFIG, R_OK) == 0)
 		r = access_read_config(KUBELET_CONFIG, ret, err);
 	else
-		r = access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
-				  getenv("KUBERNETES_SERVICE_PORT"), ACCESS_POD_DIR, ret, err);
+		r = access_of_this_pod(ret, err);
 	return r == -ENOENT && !d->kubeconfig ? 0 : r < 0 ? r : 1;
 }
 

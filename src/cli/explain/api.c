@@ -47,8 +47,7 @@ int api_find(const char *config, struct kube_access *ret, struct error *err)
 	cleanup_free char *found = config ? NULL : find_config();
 	if (config || found)
 		return access_read_config(config ? config : found, ret, err);
-	int r = access_of_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
-			      ACCESS_POD_DIR, ret, err);
+	int r = access_of_this_pod(ret, err);
 	if (r != -ENOENT)
 		return r;
 	return error_set(

@@ -301,3 +301,16 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 	*ret = a;
 	return 0;
 }
+
+int access_of_this_pod(struct kube_access *ret, struct error *err)
+{
+	return access_of_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+			     "/var/run/secrets/kubernetes.io/serviceaccount", ret, err);
+}
+
+int access_by_setting(const char *kube_api, struct kube_access *ret, struct error *err)
+{
+	int r = strcmp(kube_api, "in-cluster") ? access_read_config(kube_api, ret, err)
+					       : access_of_this_pod(ret, err);
+	return r < 0 ? error_add(err, r, "kube_api") : 0;
+}

@@ -25,11 +25,17 @@ struct kube_access {
  */
 int access_read_config(const char *path, struct kube_access *ret, struct error *err);
 
-#define ACCESS_POD_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
-/* The service account in `dir` for the server at host and port (KUBERNETES_SERVICE_HOST, _PORT); NULL: we
- * are in no pod. */
+/*
+ * The service account in `dir`, for the server at host and port, which Kubernetes puts into a pod's environment
+ * (KUBERNETES_SERVICE_HOST, _PORT). -ENOENT: one of them is NULL, so this is no pod.
+ */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);
+/* The same for the pod that this process is in. */
+int access_of_this_pod(struct kube_access *ret, struct error *err);
+
+/* By the setting kube_api: "in-cluster" is this pod's account, else the path of a kubeconfig. The error names the setting. */
+int access_by_setting(const char *kube_api, struct kube_access *ret, struct error *err);
 
 void access_free(struct kube_access *access);
 

@@ -283,16 +283,6 @@ bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_vie
 
 /* ---- life ---- */
 
-static int find_access(struct cluster *c, struct error *err)
-{
-	const char *api = c->terms.kube_api;
-	int r = strcmp(api, "in-cluster") ? access_read_config(api, &c->access, err)
-					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
-							  getenv("KUBERNETES_SERVICE_PORT"),
-							  ACCESS_POD_DIR, &c->access, err);
-	return r < 0 ? error_add(err, r, "kube_api") : 0;
-}
-
 static int start_leader(struct cluster *c)
 {
 	const struct leader_terms terms = {
@@ -360,7 +350,7 @@ int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struc
 		return error_set_errno(err, ENOMEM, "cluster");
 	*c = (struct cluster){ .terms = *terms, .started_ns = clock_now_ns() };
 	c->advance = (struct alarm){ .ring = advance, .data = c };
-	int r = find_access(c, err);
+	int r = access_by_setting(c->terms.kube_api, &c->access, err);
 	if (r >= 0)
 		r = kube_client_new(&c->access, &c->client, err);
 	if (r < 0) {

@@ -163,16 +163,6 @@ static int find_name(struct node_kube *k, struct error *err)
 	return check_name(k->name, err);
 }
 
-static int find_access(struct node_kube *k, struct error *err)
-{
-	const char *api = k->node->config.kube_api;
-	int r = strcmp(api, "in-cluster") ? access_read_config(api, &k->access, err)
-					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
-							  getenv("KUBERNETES_SERVICE_PORT"),
-							  ACCESS_POD_DIR, &k->access, err);
-	return r < 0 ? error_add(err, r, "kube_api") : 0;
-}
-
 /* ---- what happens ---- */
 
 /* Both watches fail together when the server is away: that is said once. */
@@ -268,7 +258,7 @@ static int start_client(struct node_kube *k, struct error *err)
 	if (r >= 0)
 		r = find_name(k, err);
 	if (r >= 0)
-		r = find_access(k, err);
+		r = access_by_setting(k->node->config.kube_api, &k->access, err);
 	if (r >= 0)
 		r = kube_client_new(&k->access, &k->client, err);
 	if (r < 0)
