@@ -39,6 +39,8 @@ CASES = [
          lambda s: s.seconds + s.native_seconds + 8),
     Case("five_equal", shares.five_equal, "five equal tenants: sum of work against one alone",
          lambda s: 2 * (s.seconds + s.native_seconds + 14)),
+    Case("closed_loops", shares.closed_loops, "loops of 1, 8 and 64 kernels and a wait: 45 / 30 / 15 %, and five equal",
+         shares.closed_loops_seconds),
     Case("target", together.target, "a target of 50 % beside 1, 2, 3, 4 others: what it loses",
          lambda s: 5 + s.cell_seconds + (1 if s.quick else 4) *
          (s.cell_seconds + s.native_seconds + 8)),
@@ -95,6 +97,8 @@ CASES = [
          lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),
     Case("resnet_half", training.resnet_half, "ResNet18 at half of the GPU",
          lambda s: s.training_seconds + 6, trains=True),
+    Case("trainings_half", training.trainings_half, "three models at half of the GPU, waiting for each step, each 10, never",
+         training.trainings_half_seconds, is_long=True, trains=True),
     Case("oom", training.oom, "PyTorch over its memory quota", lambda s: 30, trains=True),
     Case("mixed", shares.mixed, "kernels of 20 us to 50 ms, equal shares",
          lambda s: 5 * 6 + s.seconds + 5, is_long=True),

@@ -1,5 +1,7 @@
 """Shares of GPU time: work done by kernels of known cost."""
 
+from dataclasses import replace
+
 from harness import plot, stats
 from harness.load import Kernel, Load
 from harness.result import Row, at_least, within
@@ -91,6 +93,30 @@ def five_equal(bench):
         for i, (share, alone) in enumerate(zip(shares, unmanaged)):
             bench.result.add(Row(f"five equal, number {i + 1}, {kernel}", "%", share, 20, alone))
     add_bars(bench, "Five equal tenants: work done, one alone is 100 %")
+
+
+LOOPS = (1, 8, 64)      # kernels, then a wait for all of them
+
+
+def closed_loops(bench):
+    """Each against the same loop alone, natively."""
+    kernel, pcts = LARGE, (45, 30, 15)
+    for count in LOOPS:
+        mode = ("--sync-every", str(count))
+        outcomes = bench.loads.run([replace(capped(f"t{pct}", kernel, pct), mode=mode) for pct in pcts],
+                                   bench.settings.seconds)
+        for pct, outcome in zip(pcts, outcomes):
+            bench.result.add(within(Row(f"loop of {count}, {pct} %", "%", outcome.share_pct, pct), bench.bar(0.5, 10)))
+    mode = ("--sync-every", "8")
+    native = bench.loads.run([Load(f"n{i}", kernel, mode=mode) for i in range(5)], bench.settings.native_seconds)
+    outcomes = bench.loads.run([replace(fair(f"fifth{i}", kernel, 20), mode=mode) for i in range(5)], bench.settings.seconds)
+    bench.result.add(at_least(Row("five equal loops of 8, sum", "%", sum(o.share_pct for o in outcomes), 100,
+                                  sum(o.share_pct for o in native)), bench.bar(98, 85)))
+    add_bars(bench, "Loops of kernels of 1 ms and a wait, together: work done")
+
+
+def closed_loops_seconds(settings):
+    return len(LOOPS) * 4 + 4 * (settings.seconds + 4) + settings.native_seconds + 4
 
 
 def side_by_side(bench, label, kernels):

@@ -7,7 +7,7 @@ import time
 
 from harness import plot
 from harness.job import Failed
-from harness.result import Row, at_most, within
+from harness.result import Row, at_most, within, within_pct
 from harness.trainer import READY_S, Trainer, ready, record_together, take_models
 
 from . import rivals
@@ -68,6 +68,38 @@ def resnet_half(bench):
                          native))
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "ResNet18 at half of the GPU", bench.result.rows, "times"))
+
+
+HALVED = (("resnet18", 128), ("transformer", 64), ("gru", 64))
+WAITS = ((1, "each step"), (10, "each 10 steps"), (0, "never"))
+
+
+def trainings_half(bench):
+    """By turns with a native process, each of whose steps count as long as they take with the wait for the last one."""
+    seconds, rounds = bench.settings.training_seconds / 4, bench.settings.training_rounds
+    trainers = [Trainer(bench, "native"), Trainer(bench, "half", ["--memory", "64GiB", "--cores", "50"])]
+    try:
+        ready(trainers)
+        for model, batch in HALVED:
+            take_models(trainers, 2 * [(model, batch)])
+            for waits, when in WAITS:
+                for trainer in trainers:
+                    trainer.ask("sync", waits)
+                steps = trainers[0].steps_in(seconds, least=20)
+                times = [[trainer.epoch_s(steps) for trainer in trainers] for _ in range(rounds)]
+                runs = [half / native for native, half in times]
+                bench.result.add(within_pct(Row(f"{model} at 50 %, waits: {when}: step over native", "times",
+                                                statistics.median(runs), 2.0, native=1.0, runs=runs),
+                                            bench.bar(1, 20)))
+    finally:
+        for trainer in trainers:
+            trainer.end()
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "Trainings at half of the GPU, by how often they wait for it", bench.result.rows, "times"))
+
+
+def trainings_half_seconds(settings):
+    return 30 + len(HALVED) * (8 + len(WAITS) * settings.training_seconds / 4 * (1 + 3 * settings.training_rounds))
 
 
 class MemoryWatch:

@@ -128,7 +128,7 @@ class Loads:
 
     def native_rate(self, kernel, mode=()):
         """Kernels a second that one process does alone, without allot."""
-        if self.machine.sim and kernel.cost_us >= EXACT_US and "--streams" not in mode:
+        if self.machine.sim and kernel.cost_us >= EXACT_US and not {"--streams", "--sync-every"} & set(mode):
             return 1e6 / kernel.cost_us
         key = (kernel, mode)
         if key not in self.alone:

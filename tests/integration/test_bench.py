@@ -124,7 +124,8 @@ def test_it_lists_the_benches_and_their_time(home):
     assert result.returncode == 0, result.stderr
     names = [line.split()[0] for line in result.stdout.splitlines()]
     assert {"matrix", "three", "target", "five_equal", "pair", "odd_work", "many_streams", "step",
-            "priority", "bursty", "scale", "sensors", "policies", "topology", "regress"} <= set(names)
+            "priority", "bursty", "scale", "sensors", "policies", "topology", "regress",
+            "closed_loops", "trainings_half"} <= set(names)
     assert "about" in result.stdout
 
 

@@ -14,6 +14,7 @@ import pytest
 from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
+from cases import training                          # noqa: E402
 from cases.epochs import expected_s                 # noqa: E402
 from harness import stats, trainer                  # noqa: E402
 from harness.build import Build                     # noqa: E402
@@ -30,6 +31,40 @@ SIM_TRAINING = Path(__file__).parent / "sim_training.py"
 
 
 # ---- arithmetic
+
+class HalfTrainer:
+    """Steps of 10 ms, and natively of 5; natively one epoch is slow."""
+    def __init__(self, _, name, options=None):
+        self.name, self.epochs, self.said, self.is_native = name, 0, [], options is None
+
+    def ask(self, *words):
+        self.said.append(words)
+
+    def steps_in(self, seconds, least):
+        return max(least, int(seconds / 0.005))
+
+    def epoch_s(self, steps):
+        self.epochs += 1
+        return steps * (0.005 if self.is_native else 0.010) * (1.5 if self.is_native and self.epochs == 1 else 1)
+
+    def end(self):
+        self.said.append("ended")
+
+
+def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch):
+    made = []
+    monkeypatch.setattr(training, "Trainer", lambda *words: made.append(HalfTrainer(*words)) or made[-1])
+    monkeypatch.setattr(training, "ready", lambda trainers: None)
+    monkeypatch.setattr(training, "take_models", lambda trainers, models: None)
+    result = types.SimpleNamespace(rows=[], charts=[], add=lambda row: result.rows.append(row))
+    training.trainings_half(types.SimpleNamespace(
+        settings=types.SimpleNamespace(training_seconds=8, training_rounds=3), result=result, bar=lambda real, _: real))
+    assert [row.name for row in result.rows] == [f"{model} at 50 %, waits: {when}: step over native"
+                                                 for model, _ in training.HALVED for _, when in training.WAITS]
+    first = result.rows[0]      # of three pairs one is of the slow epoch
+    assert first.runs == pytest.approx([2 / 1.5, 2, 2]) and first.got == pytest.approx(2) and first.passed
+    assert all(one.said == 3 * [("sync", 1), ("sync", 10), ("sync", 0)] + ["ended"] for one in made)
+
 
 def test_pairs_tell_what_was_added_though_all_drifts():
     pairs = Pairs()
