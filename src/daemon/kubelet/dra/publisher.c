@@ -39,8 +39,8 @@ struct publisher {
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	bool is_known, is_listing, fails; /* the server's slices */
-	bool has_devices;                 /* what is to be published is known */
+	bool is_known, fails; /* all of the server's slices; the watch */
+	bool has_devices;     /* what is to be published is known */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
 	struct kube_call *call;    /* a write under way, of all slices one at a time: */
@@ -134,10 +134,12 @@ static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 
 /* ---- writing ---- */
 
-/* A server whose gates are off drops fields without a word. */
+/* A server whose gates are off drops fields without a word. A slice without devices shows nothing of that. */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
-	bool is_unshared = json_array_size(devices_of(object)) && !dra_slice_is_shared(object);
+	if (!json_array_size(devices_of(object)))
+		return;
+	bool is_unshared = !dra_slice_is_shared(object);
 	if (is_unshared && !p->is_unshared)
 		log_warning("DRA: the cluster gives whole GPUs alone: its API server dropped "
 			    "allowMultipleAllocations; parts need the feature gate "
@@ -166,7 +168,9 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	bool is_gone = !sent && (!reply->err.code || reply->status == HTTP_NOT_FOUND);
+	/* One that is not there was to be deleted, or is made anew. */
+	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
+						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
 		json_decref(sent);
 		retry_later(p, reply);
@@ -176,10 +180,10 @@ static void written(void *data, const struct kube_answer *reply)
 	p->is_refused = false;
 	if (is_gone)
 		forget_object(s);
-	if (sent && dra_devices_are_tainted(sent))
+	else if (dra_devices_are_tainted(sent))
 		p->taints = dra_devices_are_tainted(devices_of(reply->object)) ? TAINTS_KEPT
 									       : TAINTS_DROPPED;
-	if (p->is_probing || !sent) {
+	if (is_gone || p->is_probing) {
 		json_decref(sent);
 		update(p);
 		return;
@@ -298,24 +302,24 @@ static void list_begins(void *data)
 {
 	struct publisher *p = data;
 	struct gpu_slice *s;
-	p->is_listing = true;
+	p->is_known = false;
 	LIST_FOREACH(s, &p->slices, link)
 		forget_object(s);
 }
 
 static void seen(void *data, json_t *object)
 {
-	struct publisher *p = data;
-	take(p, object);
-	if (!p->is_listing)
-		update(p);
+	take(data, object);
+	update(data);
 }
 
+/* A late word of a slice that was deleted is not of the new one of that name. */
 static void gone(void *data, json_t *object)
 {
-	const char *name = metadata(object, "name");
+	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
 	struct gpu_slice *s = name ? find_slice(data, name) : NULL;
-	if (s)
+	const char *has = s ? metadata(s->object, "uid") : NULL;
+	if (has && uid && !strcmp(has, uid))
 		forget_object(s);
 	update(data);
 }
@@ -323,7 +327,6 @@ static void gone(void *data, json_t *object)
 static void synced(void *data)
 {
 	struct publisher *p = data;
-	p->is_listing = false;
 	p->is_known = true;
 	/* The server may be another one by now, with other gates. */
 	struct gpu_slice *s;
