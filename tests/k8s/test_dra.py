@@ -134,7 +134,7 @@ def make_node(request, sharing_cluster, tmp_path):
 
     def make(settings="", cluster=sharing_cluster, **more):
         """`more`: of the Daemon."""
-        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40]
+        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
         doors.append(Door(cluster.port))
         made.append(Node(cluster, doors[-1], tmp_path, name, settings, **more))
         made[-1].door = doors[-1]

@@ -110,8 +110,11 @@ static const struct grpc_method methods[] = {
 
 /* ---- what is looked at ---- */
 
-/* The kubelet sees a socket come, and asks it; one that was removed is made again. Its directory may come later. */
-static void keep_socket(struct dra *dra)
+/*
+ * The kubelet sees a socket come, and asks it; one that was removed is made again. Its directory may come later. False: there is
+ * none, perhaps since another driver of our name has it.
+ */
+static bool keep_socket(struct dra *dra)
 {
 	const struct grpc_service service = { .methods = methods,
 					      .method_count = sizeof(methods) / sizeof(methods[0]),
@@ -119,14 +122,18 @@ static void keep_socket(struct dra *dra)
 					      .limits = grpc_limits_default() };
 	struct error err = { 0 };
 	if (plugin_socket_is_there(&dra->socket))
-		return;
+		return true;
 	plugin_socket_close(&dra->socket);
-	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) < 0)
-		say(dra, "no socket for the kubelet", err.text);
+	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) >= 0)
+		return true;
+	say(dra, "no socket for the kubelet", err.text);
+	return false;
 }
 
 static void publish(struct dra *dra)
 {
+	if (!plugin_socket_is_there(&dra->socket))
+		return;
 	publisher_want(dra->publisher, dra_node_devices(dra->node));
 	node_kube_refresh(dra->node->kube);
 	dra->published_ns = clock_now_ns();
@@ -136,8 +143,10 @@ static void look(void *data, uint32_t events)
 {
 	struct dra *dra = data;
 	uint64_t now_ns = clock_now_ns();
-	keep_socket(dra);
-	if (!dra->published_ns || now_ns - dra->published_ns >= PUBLISH_NS)
+	if (!keep_socket(dra)) {
+		publisher_pause(dra->publisher);
+		dra->published_ns = 0;
+	} else if (!dra->published_ns || now_ns - dra->published_ns >= PUBLISH_NS)
 		publish(dra);
 	else
 		publisher_look(dra->publisher);

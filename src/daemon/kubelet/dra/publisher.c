@@ -408,6 +408,11 @@ void publisher_want(struct publisher *p, json_t *devices)
 	update(p);
 }
 
+void publisher_pause(struct publisher *p)
+{
+	p->has_devices = false;
+}
+
 void publisher_look(struct publisher *p)
 {
 	update(p);

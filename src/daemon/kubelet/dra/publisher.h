@@ -22,6 +22,8 @@ struct publisher *publisher_stop(struct publisher *publisher);
 
 /* The devices that are to be told of (kube/dra/slice.h), whose reference is taken over; NULL: no memory, all stays. */
 void publisher_want(struct publisher *publisher, json_t *devices);
+/* Nothing is written any more, until something is wanted again: the slices are another driver's. */
+void publisher_pause(struct publisher *publisher);
 /* The devices that the server's slices have, and how often a write failed. */
 void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
 		     uint64_t *ret_failures);

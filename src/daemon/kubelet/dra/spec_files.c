@@ -33,6 +33,15 @@ static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX],
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
+/* Then a full disk is no reason to refuse a claim that was prepared before. */
+static bool is_written(const char *path, const json_t *spec)
+{
+	json_t *has = json_load_file(path, 0, NULL);
+	bool is_same = has && json_equal(has, spec);
+	json_decref(has);
+	return is_same;
+}
+
 int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
 		    const char *uid, struct error *err)
 {
@@ -46,7 +55,7 @@ int spec_file_write(const char *dir, struct claims *claims, const struct claim *
 		return r;
 	inject = injection_to_json(&injection);
 	r = cdi_spec_make(DRA_CDI_KIND, uid, inject, &spec, err);
-	return r < 0 ? r : cdi_spec_write(dir, path, spec, err);
+	return r < 0 || is_written(path, spec) ? r : cdi_spec_write(dir, path, spec, err);
 }
 
 int spec_file_remove(const char *dir, const char *uid, struct error *err)

@@ -1,8 +1,10 @@
 #include "daemon/kubelet/endpoint/plugin_socket.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,10 +26,28 @@ void plugin_socket_close(struct plugin_socket *s)
 	s->server = grpc_server_free(s->server);
 }
 
+/* Does a program answer there? The file of one that was killed stays behind. */
+static bool is_served(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address.sun_path))
+		return false;
+	strcpy(address.sun_path, path);
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* EAGAIN: more wait than it takes. */
+	return fd >= 0 &&
+	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
+}
+
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err)
 {
 	struct stat st;
+	if (is_served(s->path))
+		return error_set(err, EADDRINUSE,
+				 "%s: another program serves it, and the kubelet knows one plugin of a "
+				 "name: stop one of them",
+				 s->path);
 	cleanup_fd int fd = listen_bind(s->path, SOCK_STREAM, err);
 	if (fd < 0)
 		return fd;

@@ -18,7 +18,10 @@ struct plugin_socket {
 	ino_t inode;                  /* ... this */
 };
 
-/* Replaces what is at the path. The service as for grpc_server_new(). */
+/*
+ * Replaces what is at the path, unless another program serves it (-EADDRINUSE): two that replace each other's socket would
+ * register in turns for ever. The service as for grpc_server_new().
+ */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
 /* Is it open, and its file in its place? */

@@ -1,0 +1,171 @@
+"""What goes wrong around the DRA driver, and how soon all is well again after that: a full disk, a second driver of the same name, an
+API server that is away, a reboot. A real API server; claims are allocated as a scheduler does it.
+
+    ALLOT_AWAY_S=60 build/venv/bin/python -m pytest -s tests/k8s/test_dra_faults.py     how long the API server is away
+
+prints how long each recovery took."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import dra
+from machines import wait_until
+from test_dra import GIB, make_node, shares, sharing_cluster  # noqa: F401
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+AWAY_S = int(os.environ.get("ALLOT_AWAY_S", "3"))
+RECOVERY_S = 10
+
+
+# ---- a full disk ----
+
+@pytest.fixture
+def disk(request, tmp_path):
+    """A file system of a node's directory, `cdi` or `state`."""
+    disk = tmp_path / request.param
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=755", "none", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def fill(disk):
+    """Leaves nothing. What takes it."""
+    filler = disk / "filler"
+    fd = os.open(filler, os.O_CREAT | os.O_WRONLY)
+    try:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while os.write(fd, bytes(size)):
+                    pass
+            except OSError:
+                pass
+    finally:
+        os.close(fd)
+    return filler
+
+
+@pytest.mark.parametrize("disk", ["cdi"], indirect=True)
+def test_no_room_for_specs(make_node, disk):  # noqa: F811
+    """A new claim is refused with the reason, and nothing is left of it; those before stay as they are."""
+    node = make_node()
+    before, late = node.claim((0, {"memory": "10Gi", "cores": "10"})), node.claim((1, {"memory": "20Gi"}))
+    devices = node.driver.prepare(before)
+    filler = fill(disk)
+    tenants, specs = set(node.tenants()), node.specs()
+    with pytest.raises(dra.Refused, match="No space left on device"):
+        node.driver.prepare(late)
+    assert set(node.tenants()) == tenants and node.specs() == specs
+    # As after a restart of the kubelet.
+    assert node.driver.prepare(before) == devices
+    filler.unlink()
+    node.driver.prepare(late)
+    assert sorted(map(shares, node.tenants().values())) == [[(10 * GIB, 10, 100)], [(20 * GIB, 0, 100)]]
+    node.driver.unprepare(before, late)
+    assert not node.tenants() and not node.specs()
+
+
+@pytest.mark.parametrize("disk", ["state"], indirect=True)
+def test_no_room_for_claims(make_node, disk):  # noqa: F811
+    """Their log has its length from the beginning: they come, go, and outlive the daemon."""
+    node = make_node()
+    before, late = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "20Gi"}))
+    node.driver.prepare(before)
+    fill(disk)
+    node.driver.prepare(late)
+    node.driver.unprepare(before)
+    node.kill()
+    node.start()
+    assert [shares(tenant) for tenant in node.tenants().values()] == [[(20 * GIB, 0, 100)]]
+    node.driver.unprepare(late)
+    assert not node.tenants() and not node.specs()
+
+
+# ---- two drivers of one name ----
+
+def test_a_second_driver_of_the_name(make_node, tmp_path_factory):  # noqa: F811
+    """The first goes on; the second says why it does not serve, writes no slices, and takes over when the first has gone."""
+    first = make_node()
+    first.wait_devices(lambda found: len(found) == 2, "the devices")
+    names = set(first.slices())
+    inode = first.socket.stat().st_ino
+    directory = tmp_path_factory.mktemp("second")
+    second = type(first.daemon)(directory, first.daemon.kubeconfig, first.name, is_private=False, settings=(
+        f"kube_dra = on\nkube_dra_dir = {first.registry}\nkube_cdi_dir = {directory}/cdi\nstate_dir = {directory}/state\n"
+        "watch_tasks = off\n"), cards="h200x3")
+    try:
+        second.start()
+        wait_until(lambda: "another program serves it" in second.log, what="the second driver's word")
+        time.sleep(3)
+        assert second.log.count("another program serves it") == 1
+        assert first.socket.stat().st_ino == inode and set(first.slices()) == names
+        first.driver.prepare(first.claim((0, {"memory": "1Gi"})))
+        first.daemon.end()
+        wait_until(lambda: first.socket.exists() and len(first.slices()) == 3, what="the second driver's slices")
+    finally:
+        second.stop()
+    first.start()
+    wait_until(lambda: set(first.slices()) == names, what="the first driver's slices")
+    assert len(first.tenants()) == 1
+
+
+# ---- recoveries ----
+
+def took(what, condition):
+    """How long it takes from now, which is to be told."""
+    begun = time.monotonic()
+    wait_until(condition, 60, what)
+    seconds = time.monotonic() - begun
+    print(f"{what}: {seconds:.1f} s")
+    assert seconds < RECOVERY_S, what
+    return seconds
+
+
+def serves(node, claim):
+    try:
+        return not node.driver.try_prepare(claim)[claim["metadata"]["uid"]][1]
+    except dra.grpc.RpcError:
+        return False
+
+
+def test_the_api_server_comes_back(make_node):  # noqa: F811
+    """A claim is prepared, and what has changed of a GPU meanwhile is told."""
+    node = make_node()
+    node.wait_devices(lambda found: len(found) == 2, "the devices")
+    claim = node.claim((0, {"memory": "10Gi"}))
+    uuid = max(card["uuid"] for card in node.cards())
+    node.door.shut()
+    node.ask("cordon", uuid=uuid, cordoned=True)
+    until = time.monotonic() + AWAY_S
+    while time.monotonic() < until:
+        assert not serves(node, claim)
+        time.sleep(0.2)
+    node.door.unshut()
+    begun = time.monotonic()
+    took(f"a claim, after {AWAY_S} s without the API server", lambda: serves(node, claim))
+    took("the slices", lambda: uuid.lower() not in node.devices())
+    assert time.monotonic() - begun < RECOVERY_S
+
+
+def test_a_reboot(make_node):  # noqa: F811
+    """What runs is gone, and with it the run directory and the CDI specs: claims are there again, and the kubelet's next calls go
+    through."""
+    node = make_node()
+    before, late = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "20Gi"}))
+    devices = node.driver.prepare(before)
+    specs = node.specs()
+    node.daemon.stop()
+    shutil.rmtree(node.cdi)
+    shutil.rmtree(node.daemon.run_dir)
+    node.socket.unlink(missing_ok=True)
+    node.daemon.start()
+    took("the driver's socket, after a reboot", node.socket.exists)
+    node.connect()
+    took("a new claim", lambda: serves(node, late))
+    assert node.driver.prepare(before) == devices and set(specs) < set(node.specs())
+    assert sorted(map(shares, node.tenants().values())) == [[(10 * GIB, 0, 100)], [(20 * GIB, 0, 100)]]
