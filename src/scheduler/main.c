@@ -177,12 +177,20 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 	return strcmp(config->kube_api, "off") ? cluster_start(&terms, &s->cluster, err) : 0;
 }
 
+static bool may_sweep(void *data)
+{
+	return cluster_leads(data);
+}
+
 static int start_claims(struct scheduler *s, struct error *err)
 {
 	if (!s->webhook.device_class)
 		return 0;
-	s->claim_reviews = claim_reviews_new(cluster_client(s->cluster), &s->webhook);
-	return s->claim_reviews ? 0 : error_set_errno(err, ENOMEM, "make_claims");
+	struct kube_client *client = cluster_client(s->cluster);
+	s->claim_reviews = claim_reviews_new(client, &s->webhook);
+	s->template_sweep = template_sweep_start(client, may_sweep, s->cluster);
+	return s->claim_reviews && s->template_sweep ? 0
+						     : error_set_errno(err, ENOMEM, "make_claims");
 }
 
 /* ---- life ---- */
@@ -244,6 +252,7 @@ int main(int argc, char **argv)
 	/* What it shows is the cluster's. */
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
+	template_sweep_stop(scheduler.template_sweep);
 	/* Before the servers, whose calls it has. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);

@@ -40,7 +40,8 @@ SCHEDULER_RULES = [
 ]
 # And where it makes claims of limits.
 CLAIM_MAKER_RULES = [
-    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaimtemplates"], "verbs": ["create"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaimtemplates"],
+     "verbs": ["list", "create", "patch", "delete"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list"]},
 ]
 

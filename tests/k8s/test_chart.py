@@ -188,7 +188,8 @@ def test_the_extender_is_asked_about_what_the_settings_name(helm):
 
 
 def test_a_webhook_that_makes_templates_says_so(helm):
-    for name, effects, rights in (("claims-of-limits", "NoneOnDryRun", [["create"], ["list"]]), ("defaults", "None", [])):
+    for name, effects, rights in (("claims-of-limits", "NoneOnDryRun", [["list", "create", "patch", "delete"], ["list"]]),
+                                  ("defaults", "None", [])):
         made = helm.render(VALUES[name])
         assert of_kind(made, "MutatingWebhookConfiguration")["webhooks"][0]["sideEffects"] == effects
         role = of_kind(made, "ClusterRole", "allot-scheduler")

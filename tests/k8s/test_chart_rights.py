@@ -205,6 +205,39 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
 
 
+def test_the_scheduler_writes_templates_of_its_own(accounts, cluster):
+    """By the policy of the chart."""
+    where = "templates-policy"
+    made = accounts(VALUES["claims-of-limits"], where)
+    for one in made:
+        if one["kind"].startswith("ValidatingAdmissionPolicy") and one["metadata"]["name"].endswith("-templates"):
+            cluster.request("POST", path_of(one), one)
+    bearer = token(cluster, where, f"{where}-allot-scheduler")
+    path = f"{dra.API}/namespaces/default/resourceclaimtemplates"
+    spec = {"spec": {"devices": {"requests": [dra.request()]}}}
+    own = {"app.kubernetes.io/managed-by": "allot-scheduler"}
+
+    def make(name, labels):
+        return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+    def may(method, at, body=None, **more):
+        try:
+            cluster.request(method, at, body, token=bearer, **more)
+        except ApiError as error:
+            assert error.status == 422 and "ResourceClaimTemplates of its own" in str(error), error
+            return False
+        return True
+
+    wait_until(lambda: not may("POST", path, make("allot-0", {}), query="?dryRun=All"), what="the policy")
+    assert may("POST", path, make("allot-1", own)) and not may("POST", path, make("other", own))
+    cluster.request("POST", path, make("other", {}))
+    for name in ("allot-1", "other"):
+        change = {"metadata": {"annotations": {"a": "b"}, "labels": own}}
+        assert may("PATCH", f"{path}/{name}", change, kind="application/merge-patch+json") == (name == "allot-1")
+        assert may("DELETE", f"{path}/{name}") == (name == "allot-1")
+    cluster.request("DELETE", f"{path}/other")
+
+
 def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
     """By the policy of the chart, and the token that a kubelet gives a pod."""
     where, pods = "rights-policy", "/api/v1/namespaces/default/pods"
@@ -380,7 +413,7 @@ def test_no_role_has_more_than_it_names(helm):
                 for group, resource, _, verb in flat(one["rules"]):
                     assert "*" not in (group, resource, verb)
                     assert resource != "secrets" and verb not in ("deletecollection", "escalate", "bind", "impersonate")
-                    assert verb != "delete" or resource == "resourceslices"
+                    assert verb != "delete" or resource in ("resourceslices", "resourceclaimtemplates")
 
 
 def test_allot_scheduler_leads_with_them(accounts, cluster, tmp_path):

@@ -42,6 +42,10 @@ class OldNode(ClaimNode):
     def templates(self):
         return [one["metadata"]["name"] for one in self.cluster.request("GET", TEMPLATES)["items"]]
 
+    def template_of(self, name):
+        claim, = self.cluster.pod(name)["spec"]["resourceClaims"]
+        return claim["resourceClaimTemplateName"]
+
 
 @pytest.fixture(scope="module")
 def webhook(cluster, tmp_path_factory):  # noqa: F811
@@ -144,6 +148,40 @@ def test_nothing_is_left_of_what_is_not_stored(node):
     assert not node.templates()
 
 
+def test_templates_that_no_pod_uses_are_removed(node, cluster, tmp_path):  # noqa: F811
+    """An hour after a pod asked for them last; those that a pod names stay."""
+    asked = "allot.dev/asked-at"
+
+    def last_asked(template):
+        return cluster.request("GET", f"{TEMPLATES}/{template}")["metadata"]["annotations"][asked]
+
+    amounts = {"used": 2000, "left": 3000, "again": 4000, "new": 5000}
+    for name, mib in amounts.items():
+        node.make_old(name, {"main": {"nvidia.com/gpumem": mib}})
+    used, left, again, new = templates = [node.template_of(name) for name in amounts]
+    now = last_asked(used)
+    for name, mib in amounts.items():
+        assert node.wait_for(name) == [mib]
+    for name in ("left", "again", "new"):
+        node.kubelet.remove_pods(name)
+    for template in (used, left, again):
+        cluster.patch(f"{TEMPLATES}/{template}", {"annotations": {asked: "2026-01-01T00:00:00Z"}})
+    node.make_old("fresh", {"main": {"nvidia.com/gpumem": amounts["again"]}})
+    assert last_asked(again) >= now
+    assert node.wait_for("fresh") == [amounts["again"]]
+    node.kubelet.remove_pods("fresh")
+    scheduler = Scheduler(tmp_path / "s", settings(cluster, SCHEDULER_TOKEN))
+    try:
+        wait_until(lambda: left not in node.templates(), what="the end of the one that is left over")
+        wait_until(lambda: "removed 1 ResourceClaimTemplates" in scheduler.log.read_text(), what="the end of the sweep")
+    finally:
+        scheduler.stop()
+    assert sorted(node.templates()) == sorted(set(templates) - {left})
+    node.make_old("back", {"main": {"nvidia.com/gpumem": amounts["left"]}})
+    assert node.template_of("back") == left and node.wait_for("back") == [amounts["left"]]
+    assert node.wait_for("used") == [amounts["used"]]
+
+
 def test_no_right_to_make_templates(cluster, tmp_path):  # noqa: F811
     """Then the pod is refused, with the API server's reason."""
     scheduler = Scheduler(tmp_path / "s", settings(cluster, ALLOTD_TOKEN))
@@ -153,6 +191,6 @@ def test_no_right_to_make_templates(cluster, tmp_path):  # noqa: F811
         response = answer["response"]
         assert status == 200 and not response["allowed"] and response["status"]["code"] == 403
         assert "a ResourceClaimTemplate for the pod" in response["status"]["message"]
-        assert "cannot create resource" in response["status"]["message"]
+        assert "cannot patch resource" in response["status"]["message"]
     finally:
         scheduler.stop()

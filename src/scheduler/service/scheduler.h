@@ -10,15 +10,17 @@
 #include "scheduler/service/metrics.h"
 #include "scheduler/util/allowance.h"
 #include "scheduler/webhook/claim_reviews.h"
+#include "scheduler/webhook/template_sweep.h"
 #include "scheduler/webhook/webhook.h"
 
 struct scheduler {
 	struct config config;
 	struct loop *loop;
 	struct webhook_terms webhook;
-	struct claim_reviews *claim_reviews; /* NULL: make_claims is off */
-	struct cluster *cluster;             /* NULL: kube_api is off */
-	struct sched_audit *audit;           /* NULL: audit_log is off */
+	struct claim_reviews *claim_reviews;   /* NULL: make_claims is off */
+	struct template_sweep *template_sweep; /* the same */
+	struct cluster *cluster;               /* NULL: kube_api is off */
+	struct sched_audit *audit;             /* NULL: audit_log is off */
 	struct metrics metrics;
 	struct authorizer authorizer;
 	struct allowance explaining; /* of nodes that are looked at */

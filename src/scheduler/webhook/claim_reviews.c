@@ -4,15 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "kube/dra/slice.h"
 #include "kube/util/object.h"
+#include "kube/util/when.h"
+#include "scheduler/webhook/template_sweep.h"
 
-#define PATH_MAX_BYTES 160
+#define PATH_MAX_BYTES 240
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
 #define CALL_NS (4 * NSEC_PER_SEC) /* several fit the webhook's own limit, 10 s */
-#define HTTP_CONFLICT 409
+/* Made where there is none; where there is one, the time is written on it. Of the same content it is not written. */
+#define APPLY_TYPE "application/apply-patch+yaml"
+#define APPLY_QUERY "fieldManager=" WEBHOOK_MANAGER "&force=true"
 
 struct claim_review {
 	struct claim_reviews *all;
@@ -67,8 +72,7 @@ static void template_made(void *data, const struct kube_answer *answer)
 	struct claim_review *r = data;
 	struct error why = answer->err;
 	r->call = NULL;
-	/* Another pod was before this one: the name says what is in it. */
-	if (answer->err.code && answer->status != HTTP_CONFLICT) {
+	if (answer->err.code) {
 		error_add(&why, -why.code, "a ResourceClaimTemplate for the pod");
 		deny(r, &why);
 		return;
@@ -79,19 +83,25 @@ static void template_made(void *data, const struct kube_answer *answer)
 
 static void make_next(struct claim_review *r)
 {
-	const json_t *template = json_array_get(r->claims.templates, r->made);
-	const json_t *metadata = json_object_get(template, "metadata");
-	char path[PATH_MAX_BYTES];
+	json_t *template = json_array_get(r->claims.templates, r->made);
+	json_t *metadata = json_object_get(template, "metadata");
+	char path[PATH_MAX_BYTES], asked[WHEN_MAX];
+	int64_t now_s = (int64_t)time(NULL);
 	if (!template) {
 		finish(r, json_incref(r->answer));
 		return;
 	}
+	when_format_rfc3339(now_s - now_s % TEMPLATE_ASKED_STEP_S, asked);
+	json_object_set_new(metadata, "annotations", json_pack("{s:s}", TEMPLATE_ASKED, asked));
 	cleanup_free char *body = json_dumps(template, JSON_COMPACT);
-	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates",
-		 json_string_value(json_object_get(metadata, "namespace")));
-	const struct kube_request request = {
-		.method = "POST", .path = path, .type = KUBE_JSON, .body = body, .timeout_ns = CALL_NS
-	};
+	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s?" APPLY_QUERY,
+		 json_string_value(json_object_get(metadata, "namespace")),
+		 json_string_value(json_object_get(metadata, "name")));
+	const struct kube_request request = { .method = "PATCH",
+					      .path = path,
+					      .type = APPLY_TYPE,
+					      .body = body,
+					      .timeout_ns = CALL_NS };
 	r->call = body ? kube_call_start(r->all->client, &request, NULL, template_made, r) : NULL;
 	if (!r->call)
 		finish(r, NULL);

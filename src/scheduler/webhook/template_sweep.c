@@ -1,0 +1,286 @@
+#include "scheduler/webhook/template_sweep.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/dra/names.h"
+#include "kube/util/object.h"
+#include "kube/util/when.h"
+#include "scheduler/webhook/webhook.h"
+
+#define SWEEP_NS (600 * NSEC_PER_SEC)
+#define FIRST_NS (2 * NSEC_PER_SEC)
+#define PAGE "limit=200"
+#define TEMPLATES \
+	DRA_API "/resourceclaimtemplates?" PAGE \
+		"&labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WEBHOOK_MANAGER
+#define NAME_MAX_BYTES 320 /* of a namespace and of an object in it */
+#define HTTP_NOT_FOUND 404
+#define HTTP_CONFLICT 409
+
+struct template_sweep {
+	struct kube_client *client;
+	bool (*may_act)(void *data);
+	void *data;
+	struct alarm again;
+	struct kube_call *call; /* NULL: the alarm is set */
+	json_t *old;            /* metadata of templates that nobody has asked for lately */
+	char *in_namespace;     /* whose pods are read, and whose templates are deleted then */
+	unsigned removed;
+	struct error err; /* the first of this sweep */
+	bool is_said;     /* that the last sweep failed */
+};
+
+static const char *text(const json_t *object, const char *name)
+{
+	const char *found = json_string_value(json_object_get(object, name));
+	return found ? found : "";
+}
+
+static bool is_in(const struct template_sweep *s, const json_t *metadata)
+{
+	return !strcmp(text(metadata, "namespace"), s->in_namespace);
+}
+
+/* ---- a sweep's end ---- */
+
+static void end(struct template_sweep *s)
+{
+	if (s->removed)
+		log_info("removed %u ResourceClaimTemplates that no pod uses", s->removed);
+	if (s->err.code)
+		log_write(s->is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			  "ResourceClaimTemplates that no pod uses can't be removed: %s; it is tried "
+			  "again",
+			  s->err.text);
+	s->is_said = s->err.code != 0;
+	alarm_set(kube_client_reactor(s->client), &s->again, SWEEP_NS);
+}
+
+static void note(struct template_sweep *s, const struct error *err)
+{
+	if (!s->err.code)
+		s->err = *err;
+}
+
+static void ask(struct template_sweep *s, const char *method, const char *path, const char *body,
+		kube_done done)
+{
+	const struct kube_request request = {
+		.method = method, .path = path, .type = body ? KUBE_JSON : NULL, .body = body
+	};
+	s->call = kube_call_start(s->client, &request, NULL, done, s);
+	if (s->call)
+		return;
+	error_set_errno(&s->err, ENOMEM, "a call");
+	end(s);
+}
+
+/* The next page of a list; false: this was the last. */
+static bool ask_on(struct template_sweep *s, const char *path, const json_t *list, kube_done done)
+{
+	const char *next = text(json_object_get(list, "metadata"), "continue");
+	char *on;
+	if (!*next)
+		return false;
+	if (asprintf(&on, "%s&continue=%s", path, next) < 0) {
+		error_set_errno(&s->err, ENOMEM, "a page");
+		end(s);
+		return true;
+	}
+	ask(s, "GET", on, NULL, done);
+	free(on);
+	return true;
+}
+
+/* ---- templates that no pod uses ---- */
+
+static void next_namespace(struct template_sweep *s);
+
+static void delete_next(struct template_sweep *s);
+
+static void deleted(void *data, const struct kube_answer *answer)
+{
+	struct template_sweep *s = data;
+	s->call = NULL;
+	/* Another was faster, or a pod asks for it just now. */
+	if (!answer->err.code)
+		s->removed++;
+	else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT)
+		note(s, &answer->err);
+	delete_next(s);
+}
+
+static void delete_template(struct template_sweep *s, const json_t *metadata)
+{
+	char path[2 * NAME_MAX_BYTES];
+	cleanup_object json_t *options = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1",
+						   "kind", "DeleteOptions", "preconditions", "uid",
+						   text(metadata, "uid"), "resourceVersion",
+						   text(metadata, "resourceVersion"));
+	cleanup_free char *body = json_dumps(options, JSON_COMPACT);
+	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s",
+		 s->in_namespace, text(metadata, "name"));
+	if (body) {
+		ask(s, "DELETE", path, body, deleted);
+		return;
+	}
+	error_set_errno(&s->err, ENOMEM, "DeleteOptions");
+	end(s);
+}
+
+static void delete_next(struct template_sweep *s)
+{
+	json_t *metadata;
+	size_t i;
+	json_array_foreach(s->old, i, metadata)
+	{
+		if (!is_in(s, metadata))
+			continue;
+		json_incref(metadata);
+		json_array_remove(s->old, i);
+		delete_template(s, metadata);
+		json_decref(metadata);
+		return;
+	}
+	next_namespace(s);
+}
+
+/* ---- pods that use them ---- */
+
+/* Those of the namespace, or of that name there. */
+static void keep(struct template_sweep *s, const char *name)
+{
+	for (size_t i = json_array_size(s->old); i-- > 0;) {
+		const json_t *metadata = json_array_get(s->old, i);
+		if (is_in(s, metadata) && (!name || !strcmp(text(metadata, "name"), name)))
+			json_array_remove(s->old, i);
+	}
+}
+
+static void keep_used(struct template_sweep *s, const json_t *pod)
+{
+	const json_t *claims = json_object_get(json_object_get(pod, "spec"), "resourceClaims"), *one;
+	size_t i;
+	json_array_foreach((json_t *)claims, i, one) keep(s, text(one, "resourceClaimTemplateName"));
+}
+
+static void pods_path(const struct template_sweep *s, char path[NAME_MAX_BYTES])
+{
+	snprintf(path, NAME_MAX_BYTES, "/api/v1/namespaces/%s/pods?" PAGE, s->in_namespace);
+}
+
+static void pods_came(void *data, const struct kube_answer *answer)
+{
+	struct template_sweep *s = data;
+	const json_t *pod;
+	char path[NAME_MAX_BYTES];
+	size_t i;
+	s->call = NULL;
+	if (answer->err.code || !answer->object) {
+		note(s, &answer->err);
+		keep(s, NULL);
+		next_namespace(s);
+		return;
+	}
+	json_array_foreach(json_object_get(answer->object, "items"), i, pod) keep_used(s, pod);
+	pods_path(s, path);
+	if (!ask_on(s, path, answer->object, pods_came))
+		delete_next(s);
+}
+
+static void next_namespace(struct template_sweep *s)
+{
+	const json_t *first = json_array_get(s->old, 0);
+	char path[NAME_MAX_BYTES];
+	free(s->in_namespace);
+	s->in_namespace = first ? strdup(text(first, "namespace")) : NULL;
+	if (!s->in_namespace) {
+		end(s);
+		return;
+	}
+	pods_path(s, path);
+	ask(s, "GET", path, NULL, pods_came);
+}
+
+/* ---- templates ---- */
+
+static bool is_old(const json_t *metadata, int64_t now_s)
+{
+	const json_t *annotations = json_object_get(metadata, "annotations");
+	struct error err;
+	int64_t asked_s;
+	if (when_parse_rfc3339(text(annotations, TEMPLATE_ASKED), &asked_s, &err) < 0 &&
+	    when_parse_rfc3339(text(metadata, "creationTimestamp"), &asked_s, &err) < 0)
+		return false;
+	return now_s - asked_s > TEMPLATE_UNUSED_S;
+}
+
+static void templates_came(void *data, const struct kube_answer *answer)
+{
+	struct template_sweep *s = data;
+	const json_t *template;
+	size_t i;
+	s->call = NULL;
+	if (answer->err.code || !answer->object) {
+		note(s, &answer->err);
+		end(s);
+		return;
+	}
+	json_array_foreach(json_object_get(answer->object, "items"), i, template)
+	{
+		json_t *metadata = json_object_get(template, "metadata");
+		if (is_old(metadata, (int64_t)time(NULL)))
+			json_array_append(s->old, metadata);
+	}
+	if (!ask_on(s, TEMPLATES, answer->object, templates_came))
+		next_namespace(s);
+}
+
+static void begin(void *data)
+{
+	struct template_sweep *s = data;
+	s->removed = 0;
+	s->err.code = 0;
+	json_array_clear(s->old);
+	if (s->may_act(s->data))
+		ask(s, "GET", TEMPLATES, NULL, templates_came);
+	else
+		alarm_set(kube_client_reactor(s->client), &s->again, FIRST_NS);
+}
+
+/* ---- life ---- */
+
+struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
+					    void *data)
+{
+	struct template_sweep *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	*s = (struct template_sweep){
+		.client = client, .may_act = may_act, .data = data, .old = json_array()
+	};
+	s->again = (struct alarm){ .ring = begin, .data = s };
+	if (!s->old)
+		return template_sweep_stop(s);
+	alarm_set(kube_client_reactor(client), &s->again, FIRST_NS);
+	return s;
+}
+
+struct template_sweep *template_sweep_stop(struct template_sweep *s)
+{
+	if (!s)
+		return NULL;
+	alarm_clear(kube_client_reactor(s->client), &s->again);
+	kube_call_drop(s->call);
+	json_decref(s->old);
+	free(s->in_namespace);
+	free(s);
+	return NULL;
+}
