@@ -1,6 +1,7 @@
 #include "kube/dra/slice.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,33 +239,37 @@ bool dra_slice_is_shared(const json_t *slice)
 }
 
 /* Sorted, and each once. */
-static void add_size(json_t *sizes, json_int_t mib)
+static int add_size(json_t *sizes, json_int_t mib)
 {
 	size_t i = 0;
 	while (i < json_array_size(sizes) && json_integer_value(json_array_get(sizes, i)) < mib)
 		i++;
-	if (json_integer_value(json_array_get(sizes, i)) != mib)
-		json_array_insert_new(sizes, i, json_integer(mib));
+	if (json_integer_value(json_array_get(sizes, i)) == mib)
+		return 0;
+	return json_array_insert_new(sizes, i, json_integer(mib)) < 0 ? -ENOMEM : 0;
 }
 
-json_t *dra_memory_sizes(const json_t *list)
+static int add_device_size(const json_t *device, json_t *sizes)
 {
-	const json_t *slices = json_object_get(list, "items"), *slice, *device;
-	json_t *sizes = json_array();
+	const json_t *a = json_object_get(device, "attributes");
+	const char *type = json_string_value(json_object_get(json_object_get(a, "type"), "string"));
+	json_int_t mib = json_integer_value(json_object_get(json_object_get(a, "memoryMiB"), "int"));
+	return type && !strcmp(type, "gpu") && mib > 0 ? add_size(sizes, mib) : 0;
+}
+
+int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib)
+{
+	const json_t *slice, *device;
 	size_t i, k;
-	json_array_foreach((json_t *)slices, i, slice)
+	int r = 0;
+	json_array_foreach(json_object_get(slices, "items"), i, slice)
 	{
 		const json_t *devices = json_object_get(json_object_get(slice, "spec"), "devices");
 		json_array_foreach((json_t *)devices, k, device)
 		{
-			const json_t *a = json_object_get(device, "attributes");
-			const char *type = json_string_value(
-				json_object_get(json_object_get(a, "type"), "string"));
-			json_int_t mib = json_integer_value(
-				json_object_get(json_object_get(a, "memoryMiB"), "int"));
-			if (type && !strcmp(type, "gpu") && mib > 0)
-				add_size(sizes, mib);
+			if (r >= 0)
+				r = add_device_size(device, sizes_mib);
 		}
 	}
-	return sizes;
+	return r;
 }

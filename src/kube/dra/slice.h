@@ -59,10 +59,9 @@ json_t *dra_slice(const struct dra_slice_names *names, const char *version, int6
 		  json_t *devices);
 
 /*
- * Of a list of slices as the API server answers it: the MiB of whole GPUs, each once, the least first. A new list; NULL: no
- * memory.
+ * Adds to a list the MiB of whole GPUs, each once and the least first, of a list of slices as the API server answers it. -ENOMEM.
  */
-json_t *dra_memory_sizes(const json_t *list);
+int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib);
 
 /* Does one device say in the answer that several claims may have it? False: the cluster's feature gate is off. */
 bool dra_slice_is_shared(const json_t *slice);

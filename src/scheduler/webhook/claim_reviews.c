@@ -14,7 +14,8 @@
 
 #define PATH_MAX_BYTES 240
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
-#define CALL_NS (4 * NSEC_PER_SEC) /* several fit the webhook's own limit, 10 s */
+#define SIZES_NS (10 * NSEC_PER_SEC) /* they are good for that */
+#define CALL_NS (4 * NSEC_PER_SEC)   /* several fit the webhook's own limit, 10 s */
 /* Made where there is none; where there is one, the time is written on it. Of the same content it is not written. */
 #define APPLY_TYPE "application/apply-patch+yaml"
 #define APPLY_QUERY "fieldManager=" WEBHOOK_MANAGER "&force=true"
@@ -23,7 +24,7 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	json_t *sizes_mib; /* claims.sizes_mib */
+	json_t *sizes_mib; /* claims.sizes_mib, or, while they are read, those of the pages so far */
 	json_t *answer;    /* of the review; NULL: it waits for the sizes */
 	size_t made;       /* of the templates */
 	struct kube_call *call;
@@ -35,6 +36,8 @@ struct claim_review {
 struct claim_reviews {
 	struct kube_client *client;
 	const struct webhook_terms *terms;
+	json_t *sizes_mib; /* of all GPUs, as they were read last; NULL: not yet */
+	uint64_t sizes_ns;
 	LIST_HEAD(, claim_review) under_way;
 };
 
@@ -123,27 +126,32 @@ static bool is_complete(const struct claim_review *r)
 
 static int review(struct claim_review *r, struct error *err)
 {
+	json_decref(r->answer);
 	json_array_clear(r->claims.templates);
 	r->claims.needs_sizes = false;
 	r->answer = webhook_review(r->all->terms, r->review, &r->claims, err);
 	return r->answer ? 0 : -err->code;
 }
 
-static void sizes_known(void *data, const struct kube_answer *answer)
+static int review_with_sizes(struct claim_review *r, struct error *err)
 {
-	struct claim_review *r = data;
-	struct error why = answer->err;
-	r->call = NULL;
-	if (why.code) {
-		error_add(&why, -why.code, "the sizes of the cluster's GPUs");
-		deny(r, &why);
-		return;
-	}
-	json_decref(r->answer);
-	r->answer = NULL;
-	r->sizes_mib = dra_memory_sizes(answer->object);
 	r->claims.sizes_mib = r->sizes_mib;
-	if (!r->sizes_mib || review(r, &why) < 0)
+	return review(r, err);
+}
+
+/* ---- the sizes of GPUs ---- */
+
+static int ask_sizes(struct claim_review *r, const char *page);
+
+static void sizes_known(struct claim_review *r)
+{
+	struct claim_reviews *all = r->all;
+	struct error why = { 0 };
+	json_incref(r->sizes_mib);
+	json_decref(all->sizes_mib);
+	all->sizes_mib = r->sizes_mib;
+	all->sizes_ns = clock_now_ns();
+	if (review_with_sizes(r, &why) < 0)
 		finish(r, NULL);
 	else if (is_complete(r))
 		finish(r, json_incref(r->answer));
@@ -151,17 +159,58 @@ static void sizes_known(void *data, const struct kube_answer *answer)
 		make_next(r);
 }
 
+static void slices_came(void *data, const struct kube_answer *answer)
+{
+	struct claim_review *r = data;
+	struct error why = answer->err;
+	const json_t *metadata = json_object_get(answer->object, "metadata");
+	const char *next = json_string_value(json_object_get(metadata, "continue"));
+	r->call = NULL;
+	if (why.code) {
+		error_add(&why, -why.code, "the sizes of the cluster's GPUs");
+		deny(r, &why);
+		return;
+	}
+	if (dra_add_memory_sizes(answer->object, r->sizes_mib) < 0 ||
+	    (next && *next && ask_sizes(r, next) < 0))
+		finish(r, NULL);
+	else if (!r->call)
+		sizes_known(r);
+}
+
+/* `page`: the server's word for the next one; "": the first. */
+static int ask_sizes(struct claim_review *r, const char *page)
+{
+	cleanup_free char *path = NULL;
+	if (asprintf(&path, "%s%s%s", SLICES, *page ? "&continue=" : "", page) < 0)
+		path = NULL;
+	const struct kube_request request = { .method = "GET", .path = path, .timeout_ns = CALL_NS };
+	if (path)
+		r->call = kube_call_start(r->all->client, &request, NULL, slices_came, r);
+	return r->call ? 0 : -ENOMEM;
+}
+
+/* As claim_reviews_start(), of one that is not complete. */
 static int start(struct claim_review *r)
 {
-	const struct kube_request request = { .method = "GET",
-					      .path = SLICES,
-					      .timeout_ns = CALL_NS };
 	if (!r->claims.needs_sizes) {
 		make_next(r);
 		return 1;
 	}
-	r->call = kube_call_start(r->all->client, &request, NULL, sizes_known, r);
-	return r->call ? 1 : -ENOMEM;
+	r->sizes_mib = json_array();
+	return r->sizes_mib && ask_sizes(r, "") >= 0 ? 1 : -ENOMEM;
+}
+
+/* By the sizes that are known, where they are needed. */
+static int review_first(struct claim_review *r, struct error *err)
+{
+	const struct claim_reviews *all = r->all;
+	int result = review(r, err);
+	if (result < 0 || !r->claims.needs_sizes || !json_array_size(all->sizes_mib) ||
+	    clock_now_ns() - all->sizes_ns > SIZES_NS)
+		return result;
+	r->sizes_mib = json_incref(all->sizes_mib);
+	return review_with_sizes(r, err);
 }
 
 int claim_reviews_start(struct claim_reviews *reviews, json_t *object, claim_reviewed done,
@@ -176,7 +225,7 @@ int claim_reviews_start(struct claim_reviews *reviews, json_t *object, claim_rev
 				    .done = done,
 				    .data = data };
 	LIST_INSERT_HEAD(&reviews->under_way, r, link);
-	int result = review(r, err);
+	int result = review_first(r, err);
 	if (result >= 0 && is_complete(r))
 		*ret_answer = json_incref(r->answer);
 	else if (result >= 0)
@@ -203,6 +252,8 @@ struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews)
 {
 	while (reviews && !LIST_EMPTY(&reviews->under_way))
 		drop(LIST_FIRST(&reviews->under_way));
+	if (reviews)
+		json_decref(reviews->sizes_mib);
 	free(reviews);
 	return NULL;
 }

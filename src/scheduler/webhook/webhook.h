@@ -59,7 +59,7 @@ struct webhook_terms {
 
 /* Of a review, where there is a device_class. */
 struct webhook_claims {
-	const json_t *sizes_mib; /* in: dra_memory_sizes() of the cluster; NULL: not known */
+	const json_t *sizes_mib; /* in: dra_add_memory_sizes() of the cluster; NULL: not known */
 	bool needs_sizes; /* out: they have to be known: the response is none, and it is to be reviewed again */
 	/* in: an empty list. out: ResourceClaimTemplates that have to be there before the response is given. */
 	json_t *templates;
