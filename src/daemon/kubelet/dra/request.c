@@ -64,17 +64,25 @@ static int check_instances(const struct claim_request *request, struct error *er
 	return 0;
 }
 
-/* What is said of no limit is as for other containers. */
-static void set_limits(const struct node *node, struct claim_request *request)
+/* What is said of no limit is as for other containers. Of one GPU several requests add up. */
+static int set_limits(const struct node *node, struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++) {
 		struct promise_request *terms = &request->device[i].terms;
 		terms->has_cores = terms->cores_pct > 0;
+		if (terms->limit_pct && terms->limit_pct < terms->cores_pct)
+			return error_set(
+				err, EINVAL,
+				"coresLimit %g is under the %g cores that its requests have of "
+				"GPU %u together: must be at least that, or let them get "
+				"different GPUs (distinctAttribute)",
+				terms->limit_pct, terms->cores_pct, request->device[i].card->index);
 		if (!terms->limit_pct)
 			terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard
 						   ? terms->cores_pct
 						   : 100;
 	}
+	return 0;
 }
 
 /* ---- the tenant's terms ---- */
@@ -128,8 +136,7 @@ int dra_request_make(struct node *node, const char *node_name, const struct dra_
 			return error_add(err, r, "request %.63s", result->request);
 	}
 	int r = check_instances(ret, err);
-	if (r < 0)
-		return r;
-	set_limits(node, ret);
-	return set_terms(&claim->result[0].terms, ret, err);
+	if (r >= 0)
+		r = set_limits(node, ret, err);
+	return r < 0 ? r : set_terms(&claim->result[0].terms, ret, err);
 }

@@ -102,6 +102,14 @@ static void test_one_card_twice(void **state)
 	assert_int_equal(request.device[0].terms.memory_bytes, 40 * GIB);
 	assert_true(request.device[0].terms.cores_pct == 60);
 	assert_int_equal(request.device[1].terms.memory_bytes, 20 * GIB);
+	for (size_t i = 0; i < 3; i++)
+		two[i].terms = (struct dra_terms){ .has_cores_limit = true, .cores_limit_pct = 40 };
+	assert_int_equal(make(two, 3), -EINVAL);
+	assert_non_null(strstr(err.text, "coresLimit 40 is under the 60 cores"));
+	two[0].terms.cores_limit_pct = 60;
+	assert_int_equal(make(two, 3), 0);
+	assert_true(request.device[0].terms.limit_pct == 60);
+	assert_true(request.device[1].terms.limit_pct == 40);
 }
 
 static void test_terms(void **state)
