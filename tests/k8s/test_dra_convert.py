@@ -1,6 +1,7 @@
 """Manifests that know nothing of claims, in a cluster that has them: the webhook makes ResourceClaimTemplates of their limits, the
 cluster's own scheduler places the claims, and a real kubelet runs the pods."""
 
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -146,6 +147,15 @@ def test_nothing_is_left_of_what_is_not_stored(node):
         node.make_old("gang", {"main": {"nvidia.com/gpumem": 78}}, {"allot.dev/gang": "g", "allot.dev/gang-size": "2"})
     assert "are placed by the cluster's own scheduler" in str(refused.value)
     assert not node.templates()
+
+
+def test_many_at_once_have_one_template(node):
+    """That none had before. They ask for more than a GPU has, and wait."""
+    names = [f"many-{number}" for number in range(16)]
+    with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: node.make_old(name, {"main": {"nvidia.com/gpumem": 201 << 10}}), names))
+    template, = {node.template_of(name) for name in names}
+    assert node.templates() == [template]
 
 
 def test_templates_that_no_pod_uses_are_removed(node, cluster, tmp_path):  # noqa: F811

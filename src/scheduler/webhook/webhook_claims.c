@@ -407,17 +407,16 @@ static int name_template(struct webhook_work *w, const json_t *spec, char ret[TE
 	return 0;
 }
 
-static bool is_template(const json_t *object, const char *name)
-{
-	const json_t *metadata = json_object_get(object, "metadata");
-	return !strcmp(json_string_value(json_object_get(metadata, "name")), name);
-}
-
 static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 {
 	json_t *list = w->claims->templates, *one;
 	size_t i;
-	json_array_foreach(list, i, one) if (is_template(one, name)) return 0;
+	json_array_foreach(list, i, one)
+	{
+		const json_t *metadata = json_object_get(one, "metadata");
+		if (!strcmp(json_string_value(json_object_get(metadata, "name")), name))
+			return 0;
+	}
 	one = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:O}}", "apiVersion",
 			"resource.k8s.io/v1", "kind", "ResourceClaimTemplate", "metadata", "name",
 			name, "namespace", w->pod_namespace, "labels", WEBHOOK_LABEL_MANAGED,
