@@ -135,6 +135,22 @@ def test_registers_and_is_called_back(make_node):
     wait_until(lambda: node.kubelet.watch.error, what="the stream's end")
 
 
+def test_another_program_serves_the_socket(make_node):
+    """It is left alone, which is said once as a warning; when it has gone the plugin registers."""
+    node = make_node(log_level="info")
+    node.kubelet.wait_registered()
+    path = node.plugins / ENDPOINT
+    with socket.socket(socket.AF_UNIX) as other:
+        path.unlink()
+        other.bind(str(path))
+        other.listen()
+        wait_until(lambda: "another program serves it" in node.log.read_text(), PATIENCE, "the warning")
+        inode = path.stat().st_ino
+        time.sleep(2.5)
+        assert path.stat().st_ino == inode and node.log.read_text().count("another program serves it") == 1
+    node.kubelet.wait_registered(2)
+
+
 def test_every_kubelet_that_starts_is_told(make_node):
     """Also one that comes later, one whose socket was left by the one before, and one that removes ours."""
     node = make_node(kubelet=False)

@@ -50,10 +50,13 @@ static void renew(struct endpoint *e)
 	loop_disarm(e->renew_timer);
 	plugin_socket_close(&e->socket);
 	if (open_socket(e, &err) < 0) {
-		log_warning("device plugin: %s", err.text);
+		log_write(e->is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			  "device plugin: %s; it is tried again", err.text);
+		e->is_said = true;
 		loop_arm(e->renew_timer, AGAIN_NS, 0);
 		return;
 	}
+	e->is_said = false;
 	/* Its streams have ended with the old one: not for want of a kubelet. */
 	loop_disarm(e->renew_timer);
 	registrar_want(e->registrar);

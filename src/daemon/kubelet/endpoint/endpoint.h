@@ -37,7 +37,7 @@ struct endpoint {
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet;
+	bool has_kubelet, is_said; /* is_said: that the socket can't be opened */
 	struct loop_source *renew_timer;
 	struct grpc_message *list; /* what watchers were told last */
 	struct plugin_watchers watchers;
