@@ -7,18 +7,18 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "kube/client/patch.h"
 #include "kube/dra/slice.h"
 #include "kube/util/object.h"
 #include "kube/util/when.h"
 #include "scheduler/webhook/template_sweep.h"
 
-#define PATH_MAX_BYTES 240
+#define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
 #define SIZES_NS (10 * NSEC_PER_SEC) /* they are good for that */
 #define CALL_NS (4 * NSEC_PER_SEC)   /* several fit the webhook's own limit, 10 s */
-/* Made where there is none; where there is one, the time is written on it. Of the same content it is not written. */
-#define APPLY_TYPE "application/apply-patch+yaml"
-#define APPLY_QUERY "fieldManager=" WEBHOOK_MANAGER "&force=true"
+#define HTTP_NOT_FOUND 404
+#define HTTP_CONFLICT 409
 
 struct claim_review {
 	struct claim_reviews *all;
@@ -70,25 +70,73 @@ static void deny(struct claim_review *r, const struct error *why)
 
 static void make_next(struct claim_review *r);
 
-static void template_made(void *data, const struct kube_answer *answer)
+static void template_is_there(struct claim_review *r)
 {
-	struct claim_review *r = data;
-	struct error why = answer->err;
-	r->call = NULL;
-	if (answer->err.code) {
-		error_add(&why, -why.code, "a ResourceClaimTemplate for the pod");
-		deny(r, &why);
-		return;
-	}
 	r->made++;
 	make_next(r);
 }
 
+static void deny_for_template(struct claim_review *r, const struct kube_answer *answer)
+{
+	struct error why = answer->err;
+	error_add(&why, -why.code, "a ResourceClaimTemplate for the pod");
+	deny(r, &why);
+}
+
+/* `request` but for its path and time. `name`: "" to make it. */
+static void ask(struct claim_review *r, struct kube_request request, const char *name,
+		kube_done done)
+{
+	const json_t *template = json_array_get(r->claims.templates, r->made);
+	const json_t *metadata = json_object_get(template, "metadata");
+	char path[PATH_MAX_BYTES];
+	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates%s%s",
+		 json_string_value(json_object_get(metadata, "namespace")), *name ? "/" : "", name);
+	request.path = path;
+	request.timeout_ns = CALL_NS;
+	r->call = request.body ? kube_call_start(r->all->client, &request, NULL, done, r) : NULL;
+	if (!r->call)
+		finish(r, NULL);
+}
+
+static void template_made(void *data, const struct kube_answer *answer)
+{
+	struct claim_review *r = data;
+	r->call = NULL;
+	/* Another pod was before this one: the name says what is in it. */
+	if (answer->err.code && answer->status != HTTP_CONFLICT)
+		deny_for_template(r, answer);
+	else
+		template_is_there(r);
+}
+
+static void make_template(struct claim_review *r)
+{
+	json_t *template = json_array_get(r->claims.templates, r->made);
+	cleanup_free char *body = json_dumps(template, JSON_COMPACT);
+	ask(r, (struct kube_request){ .method = "POST", .type = KUBE_JSON, .body = body }, "",
+	    template_made);
+}
+
+static void template_touched(void *data, const struct kube_answer *answer)
+{
+	struct claim_review *r = data;
+	r->call = NULL;
+	if (answer->status == HTTP_NOT_FOUND)
+		make_template(r);
+	else if (answer->err.code)
+		deny_for_template(r, answer);
+	else
+		template_is_there(r);
+}
+
+/* The time is written on it (template_sweep.h); where there is none it is made. */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
 	json_t *metadata = json_object_get(template, "metadata");
-	char path[PATH_MAX_BYTES], asked[WHEN_MAX];
+	char asked[WHEN_MAX];
+	const struct patch_pair when = { TEMPLATE_ASKED, asked };
 	int64_t now_s = (int64_t)time(NULL);
 	if (!template) {
 		finish(r, json_incref(r->answer));
@@ -96,18 +144,9 @@ static void make_next(struct claim_review *r)
 	}
 	when_format_rfc3339(now_s - now_s % TEMPLATE_ASKED_STEP_S, asked);
 	json_object_set_new(metadata, "annotations", json_pack("{s:s}", TEMPLATE_ASKED, asked));
-	cleanup_free char *body = json_dumps(template, JSON_COMPACT);
-	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s?" APPLY_QUERY,
-		 json_string_value(json_object_get(metadata, "namespace")),
-		 json_string_value(json_object_get(metadata, "name")));
-	const struct kube_request request = { .method = "PATCH",
-					      .path = path,
-					      .type = APPLY_TYPE,
-					      .body = body,
-					      .timeout_ns = CALL_NS };
-	r->call = body ? kube_call_start(r->all->client, &request, NULL, template_made, r) : NULL;
-	if (!r->call)
-		finish(r, NULL);
+	cleanup_free char *body = patch_metadata(&when, 1, NULL, 0, NULL);
+	ask(r, (struct kube_request){ .method = "PATCH", .type = KUBE_MERGE_PATCH, .body = body },
+	    json_string_value(json_object_get(metadata, "name")), template_touched);
 }
 
 /* ---- the review ---- */

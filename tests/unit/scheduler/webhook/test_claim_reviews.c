@@ -7,7 +7,7 @@
 #define SLICES \
 	"/apis/resource.k8s.io/v1/resourceslices?" \
 	"fieldSelector=spec.driver%3Dgpu.allot.dev&limit=500"
-#define TEMPLATES "/apis/resource.k8s.io/v1/namespaces/team/resourceclaimtemplates/allot-"
+#define TEMPLATES "/apis/resource.k8s.io/v1/namespaces/team/resourceclaimtemplates"
 
 static struct webhook_terms terms;
 static struct claim_reviews *reviews;
@@ -49,15 +49,22 @@ static int review(const char *limits)
 	return r;
 }
 
-/* The only template is applied; of how many sizes are its alternatives? */
+static const char *asked_at(void)
+{
+	const json_t *metadata = json_object_get(call.body, "metadata");
+	return json_string_value(
+		json_object_get(json_object_get(metadata, "annotations"), "allot.dev/asked-at"));
+}
+
+/* The only template is not there, and is made; of how many sizes are its alternatives? */
 static size_t answer_template(void)
 {
 	assert_string_equal(call.method, "PATCH");
-	assert_memory_equal(call.path, TEMPLATES, strlen(TEMPLATES));
-	assert_non_null(strstr(call.path, "?fieldManager=allot-scheduler&force=true"));
-	const json_t *metadata = json_object_get(call.body, "metadata");
-	assert_non_null(
-		json_object_get(json_object_get(metadata, "annotations"), "allot.dev/asked-at"));
+	assert_memory_equal(call.path, TEMPLATES "/allot-", strlen(TEMPLATES "/allot-"));
+	assert_non_null(asked_at());
+	answer_call(404, NULL);
+	expect_call("POST", TEMPLATES);
+	assert_non_null(asked_at());
 	const json_t *spec = json_object_get(json_object_get(call.body, "spec"), "spec");
 	const json_t *devices = json_object_get(spec, "devices");
 	const json_t *request = json_array_get(json_object_get(devices, "requests"), 0);
@@ -87,12 +94,28 @@ static void answer_slices(int memory_mib, const char *next)
 	json_decref(list);
 }
 
-static void test_a_template_is_applied(void **state)
+/* Made where there is none; one that is there stays as it is, but for its time. */
+static void test_a_template(void **state)
 {
-	assert_int_equal(review("{'nvidia.com/gpumem':3000}"), 1);
+	const char *limits = "{'nvidia.com/gpumem':3000}";
+	assert_int_equal(review(limits), 1);
 	answer_template();
 	assert_allowed(true);
-	assert_int_equal(review("{'nvidia.com/gpumem':3000}"), 1);
+	assert_int_equal(review(limits), 1);
+	answer_call(200, NULL);
+	assert_null(call.done);
+	assert_allowed(true);
+	/* Another pod is faster. */
+	assert_int_equal(review(limits), 1);
+	answer_call(404, NULL);
+	answer_call(409, NULL);
+	assert_null(call.done);
+	assert_allowed(true);
+	assert_int_equal(review(limits), 1);
+	answer_call(404, NULL);
+	answer_call(403, NULL);
+	assert_allowed(false);
+	assert_int_equal(review(limits), 1);
 	answer_call(403, NULL);
 	assert_allowed(false);
 	assert_int_equal(review("{'cpu':1}"), 0);
@@ -129,7 +152,7 @@ static void test_a_page_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_template_is_applied, start, stop),
+		cmocka_unit_test_setup_teardown(test_a_template, start, stop),
 		cmocka_unit_test_setup_teardown(test_all_sizes_are_read, start, stop),
 		cmocka_unit_test_setup_teardown(test_a_page_fails, start, stop),
 	};
