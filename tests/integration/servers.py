@@ -18,7 +18,7 @@ def start_servers(machine, directory, settings, card="", tuning=""):
     Machine. Returns what the daemon said while it started."""
     machine.run_dir.mkdir(parents=True, mode=0o700)
     socket = machine.run_dir / "sim.sock"
-    (directory / "cards").write_text(f"[card]\n{card}")
+    (directory / "cards").write_text(f"[gpu]\n{card}")
     (directory / "settings").write_text(f"{settings}linger = 30s\n")
     (directory / "tuning").write_text(tuning)
     start("allot-sim", "--socket", socket, "--spec", directory / "cards")

@@ -54,20 +54,20 @@ def cell(home):
 
 
 PAIRS = """
-[card]
+[gpu]
 nvlink = 1:2
 copy_bytes_s = 10 GiB
-[card]
+[gpu]
 pci = 0000:2a:00.0
 nvlink = 0:2
 copy_bytes_s = 10 GiB
-[card]
+[gpu]
 pci = 0000:9a:00.0
 numa = 1
 nvlink = 3:4
 copy_bytes_s = 10 GiB
 far_bytes_s = 8 GiB
-[card]
+[gpu]
 pci = 0000:ab:00.0
 numa = 1
 nvlink = 2:4

@@ -123,7 +123,7 @@ def test_unknown_simulated_gpu(ending):
 
 def test_bad_description_file(ending, tmp_path):
     spec = tmp_path / "cards.conf"
-    spec.write_text("[card]\nmemory = lots\n")
+    spec.write_text("[gpu]\nmemory = lots\n")
     one_line(ending.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
 
 

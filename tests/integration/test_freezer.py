@@ -365,7 +365,7 @@ def test_gpu_time(version, defects, make_boxes, tmp_path):
     """A process at work all the time, and one that holds memory alone: by the driver's samples; where
     those leave the busy one out, by what is left of the card's use; without any, by presence."""
     spec = tmp_path / "spec"
-    spec.write_text(f"[card]\ndefects = {defects}\n" if defects else "[card]\n")
+    spec.write_text(f"[gpu]\ndefects = {defects}\n" if defects else "[gpu]\n")
     boxes = make_boxes(version, spec=str(spec), freezer="off")
     busy, idle = boxes.make(), boxes.make()
     idle.start(BUILD / "allot-load", "--seconds", 60, "--mib", 64, "--iters", 1000,

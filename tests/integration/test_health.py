@@ -20,7 +20,7 @@ def two(tmp_path_factory):
 def settle(machine, tmp_path, **settings):
     """A daemon with two cards and these settings. Returns what it said at its start."""
     lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
-    return start_servers(machine, tmp_path, lines, card="[card]\n")
+    return start_servers(machine, tmp_path, lines, card="[gpu]\n")
 
 
 def fault(machine, *words):

@@ -25,7 +25,7 @@ COLUMNS, LINES = 120, 50
 def crowd(tmp_path_factory):
     machine = make_machine(tmp_path_factory, "h200x8")
     try:
-        page = Page(machine, tmp_path_factory.mktemp("page"), card="[card]\n" * 7)
+        page = Page(machine, tmp_path_factory.mktemp("page"), card="[gpu]\n" * 7)
         for i in range(TENANTS):
             period_ms = 100 if i < 8 else 600_000
             machine.start("--name", f"tenant-{i:03}", "--gpu", i % 8, "--memory", "4GiB", "--cores", 3, "--",

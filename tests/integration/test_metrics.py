@@ -229,7 +229,7 @@ def test_hamis_names_say_the_same(machine, python, served):
 
 def test_gpu_managers_names_by_option(machine2, tmp_path):
     said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n"
-                         "metrics_names = gpu-manager\n", card="[card]\n")
+                         "metrics_names = gpu-manager\n", card="[gpu]\n")
     tenant = machine2.start("--name", "two", "--gpu", "0,1", "--memory", "4GiB", "--cores", "30",
                             "--", "sleep", "60")
     machine2.wait_for_tenant("two")
@@ -246,7 +246,7 @@ def test_gpu_managers_names_by_option(machine2, tmp_path):
 
 
 def test_what_is_left_in_pieces(machine2, tmp_path):
-    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n", card="[card]\n")
+    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n", card="[gpu]\n")
     address = address_in(said)
     assert scrape(address).value("allot_fragmentation_ratio", resource="cores") == 0
     tenant = machine2.start("--name", "a", "--gpu", "1", "--memory", "4GiB", "--cores", "60", "--",

@@ -151,7 +151,7 @@ def test_paths_and_methods(page):
 # ---- the state ----
 
 def test_the_state_is_as_ps_has_it(machine2, tmp_path):
-    page = Page(machine2, tmp_path, card="[card]\n")
+    page = Page(machine2, tmp_path, card="[gpu]\n")
     load(machine2, "a", "--gpu", "0", "--memory", "8GiB", "--cores", "30", "--cores-limit", "60", "--priority", "5")
     load(machine2, "b", "--gpu", "0,1", "--memory", "4GiB", "--elastic", "on", "--cores", "20")
     machine2.wait_for_tenant("a", lambda t: t["state"] in ("running", "waiting"))
@@ -275,7 +275,7 @@ def page_json(page, path):
 
 
 def test_topology_is_as_topo_has_it(machine2, tmp_path):
-    page = Page(machine2, tmp_path, card="[card]\n")
+    page = Page(machine2, tmp_path, card="[gpu]\n")
     assert page_json(page, "/api/topology") == json.loads(machine2.allot("topo", "--json", *machine2.sim).stdout)
 
 
@@ -371,7 +371,7 @@ def test_a_socket_needs_no_token_and_changes_nothing(machine, tmp_path):
 def test_the_systems_daemon_shows_its_state_to_the_machine(machine, tmp_path):
     """Without a token: to who asks by an address, and not to who was led here by a name."""
     (tmp_path / "settings").write_text("web_listen = 127.0.0.1:0\nwatch_tasks = off\n")
-    (tmp_path / "cards").write_text("[card]\n")
+    (tmp_path / "cards").write_text("[gpu]\n")
     machine.run_dir.mkdir(parents=True, mode=0o755)
     start("allot-sim", "--socket", machine.run_dir / "sim.sock", "--spec", tmp_path / "cards")
     said = start("allotd", "--run-dir", machine.run_dir, "--sim-socket", machine.run_dir / "sim.sock", "--nvml",
@@ -467,7 +467,7 @@ def test_nothing_is_made_while_nobody_looks(machine, page):
 def test_two_hundred_tenants_on_eight_cards_cost_little(machine, tmp_path):
     """At most 2 % of a core at four states a second: 5 ms of the daemon's main thread each."""
     machine.spec = "h200x8"
-    page = Page(machine, tmp_path, card="[card]\n" * 7)
+    page = Page(machine, tmp_path, card="[gpu]\n" * 7)
     with hold_tenants(machine, [(f"tenant-number-{number}", number % 8, GIB) for number in range(200)]):
         (daemon,) = machine.daemons()
 

@@ -376,7 +376,7 @@ def test_hidden_it_asks_for_nothing(browser, machine, page):
 @pytest.mark.skipif("ALLOT_SCREENSHOTS" not in os.environ, reason="ALLOT_SCREENSHOTS names no folder")
 def test_pictures_for_the_documentation(browser, machine2, tmp_path):
     folder = pathlib.Path(os.environ["ALLOT_SCREENSHOTS"])
-    page = Page(machine2, tmp_path, card="[card]\n")
+    page = Page(machine2, tmp_path, card="[gpu]\n")
     for name, cores in (("train", 45), ("eval", 30), ("notebook", 15)):
         start_load(machine2, name, "--gpu", "0", "--memory", f"{cores}GiB", "--cores", cores)
     start_load(machine2, "serve", "--gpu", "1", "--memory", "90GiB", "--on-full", "wait")

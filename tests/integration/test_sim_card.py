@@ -99,7 +99,7 @@ def test_get_proc_address(sim):
 
 def test_nvml_load_and_its_defects(start_sim, tmp_path):
     spec = tmp_path / "cards"
-    spec.write_text("[card]\ndefects = loses-busy-process\n[card]\ndefects = no-process-utilization"
+    spec.write_text("[gpu]\ndefects = loses-busy-process\n[card]\ndefects = no-process-utilization"
                     "\n[card]\n")
     sim = start_sim(str(spec))
     busy = [sim.popen(f"""

@@ -13,11 +13,11 @@ pytest.importorskip("cuda.bindings.driver")
 
 CARD = 2560 * MIB
 SPEC = f"""
-[card]
+[gpu]
 name = first
 memory = {CARD}
 nvlink = 1
-[card]
+[gpu]
 name = second
 memory = {CARD}
 nvlink = 0

@@ -17,7 +17,7 @@ pytest.importorskip("cuda.bindings.driver")
 # Each tenant's context takes 518 MiB of it.
 CARD = 2560 * MIB
 SPEC = f"""
-[card]
+[gpu]
 name = small
 memory = {CARD}
 """

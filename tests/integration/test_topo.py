@@ -80,7 +80,7 @@ def test_switched_and_mixed(machine_of):
 def test_nothing_known(machine_of, tmp_path):
     """A machine whose kernel knows no NUMA nodes, with cards that no NVLink joins."""
     spec = tmp_path / "plain"
-    spec.write_text("[card]\nnuma = none\n[card]\nnuma = none\n")
+    spec.write_text("[gpu]\nnuma = none\n[card]\nnuma = none\n")
     reply = json.loads(topo(machine_of(str(spec)), "--json"))
     assert [d["numa"] for d in reply["devices"]] == [None, None]
     assert links_of(reply)[0, 1] == {"devices": [0, 1], "nvlinks": 0, "pcie": "SYS", "score": 10}
@@ -112,7 +112,7 @@ def test_nearest_cards(machine_of):
 def test_bad_input(machine):
     for options, status, words in [
             (["--sim", "dgx-2"], 1, "dgx-2"),
-            (["--sim", "h200x17"], 1, "1 to 16 cards"),
+            (["--sim", "h200x17"], 1, "1 to 16 GPUs"),
             (["more"], 2, "'more': unexpected argument"),
             (["--jason"], 2, "--jason"),
             (["--run-dir", str(machine.base / "none")], 1, "none")]:

@@ -428,8 +428,8 @@ def test_device_order(tmp_path_factory, make_other, python):
     """Alone, CUDA puts the fastest first unless told to go by PCI addresses, as NVML always does. In a tenant
     both have its devices in its own order."""
     spec = tmp_path_factory.mktemp("spec") / "cards"
-    spec.write_text("[card]\npci = 0000:3a:00.0\nsms = 132\n[card]\npci = 0000:18:00.0\nsms = 66\n"
-                    "[card]\npci = 0000:5d:00.0\nsms = 132\n")
+    spec.write_text("[gpu]\npci = 0000:3a:00.0\nsms = 132\n[card]\npci = 0000:18:00.0\nsms = 66\n"
+                    "[gpu]\npci = 0000:5d:00.0\nsms = 132\n")
     machine = make_other(str(spec))
     orders = [{}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
               {"CUDA_VISIBLE_DEVICES": "0"},

@@ -98,7 +98,7 @@ class Node:
         return {one["spec"]["pool"]["name"].split("/")[1]: one for one in dra.slices(self.cluster, self.name)}
 
     def slice(self, card=0):
-        name = sorted(card["uuid"].lower() for card in self.cards())[card]
+        name = sorted(card["uuid"].lower() for card in self.cards())[gpu]
         return wait_until(lambda: self.slices().get(name), what="the slice")
 
     def devices(self):

@@ -271,7 +271,7 @@ void stage_start(struct stage *s, const char *card, const char *config)
 	if (!mkdtemp(s->dir))
 		give_up("%s: %s", s->dir, strerror(errno));
 	snprintf(s->sim_socket, sizeof(s->sim_socket), "%s/sim.sock", s->dir);
-	snprintf(text, sizeof(text), "[card]\n%s", card);
+	snprintf(text, sizeof(text), "[gpu]\n%s", card);
 	write_file(s, "card", text);
 	write_file(s, "config", config);
 	write_file(s, "tuning", "context_bytes = 64MiB\n");

@@ -40,7 +40,7 @@ struct stage {
 };
 
 /*
- * Starts card and daemon. `card`: the keys of one [card] section, `config`: the daemon's settings;
+ * Starts card and daemon. `card`: the keys of one [gpu] section, `config`: the daemon's settings;
  * both may be "". A context is charged 64 MiB until it has been measured.
  */
 void stage_start(struct stage *s, const char *card, const char *config);

@@ -16,8 +16,8 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "allot-sim: --ctl needs one of: stats, xid CARD NUMBER, ecc CARD, "
-			"lose CARD, heal CARD\n");
+	fprintf(stderr, "allot-sim: --ctl needs one of: stats, xid GPU NUMBER, ecc GPU, "
+			"lose GPU, heal GPU\n");
 	return 2;
 }
 
@@ -73,7 +73,7 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 	free(payload);
 	link_close(&link);
 	if (r)
-		fprintf(stderr, "allot-sim: %s\n", r == SIM_BAD_DEVICE ? "no such card" : "failed");
+		fprintf(stderr, "allot-sim: %s\n", r == SIM_BAD_DEVICE ? "no such GPU" : "failed");
 	return r ? 1 : 0;
 }
 
@@ -81,19 +81,20 @@ static const char help[] =
 	"usage: allot-sim --spec h200|h200xN|LAYOUT|FILE --socket PATH [--linger SECONDS]\n"
 	"                 [--foreground | --ready-fd N]\n"
 	"       allot-sim --check FILE\n"
-	"       allot-sim --ctl --socket PATH stats | xid CARD NUMBER | ecc CARD |\n"
-	"                       lose CARD | heal CARD\n"
+	"       allot-sim --ctl --socket PATH stats | xid GPU NUMBER | ecc GPU |\n"
+	"                       lose GPU | heal GPU\n"
 	"\n"
-	"Simulates the cards of a machine for programs that load the libcuda.so.1 and\n"
+	"Simulates the GPUs of a machine for programs that load the libcuda.so.1 and\n"
 	"libnvidia-ml.so.1 beside it with ALLOT_SIM_SOCKET=PATH in the environment.\n"
 	"\n"
-	"  --spec       the cards: one H200, N of them, the layout of a machine\n"
+	"  --spec       the GPUs: one H200, N of them, the layout of a machine\n"
 	"               (dgx-1v, dgx-a100, pcie, mixed), two H200 of which\n"
-	"               one has MIG instances (h200-mig), or a description file\n"
-	"  --linger     exit when the last client has been gone for this long (2; 0: never)\n"
-	"  --foreground stay; otherwise it goes to the background once it listens\n"
-	"  --ready-fd   stay, write a line to this descriptor once it listens, and close it\n"
-	"  --ctl        ask a running one for statistics, or for a fault\n";
+	"               one has MIG instances (h200-mig), or a description file.\n"
+	"  --linger     exit when the last client has been gone for this long (2; 0: never).\n"
+	"  --foreground stay; otherwise it goes to the background once it listens.\n"
+	"  --ready-fd   stay, write a line to this descriptor once it listens, and close it.\n"
+	"  --check      read a description file, and say whether it is right.\n"
+	"  --ctl        ask a running one for statistics, or for a fault.\n";
 
 struct options {
 	const char *spec, *socket, *check;

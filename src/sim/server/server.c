@@ -80,7 +80,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 		r = watch(s, s->timer_fd, EPOLLIN, &s->timer_fd);
 	if (r < 0) {
 		snprintf(error, error_size, "%s: %s", path,
-			 r == -EADDRINUSE ? "a simulated card is there already" : strerror(-r));
+			 r == -EADDRINUSE ? "a simulated GPU has this socket already"
+					  : strerror(-r));
 		return r;
 	}
 	engine_init(&s->engine, sim_clock_ns(),

@@ -12,6 +12,7 @@
 
 #define MIB (1024ull * 1024)
 #define SPEC_MAX_BYTES (256 * 1024)
+#define OLD_SECTION "[card]" /* What [gpu] was called in version 0.1.0; still read. */
 
 int spec_fail(const struct spec_at *at, const char *format, ...)
 {
@@ -238,7 +239,7 @@ static int set_number(const struct spec_at *at, struct spec_card *card, const ch
 	for (i = 0; i < sizeof(rows) / sizeof(*rows) && strcmp(rows[i].key, key); i++)
 		;
 	if (i == sizeof(rows) / sizeof(*rows))
-		return spec_fail(at, "'%s' is not a key of [card]", key);
+		return spec_fail(at, "'%s' is not a key of [gpu]", key);
 	int r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
 	if (r < 0)
 		return r;
@@ -321,14 +322,14 @@ static int check(const struct spec_at *at, const struct spec *spec)
 		const struct sim_card_info *card = &spec->cards[i].info;
 
 		if (card->context_bytes > card->memory_bytes)
-			return spec_fail(at, "card %u: context is larger than memory", i);
+			return spec_fail(at, "GPU %u: context is larger than memory", i);
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			const struct sim_card_info *other = &spec->cards[j].info;
 
 			if (j < i && !memcmp(card->uuid_bytes, other->uuid_bytes, 16))
-				return spec_fail(at, "cards %u and %u have the same uuid", j, i);
+				return spec_fail(at, "GPUs %u and %u have the same uuid", j, i);
 			if (j < i && !strcmp(card->pci, other->pci))
-				return spec_fail(at, "cards %u and %u have the same pci address", j,
+				return spec_fail(at, "GPUs %u and %u have the same pci address", j,
 						 i);
 		}
 	}
@@ -354,9 +355,9 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 		line = trim(line);
 		if (!*line)
 			continue;
-		if (!strcmp(line, "[card]")) {
+		if (!strcmp(line, "[gpu]") || !strcmp(line, OLD_SECTION)) {
 			if (spec->cards_n == SIM_MAX_CARDS) {
-				r = spec_fail(&at, "more than %d cards", SIM_MAX_CARDS);
+				r = spec_fail(&at, "more than %d GPUs", SIM_MAX_CARDS);
 			} else {
 				card_default(&spec->cards[spec->cards_n], seed, spec->cards_n);
 				spec->cards_n++;
@@ -365,11 +366,11 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 		}
 		value = strchr(line, '=');
 		if (line[0] == '[')
-			r = spec_fail(&at, "section '%s' is not known: only [card] is", line);
+			r = spec_fail(&at, "section '%s' is not known: only [gpu] is", line);
 		else if (!value)
 			r = spec_fail(&at, "'%s' is not 'key = value'", line);
 		else if (!spec->cards_n)
-			r = spec_fail(&at, "a key before the first [card]");
+			r = spec_fail(&at, "a key before the first [gpu]");
 		if (r < 0)
 			break;
 		*value++ = '\0';
@@ -377,7 +378,7 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 	}
 	at.line = 0;
 	if (r == 0 && !spec->cards_n)
-		r = spec_fail(&at, "no [card]");
+		r = spec_fail(&at, "no [gpu]");
 	if (r == 0)
 		r = spec_finish_links(&at, spec);
 	if (r == 0)
@@ -442,7 +443,7 @@ int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error
 	else if (sscanf(what, "h200x%2u%c", &cards, &rest) != 1)
 		return load_file(ret_spec, what, error, error_size);
 	if (cards < 1 || cards > SIM_MAX_CARDS) {
-		snprintf(error, error_size, "%s: 1 to %d cards", what, SIM_MAX_CARDS);
+		snprintf(error, error_size, "%s: must be 1 to %d GPUs", what, SIM_MAX_CARDS);
 		return -EINVAL;
 	}
 	memset(ret_spec, 0, sizeof(*ret_spec));

@@ -40,13 +40,13 @@ int spec_set_nvlink(const struct spec_at *at, struct spec_card *card, const char
 		long peer = strtol(p, &end, 10), links = LINKS_BY_DEFAULT;
 
 		if (end == p || peer < 0 || peer >= SIM_MAX_CARDS)
-			return spec_fail(at, "nvlink: '%s' is not a list of card numbers (0 to %d)",
+			return spec_fail(at, "nvlink: '%s' is not a list of GPU numbers (0 to %d)",
 					 value, SIM_MAX_CARDS - 1);
 		p = end;
 		if (*p == ':') {
 			links = strtol(p + 1, &end, 10);
 			if (end == p + 1 || links < 1 || links > SIM_LINKS)
-				return spec_fail(at, "nvlink: '%s': 1 to %d links to a card", value,
+				return spec_fail(at, "nvlink: '%s': 1 to %d links to a GPU", value,
 						 SIM_LINKS);
 			p = end;
 		}
@@ -122,12 +122,11 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 		const struct sim_card_info *card = &spec->cards[i].info;
 
 		if (card->peers >> spec->cards_n || card->peers >> i & 1)
-			return spec_fail(at, "card %u: nvlink names a card that is not another one",
-					 i);
+			return spec_fail(at, "GPU %u: nvlink must name another GPU of this file", i);
 		for (uint32_t j = 0; j < spec->cards_n; j++)
 			if ((card->peers >> j & 1) && !(spec->cards[j].info.peers >> i & 1))
 				return spec_fail(at,
-						 "nvlink: card %u names %u, which does not name it",
+						 "nvlink: GPU %u names %u, which does not name it",
 						 i, j);
 	}
 	for (uint32_t i = 0; i < spec->cards_n; i++)
@@ -145,7 +144,7 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 			links += card->links[j];
 		}
 		if (!card->switched && links > SIM_LINKS)
-			return spec_fail(at, "card %u: %u nvlinks: a card has %d at most", i, links,
+			return spec_fail(at, "GPU %u: %u nvlinks: a GPU has %d at most", i, links,
 					 SIM_LINKS);
 	}
 	return 0;

@@ -101,18 +101,18 @@ static int add_instances(const struct spec_at *at, struct spec *spec, uint32_t p
 		struct spec_card *instance = &spec->cards[spec->cards_n];
 
 		if (spec->cards_n == SIM_MAX_CARDS)
-			return spec_fail(at, "more than %d cards and MIG instances", SIM_MAX_CARDS);
+			return spec_fail(at, "more than %d GPUs and MIG instances", SIM_MAX_CARDS);
 		compute += card->profile[i].slices;
 		memory += memory_slices(&card->info, &card->profile[i]);
 		if (compute > COMPUTE_SLICES || memory > MEMORY_SLICES)
 			return spec_fail(at,
-					 "card %u: mig: no room for the %s: a card has %d slices of "
+					 "GPU %u: mig: no room for the %s: a GPU has %d slices of "
 					 "compute, %d of memory",
 					 parent, card->profile[i].name, COMPUTE_SLICES,
 					 MEMORY_SLICES);
 		make_instance(instance, card, parent, i);
 		if (instance->info.context_bytes > instance->info.memory_bytes)
-			return spec_fail(at, "card %u: mig: context is larger than the %s", parent,
+			return spec_fail(at, "GPU %u: mig: context is larger than the %s", parent,
 					 card->profile[i].name);
 		spec->cards_n++;
 	}

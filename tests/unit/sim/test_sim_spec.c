@@ -58,8 +58,8 @@ static void whole_file(void **state)
 {
 	static struct spec spec;
 	int r = spec_parse(&spec,
-			   "# two cards\n"
-			   "[card]\n"
+			   "# two GPUs; the second section has its old name\n"
+			   "[gpu]\n"
 			   "name = Small GPU\n"
 			   "memory = 8 GiB   # comment\n"
 			   "context = 100MiB\n"
@@ -139,11 +139,11 @@ static void links(void **state)
 	static struct spec spec;
 
 	assert_int_equal(spec_parse(&spec,
-				    "[card]\nnvlink = 1:4, 2\npcie = 0/1/2\n"
-				    "[card]\nnvlink = 0:6\npcie = 3\n"
-				    "[card]\nnvlink = 0\n"
-				    "[card]\nnvlink = switch:12\n"
-				    "[card]\nnvlink = switch:6\n",
+				    "[gpu]\nnvlink = 1:4, 2\npcie = 0/1/2\n"
+				    "[gpu]\nnvlink = 0:6\npcie = 3\n"
+				    "[gpu]\nnvlink = 0\n"
+				    "[gpu]\nnvlink = switch:12\n"
+				    "[gpu]\nnvlink = switch:6\n",
 				    "f", error, sizeof(error)),
 			 0);
 	assert_int_equal(spec.cards[0].info.links[1], 4);
@@ -166,8 +166,8 @@ static void instances(void **state)
 	const struct sim_card_info *card = &spec.cards[1].info, *small = &spec.cards[3].info;
 
 	assert_int_equal(spec_parse(&spec,
-				    "[card]\nmig = on\nnvlink = 1\n"
-				    "[card]\nmig = 3g.71gb,1g.18gb+me, 1g.35gb\nnvlink = 0\n",
+				    "[gpu]\nmig = on\nnvlink = 1\n"
+				    "[gpu]\nmig = 3g.71gb,1g.18gb+me, 1g.35gb\nnvlink = 0\n",
 				    "f", error, sizeof(error)),
 			 0);
 	assert_int_equal(spec.cards_n, 5);
@@ -195,63 +195,62 @@ static void bad_input(void **state)
 	static const struct {
 		const char *text, *error;
 	} rows[] = {
-		{ "", "f: no [card]" },
-		{ "name = x\n", "f:1: a key before the first [card]" },
-		{ "[gpu]\n", "f:1: section '[gpu]' is not known: only [card] is" },
-		{ "[card]\nnonsense\n", "f:2: 'nonsense' is not 'key = value'" },
-		{ "[card]\ncolour = red\n", "f:2: 'colour' is not a key of [card]" },
-		{ "[card]\n\nmemory =\n", "f:3: memory: no value" },
-		{ "[card]\nmemory = lots\n", "f:2: memory: 'lots' is not a number" },
-		{ "[card]\nmemory = -1\n", "f:2: memory: '-1' is not a number" },
-		{ "[card]\nmemory = nan\n", "f:2: memory: 'nan' is not a number" },
-		{ "[card]\nmemory = 8 GB\n", "f:2: memory: '8 GB' has an unknown unit" },
-		{ "[card]\nmemory = 1e30\n", "f:2: memory: '1e30' is too large" },
-		{ "[card]\nmemory = 5\n", "f:2: memory: '5' is too small" },
-		{ "[card]\nsms = 0\n", "f:2: sms: '0' is too small" },
-		{ "[card]\nbusy_threads = 0\n", "f:2: busy_threads: '0' is too small" },
-		{ "[card]\nbusy_threads = 2049\n", "f:2: busy_threads: '2049' is too large" },
-		{ "[card]\nslice_us = 0\n", "f:2: slice_us: '0' is too small" },
-		{ "[card]\nswitch_us = soon\n", "f:2: switch_us: 'soon' is not a number" },
-		{ "[card]\nblock = 5000\n", "f:2: block: '5000' is not a power of two" },
-		{ "[card]\nsms = 4 MiB\n", "f:2: sms: '4 MiB' has an unknown unit" },
-		{ "[card]\nuuid = GPU-12\n", NULL },
-		{ "[card]\npci = here\n", "f:2: pci: 'here' is not like 0000:18:00.0" },
-		{ "[card]\nnvlink = 99\n", NULL },
-		{ "[card]\nnvlink = 1:0\n", "f:2: nvlink: '1:0': 1 to 18 links to a card" },
-		{ "[card]\nnvlink = 1:19\n", "f:2: nvlink: '1:19': 1 to 18 links to a card" },
-		{ "[card]\nnvlink = switch:0\n",
+		{ "", "f: no [gpu]" },
+		{ "name = x\n", "f:1: a key before the first [gpu]" },
+		{ "[disk]\n", "f:1: section '[disk]' is not known: only [gpu] is" },
+		{ "[gpu]\nnonsense\n", "f:2: 'nonsense' is not 'key = value'" },
+		{ "[gpu]\ncolour = red\n", "f:2: 'colour' is not a key of [gpu]" },
+		{ "[gpu]\n\nmemory =\n", "f:3: memory: no value" },
+		{ "[gpu]\nmemory = lots\n", "f:2: memory: 'lots' is not a number" },
+		{ "[gpu]\nmemory = -1\n", "f:2: memory: '-1' is not a number" },
+		{ "[gpu]\nmemory = nan\n", "f:2: memory: 'nan' is not a number" },
+		{ "[gpu]\nmemory = 8 GB\n", "f:2: memory: '8 GB' has an unknown unit" },
+		{ "[gpu]\nmemory = 1e30\n", "f:2: memory: '1e30' is too large" },
+		{ "[gpu]\nmemory = 5\n", "f:2: memory: '5' is too small" },
+		{ "[gpu]\nsms = 0\n", "f:2: sms: '0' is too small" },
+		{ "[gpu]\nbusy_threads = 0\n", "f:2: busy_threads: '0' is too small" },
+		{ "[gpu]\nbusy_threads = 2049\n", "f:2: busy_threads: '2049' is too large" },
+		{ "[gpu]\nslice_us = 0\n", "f:2: slice_us: '0' is too small" },
+		{ "[gpu]\nswitch_us = soon\n", "f:2: switch_us: 'soon' is not a number" },
+		{ "[gpu]\nblock = 5000\n", "f:2: block: '5000' is not a power of two" },
+		{ "[gpu]\nsms = 4 MiB\n", "f:2: sms: '4 MiB' has an unknown unit" },
+		{ "[gpu]\nuuid = GPU-12\n", NULL },
+		{ "[gpu]\npci = here\n", "f:2: pci: 'here' is not like 0000:18:00.0" },
+		{ "[gpu]\nnvlink = 99\n", NULL },
+		{ "[gpu]\nnvlink = 1:0\n", "f:2: nvlink: '1:0': 1 to 18 links to a GPU" },
+		{ "[gpu]\nnvlink = 1:19\n", "f:2: nvlink: '1:19': 1 to 18 links to a GPU" },
+		{ "[gpu]\nnvlink = switch:0\n",
 		  "f:2: nvlink: 'switch:0': must be switch or switch:N, N from 1 to 18" },
-		{ "[card]\nnvlink = switches\n",
+		{ "[gpu]\nnvlink = switches\n",
 		  "f:2: nvlink: 'switches': must be switch or switch:N, N from 1 to 18" },
-		{ "[card]\nnvlink = 1:12, 2:12\n[card]\nnvlink = 0:12\n[card]\nnvlink = 0:12\n",
-		  "f: card 0: 24 nvlinks: a card has 18 at most" },
-		{ "[card]\npcie = a\n", "f:2: pcie: 'a' is not like 0/1: a host bridge, and at "
-					"most 3 switches below it, each "
-					"0 to 255" },
-		{ "[card]\npcie = 0/1/2/3/4\n", NULL },
-		{ "[card]\npcie = 0/256\n", NULL },
-		{ "[card]\npcie = 0/\n", NULL },
-		{ "[card]\nnvlink = 0\n", "f: card 0: nvlink names a card that is not another one" },
-		{ "[card]\nnvlink = 1\n[card]\n",
-		  "f: nvlink: card 0 names 1, which does not name it" },
-		{ "[card]\ndefects = all\n", "f:2: defects: 'all' is not known" },
-		{ "[card]\nmig = 1g\n", "f:2: mig: '1g' is not a profile like 1g.18gb" },
-		{ "[card]\nmig = 8g.141gb\n", "f:2: mig: '8g.141gb' is not a profile like 1g.18gb" },
-		{ "[card]\nmig = 1g.18gbs\n", "f:2: mig: '1g.18gbs' is not a profile like 1g.18gb" },
-		{ "[card]\nmig = 1g.18xgb\n", "f:2: mig: '1g.18xgb' is not a profile like 1g.18gb" },
-		{ "[card]\nmig = 1g.0gb\n", "f:2: mig: '1g.0gb' is not a profile like 1g.18gb" },
-		{ "[card]\nmig = 4g.71gb, 4g.71gb\n",
-		  "f: card 0: mig: no room for the 4g.71gb: a card has 7 slices of compute, 8 of "
+		{ "[gpu]\nnvlink = 1:12, 2:12\n[card]\nnvlink = 0:12\n[card]\nnvlink = 0:12\n",
+		  "f: GPU 0: 24 nvlinks: a GPU has 18 at most" },
+		{ "[gpu]\npcie = a\n", "f:2: pcie: 'a' is not like 0/1: a host bridge, and at "
+				       "most 3 switches below it, each "
+				       "0 to 255" },
+		{ "[gpu]\npcie = 0/1/2/3/4\n", NULL },
+		{ "[gpu]\npcie = 0/256\n", NULL },
+		{ "[gpu]\npcie = 0/\n", NULL },
+		{ "[gpu]\nnvlink = 0\n", "f: GPU 0: nvlink must name another GPU of this file" },
+		{ "[gpu]\nnvlink = 1\n[card]\n", "f: nvlink: GPU 0 names 1, which does not name it" },
+		{ "[gpu]\ndefects = all\n", "f:2: defects: 'all' is not known" },
+		{ "[gpu]\nmig = 1g\n", "f:2: mig: '1g' is not a profile like 1g.18gb" },
+		{ "[gpu]\nmig = 8g.141gb\n", "f:2: mig: '8g.141gb' is not a profile like 1g.18gb" },
+		{ "[gpu]\nmig = 1g.18gbs\n", "f:2: mig: '1g.18gbs' is not a profile like 1g.18gb" },
+		{ "[gpu]\nmig = 1g.18xgb\n", "f:2: mig: '1g.18xgb' is not a profile like 1g.18gb" },
+		{ "[gpu]\nmig = 1g.0gb\n", "f:2: mig: '1g.0gb' is not a profile like 1g.18gb" },
+		{ "[gpu]\nmig = 4g.71gb, 4g.71gb\n",
+		  "f: GPU 0: mig: no room for the 4g.71gb: a GPU has 7 slices of compute, 8 of "
 		  "memory" },
-		{ "[card]\nmig = 3g.71gb, 3g.71gb, 1g.18gb\n",
-		  "f: card 0: mig: no room for the 1g.18gb: a card has 7 slices of compute, 8 of "
+		{ "[gpu]\nmig = 3g.71gb, 3g.71gb, 1g.18gb\n",
+		  "f: GPU 0: mig: no room for the 1g.18gb: a GPU has 7 slices of compute, 8 of "
 		  "memory" },
-		{ "[card]\nmemory = 16 GiB\ncontext = 3 GiB\nmig = 1g.2gb\n",
-		  "f: card 0: mig: context is larger than the 1g.2gb" },
-		{ "[card]\ncc = nine\n", "f:2: cc: 'nine' is not like 9.0" },
-		{ "[card]\nmemory = 16 MiB\n", "f: card 0: context is larger than memory" },
-		{ "[card]\npci = 0:1:0.0\n[card]\npci = 0:1:0.0\n",
-		  "f: cards 0 and 1 have the same pci address" },
+		{ "[gpu]\nmemory = 16 GiB\ncontext = 3 GiB\nmig = 1g.2gb\n",
+		  "f: GPU 0: mig: context is larger than the 1g.2gb" },
+		{ "[gpu]\ncc = nine\n", "f:2: cc: 'nine' is not like 9.0" },
+		{ "[gpu]\nmemory = 16 MiB\n", "f: GPU 0: context is larger than memory" },
+		{ "[gpu]\npci = 0:1:0.0\n[card]\npci = 0:1:0.0\n",
+		  "f: GPUs 0 and 1 have the same pci address" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
