@@ -12,7 +12,7 @@ BOTH = "it measures --sharing space by itself"
 NO_GPU = "no GPU takes part"
 NO_TENANT = "its containers are without the library, and share nothing by MPS"
 ONE_GPU = "a tenant of several GPUs has no MPS server, which is of one GPU"
-STAYS = "memory of MPS clients can't be moved off the card"
+STAYS = "memory of MPS clients can't be moved off the GPU"
 TURNS = "it compares policies of turns"
 
 

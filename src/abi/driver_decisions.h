@@ -22,19 +22,19 @@
 	GOVERNED(CONTEXT, \
 	       "a context is memory that no allocation call names, and its end is the end of " \
 	       "what was allocated in it") \
-	GOVERNED(INFO, "tells the size of the card: the tenant's quota is its card") \
-	GOVERNED(MEMORY, "makes memory appear on the card, or go") \
+	GOVERNED(INFO, "tells the size of the GPU: a tenant is shown its quota") \
+	GOVERNED(MEMORY, "makes memory appear on the GPU, or go") \
 	GOVERNED(POINTER, \
-	       "asks or says something of an address: memory that can be moved off the card is other " \
+	       "asks or says something of an address: memory that can be moved off the GPU is other " \
 	       "memory to the driver than to the program, or none at the moment") \
 	GOVERNED(VALUE, "a word that a stream waits for or writes may be in memory that can be moved") \
-	GOVERNED(NODE, "names memory, which the driver looks at: it may not be on the card") \
+	GOVERNED(NODE, "names memory, which the driver looks at: it may not be on the GPU") \
 	GOVERNED(MULTICAST, \
 	       "keeps the memory that is bound to it, though its handle was released") \
 	GOVERNED(HOST, "page-locked host memory: a tenant may have a quota of it") \
 	GOVERNED(GREEN, "holds the primary context, which is charged") \
 	GOVERNED(CODE, \
-	       "makes memory appear on the card that the call does not tell the size of: measured " \
+	       "makes memory appear on the GPU that the call does not tell the size of: measured " \
 	       "around the call") \
 	GOVERNED(STREAM, \
 	       "the gate must know of captures, and of streams that are gone; a graph's memory " \
@@ -70,9 +70,9 @@
 	REASON(ENDPOINTS, \
 	       "binds memory to an endpoint of the fabric, where it outlives its handles: it " \
 	       "can't be counted") \
-	REASON(ASKS, "answers a question: makes no memory on the card and starts no work") \
+	REASON(ASKS, "answers a question: makes no memory on the GPU and starts no work") \
 	REASON(SETTINGS, \
-	       "changes a setting or a record of the host process: no memory on the card, no " \
+	       "changes a setting or a record of the host process: no memory on the GPU, no " \
 	       "work") \
 	REASON(STREAMS, \
 	       "makes or ends a stream or event: what that takes is part of the context, whose " \
@@ -112,7 +112,7 @@
 	       "memory") \
 	REASON(AFTER_REFUSED, "works on what only a refused call can make") \
 	REASON(CHECKPOINT, \
-	       "moves what a process holds off the card and back; it stays charged meanwhile") \
+	       "moves what a process holds off the GPU and back; it stays charged meanwhile") \
 	REASON(TOOLS, "for debuggers, profilers and logs: none of the program's memory or work") \
 	REASON(PRIVATE, \
 	       "tables without names, without which no CUDA runtime starts; memory made " \

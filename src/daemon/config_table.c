@@ -194,7 +194,7 @@ static const struct settings_row rows[] = {
 	  "nvidia.com/priority", 0, 0,
 	  "resource by which pods state a container's priority in their limits: 0 is high, 1 low" },
 	{ "kube_vocabulary", SETTINGS_CHOICE, AT(kube_vocabulary), "slices", 0, 0,
-	  "how pods request GPUs. slices: equal parts of a GPU; hami: the parts that HAMi's or allot's scheduler wrote to the pod; gpu-manager: vcuda-core and vcuda-memory (the last two need kube_api)",
+	  "how pods request GPUs. slices: equal parts of a GPU; hami: the parts that HAMi's or allot's scheduler wrote to the pod; gpu-manager: vcuda-core and vcuda-memory. The last two need kube_api",
 	  .words = vocabulary_words },
 	{ "kube_core_resource", SETTINGS_TEXT, AT(kube_core_resource), "tencent.com/vcuda-core", 0,
 	  0, "with kube_vocabulary = gpu-manager: resource for hundredths of a GPU's time" },

@@ -123,7 +123,7 @@ def test_each_card(machine2, tmp_path):
     devices = Devices(machine2, tmp_path)
     devices.create("part", "--gpu", "1", "--memory", "40GiB")
     for _ in range(2):
-        done = devices.cdi("cards")
+        done = devices.cdi("gpus")
         assert done.returncode == 0, done.stderr
     assert done.stdout.count("there already") == 2
     claims = devices.list()
@@ -152,7 +152,7 @@ def test_refused(devices):
             (["create"], 2, "write one name"),
             (["remove", "b"], 1, "there is no device 'b'")]:
         assert words in devices.refuse(*arguments, status=status)
-    assert "create, cards, remove or list" in devices.refuse("make", "a", status=2, output=False)
+    assert "create, gpus, remove or list" in devices.refuse("make", "a", status=2, output=False)
     # Where no file can be written there is no device.
     told = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
     assert told.returncode == 1 and "--output" in told.stderr

@@ -111,10 +111,10 @@ def test_it_counts_where_it_is_said(cgroup, machine, python, tmp_path, charge):
 
 
 def test_a_tenant_is_not_killed_for_it(cgroup, machine, python, tmp_path):
-    """The cgroup has too little room: the arena ends before that, memory stays on the card, all goes on."""
+    """The cgroup has too little room: the arena ends before that, memory stays on the GPU, all goes on."""
     cgroup.limit(110 * MIB)
     tenant = swappable_in(cgroup, machine, python, tmp_path, "tenant")
-    wait_until(lambda: "stays on the card" in log_of(machine), what="it is said")
+    wait_until(lambda: "stays on the GPU" in log_of(machine), what="it is said")
     said = [line for line in log_of(machine).splitlines() if "swap arena" in line][0]
     assert "tenant 'a'" in said and str(cgroup.dir) in said and "Cannot allocate" in said
     assert swap_of(machine)["arena_ready_bytes"] < ARENA

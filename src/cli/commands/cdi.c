@@ -321,7 +321,7 @@ static const struct command actions[] = {
 	  .wanted = WANTED_NAME,
 	  .check = check_new,
 	  .act = create_device },
-	{ .name = "cdi cards",
+	{ .name = "cdi gpus",
 	  .usage = "[OPTION...]",
 	  .summary = "make a device of each GPU: allot.dev/gpu=gpu0, what is left of GPU 0",
 	  .rows = cards_rows,
@@ -351,13 +351,16 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 
 	if (argc > 0 && strcmp(argv[0], "--help") == 0)
 		return command_help(self);
+	const char *name = argc > 0 ? argv[0] : "";
+	if (strcmp(name, "cards") == 0)
+		name = "gpus"; /* "cards" is its name in version 0.1.0. */
 	for (size_t i = 0; argc > 0 && actions[i].name; i++)
-		if (strcmp(argv[0], actions[i].name + strlen("cdi ")) == 0)
+		if (strcmp(name, actions[i].name + strlen("cdi ")) == 0)
 			return command_start(&actions[i], argc - 1, argv + 1);
 	if (argc > 0)
-		error_set(&err, EINVAL, "'%.40s': must be create, cards, remove or list", argv[0]);
+		error_set(&err, EINVAL, "'%.40s': must be create, gpus, remove or list", argv[0]);
 	else
-		error_set(&err, EINVAL, "an action is missing: write create, cards, remove or list");
+		error_set(&err, EINVAL, "an action is missing: write create, gpus, remove or list");
 	return command_fail(self, &err, EXIT_USAGE);
 }
 
@@ -365,7 +368,7 @@ static const struct option_row no_rows[] = { OPTION_END };
 
 const struct command command_cdi = {
 	.name = "cdi",
-	.usage = "create|cards|remove|list [OPTION...]",
+	.usage = "create|gpus|remove|list [OPTION...]",
 	.summary = "devices with a part of a GPU, for podman, docker and containerd",
 	.about = "create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
 		 "\n"

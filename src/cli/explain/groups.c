@@ -57,9 +57,9 @@ static const struct {
 	  "a pod of the node notes shares of its GPUs that can't be read: the scheduler's log "
 	  "names it",
 	  NULL },
-	{ "CardNotHealth", "the card is not healthy", NULL },
-	{ "CardCordoned", "the card is cordoned: it takes no new pods", NULL },
-	{ "CardTypeMismatch", "the card is of another type, or mode, than the pod asks for", NULL },
+	{ "CardNotHealth", "the GPU is not healthy", NULL },
+	{ "CardCordoned", "the GPU is cordoned: it takes no new pods", NULL },
+	{ "CardTypeMismatch", "the GPU is of another type, or mode, than the pod asks for", NULL },
 	{ "NumaNotFit", "enough GPUs fit, but not on one NUMA node", NULL },
 	{ "CardUuidMismatch", "the pod's annotations do not allow this GPU", NULL },
 	{ "CardTimeSlicingExhausted", "the GPU already has as many containers as may share it",

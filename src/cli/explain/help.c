@@ -1,4 +1,4 @@
-/* What would help: one function a cause, each of which says what it finds, or nothing. */
+/* Possible fixes: one function a cause, each of which says what it finds, or nothing. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct help {
 static void begin(struct help *h)
 {
 	if (!h->has_begun)
-		fputs("\nWhat would help\n", h->out);
+		fputs("\nPossible fixes\n", h->out);
 	h->has_begun = true;
 	fputs("  ", h->out);
 }
@@ -75,7 +75,7 @@ static void ask_for_another_type(struct help *h)
 	if (!cards || cards_with(h, "CardTypeMismatch") != cards)
 		return;
 	begin(h);
-	fputs("no card is of a type, or mode, that the pod asks for; there are", h->out);
+	fputs("no GPU is of a type, or mode, that the pod asks for; there are", h->out);
 	for (size_t i = 0; i < json_array_size(types); i++) {
 		const json_t *type = json_array_get(types, i);
 		explain_count(explain_number(type, "cards"), count);
@@ -92,8 +92,8 @@ static void ask_for_other_cards(struct help *h)
 	    !cards_with(h, "CardUuidMismatch"))
 		return;
 	begin(h);
-	fputs("no card is one that the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid "
-	      "allow\n",
+	fputs("the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid allow no GPU of the "
+	      "cluster\n",
 	      h->out);
 }
 

@@ -16,7 +16,7 @@ struct topology {
 	struct gpu_link *link; /* of cards a and b at a * count + b */
 };
 
-static_assert(NODE_MAX_CARDS <= PLACE_MAX_CARDS, "every card is in the model");
+static_assert(NODE_MAX_CARDS <= PLACE_MAX_CARDS, "every GPU is in the model");
 
 int topology_read(struct node *node, struct topology **ret, struct error *err)
 {

@@ -42,7 +42,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		free(l);
 		return e == ENOSPC
 			       ? error_set(err, e,
-					   "the card has %d tenants already, the most it may have",
+					   "the GPU has %d tenants already, the most that it may have",
 					   ARBITER_MAX_TENANTS)
 			       : error_set_errno(err, e, "share");
 	}

@@ -55,10 +55,10 @@ static const struct settings_row rows[] = {
 	{ "cap_idle_window", SETTINGS_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),
 	  "the same for a tenant that is idle" },
 	{ "idle", SETTINGS_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
-	  "a lease holder this long idle gives way at the latest, if it often comes back soon; one "
-	  "on several GPUs at the earliest" },
+	  "the longest time that an idle holder keeps a lease, if it often comes back soon; the "
+	  "shortest for a holder on several GPUs" },
 	{ "idle_min", SETTINGS_DURATION, AT(arbiter.idle_min_ns), NULL, US(10), S(1),
-	  "a lease holder this long idle gives way at the earliest" },
+	  "the shortest time after which an idle holder loses its lease" },
 	{ "free_after", SETTINGS_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),
 	  "the only active tenant runs free once all others have been idle for this long" },
 	{ "start_grace", SETTINGS_DURATION, AT(arbiter.start_grace_ns), NULL, 0, S(1),

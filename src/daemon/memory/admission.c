@@ -404,7 +404,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 		answer(t);
 	} else if (r->verdict == ADMIT_REFUSED) {
 		log_info_of(tenant_log_key(&t->terms),
-			    "tenant '%s': more memory refused: the card has none free",
+			    "tenant '%s': more memory refused: the GPU has none free",
 			    t->terms.name);
 		answer(t);
 	}

@@ -119,12 +119,12 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 		return error_set(err, EINVAL, "%zu GPUs: must be at most %d", count, CARDS_MAX);
 	cards->card = calloc(count ? count : 1, sizeof(*cards->card));
 	if (!cards->card)
-		return error_set_errno(err, ENOMEM, "cards");
+		return error_set_errno(err, ENOMEM, "GPUs");
 	cards->count = count;
 	for (size_t i = 0; i < count; i++) {
 		int r = parse_object(json_array_get(list, i), &cards->card[i], err);
 		if (r < 0)
-			return error_add(err, r, "card %zu", i);
+			return error_add(err, r, "GPU %zu", i);
 	}
 	return 0;
 }
@@ -212,16 +212,16 @@ static int parse_text(const char *text, struct kube_cards *cards, struct error *
 	if (!count || text[strlen(text) - 1] != ':' || count > CARDS_MAX)
 		return error_set(err, EINVAL,
 				 "'%.40s': must be a JSON array, or fields and a ':' for "
-				 "each of at most %d cards",
+				 "each of at most %d GPUs",
 				 text, CARDS_MAX);
 	char *copy = strdup(text), *rest = copy;
 	cards->card = calloc(count, sizeof(*cards->card));
-	int r = copy && cards->card ? 0 : error_set_errno(err, ENOMEM, "cards");
+	int r = copy && cards->card ? 0 : error_set_errno(err, ENOMEM, "GPUs");
 	cards->count = cards->card ? count : 0;
 	for (size_t i = 0; r >= 0 && i < count; i++) {
 		r = parse_segment(strsep(&rest, ":"), &cards->card[i], err);
 		if (r < 0)
-			error_add(err, r, "card %zu", i);
+			error_add(err, r, "GPU %zu", i);
 	}
 	free(copy);
 	return r;

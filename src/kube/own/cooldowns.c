@@ -46,7 +46,7 @@ static int parse(const json_t *root, struct kube_cooldowns *cooldowns, struct er
 	const json_t *list = json_object_get(root, "cards");
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
-		return error_set(err, EINVAL, "cards: must be an array of at most %d", CARDS_MAX);
+		return error_set(err, EINVAL, "\"cards\" must be an array of at most %d", CARDS_MAX);
 	cooldowns->card = calloc(count + 1, sizeof(*cooldowns->card));
 	if (!cooldowns->card)
 		return error_set_errno(err, ENOMEM, "cards");
@@ -54,7 +54,7 @@ static int parse(const json_t *root, struct kube_cooldowns *cooldowns, struct er
 		int r = parse_card(json_array_get(list, cooldowns->count),
 				   &cooldowns->card[cooldowns->count], err);
 		if (r < 0)
-			return error_add(err, r, "card %zu", cooldowns->count);
+			return error_add(err, r, "GPU %zu", cooldowns->count);
 	}
 	return 0;
 }

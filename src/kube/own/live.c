@@ -167,7 +167,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	if (i == FIELD_COUNT)
 		return error_set(err, EINVAL,
 				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full, sharing, group, priority or cards",
+				 "cores-limit, on-full, sharing, group, priority or \"cards\"",
 				 name);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,

@@ -55,14 +55,14 @@ static int parse(const json_t *root, struct kube_uses *uses, struct error *err)
 	uses->said_s = (int64_t)said_s;
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
-		return error_set(err, EINVAL, "cards: must be an array of at most %d", CARDS_MAX);
+		return error_set(err, EINVAL, "\"cards\" must be an array of at most %d", CARDS_MAX);
 	uses->card = calloc(count + 1, sizeof(*uses->card));
 	if (!uses->card)
 		return error_set_errno(err, ENOMEM, "cards");
 	for (; uses->count < count; uses->count++) {
 		r = parse_card(json_array_get(list, uses->count), &uses->card[uses->count], err);
 		if (r < 0)
-			return error_add(err, r, "card %zu", uses->count);
+			return error_add(err, r, "GPU %zu", uses->count);
 	}
 	return 0;
 }

@@ -240,7 +240,7 @@ static void give_up(const char *why)
 		return;
 	}
 	atomic_fetch_add(&own.failed, 1);
-	log_write("swap: %s: memory stays on the card", why);
+	log_write("swap: %s: memory stays on the GPU", why);
 }
 
 /* Its bytes; 0: none was locked. */
@@ -464,7 +464,7 @@ static void try_return(uint32_t word)
 			  sys_now_ns() - return_since_ns > RETURN_PATIENCE_NS)) {
 		if (!was_short) {
 			atomic_fetch_add(&own.failed, 1);
-			log_write("swap: the card has no room for what is out: calls that need it "
+			log_write("swap: the GPU has no room for memory that was moved off: calls that need it "
 				  "fail");
 		}
 		tell(SWAP_SHORT);
@@ -551,7 +551,7 @@ void swap_start(void)
 		return;
 	is_started = thread_create(swap_main);
 	if (!is_started)
-		log_write("no thread to move memory: it stays on the card");
+		log_write("no thread to move memory: it stays on the GPU");
 }
 
 void swap_leave_driver(void)

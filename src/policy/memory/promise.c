@@ -77,12 +77,12 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 		return 0;
 	return error_set(
 		err, ENOSPC,
-		"GPU %u: memory of %s is not left: of %s, %s are promised to others, %s are held "
-		"by tenants without a quota, and %s are granted to tenants that wait or swap; "
-		"at most %s (%" PRIu64 "MiB) is possible",
-		i, amount(want).text, amount(card->memory_bytes).text,
-		amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
-		amount(granted).text, amount(left).text, left / MIB);
+		"GPU %u: memory of %s is not left: at most %s (%" PRIu64 "MiB) is possible. Of %s, "
+		"%s are promised to others, %s are held by tenants without a quota, and %s are "
+		"granted to tenants that wait or swap",
+		i, amount(want).text, amount(left).text, left / MIB,
+		amount(card->memory_bytes).text, amount(card->promised_bytes).text,
+		amount(card->rest_held_bytes).text, amount(granted).text);
 }
 
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,

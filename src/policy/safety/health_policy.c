@@ -151,7 +151,7 @@ bool health_pass_time(struct health *h, uint64_t recover_ns, const struct health
 void health_reason(const struct health *h, char ret_text[HEALTH_REASON_MAX])
 {
 	snprintf(ret_text, HEALTH_REASON_MAX, "%s",
-		 h->is_lost      ? "the card is lost"
+		 h->is_lost      ? "the GPU is lost"
 		 : h->has_fault  ? h->fault
 		 : h->is_silent  ? "the driver does not answer"
 		 : h->is_failing ? "the driver's calls fail"

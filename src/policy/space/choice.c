@@ -39,7 +39,7 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	if (f->is_movable)
 		return error_set(err, EINVAL,
 				 "sharing: 'space': memory of MPS clients can't be moved off the "
-				 "card: use on_full 'fail' or 'wait', or sharing 'time'");
+				 "GPU: use on_full 'fail' or 'wait', or sharing 'time'");
 	if (f->sms && check_sms(f, err) < 0)
 		return -EINVAL;
 	if (!f->sms && f->limit_pct < SPACE_LIMIT_MIN_PCT)

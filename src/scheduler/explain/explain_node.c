@@ -42,7 +42,7 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 		return "its node has said nothing new since it was first asked";
 	if (m->now_ns - u->heard_ns > USE_FRESH_NS)
 		return "its node has not said it for 180 s";
-	return "its node does not say it of this card";
+	return "its node does not say it of this GPU";
 }
 
 static uint64_t cooldown_for_ns(const struct model *m, const struct model_node *node, unsigned i)

@@ -64,7 +64,7 @@ static int check_cards(const struct kube_cards *cards, struct error *err)
 			if (!strcmp(cards->card[i].id, cards->card[k].id))
 				r = error_set(err, EINVAL, "is also the id of GPU %zu", k);
 		if (r < 0)
-			return error_add(err, r, KUBE_NODE_REGISTER ": card %zu, %.80s", i,
+			return error_add(err, r, KUBE_NODE_REGISTER ": GPU %zu, %.80s", i,
 					 cards->card[i].id);
 	}
 	return 0;

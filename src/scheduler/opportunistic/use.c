@@ -75,7 +75,7 @@ int use_hear(struct use *u, const char *text, const struct inventory *inventory,
 	struct use_card *card = lay_out(u, &uses, inventory);
 	uses_free(&uses);
 	if (!card)
-		return error_set_errno(err, ENOMEM, "use of cards");
+		return error_set_errno(err, ENOMEM, "use of GPUs");
 	/* What is said of cards that came is yet to be read. */
 	if (!is_of(u, inventory))
 		u->cooldown_said = 0;

@@ -188,7 +188,7 @@ const struct settings_alias config_aliases[] = {
 	{ "node-scheduler-policy", "node_policy", NULL, NULL },
 	{ "gpu-scheduler-policy", "gpu_policy", NULL, NULL },
 	{ "metrics-bind-address", NULL, NULL, "/metrics is served at https_listen and http_listen" },
-	ONLY_EMPTY("node-label-selector", "nodes are those that say which cards they have"),
+	ONLY_EMPTY("node-label-selector", "nodes are those that report GPUs"),
 	{ "kube-qps", NULL, NULL, NO_LIMIT },
 	{ "kube-burst", NULL, NULL, NO_LIMIT },
 	{ "kube-timeout", NULL, NULL, "a request has 30 s, a binding bind_limit" },

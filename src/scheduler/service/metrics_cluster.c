@@ -223,12 +223,12 @@ static void write_quotas(FILE *out, const struct model *model)
 {
 	struct quota_writing w = { .out = out, .terms = model_request_terms(model) };
 	write_head(out, "hami_resource_quota_used",
-		   "What the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
+		   "Shares that the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
 		   "The limit is 0 where there is none.");
 	model_each_quota(model, write_quota, &w);
 	w.is_limit = true;
 	write_head(out, "hami_resource_quota_limit",
-		   "What they may have together, by the namespace's quotas.");
+		   "Shares that the pods of the namespace may have, by its quotas.");
 	model_each_quota(model, write_quota, &w);
 }
 
@@ -240,19 +240,19 @@ static void write_counts(FILE *out, const struct model_counts *c)
 		const char *name, *help;
 		size_t value;
 	} rows[] = {
-		{ "allot_scheduler_nodes", "Nodes that have told of cards.", c->nodes },
-		{ "allot_scheduler_nodes_aside", "Nodes whose cards can't be what they say.",
+		{ "allot_scheduler_nodes", "Nodes that report GPUs.", c->nodes },
+		{ "allot_scheduler_nodes_aside", "Nodes whose report of GPUs can't be right.",
 		  c->nodes_aside },
-		{ "allot_scheduler_cards", "Cards of all nodes.", c->cards },
-		{ "allot_scheduler_pods", "Pods that have cards.", c->pods },
-		{ "allot_scheduler_pods_waiting", "Pods that ask for cards and have none.",
+		{ "allot_scheduler_cards", "GPUs of all nodes.", c->cards },
+		{ "allot_scheduler_pods", "Pods that have GPUs.", c->pods },
+		{ "allot_scheduler_pods_waiting", "Pods that ask for GPUs and have none.",
 		  c->pods_waiting },
-		{ "allot_scheduler_reservations", "Pods whose cards are kept while they are bound.",
-		  c->reservations },
-		{ "allot_scheduler_gangs_waiting", "Gangs of which no pod has cards yet.",
+		{ "allot_scheduler_reservations",
+		  "Pods whose GPUs are reserved while they are bound.", c->reservations },
+		{ "allot_scheduler_gangs_waiting", "Gangs of which no pod has GPUs yet.",
 		  c->gangs_waiting },
 		{ "allot_scheduler_gangs_placed",
-		  "Gangs of which as many as their size have cards.", c->gangs_placed },
+		  "Gangs of which as many pods as their size have GPUs.", c->gangs_placed },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		write_head(out, rows[i].name, rows[i].help);

@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 
-{{/* "true": pods are placed by what others use of cards. */}}
+{{/* "true": pods are placed by how much others use of GPUs. */}}
 {{- define "allot.placesByUse" -}}
 {{- $value := get .Values.scheduler.settings "place_by_use" -}}
 {{- or (eq (toString $value) "true") (eq (toString $value) "on") -}}

@@ -236,7 +236,7 @@ static int read_device(struct store *store, sqlite3_stmt *s, struct store_claim 
 	if (!read_int(s, 0, i, i, &place) || i >= REGION_MAX_DEVICES)
 		return bad(store, claim->row, "device: place", err);
 	if (!read_text(s, 1, claim->uuid[i], sizeof(claim->uuid[i])))
-		return bad(store, claim->row, "device: card", err);
+		return bad(store, claim->row, "device: GPU", err);
 	int r = read_promise(store, s, 2, claim->row, &t->device[i].promise, err);
 	if (r >= 0)
 		t->device_count++;
@@ -275,7 +275,7 @@ static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *c
 			slots_add(&claim->terms.device[i].slots, (unsigned)slot);
 			return 0;
 		}
-	return bad(store, claim->row, "slot: card", err);
+	return bad(store, claim->row, "slot: GPU", err);
 }
 
 /* Every row of a statement of one claim. */

@@ -10,11 +10,11 @@ const struct metric metrics_rows_gpu_manager[] = {
 	{ "container_gpu_utilization", GAUGE, emit_gpu_manager_use, LABELS "gpu", OWN("percent"),
 	  "GPU time charged to the container in the last second, in percent of a device." },
 	{ "container_gpu_memory_total", GAUGE, emit_gpu_manager_memory, LABELS "gpu_memory",
-	  OWN("MiB"), "What the container holds." },
+	  OWN("MiB"), "Memory that the container holds." },
 	{ "container_request_gpu_utilization", GAUGE, emit_gpu_manager_use_asked,
 	  LABELS "req_of_gpu", OWN("devices"), "The share that it asked for: 0.3 for 30 %." },
 	{ "container_request_gpu_memory", GAUGE, emit_gpu_manager_memory_asked,
-	  LABELS "req_of_gpu_memory", OWN("MiB"), "What it may hold." },
+	  LABELS "req_of_gpu_memory", OWN("MiB"), "Memory that it may hold." },
 };
 const size_t metrics_row_count_gpu_manager = sizeof(metrics_rows_gpu_manager) /
 					     sizeof(metrics_rows_gpu_manager[0]);

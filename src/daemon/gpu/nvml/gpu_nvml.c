@@ -17,13 +17,13 @@ static const char *nvml_strerror(nvmlReturn_t r)
 {
 	switch (r) {
 	case NVML_ERROR_UNINITIALIZED: return "not initialized";
-	case NVML_ERROR_NOT_SUPPORTED: return "not supported by this card or driver";
+	case NVML_ERROR_NOT_SUPPORTED: return "not supported by this GPU or driver";
 	case NVML_ERROR_NO_PERMISSION: return "no permission";
 	case NVML_ERROR_NOT_FOUND: return "not found";
 	case NVML_ERROR_INSUFFICIENT_SIZE: return "list too long";
 	case NVML_ERROR_DRIVER_NOT_LOADED: return "the NVIDIA driver is not loaded";
 	case NVML_ERROR_TIMEOUT: return "timed out";
-	case NVML_ERROR_GPU_IS_LOST: return "the card is lost";
+	case NVML_ERROR_GPU_IS_LOST: return "the GPU is lost";
 	default: return "failed";
 	}
 }

@@ -190,7 +190,7 @@ static int start(struct dra *dra, struct error *err)
 		return error_set(err, ENOSPC, "too many know which claims are needed");
 	r = health_subscribe(node, health_changed, dra);
 	if (r < 0)
-		return error_set(err, -r, "too many want to know of the cards' health");
+		return error_set(err, -r, "too many subscribers to the health of GPUs");
 	r = loop_add_timer(node->loop, look, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");

@@ -293,7 +293,7 @@ static int start_protocol(struct node_kube *k, struct error *err)
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
 	r = health_subscribe(k->node, health_changed, k);
 	if (r < 0)
-		return error_set(err, -r, "kube_api: too many want to know of the cards' health");
+		return error_set(err, -r, "kube_api: too many subscribers to the health of GPUs");
 	node_kube_refresh(k);
 	return 0;
 }

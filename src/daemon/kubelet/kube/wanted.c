@@ -77,7 +77,7 @@ int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores
 			    .label_text = strdup(labels) };
 	int r = w.cards && w.label_text && (w.scores || !scores)
 			? split_labels(w.label_text, w.label, &w.labels, err)
-			: error_set_errno(err, ENOMEM, "the node's cards");
+			: error_set_errno(err, ENOMEM, "the node's GPUs");
 	if (r < 0) {
 		wanted_free(&w);
 		return r;

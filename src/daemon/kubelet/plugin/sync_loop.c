@@ -65,7 +65,8 @@ static void health_changed(void *data, struct card *card)
 {
 	struct plugin *p = data;
 	if (plugin_publish(p) < 0)
-		log_warning("device plugin: no memory to tell of the cards' health");
+		log_warning(
+			"device plugin: out of memory: the kubelet is not told of the GPUs' health");
 }
 
 static void sync_all(void *data, uint32_t events)
@@ -99,7 +100,7 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
-	return r < 0 ? error_set(err, -r, "too many want to know of the cards' health") : 0;
+	return r < 0 ? error_set(err, -r, "too many subscribers to the health of GPUs") : 0;
 }
 
 void plugin_end_sync(struct plugin *p)

@@ -89,7 +89,7 @@ static int back(struct arena *a, const struct memory_cgroup *cgroup)
 static void tell_short(struct arena *a, const char *where, const char *why)
 {
 	log_error("%sswap arena: only %" PRIu64 " of %" PRIu64
-		  " bytes%s: %s; what has no place there stays on the card",
+		  " bytes%s: %s; memory without a place there stays on the GPU",
 		  a->tenant, atomic_load(&a->control->arena_ready_bytes), a->bytes, where, why);
 	atomic_store(&a->is_short, true);
 }

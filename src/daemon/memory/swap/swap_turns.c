@@ -27,7 +27,7 @@ struct swap_turns {
 };
 
 _Static_assert(NODE_MAX_CARDS <= SWAP_SCHEDULE_CARDS && REGION_MAX_DEVICES <= SWAP_SCHEDULE_PARTS,
-	       "every card and every part has a place");
+	       "every GPU and every part has a place");
 
 static bool is_swappable(const struct tenant *t)
 {
@@ -140,7 +140,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	seen.has_refused = swap_has_refused(t);
 	if (seen.has_refused && !t->terms.swapped_out)
 		log_info_of(tenant_log_key(&t->terms),
-			    "tenant '%s': its memory can't leave the card for now", t->terms.name);
+			    "tenant '%s': its memory can't leave the GPU for now", t->terms.name);
 	if (f.is_short && !t->was_short)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;

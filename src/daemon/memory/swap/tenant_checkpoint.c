@@ -221,7 +221,7 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 		return error_set(
 			err, EOPNOTSUPP,
 			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
-			"the card; pause it without",
+			"the GPU; pause it without",
 			t->terms.name);
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (place != PLACE_IN && place != PLACE_STUCK)

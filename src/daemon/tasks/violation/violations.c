@@ -256,9 +256,9 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 		if (is_settings && !is_admin)
 			return error_set(
 				err, EPERM,
-				"process %d (%s) of tenant '%.63s' gets round the library and "
-				"stands still for that: only root and members of group allot may "
-				"let it go on",
+				"process %d (%s) of tenant '%.63s' bypasses the library and is "
+				"frozen for that: only root and members of group allot may let it "
+				"go on",
 				s->pid, s->name, tenant);
 		offenders_let_go(s);
 		s->is_pardoned = true;

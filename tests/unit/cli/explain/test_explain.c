@@ -54,7 +54,7 @@ static void test_groups(void **state)
 				  "\"containers\":[\"main\"],\"nodes\":[" FULL(
 					  "a", "2048", "6144", "750") "," FULL("b", "3072", "5120",
 									       "625") "]}",
-		"ns/p waits: none of 2 nodes has the requested GPUs free\n  main requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  2 nodes: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.0 GiB free on any of these GPUs, 8.0 GiB requested\n\nNearest\n  b: 1 GPU would need 5.0 GiB more free\n  a: 1 GPU would need 6.0 GiB more free\n\nWhat would help\n  pods that run now must end: allot explain -n ns p --node NODE lists them\n");
+		"ns/p waits: none of 2 nodes has the requested GPUs free\n  main requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  2 nodes: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.0 GiB free on any of these GPUs, 8.0 GiB requested\n\nNearest\n  b: 1 GPU would need 5.0 GiB more free\n  a: 1 GPU would need 6.0 GiB more free\n\nPossible fixes\n  pods that run now must end: allot explain -n ns p --node NODE lists them\n");
 }
 
 /* What no card of the cluster can do is said with what there is. */
@@ -70,7 +70,7 @@ static void test_never(void **state)
 				  "{\"node\":\"l\",\"verdict\":\"aside\",\"why\":\"hami.io/"
 				  "node-nvidia-register: "
 				  "broken\"}]}",
-		"ns/p waits: none of 2 nodes has the requested GPUs free\n  container 0 requests 1 GPU with 8.8 GiB and 30 % of the time\n\nWhy not\n  a: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 8.0 GiB free on any of these GPUs, 8.8 GiB requested\n  l: hami.io/node-nvidia-register: broken\n\nWhat would help\n  container 0 requests 8.8 GiB (9000 MiB) of a GPU: the largest here has 8.0 GiB (8192 MiB)\n  1 node is set aside, since the list of GPUs on the Node object is not valid\n");
+		"ns/p waits: none of 2 nodes has the requested GPUs free\n  container 0 requests 1 GPU with 8.8 GiB and 30 % of the time\n\nWhy not\n  a: 4/4 CardInsufficientMemory\n      CardInsufficientMemory: at most 8.0 GiB free on any of these GPUs, 8.8 GiB requested\n  l: hami.io/node-nvidia-register: broken\n\nPossible fixes\n  container 0 requests 8.8 GiB (9000 MiB) of a GPU: the largest here has 8.0 GiB (8192 MiB)\n  1 node is set aside, since the list of GPUs on the Node object is not valid\n");
 	assert_text(
 		"{" POD ",\"state\":\"waiting\",\"asks\":[{\"container\":0,\"kind\":\"init\","
 		"\"cards\":5,\"cores_pct\":100,\"memory_pct\":100}],\"use_type\":[\"A100\",\"B\"]"
@@ -78,7 +78,7 @@ static void test_never(void **state)
 			    "0") ",\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"8/8 "
 				 "CardTypeMismatch\",\"container\":0,\"reasons\":{"
 				 "\"CardTypeMismatch\":8}}]}",
-		"ns/p waits: none of 1 node has the requested GPUs free\n  container 0 (init) requests 5 GPUs with all of the memory, each alone\n  its GPUs are to be of type A100, B\n\nWhy not\n  a: 8/8 CardTypeMismatch\n      CardTypeMismatch: the card is of another type, or mode, than the pod asks for\n\nWhat would help\n  container 0 requests 5 GPUs together: no node has more than 4\n  no card is of a type, or mode, that the pod asks for; there are NVIDIA-H200 (8)\n");
+		"ns/p waits: none of 1 node has the requested GPUs free\n  container 0 (init) requests 5 GPUs with all of the memory, each alone\n  its GPUs are to be of type A100, B\n\nWhy not\n  a: 8/8 CardTypeMismatch\n      CardTypeMismatch: the GPU is of another type, or mode, than the pod asks for\n\nPossible fixes\n  container 0 requests 5 GPUs together: no node has more than 4\n  no GPU is of a type, or mode, that the pod asks for; there are NVIDIA-H200 (8)\n");
 }
 
 static void test_none_of_ours(void **state)
@@ -91,12 +91,12 @@ static void test_none_of_ours(void **state)
 				  "\"a\",\"verdict\":\"fits\",\"score\":7.5,\"cards\":4},{"
 				  "\"node\":\"b\",\"verdict\":"
 				  "\"fits\",\"score\":0.0,\"cards\":4}]}",
-		"ns/p waits, though 2 of 2 nodes have enough free GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nWhat would help\n  kube-scheduler may have other reasons: kubectl -n ns describe pod p\n\nkube-scheduler says:\n  0/2 nodes are available: 2 Insufficient cpu.\n");
+		"ns/p waits, though 2 of 2 nodes have enough free GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nPossible fixes\n  kube-scheduler may have other reasons: kubectl -n ns describe pod p\n\nkube-scheduler says:\n  0/2 nodes are available: 2 Insufficient cpu.\n");
 	assert_text(
 		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
 			"1024") "],\"cluster\":{\"nodes\":0,"
 				"\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
-		"ns/p waits: no node reports GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nWhat would help\n  no node has the annotation hami.io/node-nvidia-register: is allotd, or another device plugin of that protocol, at work on the nodes with GPUs?\n");
+		"ns/p waits: no node reports GPUs\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time\n\nPossible fixes\n  no node has the annotation hami.io/node-nvidia-register: is allotd, or another device plugin of that protocol, at work on the nodes with GPUs?\n");
 	assert_text("{" POD
 		    ",\"state\":\"waiting\",\"broken\":\"container 0: limits: nvidia.com/gpumem: "
 		    "'-1': must be more\"}",
@@ -234,7 +234,7 @@ static void test_quota(void **state)
 	assert_non_null(strstr(text, "4/4 ResourceQuotaNotFit"));
 	assert_non_null(strstr(
 		text,
-		"\nWhat would help\n  other pods of namespace ns must end, or its ResourceQuota be raised: they use 4000 of 5000 nvidia.com/gpumem, they use 0 of 3 nvidia.com/gpu\n"));
+		"\nPossible fixes\n  other pods of namespace ns must end, or its ResourceQuota be raised: they use 4000 of 5000 nvidia.com/gpumem, they use 0 of 3 nvidia.com/gpu\n"));
 	free(text);
 	json_decref(e);
 }

@@ -83,20 +83,20 @@ static void test_bad(void **state)
 	bad("", "must be a JSON array, or");
 	bad("GPU-a", "must be a JSON array, or");
 	bad("[", "must be a JSON array");
-	bad("[1]", "card 0: must be an object");
-	bad("[{\"id\":\"a\"},{}]", "card 1: id: missing");
-	bad("[{\"id\":7}]", "card 0: id: must be a text");
-	bad("[{\"id\":\"a\",\"count\":-1}]", "card 0: count: must be a whole number");
+	bad("[1]", "GPU 0: must be an object");
+	bad("[{\"id\":\"a\"},{}]", "GPU 1: id: missing");
+	bad("[{\"id\":7}]", "GPU 0: id: must be a text");
+	bad("[{\"id\":\"a\",\"count\":-1}]", "GPU 0: count: must be a whole number");
 	bad("[{\"id\":\"a\",\"devmem\":1.5}]", "devmem: must be");
 	bad("[{\"id\":\"a\",\"devcore\":4294967296}]", "devcore: must be");
 	bad("[{\"id\":\"a\",\"health\":\"yes\"}]", "health: must be true or false");
 	bad("[{\"id\":\"a\",\"migProfiles\":[1]},{\"id\":\"b\",\"migProfiles\":{}}]",
-	    "card 1: migProfiles: must be an array");
-	bad("GPU-a,10,30720,100,NVIDIA-A10,0:", "card 0: 6 fields: must be 7 or 9");
-	bad("GPU-a,10,30720,100,NVIDIA-A10,0,true,1:", "card 0: 8 fields");
-	bad("GPU-a,10,30720,100,A10,0,true:GPU-b,ten,1,1,A10,0,true:", "card 1: count: ");
-	bad("GPU-a,10,30720,100,A10,0,1:", "card 0: health: '1'");
-	bad(",10,30720,100,A10,0,true:", "card 0: id: missing");
+	    "GPU 1: migProfiles: must be an array");
+	bad("GPU-a,10,30720,100,NVIDIA-A10,0:", "GPU 0: 6 fields: must be 7 or 9");
+	bad("GPU-a,10,30720,100,NVIDIA-A10,0,true,1:", "GPU 0: 8 fields");
+	bad("GPU-a,10,30720,100,A10,0,true:GPU-b,ten,1,1,A10,0,true:", "GPU 1: count: ");
+	bad("GPU-a,10,30720,100,A10,0,1:", "GPU 0: health: '1'");
+	bad(",10,30720,100,A10,0,true:", "GPU 0: id: missing");
 	bad("GPU-a,10,30720,100,A10,0,true", "must be a JSON array, or");
 }
 

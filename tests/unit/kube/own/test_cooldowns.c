@@ -42,10 +42,10 @@ static void test_bad(void **state)
 {
 	bad("", "must be a JSON object");
 	bad("[]", "must be a JSON object: it is something else");
-	bad("{}", "cards: must be an array");
-	bad("{\"cards\":[" CARD("") "]}", "card 0: id: must be 1 to");
+	bad("{}", "\"cards\" must be an array");
+	bad("{\"cards\":[" CARD("") "]}", "GPU 0: id: must be 1 to");
 	bad("{\"cards\":[" CARD("a") ",{\"id\":\"b\",\"until\":-1,\"rounds\":1}]}",
-	    "card 1: until: must be a whole number from 0");
+	    "GPU 1: until: must be a whole number from 0");
 	bad("{\"cards\":[{\"id\":\"b\",\"until\":\"soon\",\"rounds\":1}]}", "until: must be");
 	bad("{\"cards\":[{\"id\":\"b\",\"until\":1,\"rounds\":0}]}",
 	    "rounds: must be a whole number from 1 to 255");

@@ -48,12 +48,12 @@ static void test_bad(void **state)
 	bad("[]", "must be a JSON object: it is something else");
 	bad("{\"cards\":[]}", "t: must be a whole number from 0");
 	bad("{\"t\":-1,\"cards\":[]}", "t: must be a whole number from 0");
-	bad("{\"t\":1}", "cards: must be an array");
-	bad("{\"t\":1,\"cards\":{}}", "cards: must be an array");
-	bad("{\"t\":1,\"cards\":[1]}", "card 0: id: must be 1 to");
-	bad("{\"t\":1,\"cards\":[" CARD("") "]}", "card 0: id: must be 1 to");
+	bad("{\"t\":1}", "\"cards\" must be an array");
+	bad("{\"t\":1,\"cards\":{}}", "\"cards\" must be an array");
+	bad("{\"t\":1,\"cards\":[1]}", "GPU 0: id: must be 1 to");
+	bad("{\"t\":1,\"cards\":[" CARD("") "]}", "GPU 0: id: must be 1 to");
 	bad("{\"t\":1,\"cards\":[" CARD("a") ",{\"id\":\"b\",\"peak\":1.5}]}",
-	    "card 1: peak: must be a whole number");
+	    "GPU 1: peak: must be a whole number");
 	bad("{\"t\":1,\"cards\":[{\"id\":\"b\",\"peak\":10001}]}",
 	    "peak: must be a whole number from 0 to 10000");
 	bad("{\"t\":1,\"cards\":[{\"id\":\"b\",\"peak\":1,\"now\":1,\"held\":1,\"mem\":-1}]}",

@@ -35,7 +35,7 @@ static void test_xids(void **state)
 		{ 63, false, "" },
 		{ 94, false, "" },
 		{ 48, true, "Xid 48: double-bit ECC error" },
-		{ 79, true, "the card is lost" },
+		{ 79, true, "the GPU is lost" },
 		{ 5000, true, "Xid 5000: not in the table of those that do no harm" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -116,7 +116,7 @@ static void test_answers(void **state)
 	assert_true(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	/* Lost, or silent: at once. */
 	assert_true(health_note_answer(&h, HEALTH_SAYS_LOST, &now));
-	assert_string_equal(reason(&h), "the card is lost");
+	assert_string_equal(reason(&h), "the GPU is lost");
 	assert_false(health_note_answer(&h, HEALTH_SILENT, &now));
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
@@ -126,7 +126,7 @@ static void test_answers(void **state)
 	health_note_answer(&h, HEALTH_SAYS_LOST, &now);
 	health_note_ecc(&h, &now);
 	assert_false(health_cure(&h, &now));
-	assert_string_equal(reason(&h), "the card is lost");
+	assert_string_equal(reason(&h), "the GPU is lost");
 }
 
 int main(void)

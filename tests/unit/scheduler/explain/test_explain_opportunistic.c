@@ -151,7 +151,7 @@ static void test_why_it_is_not_known(void **state)
 	json_t *other = node_object("n", 1, 8192, 100);
 	annotate(other, KUBE_NODE_USE, "{\"t\":3,\"cards\":[]}");
 	give_node(m, other);
-	assert_unknown(m, "\"its node does not say it of this card\"");
+	assert_unknown(m, "\"its node does not say it of this GPU\"");
 	model_free(m);
 }
 

@@ -563,7 +563,7 @@ static void test_dry_run(void **state)
 	assert_string_equal(reason_of(answer, "a"), "1/1 CardInsufficientMemory");
 	assert_string_equal(reason_of(answer, "bare"), "node unregistered");
 	assert_string_equal(reason_of(answer, "lying"),
-			    "hami.io/node-nvidia-register: card 0: must be an object");
+			    "hami.io/node-nvidia-register: GPU 0: must be an object");
 	struct model_counts after = model_counts(m);
 	assert_memory_equal(&before, &after, sizeof(before));
 	json_decref(answer);

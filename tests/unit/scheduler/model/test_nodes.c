@@ -35,28 +35,28 @@ static void test_lies(void **state)
 	static const char *const rows[][2] = {
 		{ "[", "node n is set aside: hami.io/node-nvidia-register: must be a JSON array: " },
 		{ "[" WELL("GPU-a") "," WELL("GPU-a") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 1, GPU-a: is also the id of GPU 0" },
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 1, GPU-a: is also the id of GPU 0" },
 		{ "[" WELL("GPU-a;") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a;: id: "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a;: id: "
 		  "must not contain spaces, ',', ':' or ';'" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devcore\":100,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a: devmem: 0: "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: 0: "
 		  "must "
 		  "be 100 to 16777216" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devmem\":20000000,\"devcore\":100,"
 		  "\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a: devmem: "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: "
 		  "20000000: must be 100 to 16777216" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devmem\":8192,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a: devcore: 0: "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devcore: 0: "
 		  "must "
 		  "be 1 to 10000" },
 		{ "[{\"id\":\"GPU-a\",\"devmem\":8192,\"devcore\":100,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0, GPU-a: count: 0: "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: count: 0: "
 		  "must "
 		  "be 1 to 10000" },
 		{ "[{\"id\":\"GPU-a\",\"count\":-1}]",
-		  "node n is set aside: hami.io/node-nvidia-register: card 0: count: must be a "
+		  "node n is set aside: hami.io/node-nvidia-register: GPU 0: count: must be a "
 		  "whole "
 		  "number from 0 to 2147483647" },
 	};

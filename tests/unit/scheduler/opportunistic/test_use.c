@@ -169,7 +169,7 @@ static void test_what_is_old_counts_for_nothing(void **state)
 	annotate(node, KUBE_NODE_USE, "{\"t\":1,\"cards\":[{\"id\":\"n-0\"}]}");
 	assert_int_equal(model_node(m, node, &err), -22);
 	assert_string_equal(err.text,
-			    "node n: allot.dev/node-use: card 0: peak: must be a whole number "
+			    "node n: allot.dev/node-use: GPU 0: peak: must be a whole number "
 			    "from 0 to 10000");
 	json_decref(node);
 	assert_false(HALF_FITS);

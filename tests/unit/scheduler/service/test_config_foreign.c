@@ -202,7 +202,7 @@ static void test_what_is_done_anyway_can_not_be_otherwise(void **state)
 	refuse("legacy-metrics", "true", "must be false: ");
 	refuse("enable-ascend", "true", "NVIDIA's alone");
 	refuse("logtostderr", "maybe", "must be true: it logs");
-	refuse("node-label-selector", "gpu=on", "nodes are those that say");
+	refuse("node-label-selector", "gpu=on", "nodes are those that report");
 	refuse("kube-qps", "50", "priority and fairness");
 }
 
