@@ -18,7 +18,7 @@ from machines import BUILD, FOREIGN, ROOT
 
 markdown_it = pytest.importorskip("markdown_it")
 
-PAGES = sorted([ROOT / "README.md", ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
 OURS = ("allot", "allotd", "allot-scheduler")
 WITHOUT_COMMANDS = {"comparison", "concepts", "faq", "glossary", "limits", "security"}  # Of docs/guide.
 LANGUAGES = {"sh", "yaml", "json", "python", "c", "text"}
