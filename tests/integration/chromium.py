@@ -184,7 +184,8 @@ class Tab:
         self.command("Input.insertText", text=text)
 
     def picture(self, path, selector="body"):
-        """Of an element, whole, also what is below the window."""
+        """Of an element, whole, also what is out of the window, which the page leaves out by content-visibility."""
+        self.run("[...document.styleSheets].at(-1).insertRule('* { content-visibility: visible !important; }'), 0")
         box = self.run(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
                        "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()")
         clip = dict(zip(("x", "y", "width", "height"), box), scale=1)

@@ -74,8 +74,11 @@ def test_it_changes_as_the_cluster_does(browser, page, api):
 
 
 def test_filters_and_a_node_that_is_opened(browser, page, api):
-    fill(api)
     tab = look(browser, page)
+    none = "document.querySelector('#{0}-none').checkVisibility() && document.querySelector('#{0}-none').textContent"
+    tab.wait(f"{none.format('pods')} === 'No pod asks for GPUs.'")
+    assert tab.run(none.format("nodes")).startswith("No node reports GPUs.")
+    fill(api)
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1'")
     choose = "(() => {{ const s = document.querySelector('{}'); s.value = '{}'; s.dispatchEvent(new Event('input')); }})()"
     tab.run(choose.format("#filter-node-state", "unhealthy"))
@@ -85,12 +88,14 @@ def test_filters_and_a_node_that_is_opened(browser, page, api):
     tab.wait(f"{rows('pod')} === 'team-b/large,team-a/train,team-a/whole,team-b/serve'")
     tab.run(choose.format("#filter-namespace", "team-b"))
     tab.wait(f"{rows('pod')} === 'team-b/large,team-b/serve' && {rows('node')} === 'a-1'")
+    tab.run(choose.format("#filter-node", "other"))
+    tab.wait(f"{none.format('nodes')} === 'No node matches the filters.'")
     # What can't be a name is said, and does no harm.
     tab.run(choose.format("#filter-node", "a_1"))
     tab.wait("document.querySelector('#filter-error').textContent.includes('must be of a-z')")
     tab.run(choose.format("#filter-node", ""))
     tab.wait("document.querySelector('#filter-error').textContent === ''")
-    # The address has what is looked at: it is the same for whoever is sent it.
+    # The address has the filters, so that others can be sent it.
     assert tab.run("location.hash") == "#pod_state=all&namespace=team-b"
     tab.run("document.querySelector('#node-table tbody button').click()")
     tab.wait("!document.querySelector('#open').hidden && document.querySelectorAll('#open-cards li').length === 2")
@@ -100,7 +105,7 @@ def test_filters_and_a_node_that_is_opened(browser, page, api):
     assert "team-a/train" in tab.run("document.querySelector('#open-pods').textContent")
     assert tab.run("document.querySelector('#open-link').href") == "http://a-1.example:9401/"
     assert tab.run("document.querySelector('#topology svg title').textContent") == \
-        "GPU 0: team-a/train, team-b/serve. GPU 1: nobody"
+        "GPU 0: team-a/train, team-b/serve. GPU 1: no tenant"
     api.put(PODS, pod("new", "team-b", node="a-1", shares="GPU-a-1-1,NVIDIA,8192,10:;"))
     tab.wait("document.querySelector('#open-pods').textContent.includes('team-b/new')")
     tab.press("Escape")
@@ -230,7 +235,7 @@ def test_pictures_for_the_documentation(browser, tmp_path, api):
         api.put(PODS, pod("large", "vision", {GPU: "4", MEMORY: "140000", "nvidia.com/gpucores": "80"},
                           annotations={"nvidia.com/use-gputype": "H100"}))
         for scheme in ("light", "dark"):
-            tab = look(browser, page, "#open=gpu-03&order=memory", scheme=scheme, width=1180)
+            tab = look(browser, page, "#open=gpu-03&order=memory", scheme=scheme, width=1180, height=2400)
             tab.wait("document.querySelectorAll('td.why li').length > 1")
             tab.run("document.querySelectorAll('#pod-table details').forEach(d => d.open = true)")
             time.sleep(20 if scheme == "light" else 5)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import time
 
 import pytest
@@ -220,7 +221,7 @@ def test_a_tenant_waits_and_goes_on(browser, machine, page):
     tab.wait("!document.querySelector('#waiting-none').hidden")
     machine.start("--name", "second", "--memory", "90GiB", "--on-full", "wait", "--", *machine.load("--seconds", 120))
     text = tab.wait("document.querySelector('#waiting li')?.textContent")
-    assert re.search(r"second number 1, for [0-9.]+ s: wants 90.0 GiB of GPU 0, where [0-9.]+ GiB can be had; "
+    assert re.search(r"second number 1 in line, for [0-9.]+ s: needs 90.0 GiB of GPU 0, of which [0-9.]+ GiB can be granted; "
                      r"held by first 100 GiB$", text), text
     tab.wait("document.querySelector('#waiting li').textContent !== " + json.dumps(text))
     tab.wait(f"{row('second', 1)}.includes('queued')")
@@ -238,30 +239,69 @@ def test_memory_that_leaves_the_card_and_comes_back(browser, machine, page):
     tab.wait("!document.querySelector('#moved-none').hidden")
     assert machine.allot("pause", "able", "--swap-out", *machine.sim).returncode == 0
     told = machine.wait_for_tenant("able", lambda t: t["swap"]["state"] == "out")
-    text = tab.wait("document.querySelector('#moved li')?.textContent.includes('GiB, off the card') && "
+    text = tab.wait("document.querySelector('#moved li')?.textContent.includes('GiB, off the GPU') && "
                     "document.querySelector('#moved li').textContent")
     amount = f"{told['swap']['swapped_bytes'] / GIB:.1f} GiB"
-    assert f"able {amount}, off the card" in text, text
+    assert f"able {amount}, off the GPU" in text, text
     tab.wait(f"{row('able', 1)}.includes('swapped')")
-    tab.wait(f"{row('able', 4)}.endsWith('{amount} off the card')")
+    tab.wait(f"{row('able', 4)}.endsWith('{amount} off the GPU')")
     tab.wait("document.querySelector('#summary').textContent.includes('1 swapped')")
     assert machine.allot("resume", "able", *machine.sim).returncode == 0
     tab.wait("!document.querySelector('#moved li') && !document.querySelector('#moved-none').hidden")
-    tab.wait(f"!{row('able', 4)}.includes('off the card') && /running|idle|waiting/.test({row('able', 1)})")
+    tab.wait(f"!{row('able', 4)}.includes('off the GPU') && /running|idle|waiting/.test({row('able', 1)})")
     assert tab.run("document.querySelector('#frozen-section').hidden"), "nobody freezes here"
     assert_well(tab, page)
+
+
+def test_nothing_there_and_nothing_that_fits(browser, machine, page):
+    """Without a state the page says nothing of tenants; with one it says that there are none, and how to start one."""
+    empty = "[...document.querySelectorAll('#tenants-none, #waiting-none, #moved-none')].filter(p => !p.hidden).map(p => p.id).join()"
+    tab = browser.open(page.url)
+    tab.wait("document.querySelector('#token-dialog').open")
+    assert tab.run(empty) == ""
+    tab.type(CHANGE)
+    tab.press("Enter")
+    tab.wait(f"{empty} === 'waiting-none,moved-none,tenants-none'")
+    assert "allot run -- COMMAND" in tab.run("document.querySelector('#tenants-none').textContent")
+    start_load(machine, "able", "--memory", "8GiB")
+    tab.wait("document.querySelector('#tenants-none').hidden")
+    tab.run("document.querySelector('#filter').value = 'other', document.querySelector('#filter').dispatchEvent(new Event('input'))")
+    tab.wait("document.querySelector('#tenants-none').checkVisibility() && "
+             "document.querySelector('#tenants-none').textContent === 'No tenant matches the filter.'")
+    # Each state that a tenant can have is explained.
+    assert tab.run("document.querySelectorAll('#states dt').length") == 10
+    assert_well(tab, page)
+
+
+def test_a_change_that_is_refused(browser, machine, page):
+    """Its reason stays until the next change, whatever else comes."""
+    start_load(machine, "able", "--memory", "8GiB")
+    tab = look(browser, page)
+    tab.wait(f"{row('able', 1)}")
+    tab.run("globalThis.realFetch = fetch, globalThis.fetch = (path, more) => path === '/api/pause' ? "
+            "Promise.resolve(new Response('{\"ok\":false,\"error\":\"able: not now\"}')) : realFetch(path, more)")
+    press = "[...document.querySelectorAll('#tenant-table button')].find(b => b.ariaLabel === 'Pause able').click()"
+    tab.run(press)
+    tab.wait("document.querySelector('#act-error').textContent === 'able: not now'")
+    seen = tab.run("document.documentElement.dataset.states")
+    tab.wait(f"Number(document.documentElement.dataset.states) > {seen} + 2")
+    assert tab.run("document.querySelector('#act-error').checkVisibility()")
+    tab.run("globalThis.fetch = realFetch, 0")
+    tab.run(press)
+    tab.wait(f"{row('able', 1)}.includes('paused') && !document.querySelector('#act-error').checkVisibility()")
 
 
 def test_a_wrong_token_and_a_better_one(browser, page):
     tab = browser.open(page.url)
     tab.wait("document.querySelector('#token-dialog').open")
+    assert tab.run("document.querySelector('#connection').textContent") == "This page needs a token: choose Token."
     tab.type("not-the-daemons-token")
     tab.press("Enter")
     tab.wait("document.querySelector('#token-error').textContent.includes('not the daemon')")
     assert tab.run("document.activeElement.id") == "token"
     tab.type(READ)
     tab.press("Enter")
-    tab.wait("document.querySelector('#connection').textContent.startsWith('live')")
+    tab.wait("/^live, .*, read only$/.test(document.querySelector('#connection').textContent)")
     # It is kept for this tab alone, and in no cookie.
     assert tab.run("document.cookie + '|' + localStorage.getItem('allot-token')") == "|null"
 
@@ -319,7 +359,7 @@ def test_every_control_and_picture_has_a_name(browser, machine, page):
         roles.setdefault(role, []).append(name)
     for role in ("button", "textbox", "searchbox", "combobox", "img", "region", "link", "columnheader", "rowheader", "heading"):
         assert all(roles.get(role, [])), (role, roles.get(role))
-    assert {"GPUs", "Tenants", "Waiting for memory", "The last ten minutes", "Who is where"} <= set(roles["heading"])
+    assert {"GPUs", "Tenants", "Waiting for memory", "The last ten minutes", "Tenants on each GPU"} <= set(roles["heading"])
     assert len(roles["table"]) == 4 and "status" in roles and "main" in roles and "banner" in roles
     assert roles["searchbox"] == ["Filter"] and "GPU" in roles["combobox"]
     # Sorting says so.
@@ -349,15 +389,22 @@ def test_it_comes_back_with_the_daemon(browser, machine, page):
     tab = look(browser, page)
     # No tenant is held meanwhile: `allot run` would start the next daemon by itself.
     (daemon,) = machine.daemons()
+    # It stands still: the connection is there, and nothing comes.
+    os.kill(daemon, signal.SIGSTOP)
+    tab.wait("/^allotd sends nothing. The figures are from [0-9:]{8}.$/.test(document.querySelector('#connection').textContent)")
+    os.kill(daemon, signal.SIGCONT)
+    tab.wait("document.querySelector('#connection').textContent.startsWith('live') && document.body.className === ''")
     os.kill(daemon, 9)
-    tab.wait("document.querySelector('#connection').className === 'lost'")
+    tab.wait("document.querySelector('#connection').className === 'lost' && document.body.className === 'old'")
+    assert re.fullmatch(r"allotd does not answer; trying again. The figures are from [0-9:]{8}\.",
+                        tab.run("document.querySelector('#connection').textContent"))
     # The same address again.
     directory = page.read_file.parent
     settings = (directory / "settings").read_text().replace("127.0.0.1:0", page.address)
     (directory / "settings").write_text(settings)
     start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", machine.run_dir / "sim.sock", "--nvml",
           BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
-    tab.wait("document.querySelector('#connection').textContent.startsWith('live')")
+    tab.wait("document.querySelector('#connection').textContent.startsWith('live') && document.body.className === ''")
     start_load(machine, "able", "--memory", "8GiB")
     tab.wait(f"{row('able', 1)}")
 
@@ -382,7 +429,7 @@ def test_pictures_for_the_documentation(browser, machine2, tmp_path):
     start_load(machine2, "serve", "--gpu", "1", "--memory", "90GiB", "--on-full", "wait")
     machine2.start("--name", "batch", "--gpu", "1", "--memory", "80GiB", "--on-full", "wait", "--", *machine2.load("--seconds", 120))
     for scheme in ("light", "dark"):
-        tab = look(browser, page, scheme=scheme, width=1180)
+        tab = look(browser, page, scheme=scheme, width=1400, height=1800)
         tab.wait("Boolean(document.querySelector('#waiting li'))")
         time.sleep(20 if scheme == "light" else 5)
         tab.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true}),"

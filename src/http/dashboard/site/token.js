@@ -1,4 +1,4 @@
-// Asks who looks for a token.
+// The dialog that asks for a token.
 
 export class TokenDialog {
   constructor(use) {

@@ -114,6 +114,6 @@ export class Topology {
       for (const { index } of tenant.devices) namesOf.get(index)?.add(tenant.name);
     this.names = state.devices.map((device) => [...namesOf.get(device.index)]);
     setText(this.title, state.devices.map(({ index }, i) =>
-      `GPU ${index}: ${this.names[i].slice(0, 20).join(", ") || "nobody"}`).join(". "));
+      `GPU ${index}: ${this.names[i].slice(0, 20).join(", ") || "no tenant"}`).join(". "));
   }
 }

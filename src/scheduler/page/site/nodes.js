@@ -23,12 +23,14 @@ export class Pager {
     this.buttons[1].onclick = () => to(this.from + ROWS);
   }
 
-  show({ seen, from, keys }) {
+  // `none`: the text where there is nothing to show.
+  show({ seen, from, keys }, none) {
     this.from = from;
     setText(this.shown, seen > ROWS || from ? `${from + 1} to ${from + keys.length} of ${seen}` : String(seen));
     setHidden(this.element, seen <= ROWS && !from);
     this.buttons[0].disabled = from === 0;
     this.buttons[1].disabled = from + keys.length >= seen || from + ROWS > FROM_MAX;
+    setText(this.none, none);
     setHidden(this.none, keys.length > 0);
   }
 }
@@ -80,7 +82,8 @@ export class Nodes {
     this.rows.clear();
   }
 
-  take({ seen, from, keys, rows }) {
+  // `all`: how many nodes there are, whatever the filters say.
+  take({ seen, from, keys, rows }, all) {
     for (const row of rows) this.rows.set(row.node, row);
     const wanted = new Set(keys);
     for (const key of this.rows.keys()) if (!wanted.has(key)) this.rows.delete(key);
@@ -90,6 +93,6 @@ export class Nodes {
         setAttribute(head, "aria-sort", columns[i].order !== order ? "none" : order === "name" ? "ascending" : "descending");
     });
     this.list.show(keys.map((key) => ({ node: this.rows.get(key), isOpen: key === this.view.get("open") })));
-    this.pager.show({ seen, from, keys });
+    this.pager.show({ seen, from, keys }, all ? "No node matches the filters." : "No node reports GPUs. Is allotd running there?");
   }
 }

@@ -1,6 +1,6 @@
 // One node: its GPUs, how they hang together, and which pods have what of them.
 import { Card } from "./bar.js";
-import { List, badge, bytes, make, markOf, percent, setHidden, setText } from "./format.js";
+import { List, badge, bytes, count, make, markOf, percent, setHidden, setText } from "./format.js";
 import { Topology } from "./topology.js";
 
 const MIB = 2 ** 20;
@@ -16,7 +16,7 @@ class DeviceCard extends Card {
     const isWell = device.health === "healthy";
     const notes = [`${device.slots_used} of ${device.slots} places taken`];
     if (device.cordoned) notes.push("cordoned: takes no new pods");
-    if (!isWell) notes.push("not well");
+    if (!isWell) notes.push("unhealthy");
     super.show({
       compute: [device.promised_cores_pct / device.cores_pct, isUsedKnown ? device.used_pct / 100 : null,
         `${percent(device.promised_cores_pct)} promised${isUsedKnown ? `, ${percent(device.used_pct)} used` : ""}`],
@@ -34,8 +34,8 @@ class Share {
   }
 
   show({ pod, share }) {
-    [pod.state, share.index === null ? `${share.card}, which is not there` : String(share.index),
-      share.cores_pct ? percent(share.cores_pct) : "no share", bytes(share.memory_mib * MIB)]
+    [pod.state, share.index === null ? `${share.card}, which the node does not report` : String(share.index),
+      share.cores_pct ? percent(share.cores_pct) : "no guarantee", bytes(share.memory_mib * MIB)]
       .forEach((text, i) => setText(this.cells[i], text));
   }
 }
@@ -81,7 +81,7 @@ export class Open {
     const more = (node?.pods_seen ?? 0) - (node?.pods.length ?? 0);
     setHidden(this.link, !node?.url);
     if (node?.url && this.link.href !== node.url) this.link.href = node.url;
-    setText(this.note, !node ? "is not there" : node.why ? `set aside: ${node.why}` : more > 0 ? `${more} pods more are on it` : "");
+    setText(this.note, !node ? "allot-scheduler knows no such node." : node.why ? `set aside: ${node.why}` : more > 0 ? `${count(more, "more pod")} on it` : "");
   }
 
   showTopology(devices, links, pods) {

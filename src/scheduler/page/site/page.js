@@ -1,6 +1,7 @@
 // The cluster's page: what is looked at is asked for, and what comes, differences, goes to its parts.
 import { Card } from "./bar.js";
-import { bytes, count, percent, setClass, setText } from "./format.js";
+import { Connection } from "./connection.js";
+import { bytes, count, percent, setText } from "./format.js";
 import { Nodes } from "./nodes.js";
 import { Open } from "./open.js";
 import { Past } from "./past.js";
@@ -11,7 +12,7 @@ import { TokenDialog } from "./token.js";
 
 const SUMMARY_MS = 3000;
 const TYPING_MS = 250;
-const connection = document.getElementById("connection");
+const connection = new Connection("allot-scheduler");
 const summary = document.getElementById("summary");
 const filterError = document.getElementById("filter-error");
 
@@ -60,7 +61,7 @@ class Cluster extends Card {
   show(all) {
     const cores = all.cores_pct ? (100 * all.promised_cores_pct) / all.cores_pct : 0;
     const notes = [count(all.nodes, "node"), count(all.cards, "GPU"), `${count(all.shares, "container")} on them`];
-    if (all.cards_unhealthy) notes.push(`${count(all.cards_unhealthy, "GPU")} not well`);
+    if (all.cards_unhealthy) notes.push(`${count(all.cards_unhealthy, "GPU")} unhealthy`);
     if (all.cards_cordoned) notes.push(`${count(all.cards_cordoned, "GPU")} cordoned`);
     if (all.nodes_aside) notes.push(`${count(all.nodes_aside, "node")} set aside`);
     super.show({
@@ -72,12 +73,7 @@ class Cluster extends Card {
 }
 const cluster = new Cluster(document.getElementById("cluster"));
 
-function say(text, isLost = false) {
-  setText(connection, text);
-  setClass(connection, isLost ? "lost" : "");
-}
-
-// Said to who listens to the page: seldom, and only what is news.
+// Read out to users of a screen reader: seldom, and only news.
 let summaryAt = 0;
 function summarize(all) {
   const parts = [count(all.nodes, "node"), count(all.cards, "GPU"), count(all.pods, "pod")];
@@ -110,26 +106,26 @@ const source = new Source({
   state(event) {
     Object.assign(state, event);
     document.documentElement.dataset.states = ++seen;
-    say(state.cluster.ready ? `live, ${state.scheduler}${state.cluster.leads ? "" : " (another one leads)"}`
-      : "allot-scheduler does not know all nodes and pods yet");
+    connection.live(state.cluster.ready ? `live, ${state.scheduler}${state.cluster.leads ? "" : " (another replica leads)"}`
+      : "allot-scheduler is still reading nodes and pods: some are missing here");
     if (event.cluster) {
       cluster.show(state.cluster);
       summarize(state.cluster);
     }
-    if (event.nodes) nodes.take(event.nodes);
-    if (event.pods) pods.take(event.pods);
+    if (event.nodes) nodes.take(event.nodes, state.cluster.nodes);
+    if (event.pods) pods.take(event.pods, state.cluster.pods);
     if ("open" in event) open.show(event.open, view.get("open"));
     past.add(state.cluster);
   },
 
   lost(error) {
     if (error?.status === 400) setText(filterError, error.message);
-    say(`not connected${error?.status ? `: ${error.message}` : ""}; trying again`, true);
+    connection.lost(error);
   },
 
   refused() {
     const isNamed = Boolean(sessionStorage.getItem("allot-token"));
-    say("a token is needed", true);
+    connection.refused();
     token.open(isNamed ? "That is not allot-scheduler's token." : "");
   },
 }, () => `/events?${view}`);

@@ -72,7 +72,7 @@ export class Past {
     this.table.show(() => [
       { title: "Compute promised", values: record.cores, text: percent },
       { title: "Memory promised", values: record.memory, text: percent },
-      { title: "Pods that wait", values: record.waiting, text: String },
+      { title: "Waiting pods", values: record.waiting, text: String },
     ]);
   }
 }

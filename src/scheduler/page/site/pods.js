@@ -5,7 +5,7 @@ import { Pager } from "./nodes.js";
 const MIB = 2 ** 20;
 const states = { waiting: ["◷", "warn"], reserved: ["◐", ""], bound: ["●", "good"], ending: ["◌", ""] };
 const WORDS = {
-  NodeInsufficientDevice: "fewer GPUs than are wanted together",
+  NodeInsufficientDevice: "fewer GPUs than the pod wants together",
   CardNotServed: "the kubelet serves no such resource now: allotd is away, or has another vocabulary",
   CardUseUnknown: "a pod there notes shares of its GPUs that can't be read",
   CardNotHealth: "GPUs are not healthy",
@@ -13,13 +13,13 @@ const WORDS = {
   CardTypeMismatch: "GPUs of another type, or mode",
   NumaNotFit: "not enough GPUs on one NUMA node",
   CardUuidMismatch: "GPUs that the pod's annotations do not allow",
-  CardTimeSlicingExhausted: "as many containers on GPUs as may share them",
+  CardTimeSlicingExhausted: "the GPUs have as many containers as may share them",
   ResourceQuotaNotFit: "the namespace's quota is used up",
   CardInsufficientMemory: "too little memory free",
   CardInsufficientCore: "too little compute free",
-  ExclusiveDeviceAllocateConflict: "wanted alone, and in use",
-  CardComputeUnitsExhausted: "all of the compute is given out",
-  AllocatedCardsInsufficientRequest: "too few GPUs that would serve",
+  ExclusiveDeviceAllocateConflict: "the pod wants a GPU alone, and all are in use",
+  CardComputeUnitsExhausted: "all compute is promised",
+  AllocatedCardsInsufficientRequest: "too few GPUs that fit",
 };
 
 function textOfAsk(ask) {
@@ -31,8 +31,8 @@ function textOfAsk(ask) {
 
 function textOfLack({ node, cards, memory_mib: mib, cores_pct: cores }) {
   const amounts = [mib ? bytes(mib * MIB) : "", cores ? `${percent(cores)} of the time` : ""].filter(Boolean);
-  return amounts.length ? `${node}: ${count(cards, "GPU")} would have to have ${amounts.join(" and ")} more free`
-    : `${node}: no amount is lacking`;
+  return amounts.length ? `${node}: ${count(cards, "GPU")} needs ${amounts.join(" and ")} more free`
+    : `${node}: has enough memory and time free`;
 }
 
 function textOfGroup({ nodes, node, why, reasons }) {
@@ -48,7 +48,7 @@ class Row {
     this.node = make("td");
     this.says = make("span");
     this.list = make("ul");
-    this.details = make("details", { hidden: true }, make("summary", {}, "node by node"), this.list);
+    this.details = make("details", { hidden: true }, make("summary", {}, "reasons by node"), this.list);
     this.element = make("tr", {}, make("th", { scope: "row" }, `${pod.namespace}/${pod.pod}`), this.state, this.asks, this.node,
       make("td", { className: "why" }, this.says, this.details));
   }
@@ -73,12 +73,12 @@ class Row {
   }
 
   showWhy({ state, broken, gang, why }) {
-    const says = broken ? `what it asks for can't be read: ${broken}` : gang ?? (why ? why.says
-      : state === "waiting" ? "is being looked at" : state === "reserved" ? "is about to be bound" : "");
+    const says = broken ? `its request can't be read: ${broken}` : gang ?? (why ? why.says
+      : state === "waiting" ? "allot-scheduler is looking for a node" : state === "reserved" ? "about to be bound to a node" : "");
     setText(this.says, says);
     const lines = why ? [
       ...why.groups.map(textOfGroup),
-      ...(why.more_nodes ? [`${count(why.more_nodes, "node")} in other ways`] : []),
+      ...(why.more_nodes ? [`${count(why.more_nodes, "node")} for other reasons`] : []),
       ...why.nearest.map((lack) => `Nearest: ${textOfLack(lack)}`),
       ...why.quotas.map(({ resource, limit, used }) => `Its namespace's quota of ${resource}: ${used} of ${limit} used`),
     ] : [];
@@ -101,11 +101,12 @@ export class Pods {
     this.rows.clear();
   }
 
-  take({ seen, from, keys, rows }) {
+  // `all`: how many pods with GPUs there are, whatever the filters say.
+  take({ seen, from, keys, rows }, all) {
     for (const row of rows) this.rows.set(row.uid, row);
     const wanted = new Set(keys);
     for (const key of this.rows.keys()) if (!wanted.has(key)) this.rows.delete(key);
     this.list.show(keys.map((key) => ({ pod: this.rows.get(key), look: this.look })));
-    this.pager.show({ seen, from, keys });
+    this.pager.show({ seen, from, keys }, all ? "No pod matches the filters." : "No pod asks for GPUs.");
   }
 }

@@ -13,9 +13,9 @@ class DeviceCard extends Card {
     const used = device.memory_used_bytes;
     const isWell = device.health === "healthy";
     const notes = [count(tenants, "tenant")];
-    if (device.foreign_bytes > 0) notes.push(`${bytes(device.foreign_bytes)} held by others`);
+    if (device.foreign_bytes > 0) notes.push(`${bytes(device.foreign_bytes)} held by no tenant`);
     if (device.cordoned) notes.push("cordoned: takes no new tenants");
-    if (!isWell) notes.push(`not well: ${device.health_reason}`);
+    if (!isWell) notes.push(`unhealthy: ${device.health_reason}`);
     super.show({
       compute: [device.busy_pct / 100, device.promised_cores_pct / 100,
         `${percent(device.busy_pct)} busy, ${percent(device.promised_cores_pct)} promised`],

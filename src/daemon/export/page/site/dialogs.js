@@ -1,4 +1,4 @@
-// What is asked of who changes a tenant: its new terms.
+// The dialog that asks for a tenant's new terms.
 import { GIB, make } from "./format.js";
 
 function field(label, value, most, step) {
@@ -36,7 +36,7 @@ export class SetDialog {
     this.dialog.showModal();
   }
 
-  // What was not touched is not asked for: memory that is "the rest" stays that.
+  // A field that was not touched is left out: memory without a fixed quota stays without one.
   request() {
     const devices = this.fields.map(({ index, memory, cores, limit }) => {
       const device = { index };

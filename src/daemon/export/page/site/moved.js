@@ -1,9 +1,9 @@
-// Memory that is off the card: whose, how much, and whether it comes or goes. And containers that stand still.
+// Memory that was moved off its GPU: whose, how much, and whether it comes or goes. And frozen containers.
 import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 const WAYS = {
-  in: "on the card", leaving: "on its way off the card", out: "off the card", returning: "on its way back",
-  short: "off the card, as there is no room for it to come back to", stuck: "in part on the card, in part not",
+  in: "on the GPU", leaving: "moving off the GPU", out: "off the GPU", returning: "moving back to the GPU",
+  short: "off the GPU, which has no room for it to return", stuck: "in part on the GPU, in part off it",
 };
 
 // What a container is called: by its pod, its engine's name, or its id.
@@ -27,7 +27,7 @@ function textOfSwap(swap) {
   const parts = [WAYS[swap.state] ?? swap.state];
   if (swap.swapped_bytes) parts.unshift(bytes(swap.swapped_bytes));
   if (swap.moved_s) parts.push(`its last move took ${seconds(swap.moved_s)}`);
-  if (swap.failed) parts.push(`${count(swap.failed, "move")} came to nothing${swap.error ? `: ${swap.error}` : ""}`);
+  if (swap.failed) parts.push(`${count(swap.failed, "move")} failed${swap.error ? `: ${swap.error}` : ""}`);
   return parts.join(", ");
 }
 
@@ -57,8 +57,8 @@ export class Moved {
       .sort((a, b) => (a.state === b.state ? a.faded_use_s - b.faded_use_s : a.state === "waiting" ? -1 : 1))
       .map((container) => ({
         key: container.id, name: nameOf(container),
-        text: `${container.state === "paused" ? "paused by hand" : "waits frozen for room"}, for ${seconds(container.frozen_now_s)}: ` +
-          `holds ${holds(container)}; used ${seconds(container.faded_use_s)} of late`,
+        text: `${container.state === "paused" ? "paused by a user" : "frozen until the GPU has room"}, for ${seconds(container.frozen_now_s)}: ` +
+          `holds ${holds(container)}; used ${seconds(container.faded_use_s)} lately`,
       }));
     this.moved.show(moved);
     setHidden(this.none, moved.length > 0);

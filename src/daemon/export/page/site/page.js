@@ -1,8 +1,9 @@
 // The page: what comes from the daemon goes to its parts.
 import { Cards } from "./cards.js";
 import { Charts } from "./charts.js";
+import { Connection } from "./connection.js";
 import { SetDialog } from "./dialogs.js";
-import { count, setClass, setText } from "./format.js";
+import { count, setText } from "./format.js";
 import { Known } from "./known.js";
 import { Leases } from "./leases.js";
 import { Moved } from "./moved.js";
@@ -16,7 +17,8 @@ import { watchScale } from "./view.js";
 import { Waiting } from "./waiting.js";
 
 const SUMMARY_MS = 3000;
-const connection = document.getElementById("connection");
+const connection = new Connection("allotd", true);
+const actError = document.getElementById("act-error");
 const summary = document.getElementById("summary");
 
 const record = new Record();
@@ -33,31 +35,28 @@ const tenants = new Tenants({
 const parts = { cards: new Cards(), waiting: new Waiting(), moved: new Moved(), leases: new Leases(), topology: new Topology() };
 const charts = new Charts(tenants);
 
-function say(text, isLost = false) {
-  setText(connection, text);
-  setClass(connection, isLost ? "lost" : "");
-}
-
 async function act(operation, request) {
+  let said = "";
   try {
     await change(operation, request);
   } catch (error) {
-    say(error.message, true);
+    said = error.message;
   }
+  setText(actError, said);
 }
 
-// Said to who listens to the page: seldom, and only what is news.
+// Read out to users of a screen reader: seldom, and only news.
 let summaryAt = 0;
 function summarize(state) {
   const states = new Map();
   for (const tenant of state.tenants) states.set(tenant.state, (states.get(tenant.state) ?? 0) + 1);
-  // Who computes changes too often to be read out.
+  // Which tenants compute changes too often to be read out.
   const settled = ["queued", "paused", "leaving", "swapped", "returning"].filter((name) => states.has(name))
     .map((name) => `${states.get(name)} ${name === "queued" ? "waiting for memory" : name}`);
   const frozen = state.containers.filter((container) => container.state === "waiting").length;
   if (frozen) settled.push(`${count(frozen, "container")} frozen`);
   const sick = state.devices.filter((device) => device.health !== "healthy").length;
-  if (sick) settled.push(`${count(sick, "GPU")} not well`);
+  if (sick) settled.push(`${count(sick, "GPU")} unhealthy`);
   const text = `${count(state.devices.length, "GPU")}, ${count(state.tenants.length, "tenant")}` +
     (settled.length ? `: ${settled.join(", ")}.` : ".");
   const now = performance.now();
@@ -71,6 +70,7 @@ let epoch = 0;
 let seen = 0;
 const source = new Source({
   async mayBegin() {
+    connection.begin();
     Object.assign(rights, await ask("/api/rights"));
     if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
     parts.leases.clear();
@@ -88,7 +88,7 @@ const source = new Source({
     epoch = state.epoch;
     document.documentElement.dataset.states = ++seen;
     setText(document.getElementById("host"), `${state.host}${state.simulated ? " (simulated)" : ""}`);
-    say(`live, ${state.daemon}`);
+    connection.live(`live, ${state.daemon}${rights.change ? "" : ", read only"}`);
     summarize(state);
     for (const part of Object.values(parts)) part.show(state);
     tenants.show(state, rights.change);
@@ -96,12 +96,12 @@ const source = new Source({
   },
 
   lost(error) {
-    say(`not connected${error?.status ? `: ${error.message}` : ""}; trying again`, true);
+    connection.lost(error);
   },
 
   refused() {
     const isNamed = Boolean(sessionStorage.getItem("allot-token"));
-    say("a token is needed", true);
+    connection.refused();
     token.open(isNamed ? "That is not the daemon's token." : "");
   },
 });

@@ -10,6 +10,20 @@ const states = {
   paused: ["‖", "warn"], ending: ["◍", "warn"],
 };
 
+// As in the manual allot-ps(1).
+const MEANINGS = {
+  starting: "No process of the tenant uses a GPU yet.",
+  running: "It has work on a GPU.",
+  waiting: "It has work to launch and waits for its turn on the GPU.",
+  idle: "It has processes that use a GPU, but no work.",
+  queued: "It waits for GPU memory.",
+  leaving: "Its memory is being moved to host memory.",
+  swapped: "Its memory is in host memory.",
+  returning: "Its memory is being moved back to the GPU.",
+  paused: "It starts no more work until it is resumed.",
+  ending: "It was removed, but some of its processes still live.",
+};
+
 const sum = (tenant, field) => tenant.devices.reduce((all, device) => all + device[field], 0);
 
 // Of its GPUs, the one on which a step takes longest; null: it had none of late.
@@ -62,13 +76,13 @@ class Row {
     const quota = sum(tenant, "memory_quota_bytes");
     const isPaused = tenant.state === "paused";
     Object.assign(this, { tenant, mayChange });
-    this.state.show(`${sign} ${tenant.state}${tenant.violations ? ` ⚠ ${tenant.violations} got round` : ""}`,
+    this.state.show(`${sign} ${tenant.state}${tenant.violations ? ` ⚠ ${tenant.violations} bypass` : ""}`,
       tenant.violations ? "bad" : kind);
     setText(this.cards, tenant.devices.map((device) => device.index).join(", "));
     this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null,
       `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     const away = tenant.swap?.swapped_bytes;
-    this.memory.show(used / quota, null, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
+    this.memory.show(used / quota, null, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the GPU` : ""}`);
     const steps = slowest(tenant);
     this.steps.show(steps ? `${milliseconds(steps.p50_ms)}, ${milliseconds(steps.p99_ms)}, ${rate(steps.per_second)}` : "–");
     this.waited.show(seconds(sum(tenant, "waited_s")));
@@ -104,6 +118,9 @@ export class Tenants {
     this.sorted = { column: columns[0], falls: false };
     this.filter = document.getElementById("filter");
     this.shown = document.getElementById("shown");
+    this.none = document.getElementById("tenants-none");
+    document.getElementById("states").append(...Object.entries(MEANINGS).flatMap(([state, meaning]) =>
+      [make("dt", {}, `${states[state][0]} ${state}`), make("dd", {}, meaning)]));
     this.filter.addEventListener("input", () => this.again());
     this.rows = new Map(); // by a tenant's id: a row that goes to another group stays what it is
     this.groups = new List(this.table, (group) => group.number, () => new Group(({ tenant }) => this.rowOf(tenant, act)));
@@ -185,6 +202,9 @@ export class Tenants {
       this.redraw();
     }
     if (this.rows.size > state.tenants.length) this.forget(state.tenants);
+    setText(this.none, state.tenants.length ? "No tenant matches the filter."
+      : "No tenant uses a GPU of this machine. allot run -- COMMAND starts one.");
+    setHidden(this.none, tenants.length > 0);
     setText(this.shown, tenants.length === state.tenants.length ? "" : `${tenants.length} of ${state.tenants.length}`);
   }
 }

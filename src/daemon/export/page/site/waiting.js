@@ -1,4 +1,4 @@
-// Who waits for memory, in which order, for how much, and who has it.
+// Which tenants wait for memory, in which order, for how much, and which tenants hold it.
 import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 class Waiter {
@@ -9,8 +9,8 @@ class Waiter {
 
   show({ tenant, why }) {
     const wait = tenant.memory_wait;
-    setText(this.text, `number ${wait.place}, for ${seconds(wait.waited_s)}` +
-      `${wait.passed ? `, passed ${count(wait.passed, "time")}` : ""}: ${why}`);
+    setText(this.text, `number ${wait.place} in line, for ${seconds(wait.waited_s)}` +
+      `${wait.passed ? `, overtaken ${count(wait.passed, "time")}` : ""}: ${why}`);
   }
 }
 
@@ -34,8 +34,8 @@ function whyOf(state, tenant) {
     const all = holders(state, device.index, tenant.id);
     const named = all.slice(0, 3).map((holder) => `${holder.name} ${bytes(holder.bytes)}`);
     if (all.length > 3) named.push(`${all.length - 3} more`);
-    return `wants ${bytes(device.memory_reserve_bytes)} of GPU ${device.index}, where ` +
-      `${bytes(card.grantable_bytes)} can be had` + (named.length ? `; held by ${named.join(", ")}` : "");
+    return `needs ${bytes(device.memory_reserve_bytes)} of GPU ${device.index}, of which ` +
+      `${bytes(card.grantable_bytes)} can be granted` + (named.length ? `; held by ${named.join(", ")}` : "");
   }).join("; ");
 }
 
