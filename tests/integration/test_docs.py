@@ -19,7 +19,7 @@ from machines import BUILD, FOREIGN, ROOT
 markdown_it = pytest.importorskip("markdown_it")
 
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
-OURS = ("allot", "allotd", "allot-scheduler")
+OURS = ("allot", "allotd", "allot-scheduler", "allot-sim")
 WITHOUT_COMMANDS = {"comparison", "concepts", "faq", "glossary", "limits", "security"}  # Of docs/guide.
 LANGUAGES = {"sh", "yaml", "json", "python", "c", "text"}
 

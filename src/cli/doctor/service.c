@@ -1,5 +1,6 @@
 /* The daemon that would serve, and whether it is of this version. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/client.h"
@@ -35,6 +36,9 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_here(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
+	/* A tenant's container sees no daemon: the tenant's own check asks it. */
+	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
+		return;
 	if (r == -ENOENT) {
 		findings_add(
 			&d->findings, FINDING_NOTE, "daemon",
