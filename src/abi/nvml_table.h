@@ -108,7 +108,7 @@
 	CARD(nvmlDeviceGetProcessesUtilizationInfo, processes_utilization, \
 	     (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info), (device, info))
 
-/* Of the whole card only. */
+/* These have figures of the whole GPU only: a tenant is answered "not supported". */
 #define NVML_TABLE_NONE(NONE) \
 	NONE(nvmlDeviceGetAccountingStats, \
 	     (nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats), \

@@ -7,7 +7,7 @@
 
 struct client_pause_options {
 	bool swap_out;
-	bool no_wait; /* returns once the request is taken */
+	bool no_wait; /* return when the daemon has accepted the request, not when it is carried out */
 	/* May be NULL. Gets each reply, the first and the last too; false: wait no longer. */
 	bool (*watch)(void *data, const json_t *reply);
 	void *data;

@@ -45,7 +45,7 @@ struct server_terms {
 	 */
 	size_t body_max;
 	server_handler handler;
-	/* A stream has ended; its call must not be used again. NULL where no handler begins one. */
+	/* A stream has ended; its call must not be used again. NULL if no handler begins streams. */
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data;
 	/* Of every answer; the caller's, constant. NULL: none. */

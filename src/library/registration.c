@@ -19,7 +19,7 @@ void registration_unmap(const struct region_control *control, struct region_repo
 		munmap(report, sizeof(*report));
 }
 
-/* Where it can't be had, memory stays on the card. Not in a core file: it is the card's, and large. */
+/* Maps the swap arena. Without one, memory stays on the GPU. Left out of core files: it is large. */
 static void *map_arena(int fd, uint64_t bytes)
 {
 	void *arena = fd < 0 || !bytes

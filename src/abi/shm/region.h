@@ -199,14 +199,14 @@ struct region_control {
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
-	_Atomic uint64_t tentative_bytes;         /* seq_cst; one reservation being decided, or 0 */
-	_Atomic uint64_t context_used_bytes;      /* the part of used_bytes that is contexts */
-	_Atomic uint64_t peak_bytes;              /* highest used_bytes */
-	_Atomic uint64_t denied;                  /* allocations refused for the quota */
-	_Atomic uint64_t unnamed_bytes;           /* D: held beyond used_bytes, says NVML */
-	_Atomic uint64_t census_peak_bytes;       /* highest used_bytes since look number ... */
-	_Atomic uint32_t census;                  /* ... this, as read after each rise */
-	_Atomic uint32_t unsure; /* 1: holds, or held, what NVML may tell less of */
+	_Atomic uint64_t tentative_bytes;    /* seq_cst; the reservation under decision, or 0 */
+	_Atomic uint64_t context_used_bytes; /* the part of used_bytes that is contexts */
+	_Atomic uint64_t peak_bytes;         /* highest used_bytes */
+	_Atomic uint64_t denied;             /* allocations refused for the quota */
+	_Atomic uint64_t unnamed_bytes;      /* D: what NVML shows beyond used_bytes */
+	_Atomic uint64_t census_peak_bytes;  /* highest used_bytes since census number ... */
+	_Atomic uint32_t census;             /* ... this, read after each rise */
+	_Atomic uint32_t unsure; /* 1: NVML may show less than it holds, now or earlier */
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
 	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */
@@ -216,17 +216,17 @@ struct region_slot_device {
 	_Atomic uint64_t busy_ns;     /* time with work in flight, up to its last end */
 	_Atomic uint64_t launches;    /* work items handed to the driver */
 	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
-	_Atomic uint32_t recent_us;   /* D: busy_ns of late, fading: shares got_1s out for NVML */
-	_Atomic uint32_t idle_us; /* without work for so long when last rung for that; 0: works */
-	_Atomic uint64_t fresh_bytes; /* T measured beyond used_bytes; D makes unnamed_bytes of it */
+	_Atomic uint32_t recent_us;   /* D: recent busy_ns, fading; divides got_1s for NVML */
+	_Atomic uint32_t idle_us; /* how long it was idle at its last doorbell for that; 0: has work */
+	_Atomic uint64_t fresh_bytes; /* T: measured beyond used_bytes; D moves it to unnamed_bytes */
 };
 
-/* What of one process's memory on one device can be moved to the arena. Written by T. */
+/* How much of a process's memory on one device can be moved to the arena. Written by T. */
 struct region_slot_swap {
-	_Atomic uint64_t movable_bytes; /* on the device or out */
-	_Atomic uint64_t out_bytes; /* of these, not on the device; they count as used all the same */
-	_Atomic uint64_t kept_bytes;   /* could be moved, but that others know them: they stay */
-	_Atomic uint64_t wanted_bytes; /* more, that allocations wait for: the device is full */
+	_Atomic uint64_t movable_bytes; /* on the device or moved off it */
+	_Atomic uint64_t out_bytes;     /* of these, moved off; they count as used all the same */
+	_Atomic uint64_t kept_bytes;    /* movable, but shared with other processes: they stay */
+	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait because the device is full */
 };
 
 enum region_slot_state {
@@ -241,13 +241,13 @@ struct region_slot {
 	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
 	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
 	/* Swapping; all T's. */
-	_Atomic uint32_t swap_state; /* enum swap_state */
-	_Atomic uint32_t swap_word;  /* the order that was last carried out, or given up on */
-	_Atomic uint32_t swap_failed; /* moves that came to nothing: an order given up on counts once */
-	_Atomic uint64_t swap_moved_ns;       /* how long the last whole move took */
-	_Atomic uint64_t swap_progress_bytes; /* moved so far, ever: a move that goes on is awaited */
-	_Atomic uint32_t heeds_owner;         /* T: 1: it looks at `owner`; of an older library 0 */
-	_Atomic uint32_t swap_copied_mib;     /* T: of the move under way; of an older library 0 */
+	_Atomic uint32_t swap_state;    /* enum swap_state */
+	_Atomic uint32_t swap_word;     /* the order that was last carried out, or given up on */
+	_Atomic uint32_t swap_failed;   /* failed moves; an order given up on counts once */
+	_Atomic uint64_t swap_moved_ns; /* how long the last whole move took */
+	_Atomic uint64_t swap_progress_bytes; /* moved ever: grows while a move goes on */
+	_Atomic uint32_t heeds_owner;     /* T: 1: this library reads `owner`; 0: an older one */
+	_Atomic uint32_t swap_copied_mib; /* T: of the move under way; of an older library 0 */
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };

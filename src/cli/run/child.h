@@ -28,7 +28,7 @@ int child_exit_status(int result);
 struct child {
 	pid_t pid;
 	int signal_fd;        /* readable: call child_handle() */
-	bool is_asked_to_end; /* set by one of the signals that mean that; the caller clears it */
+	bool is_asked_to_end; /* set when a signal asks the command to end; the caller clears it */
 };
 
 /*

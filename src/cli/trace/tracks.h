@@ -1,6 +1,6 @@
 /*
- * What the daemon tells of a traced tenant and its cards, as tracks: who had each card when, what state the tenant was in, and
- * what it had of memory and compute. From the replies to trace_poll (docs/reference/protocol.md). One thread.
+ * Tracks of a traced tenant, made from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU when,
+ * the state of the traced tenant, and its memory and compute. One thread.
  */
 #pragma once
 
@@ -10,38 +10,38 @@
 #include "cli/trace/tick_map.h"
 
 #define TRACKS_DEVICES 16
-#define TRACKS_TENANTS 256 /* on a card; of those beyond nothing is written */
-/* No process has such a number: Linux has none above 2^22. */
+#define TRACKS_TENANTS 256 /* on a GPU; further ones are left out */
+/* Linux has no pid above 2^22, so no process has these. */
 #define TRACKS_TENANT_PID 4194305
 #define TRACKS_CARD_PID 4194306 /* of GPU 0, and so on */
 
 struct tracks {
 	struct out *out;
 	char tenant[64];
-	uint64_t first_ns; /* of the daemon's clock: when the trace began */
-	uint64_t leases;   /* the tenant's, begun in the trace */
+	uint64_t first_ns; /* when the trace began, on the daemon's clock */
+	uint64_t leases;   /* leases of the tenant that began during the trace */
 	uint64_t free_runs;
 	char state[32]; /* "": none was told yet */
 	uint64_t state_since_ns;
 	unsigned device[TRACKS_DEVICES]; /* the cards' indexes */
 	size_t device_count;
 	struct tracks_card {
-		char *tenant[TRACKS_TENANTS]; /* each has a line, from 1 */
+		char *tenant[TRACKS_TENANTS]; /* line numbers are index + 1 */
 		unsigned tenant_count;
-		json_t *going_on; /* the lease that was not over when it was told; NULL: none */
-		uint64_t lease_number; /* the last that counted */
+		json_t *going_on; /* a lease that had not ended at the last reply; NULL: none */
+		uint64_t lease_number; /* of the last lease that was counted */
 		uint64_t used_bytes;
 		double got_pct;
 		bool has_figures;
-		uint64_t leases_first, leases_last; /* as the daemon counts them */
+		uint64_t leases_first, leases_last; /* numbers of the first and last lease seen */
 	} card[TRACKS_DEVICES];
 };
 
-/* Names the tracks. `first_ns`: of the reply to `trace`. */
+/* Names the tracks. `first_ns` comes from the reply to `trace`. */
 void tracks_begin(struct tracks *tracks, struct out *out, const char *tenant, uint64_t first_ns);
 
-/* One reply; `now_ns` is its moment. What a reply lacks is left out. */
+/* Adds one reply, which is of the time `now_ns`. Tracks without a value in it stay as they are. */
 void tracks_add(struct tracks *tracks, const json_t *reply, uint64_t now_ns);
 
-/* Ends what goes on. */
+/* Ends the lease and the state that are still open. */
 void tracks_end(struct tracks *tracks, uint64_t now_ns);

@@ -423,7 +423,7 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/* Of a tenant whose library moves its memory off its GPUs. */
+/* The reply's progress, for a tenant whose library moves its memory off its GPUs. */
 static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);

@@ -56,7 +56,7 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	struct observer *o = &l->observer;
 	uint64_t next_ns, given_up = o->turns.given_up;
 
-	/* A single process has no other to take turns with. */
+	/* Turns are among the processes of a tenant: one process alone needs none. */
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);

@@ -15,23 +15,23 @@
 
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
-	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not over */
-	uint64_t closing_ns; /* of a lease: when it was to start nothing more; 0: never told so */
-	uint64_t number;     /* of all of the card, from 1 */
-	bool is_free;        /* it ran without a lease, as no other tenant did */
-	bool began_earlier;  /* before anybody watched: begin_ns is when that began */
-	struct arbiter_lease_end end; /* why, and how; of one that is over */
+	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: it has not ended */
+	uint64_t closing_ns; /* of a lease: when it was told to launch nothing more; 0: never */
+	uint64_t number;     /* counts all spans of this GPU, from 1 */
+	bool is_free;        /* it ran without a lease, alone on the GPU */
+	bool began_earlier;  /* it began before anybody watched: begin_ns is when watching began */
+	struct arbiter_lease_end end; /* why and how it ended; only if it did */
 };
 
 struct lease_spans {
 	struct lease_span span[LEASE_SPANS_MAX]; /* number n is at n % LEASE_SPANS_MAX */
-	uint64_t last;                           /* number of the last; 0: there was none */
-	/* What tells the one that is not over from the next; 0: it is over. */
+	uint64_t last;                           /* number of the newest; 0: none */
+	/* Identifies the newest span while it has not ended; 0: it has. */
 	uint64_t key;
-	bool is_begun; /* something was noted, even that no tenant had the card */
+	bool is_begun; /* lease_spans_note() was called, perhaps without a tenant */
 };
 
-/* How the lease stands, or the one before ended, beside who has it. */
+/* State of the present lease, and how the one before it ended. */
 struct lease_span_state {
 	bool is_free, is_closing;
 	struct arbiter_lease_end end;

@@ -13,7 +13,7 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/turns.h"
 
-#define OBSERVE_STALL_NS UINT64_C(20000000) /* no progress for so long: look whether it can run */
+#define OBSERVE_STALL_NS UINT64_C(20000000) /* without progress: check whether it can run */
 
 struct observed_process {
 	unsigned slot;
@@ -21,11 +21,11 @@ struct observed_process {
 	bool migrated;
 	uint64_t since_ns;                  /* when the slot was taken */
 	uint64_t busy_seen, launches_seen;  /* the counters as last read */
-	uint64_t busy_credited_ns;          /* of busy_ns, what was believed */
-	uint64_t recent_seen_ns, recent_ns; /* credited at the last pulse; of late, fading */
-	uint32_t ask_seen;                  /* the ask for memory as last read */
-	/* Of one that uses several devices: held at the gate of another, ... */
-	bool is_held_elsewhere, comes_here; /* ... and did it launch here since it was so before? */
+	uint64_t busy_credited_ns;          /* the part of busy_ns that was believed */
+	uint64_t recent_seen_ns, recent_ns; /* credited at the last pulse; a fading sum */
+	uint32_t ask_seen;                  /* the request for memory, as last read */
+	/* For a process on several devices: held at the gate of another, ... */
+	bool is_held_elsewhere, comes_here; /* ... and launched here since the time before that? */
 	uint64_t launches_when_held;
 };
 
@@ -33,16 +33,16 @@ struct observer {
 	const struct region_report *report;
 	unsigned device;
 	struct observed_process *process;
-	struct turns_process *turn; /* the same processes, as whose turn it is goes by */
+	struct turns_process *turn; /* the same processes, as turns.h needs them */
 	size_t count, capacity;
 	struct turns turns;
 	uint64_t busy_ns, launches; /* sums that outlive processes */
-	uint64_t progress;          /* fingerprint of the last look */
+	uint64_t progress;          /* fingerprint of the last observation */
 	uint64_t progress_ns;       /* when it last changed */
 	uint64_t checked_ns;        /* when /proc was last asked */
 	bool stopped;
-	bool has_fresh; /* at the last look: a process has measured memory that no census has seen */
-	bool has_asked; /* at the last look: one asks for memory, or does not any more (region_want) */
+	bool has_fresh; /* at the last observation: a process measured memory that no census has seen */
+	bool has_asked; /* at the last observation: a request for memory began or ended (region_want) */
 	/*
 	 * Set by the caller: the tenant has its turns on several devices at once. Then a process that is held at the
 	 * gate of another device waits for this one too, if it has launched here since it was held last: it may

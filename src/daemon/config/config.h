@@ -76,7 +76,7 @@ struct config {
 	char kube_priority_resource[CONFIG_PATH_MAX];
 	char kube_core_resource[CONFIG_PATH_MAX], kube_memory_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
-	unsigned kube_slices;                     /* that each card is shown as */
+	unsigned kube_slices;                     /* so many devices each GPU is shown as */
 	/* The DRA driver (daemon/kubelet/dra). */
 	bool is_kube_dra;
 	char kube_dra_dir[CONFIG_PATH_MAX], kube_cdi_dir[CONFIG_PATH_MAX];

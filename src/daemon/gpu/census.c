@@ -20,7 +20,7 @@ struct census {
 	struct worker worker;
 	bool wanted;       /* under its lock, as: */
 	bool with_use;     /* read samples of use as well */
-	bool under_way;    /* main thread's: requested and not yet compared ... */
+	bool under_way;    /* main thread's: a census was requested and is not compared yet ... */
 	uint64_t since_ns; /* ... since then */
 	int ready_fd;      /* the thread counts it up when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; as `card` */

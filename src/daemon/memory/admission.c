@@ -81,7 +81,7 @@ static void publish(struct tenant *t)
 		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
 }
 
-/* The end of a wait; nothing where it does not wait. */
+/* Counts the end of a wait. Does nothing if the tenant does not wait. */
 static void count_end(struct tenant *t, const struct tenant_admission *wait,
 		      enum wait_outcome outcome, uint64_t now_ns)
 {

@@ -1,6 +1,6 @@
 /*
- * Descriptors and alarms behind one descriptor: whoever has an event loop watches that for EPOLLIN, and
- * calls reactor_process() then, which never waits. One thread; a handler may remove anything, itself too.
+ * Descriptors and alarms behind one descriptor. The owner of an event loop watches that one for EPOLLIN, and
+ * then calls reactor_process(), which never waits. One thread; a handler may remove anything, itself too.
  */
 #pragma once
 

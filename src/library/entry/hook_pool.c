@@ -16,7 +16,7 @@
 
 #define MAX_POOLS 1024
 
-/* One at a time: a pool's figure before and after a call must not mix with another call's. */
+/* A call's effect on a pool is measured before and after it: calls must not overlap. */
 static struct sys_lock pool_lock;
 
 /*
@@ -27,12 +27,12 @@ struct known_pool {
 	CUmemoryPool handle;
 	int index;
 	CUdevice device;
-	uint64_t bytes;   /* charged: what it reserved when we last looked */
-	uint64_t key;     /* that other processes know it by; 0: none yet */
-	uint64_t imports; /* bytes of what is imported of it now */
-	bool is_made;     /* by the program: it may be destroyed */
-	bool is_imported; /* of another process, which is charged for it; tells nothing of itself */
-	bool is_doomed;   /* destroyed by the program, but for what is still allocated from it */
+	uint64_t bytes;   /* charged: what it had reserved at the last reading */
+	uint64_t key;     /* by which other processes find it; 0: not shared yet */
+	uint64_t imports; /* bytes imported from it now */
+	bool is_made;     /* the program made it, and may destroy it */
+	bool is_imported; /* another process's pool, which that one is charged for; the driver gives no figures */
+	bool is_doomed; /* destroyed by the program; lives on for what is still allocated from it */
 };
 static struct known_pool pools[MAX_POOLS];
 static unsigned pool_count;

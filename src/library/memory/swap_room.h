@@ -44,9 +44,9 @@ static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
  */
 bool swap_room_is_kept(int device, uint64_t bytes);
 
-/* Before the first try. */
+/* Call before the first try of an allocation. */
 void swap_room_begin(struct swap_room *room);
-/* After each; true: once more. */
+/* Call after each try; true: try again. */
 bool swap_room_again(struct swap_room *room, CUresult result);
 
 #define WITH_ROOM(call) \

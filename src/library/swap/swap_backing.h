@@ -1,5 +1,5 @@
 /*
- * Linear memory that can be taken off the card under its address: cuMemAlloc of 2 MiB and more, in a
+ * Linear memory that can be moved off the GPU and keep its address: cuMemAlloc of 2 MiB and more, in a
  * swappable process, is an address range of its own with memory of the virtual memory API behind it. To the
  * program it is memory as cuMemAlloc makes it; for legacy IPC, which that API lacks, see ipc_broker.h.
  *
@@ -13,20 +13,20 @@
 
 #include "abi/cuda_abi.h"
 
-#define SWAP_PAGE (2ULL << 20) /* from this size on; and what sizes are rounded to */
+#define SWAP_PAGE (2ULL << 20) /* the smallest size, and the unit of sizes */
 
 struct backing {
 	CUdeviceptr base;
 	uint64_t bytes; /* whole pages */
-	uint64_t asked; /* what the program thinks */
+	uint64_t asked; /* the size that the program asked for */
 	CUcontext owner;
 	CUdevice device;
 	int index;                           /* of the device in the tenant's list */
-	CUmemGenericAllocationHandle handle; /* while it is on the card */
+	CUmemGenericAllocationHandle handle; /* while it is on the GPU */
 	bool is_on_card;
-	bool is_kept;                 /* stays there: others may know its memory by another way */
-	uint64_t arena_at;            /* while it is not on the card */
-	unsigned long long buffer_id; /* as the driver had it at first: unique for ever */
+	bool is_kept;                 /* stays there: other processes may use it in another way */
+	uint64_t arena_at;            /* its place in the arena, while it is off the GPU */
+	unsigned long long buffer_id; /* as the driver first named it: never used again */
 	bool is_exportable;           /* the driver has descriptors of it */
 	uint64_t key; /* by which other processes know it (ipc_broker.h); 0: none does */
 };
@@ -40,41 +40,41 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 /* Frees what begins at ptr, when all work that may use it has ended. False: it is none of ours. */
 bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result);
 
-/* What the address is in; false: none of ours. */
+/* The allocation that contains ptr; false: none of ours. */
 bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 
-/* Of what ptr is in: it stays on the card from now on. */
+/* The allocation that contains ptr stays on the GPU from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
 
-/* Of what begins there. */
+/* Sets the key of the allocation that begins at ptr. */
 void swap_backing_set_key(CUdeviceptr ptr, uint64_t key);
 bool swap_backing_has_key(uint64_t key);
-/* The next one with a key from ptr on; false: there is none. */
+/* The first allocation from ptr on that has a key; false: none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 
-/* The context is gone, and what it owned with it. */
+/* The context is gone, and with it all that it owned. */
 void swap_backing_context_gone(CUcontext context);
 
-/* On a device of the tenant's list, or (negative) on all. */
+/* Figures of the device with this index in the tenant's list; negative: of all. */
 struct backing_figures {
-	uint64_t movable_bytes; /* there or out */
-	uint64_t out_bytes;     /* of these, out */
-	uint64_t kept_bytes;    /* could be moved, but that others know them */
+	uint64_t movable_bytes; /* on the GPU or moved off */
+	uint64_t out_bytes;     /* of these, moved off */
+	uint64_t kept_bytes;    /* movable, but shared with other processes */
 };
 struct backing_figures swap_backing_figures(int index);
 
-/* Maps what the handle is there, for those devices; all or nothing. */
+/* Maps the handle's memory at `base` for the devices in `access`; all or nothing. */
 CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
 			  const CUmemAccessDesc *access, size_t n);
 
 /* ---- for the swap thread, while the hold is shut ---- */
 
-/* The next one from index *at on, which is counted up; NULL: that was the last. */
+/* The next allocation from index *at on, which moves past it; NULL: no more. */
 struct backing *swap_backing_next(uint32_t *at);
 
-/* Puts memory of the card behind its address: undefined bytes. Nothing is left on failure. */
+/* Puts GPU memory behind its address, with undefined bytes. Undone on failure. */
 CUresult swap_backing_put(struct backing *b);
-/* Takes it away. */
+/* Takes the GPU memory away. */
 CUresult swap_backing_take(struct backing *b);
 
 /*

@@ -14,19 +14,19 @@
 
 #define SWAP_PEERS_MAX REGION_MAX_DEVICES
 
-/* False: there is no place to note it. */
+/* Records that `device` may reach the memory of `owner`, as `from` asked. False: the table is full. */
 bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
 
-/* True when no other context of the device may reach it either, now. */
+/* Takes one such record back. True: no context of the device may reach the memory any more. */
 bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 
 /* The devices that may reach the context's memory, its own not among them; how many. */
 size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
 
-/* Counts up with each change. */
+/* Increases with each change. */
 uint32_t swap_peers_changes(void);
 
-/* The context is gone, and what was said of it. */
+/* The context is gone: drop its records. */
 void swap_peers_context_gone(CUcontext context);
 
 /* In a forked child. */

@@ -5,9 +5,9 @@
 #pragma once
 
 /*
- * Looks whether it is to be traced, and does so from here on, or ends it. Nothing, two loads, where that is as it
- * was. By whoever joins the tenant, who starts the helper, and the helper itself: a process that is begun while its tenant
- * is traced is so from its first launch on. Thread safe; makes no driver call.
+ * Starts or ends tracing, as the control page says; two loads if nothing has changed. Called when the process joins, when its
+ * helper starts, and by the helper: so a process that starts during a trace is traced from its first launch on.
+ * Thread safe; makes no driver call.
  */
 void trace_look(void);
 

@@ -16,20 +16,20 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* The ring that is recorded into, and counts these; the last one, or pages of zeros, while nobody traces. */
+/* Where events go. While nothing is traced, `ring` is the last one, or pages of zeros. */
 struct trace_sink {
 	/* In one line of the cache: between two launches the driver has used the nearest for itself. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	_Atomic uint64_t next; /* events so far; the ring's own goes by steps of TRACE_STEP */
+	_Atomic uint64_t next; /* events so far; the ring's own count moves by TRACE_STEP */
 	_Atomic uint32_t clock;
-	_Atomic uint32_t generation; /* names are told anew with each */
+	_Atomic uint32_t generation; /* counts traces: each records all names anew */
 	/* The thread that owns `numbering`, once it is introduced, and while `seen` is of this trace and code; else 0. */
 	_Atomic uint32_t owner_id;
 	/* Of `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
 	struct biased_lock numbering;
-	/* What was named in this trace: a hash table of keys (trace_work.h). */
+	/* Keys whose names are in this trace already: a hash table (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
-	_Atomic uint64_t seen_when; /* of which trace and code it is */
+	_Atomic uint64_t seen_when; /* trace_seen_now() for which `seen` is valid */
 };
 
 _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");

@@ -50,9 +50,9 @@ struct arbiter_config {
 	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bound of the correction */
 	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t urgent_window_ns; /* over which a budget may be saved up: bucket size / rate */
-	uint64_t urgent_slice_ns; /* overdraft of budget and tokens, and what must be there after one */
-	double urgent_margin; /* a budget's rate by the guarantee, where others leave that much */
-	double urgent_default_pct; /* a budget's rate without a guarantee, at most */
+	uint64_t urgent_slice_ns; /* the most that budget and tokens may be overdrawn, and the least needed to begin again */
+	double urgent_margin; /* a budget's rate, in parts of the guarantee, if others leave that much */
+	double urgent_default_pct; /* the highest rate of a budget for a tenant without a guarantee */
 	uint64_t debt_max_ns;      /* charge beyond this much debt is forgiven */
 	uint64_t max_step_ns;      /* the most time that one step counts */
 	/*
@@ -143,18 +143,18 @@ struct arbiter_pace {
 	uint64_t held_ns; /* ever, at the gate */
 };
 
-/* Why a lease ended, for observers; nothing is decided by it. */
+/* Why a lease ended. For display only. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
-	ARBITER_END_IDLE,     /* it had no work for its patience, or was gone */
-	ARBITER_END_TURN,     /* another's turn came */
+	ARBITER_END_IDLE,     /* it was idle for too long, or ended */
+	ARBITER_END_TURN,     /* another tenant's turn came */
 	ARBITER_END_PRIORITY, /* a higher priority pushed ahead */
 	ARBITER_END_CAP,      /* its tokens were used up */
 	ARBITER_END_PAUSED,
 	ARBITER_END_STOPPED, /* none of its processes could run */
-	ARBITER_END_GANG,    /* the card was wanted for, or given up with, a turn on several */
-	ARBITER_END_ALONE,   /* no other tenant was left, and it goes on without leases */
-	ARBITER_END_SLICED,  /* it goes on, and others beside it: the hardware slices */
+	ARBITER_END_GANG,    /* a turn on several GPUs began, or ended with it */
+	ARBITER_END_ALONE,   /* no other tenant has work: it goes on without a lease */
+	ARBITER_END_SLICED,  /* it goes on beside others, sliced by the hardware */
 };
 
 struct arbiter_lease_end {

@@ -40,15 +40,15 @@ struct token_account {
 	uint64_t since;    /* when the tenant came */
 };
 
-/* ARBITER_POLICY_FEEDBACK: grants to a tenant, by periods. */
+/* ARBITER_POLICY_FEEDBACK: a tenant gets tokens for each period. */
 struct paced_account {
 	struct feedback_loop loop;
-	uint64_t granted;      /* tokens */
-	uint64_t grant;        /* the last one */
-	uint64_t began_at;     /* the period */
-	uint64_t spent_before; /* at its begin, as was the charge: */
+	uint64_t granted;      /* tokens in all */
+	uint64_t grant;        /* tokens of the last period */
+	uint64_t began_at;     /* when the period began */
+	uint64_t spent_before; /* tokens and charge at its begin */
 	double charged_before;
-	/* What a token is worth: both fade. */
+	/* The price of a token: tokens spent, and GPU time charged for them. Both fade. */
 	double paid_tokens, paid_for_ns;
 };
 
@@ -146,9 +146,9 @@ struct tenant {
 	uint64_t step_turns; /* turns that did */
 
 	/* Not yet settled: see charge_settle(). */
-	double sampled_ns; /* charged on the strength of samples */
-	double wall_ns;    /* the most it can have been */
-	double claimed_ns; /* what the tenant itself says */
+	double sampled_ns; /* charged by samples */
+	double wall_ns;    /* the longest that it can have run */
+	double claimed_ns; /* as the tenant reports it */
 	bool switched;     /* began with a change of tenants on the GPU */
 	bool overlapped;   /* others ran at the same time: nothing to settle */
 

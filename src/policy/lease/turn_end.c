@@ -79,7 +79,7 @@ static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 	       order_turn_end(a, other, other->vtime) < order_turn_end(a, holder, holder->vtime);
 }
 
-/* Whether `other` would have been chosen instead of the holder, and need not wait for its whole quantum. */
+/* Whether `other` comes before the holder now, so that the holder's quantum is cut short. */
 static bool comes_first(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	return order_turn_end(a, other, other->vtime) < order_turn_end(a, t, a->vtime_at_start) ||

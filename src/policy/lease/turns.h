@@ -86,8 +86,8 @@ struct turns {
 };
 
 enum turns_lease_state {
-	TURNS_OPEN, /* no lease is needed, or turns may not be taken in it */
-	TURNS_AWAY, /* it is ending, or another tenant's */
+	TURNS_OPEN, /* no lease is needed, or this lease allows no turns among processes */
+	TURNS_AWAY, /* the lease is ending, or another tenant has it */
 	TURNS_HELD,
 };
 

@@ -53,19 +53,19 @@ enum swap_schedule_place {
 /* A tenant on one of its cards. */
 struct swap_schedule_part {
 	unsigned card;          /* below SWAP_SCHEDULE_CARDS; each at most once */
-	uint64_t fixed_bytes;   /* there wherever the rest is */
-	uint64_t movable_bytes; /* there unless it is out */
-	uint64_t wanted_bytes;  /* more, of an allocation that waits; 0: none does */
+	uint64_t fixed_bytes;   /* stay on the GPU always */
+	uint64_t movable_bytes; /* on the GPU unless the tenant is out */
+	uint64_t wanted_bytes;  /* needed by an allocation that waits; 0: none */
 };
 
 struct swap_schedule_seen {
 	enum swap_schedule_place place;
 	unsigned part_count;
 	struct swap_schedule_part part[SWAP_SCHEDULE_PARTS];
-	double weight;     /* its turns are as long in proportion to it; at most 0: 1 */
+	double weight;     /* turns are proportional to it; 0 and less mean 1 */
 	bool has_work;     /* or waits for it */
-	bool is_put_out;   /* by hand: it is to be out, and needs no room */
-	bool has_refused;  /* the last order to leave came to nothing */
+	bool is_put_out;   /* a user ordered it out: it needs no room */
+	bool has_refused;  /* the last order to leave failed */
 	bool is_short;     /* it found no room to return to */
 	uint64_t moved_ns; /* how long its last move took; 0: none was seen */
 	uint64_t progress; /* changes while it moves */
@@ -75,17 +75,17 @@ struct swap_schedule_tenant {
 	bool is_used;
 	struct swap_schedule_seen seen;
 	bool is_to_be_in; /* the order */
-	bool is_recalled; /* was put out by hand, is no more, and has not been let in since */
+	bool is_recalled; /* a user's order to be out has ended, and it has not been let in since */
 	uint64_t in_since_ns;
-	uint64_t work_ns;         /* last seen to have some */
-	uint64_t leaves_since_ns; /* ordered to, or seen to go on with it */
-	bool is_granted;          /* what it wants: by the last step, and not taken yet */
+	uint64_t work_ns;         /* when it was last seen to have work */
+	uint64_t leaves_since_ns; /* when it was ordered to leave, or last made progress with it */
+	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
-	uint64_t spared_until_ns; /* passed over */
+	uint64_t spared_until_ns; /* until then it is not ordered to leave again */
 	uint64_t queued_ns;       /* when it was let in: its needs_since_ns until then */
 	uint64_t lacks_since_ns; /* returning, and others have taken its room since; 0: there is room */
 	uint64_t never_since_ns; /* there can't be room for it, as far as seen; 0: there can */
-	bool is_stubborn; /* ordered to leave the last time, it did not: nobody is to hope for its memory */
+	bool is_stubborn; /* it did not leave when ordered: no other tenant may count on its memory */
 };
 
 struct swap_schedule {

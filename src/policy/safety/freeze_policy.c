@@ -134,7 +134,7 @@ static struct freeze_item *next_in_order(const struct freeze_config *config,
 	return best;
 }
 
-/* Those that come before `winner` and could have used one of its cards were passed. */
+/* Counts an overtaking for each that arrived before `winner` and waits for one of its GPUs. */
 static void count_passes(const struct freeze_config *config, struct freeze_item *const *items,
 			 size_t count, const struct freeze_item *winner, uint64_t now_ns)
 {

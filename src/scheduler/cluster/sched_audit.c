@@ -11,7 +11,7 @@
 #include "scheduler/model/model_inside.h"
 
 #define OWN "scheduler"  /* by its own rules */
-#define ASKED "extender" /* by kube-scheduler, or whoever has its verbs */
+#define ASKED "extender" /* by kube-scheduler, or another client that may call the extender */
 #define NODES_MOST 16    /* of a preemption: kube-scheduler asks about many, and takes one */
 #define COUNTER "allot_scheduler_audit_lines_lost_total"
 

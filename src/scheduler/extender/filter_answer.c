@@ -126,7 +126,7 @@ static char *put(char *to, const char *text)
 	return stpcpy(to, text);
 }
 
-/* Those that fit, whole: as they came. NULL: no memory. */
+/* The Node objects that fit, as kube-scheduler sent them. NULL: no memory. */
 static char *dump_whole(const struct filter_answer *a)
 {
 	json_t *fit = json_array(), *list = json_object();

@@ -7,15 +7,15 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
-#define CORES_MOST_PCT 100000u /* more is taken of no card, whatever is summed up */
+#define CORES_MOST_PCT 100000u /* the used compute of a GPU is cut to this, whatever the sum */
 #define SHARE_KIND "NVIDIA"
-/* Of HAMi's plugin, which makes instances when it is asked to: not ours to give. */
+/* Mode of a GPU on which HAMi's plugin makes MIG instances on demand: allot assigns none of these. */
 #define MODE_DYNAMIC "mig"
 /* A score of a link (place_link_score) is so many for each NVLink, and tens for the level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
 
-/* ---- whose eyes ---- */
+/* ---- the GPUs as a request sees them ---- */
 
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i)
@@ -45,9 +45,9 @@ const struct inventory *fit_see(struct fit *fit, const struct inventory *invento
 	return ret;
 }
 
-/* ---- a card by itself ---- */
+/* ---- a single GPU ---- */
 
-/* Cards are of a few types alone, each of which is one word: they are compared once. */
+/* A cluster has few types of GPU, each interned as one word: the answer for each is remembered. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
 		   bool (*is_wanted)(const struct request *request, const char *word))
 {

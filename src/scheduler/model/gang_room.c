@@ -168,7 +168,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
 	const struct gang_rank *a = s->seat[i].member, *b = s->seat[k].member;
-	/* One that has something of an earlier try finds that room, and it alone. */
+	/* A pod that was charged in an earlier try may use that same room only. */
 	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
 	       a->source == b->source;
 }

@@ -227,7 +227,7 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/* The card, of those whose bit is in `among`, on which a share takes least, and what it takes; false: none serves. */
+/* Among the GPUs whose bit is in `among`, finds the one where a share costs least room, and that cost; false: none fits. */
 static bool find_least(struct laying *l, const struct place_request *share, uint64_t among,
 		       unsigned *ret, double *ret_loss)
 {

@@ -17,10 +17,10 @@
 
 struct histogram {
 	struct place_histogram kinds; /* as policy/placement/room.h has it; their words are owned */
-	double count[PLACE_KINDS_MAX]; /* of requests, in units of its own */
-	double unit;                   /* what a request counts now; 0: none has come */
+	double count[PLACE_KINDS_MAX]; /* requests of each kind, fading, in `unit`s */
+	double unit; /* what one request adds now; it grows, so that older ones fade; 0: none yet */
 	const char **words[PLACE_KINDS_MAX];
-	uint64_t once[HISTOGRAM_ONCE]; /* digests of kinds that came while there was no place for them */
+	uint64_t once[HISTOGRAM_ONCE]; /* digests of kinds that came once while all places were taken */
 	unsigned next_once;
 };
 

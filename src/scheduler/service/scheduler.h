@@ -23,6 +23,6 @@ struct scheduler {
 	struct sched_audit *audit;             /* NULL: audit_log is off */
 	struct metrics metrics;
 	struct authorizer authorizer;
-	struct allowance explaining; /* of nodes that are looked at */
+	struct allowance explaining; /* rate limit of explanations, in nodes examined */
 	char retry_after[24];        /* of the answer that is being made */
 };

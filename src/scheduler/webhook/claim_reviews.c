@@ -156,7 +156,7 @@ static bool is_dry_run(const json_t *review)
 	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
 }
 
-/* Nothing is to be asked of the API server any more. */
+/* True when the review needs no further answer of the API server. */
 static bool is_complete(const struct claim_review *r)
 {
 	return !r->claims.needs_sizes &&

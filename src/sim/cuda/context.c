@@ -98,7 +98,7 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	return CUDA_SUCCESS;
 }
 
-/* With sim.lock. Everything of it is freed; the structure stays, marked: stacks may name it. */
+/* Holds sim.lock. Frees all that the context owns; the structure stays, marked as ended, since context stacks may point to it. */
 static void context_end(CUcontext ctx)
 {
 	struct sim_device *device = sim_context_device(ctx);

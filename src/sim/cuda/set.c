@@ -1,4 +1,4 @@
-/* Memsets: asynchronous, at the speed of the card's memory, on real bytes where there are some. */
+/* Memsets: asynchronous, at the speed of the GPU's memory. Bytes are written where the simulation keeps real ones. */
 #include <string.h>
 
 #include "sim/cuda/sim.h"

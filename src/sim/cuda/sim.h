@@ -150,7 +150,7 @@ enum sim_step_kind {
 struct sim_step {
 	enum sim_step_kind kind;
 	uint64_t ns;              /* KERNEL, COPY, SET */
-	uint64_t blocks, threads; /* KERNEL: of its grid, and of a block of it */
+	uint64_t blocks, threads; /* KERNEL: blocks of its grid, and threads of a block */
 	enum sim_way way;         /* COPY, SET */
 	void *fn;                 /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
 	void *data;

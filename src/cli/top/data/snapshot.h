@@ -43,41 +43,41 @@ struct top_tenant {
 	char name[SNAPSHOT_NAME_MAX];
 	char state[SNAPSHOT_WORD_MAX];
 	char on_full[SNAPSHOT_WORD_MAX];
-	char container[SNAPSHOT_TEXT_MAX]; /* the first that it lives in; "": none is known */
-	char offence[SNAPSHOT_WORD_MAX];   /* what became of the last process that got round; "" */
+	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "": not known */
+	char offence[SNAPSHOT_WORD_MAX]; /* what was done with the last process that bypassed the library; "": none did */
 	uint64_t violations;
 	int64_t priority;
 	size_t processes;
 	bool is_queued;
-	uint64_t place; /* of those that wait for memory, from 1 */
+	uint64_t place; /* in the queue for memory, from 1 */
 	double queued_s;
 	struct top_swap swap;
 };
 
 struct top_share {
-	size_t tenant; /* of the snapshot's */
-	int card;      /* its index, as the daemon counts */
+	size_t tenant; /* index in snapshot.tenants */
+	int card;      /* the GPU's index, as the daemon counts */
 	bool has_quota;
 	uint64_t quota_bytes;
 	uint64_t used_bytes;
-	uint64_t swapped_bytes; /* of these, not on this card */
+	uint64_t swapped_bytes; /* part of used_bytes that was moved off this GPU */
 	bool has_asked;
-	double cores_pct; /* the guarantee, as it was asked for */
-	double asked_pct; /* what it is worth now */
+	double cores_pct; /* the guarantee that was asked for */
+	double asked_pct; /* the guarantee in force: less if guarantees sum over 100 % */
 	double limit_pct;
 	bool has_limit_now;
-	double limit_now_pct; /* in force, with what is lent; else as limit_pct */
+	double limit_now_pct; /* limit in force, with lent time; limit_pct without has_limit_now */
 	double lent_pct;
 	bool has_got;
 	double got_1s_pct, got_60s_pct;
-	bool has_steps; /* some ended of late: */
+	bool has_steps; /* some steps ended lately: */
 	double step_p50_ms, step_p99_ms, steps_per_s;
 	/* Since the tenant was made. */
 	double used_s, waited_s, overrun_s;
 	uint64_t denied, leases, expired;
 };
 
-/* A container that stands still, or did, by the daemon's doing. */
+/* A container that the daemon froze or moved off its GPUs, now or earlier. */
 struct top_frozen {
 	char name[SNAPSHOT_TEXT_MAX];
 	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, leaving, swapped, returning, stuck */
@@ -89,7 +89,7 @@ struct snapshot {
 	size_t card_count, tenant_count, share_count, frozen_count;
 	struct top_card *cards;
 	struct top_tenant *tenants;
-	struct top_share *shares; /* a tenant's stand together, tenants in the daemon's order */
+	struct top_share *shares; /* sorted by tenant, in the daemon's order */
 	struct top_frozen *frozen;
 };
 

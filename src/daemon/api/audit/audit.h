@@ -40,26 +40,26 @@ struct audit_figures {
 	uint64_t lines, lost;
 };
 
-/* *ret is NULL where audit_log is off. A file that can't be opened is said, and is no failure. -ENOMEM. */
+/* *ret is NULL if audit_log is off. A file that can't be opened is logged, and is no failure. -ENOMEM. */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
 /* After SIGHUP. */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
-/* Whose doing what follows is, until it is set again; NULL: the daemon's. The actor stays the caller's. */
+/* Names the actor of all lines until the next call; NULL: the daemon itself. The actor stays the caller's. */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
-/* The same, unless somebody is set already: false. */
+/* The same if no actor is set; otherwise false, and the actor stays. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
-/* One line. `what` is an object with the rest of it, which is taken (NULL: nothing, or no memory). */
+/* Writes one line. `what` has its further members, and is consumed; NULL: none, or out of memory. */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
-/* What can be changed of a tenant, as it is now: an object, the caller's; NULL: off, or no memory. */
+/* The tenant's present terms, which requests can change. The caller owns the object; NULL: audit_log is off, or no memory. */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
-/* Adds what differs as "old" and "new" to `what`. Either may be NULL: it was not there. Pure. */
+/* Adds the members that differ to `what`, as "old" and "new". NULL: there was, or is, no tenant. Pure. */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
-/* {"tenant","id","uid"} and what it is a claim's, an object for audit_write(); NULL as there. */
+/* {"tenant","id","uid"}, and for a claim its members: an object for audit_write(), NULL as there. */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
 /* As subsystem.h has it. */

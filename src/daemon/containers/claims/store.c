@@ -161,7 +161,7 @@ static int execute(struct store *store, const char *sql, struct error *err)
 	return rc == SQLITE_OK ? 0 : store_fail(store, rc, err);
 }
 
-/* The first column of the first row, as text; "": none. */
+/* Runs `sql`; *ret is the first column of its first row as text, "" without a row. */
 static int ask(struct store *store, const char *sql, char *ret, size_t size, struct error *err)
 {
 	sqlite3_stmt *statement;

@@ -20,7 +20,7 @@ struct plugin_watcher;
 TAILQ_HEAD(plugin_watchers, plugin_watcher);
 
 enum endpoint_role {
-	ENDPOINT_SHARES, /* slices of cards: what a container gets comes with them */
+	ENDPOINT_SHARES, /* slices of GPUs: a call for them gets the mounts and variables too */
 	ENDPOINT_MEMORY, /* units of memory, beside slices of time: units.h */
 };
 

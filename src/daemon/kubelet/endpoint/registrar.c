@@ -26,7 +26,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* readable from registrar_stop() on */
 	/* Under the worker's lock. */
-	uint64_t wants; /* counts registrar_want() and _forget(): an answer to what was before them is none */
+	uint64_t wants; /* counts registrar_want() and _forget(); an answer to an earlier count is ignored */
 	bool is_wanted;
 	uint64_t since_ns;
 	struct registrar_figures figures;

@@ -17,7 +17,7 @@ struct node_kube;
 struct node_object;
 struct node_pods;
 
-/* What no setting shows by itself. -EINVAL with what would be right. Pure. */
+/* Checks what the settings' own rows can't. -EINVAL with what would be right. Pure. */
 int node_kube_check(const struct config *config, struct error *err);
 
 /* *ret is NULL where kube_api is off. Whether the server answers is found out later. -errno where it can't be

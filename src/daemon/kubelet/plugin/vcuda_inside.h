@@ -13,17 +13,17 @@
 struct vcuda_call {
 	TAILQ_ENTRY(vcuda_call) link;
 	struct vcuda *v;
-	struct grpc_call *call; /* NULL: the kubelet has taken it back */
+	struct grpc_call *call; /* NULL: the kubelet has cancelled it */
 	enum endpoint_role role;
 	uint64_t begun_ns;
 	unsigned count;
 	struct slice_set set; /* of a call for cores */
-	/* Of what it gives: its claim; is_new: it was made for this call. */
+	/* The claim that it hands out; is_new: it was made for this call. */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
 	unsigned cores, units;
-	struct grpc_message *reply; /* NULL: it can't be given, or is not decided yet */
-	struct binding *binding; /* that is written to the pod before the call ends; NULL: nothing is */
+	struct grpc_message *reply; /* NULL: refused, or not decided yet */
+	struct binding *binding; /* written to the pod before the call ends; NULL: nothing to write */
 };
 
 struct vcuda {

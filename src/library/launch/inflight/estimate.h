@@ -23,9 +23,9 @@ struct estimate {
 	_Atomic uint64_t key;
 	_Atomic uint64_t ns; /* 0: not known yet */
 	_Atomic uint32_t uses;
-	_Atomic uint32_t samples_wanted; /* soon, one at each use */
+	_Atomic uint32_t samples_wanted; /* so many of the next uses are timed */
 	_Atomic uint32_t last, before;   /* the last two samples in ns, 0: none yet */
-	_Atomic uint32_t told_ns;        /* 0: too few yet */
+	_Atomic uint32_t told_ns;        /* the told value (above); 0: fewer than three samples */
 };
 
 /* The entry for this work, made when there is none. Never NULL. */

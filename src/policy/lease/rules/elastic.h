@@ -25,16 +25,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELASTIC_BAND_PCT 2.0     /* no change of a limit for less than this, but to its end */
+#define ELASTIC_BAND_PCT 2.0     /* smaller changes are left out, except the last to a goal */
 #define ELASTIC_HEADROOM 1.1     /* a borrower is lent this much more than it uses ... */
 #define ELASTIC_HEADROOM_PCT 5.0 /* ... and this, so that its growth shows */
 
 struct elastic_config {
 	uint64_t period_ns; /* between decisions */
-	uint64_t fade_ns;   /* in which what was seen fades to 1/e */
+	uint64_t fade_ns;   /* in which demand fades to 1/e */
 	double most_pct;    /* the highest effective limit */
 	double step_pct;    /* the most that a limit moves in a period */
-	double reserve_pct; /* of what an owner leaves unused, the part that is not lent */
+	double reserve_pct; /* the part of an owner's unused time that is not lent */
 };
 
 /* 100 ms, 300 ms, 100, 30 points, 10 %. */
@@ -43,30 +43,30 @@ struct elastic_config elastic_default_config(void);
 /* Why a limit is what it is. */
 enum elastic_reason {
 	ELASTIC_OFF,       /* borrows nothing, by its own choice or for want of a hard cap */
-	ELASTIC_UNNEEDED,  /* its own cap is enough for it, or what it was lent became too much */
+	ELASTIC_UNNEEDED,  /* its own cap is enough, or it no longer uses what was lent */
 	ELASTIC_LENT,      /* others leave time unused */
-	ELASTIC_RECLAIMED, /* they want it back */
+	ELASTIC_RECLAIMED, /* the owners want the time back */
 };
 
 /* One tenant of a card. Zero but for what the caller fills in, then kept from decision to decision. */
 struct elastic_tenant {
-	/* Of the caller, before each decision. */
+	/* Set by the caller before each decision. */
 	double cores_pct;               /* guarantee; 0: none */
 	double limit_pct;               /* its own cap */
 	bool may_borrow;                /* for a tenant with a hard cap */
 	bool absent;                    /* paused or stopped: what it waits for does not count */
-	uint64_t charged_ns, waited_ns; /* so far; never go down */
+	uint64_t charged_ns, waited_ns; /* totals, which never decrease */
 
 	/* The decision. */
 	double limit_now_pct; /* limit_pct <= .. <= most_pct, or limit_pct when that is more */
-	double spare_pct;     /* of its guarantee, what others may have */
+	double spare_pct;     /* the part of its guarantee that is lent to others */
 	enum elastic_reason reason;
 
 	/* For the next one. */
-	bool known; /* the counters below are of the last decision */
+	bool known; /* the fields below are set */
 	uint64_t charged_before_ns, waited_before_ns;
 	double demand_pct;     /* rises at once, fades */
-	double own_demand_pct; /* the same of what its guarantee covers */
+	double own_demand_pct; /* the same, up to its guarantee */
 };
 
 /*
