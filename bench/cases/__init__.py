@@ -130,7 +130,7 @@ CASES = [
     Case("space_launch", space_launch.space_launch, "cost of a launch against that of a client of plain MPS",
          space_launch.seconds_of, not_space=BOTH),
     Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, in turns, in space",
-         llm.seconds_of, is_long=True, trains=True, not_space=BOTH),
+         llm.seconds_of, is_long=True, trains=True, cuts=True, not_space=BOTH),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
          ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU),
 ]

@@ -26,7 +26,7 @@ OPEN_TAIL_S = 2.0       # of an open one: requests that arrived in the window ma
 LEAD_S = 0.5            # until the common start
 # One of two goes idle: the other has its part after IDLE_S, and the first has its own again RETURN_S after it comes back.
 IDLE_S, RETURN_S = 0.05, 0.02
-START_S = 15            # a way: PyTorch, weights, graphs
+START_S = 9             # a way: PyTorch, weights, graphs
 MS = 1e3
 
 
@@ -234,15 +234,17 @@ def groups(scenes):
     return list(found.items())
 
 
-def seconds_of(settings):
+def run_seconds(settings, members, names):
+    """One run of every way of these scenes."""
     more_s = settings.settle_s + LEAD_S + 1
-    total = 0
-    for members, names in groups(settings.scenes):
-        ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
-        windows_s = sum(more_s + settings.seconds * (4 if SCENES[name].has_pause else 1) for name in names)
-        total += len(ways) * settings.runs * (START_S + windows_s)
-        total += (ALONE in settings.ways) * len(set_of(members)) * settings.runs * (more_s + settings.seconds)
-    return total
+    ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
+    windows_s = sum(more_s + settings.seconds * (4 if SCENES[name].has_pause else 1) for name in names)
+    alone_s = (ALONE in settings.ways) * len(set_of(members)) * (more_s + settings.seconds)
+    return len(ways) * (START_S + windows_s) + alone_s
+
+
+def seconds_of(settings):
+    return settings.runs * sum(run_seconds(settings, members, names) for members, names in groups(settings.scenes))
 
 
 # ---- bars
@@ -421,16 +423,13 @@ def measure_run(bench, way, members, names, run, found, alone):
                 runs.append(window(bench, members, processes, arrivals_of(scene, run, alone)))
 
 
-def measure_way(bench, way, members, names, found, alone):
-    for run in range(bench.settings.runs):
-        measure_run(bench, way, members, names, run, found, alone)
-    if way == "native" and alone:
-        for member in set_of(members):
-            print(f"{'  ' + member.name + ' alone':24} {text_of(alone[kind(member)])}", flush=True)
+def report(members, names, found, alone):
+    """The figures of all ways so far."""
+    for member in set_of(members) if alone else ():
+        print(f"{'  ' + member.name + ' alone':24} {text_of(alone[kind(member)])}", flush=True)
     usual = usual_of(members, alone)
     for name in names:
-        if found[name].get(way):
-            runs = found[name][way]
+        for way, runs in found[name].items():
             print(f"{'  ' + name + ', ' + way:24} {text_of([together(figures, usual) for figures in runs])}"
                   f"{each(runs)}", flush=True)
 
@@ -504,25 +503,45 @@ def add_charts(bench, name):
                 {**plot.LABELS, "got": "median of the runs"}))
 
 
+class Group:
+    """Scenes of the same members, and what was measured of them."""
+
+    def __init__(self, members, names):
+        self.members, self.names = members, names
+        self.found = {name: {} for name in names}       # [way]: figures of each member, of each run
+        self.alone = {}
+        self.broken = []
+
+
+def measure_ways(bench, group, run):
+    """Every way once, so that all have the same times of day."""
+    ways = list(dict.fromkeys("native" if way == ALONE else way for way in bench.settings.ways))
+    for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first
+        if way in group.broken or not WAYS[way].differs_for(group.members):
+            continue
+        try:
+            measure_run(bench, way, group.members, group.names, run, group.found, group.alone)
+        except Failed as error:
+            bench.result.skip(f"{', '.join(group.names)}: {way}", str(error))
+            group.broken.append(way)
+
+
 def llm(bench):
-    settings, broken = bench.settings, []
-    for members, names in groups(settings.scenes):
-        for name in names:
+    settings = bench.settings
+    chosen = [Group(members, names) for members, names in groups(settings.scenes)]
+    for group in chosen:
+        for name in group.names:
             print(f"-- {name}: {SCENES[name].about}", flush=True)
             if SCENES[name].load_pct is not None and ALONE not in settings.ways:
                 bench.result.skip(name, f"it is measured against one server alone: --ways {ALONE},..")
-        found, alone = {name: {} for name in names}, {}
-        ways = list(dict.fromkeys("native" if way == ALONE else way for way in settings.ways))
-        for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first
-            if not WAYS[way].differs_for(members):
-                continue
-            try:
-                measure_way(bench, way, members, names, found, alone)
-            except Failed as error:
-                bench.result.skip(f"{', '.join(names)}: {way}", str(error))
-                broken.append(way)
-        for name in names:
-            add_rows(bench, name, members, found[name], alone)
+    cells = [(run, group) for run in range(settings.runs) for group in chosen]
+    for run, group in bench.cells(cells, lambda cell: run_seconds(settings, cell[1].members, cell[1].names)):
+        print(f"run {run + 1} of {settings.runs}: {', '.join(group.names)}", flush=True)
+        measure_ways(bench, group, run)
+    for group in chosen:
+        report(group.members, group.names, group.found, group.alone)
+        for name in group.names:
+            add_rows(bench, name, group.members, group.found[name], group.alone)
             add_charts(bench, name)
-    if broken:
+    if broken := [way for group in chosen for way in group.broken]:
         raise Failed(f"some ways failed: {', '.join(broken)}")

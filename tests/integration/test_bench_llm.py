@@ -4,6 +4,7 @@ sim_llm_server.py in place of PyTorch. The figures themselves are a real GPU's."
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,34 @@ def test_a_step_counts_where_it_begins():
     assert llm.mean_step_ms(lines, 1, 2) == pytest.approx(50)
     with pytest.raises(llm.Failed):
         llm.mean_step_ms(lines, 3, 4)
+
+
+def test_every_way_has_its_turn_in_each_run(monkeypatch):
+    """A run that there is no time for takes nothing of what is measured. A way that failed is not tried again."""
+    order, said, cells = [], [], []
+
+    def measure_run(_, way, members, names, run, found, alone):
+        if way == "mps" and len(members) == 2 and names == ["servers"]:
+            raise llm.Failed("no MPS")
+        order.append((run, names[0], way))
+        found[names[0]].setdefault(way, []).append([])
+    monkeypatch.setattr(llm, "measure_run", measure_run)
+    for quiet in ("report", "add_rows", "add_charts"):
+        monkeypatch.setattr(llm, quiet, lambda *_: None)
+
+    def in_time(all_cells, seconds):
+        cells.extend(all_cells)
+        assert all(seconds(cell) > 0 for cell in cells)
+        return cells[:3]
+    settings = types.SimpleNamespace(scenes=("servers", "training"), ways=("turns", "mps", "native", "turns-priority"), runs=2,
+                                     settle_s=0.5, seconds=2)
+    bench = types.SimpleNamespace(settings=settings, cells=in_time, result=types.SimpleNamespace(skip=lambda *words: said.append(words)))
+    with pytest.raises(llm.Failed, match="some ways failed: mps"):
+        llm.llm(bench)
+    assert len(cells) == 4 and said == [("servers: mps", "no MPS")]
+    assert order == [(0, "servers", "native"), (0, "servers", "turns"),
+                     *((0, "training", way) for way in ("native", "turns", "mps", "turns-priority")),
+                     (1, "servers", "native"), (1, "servers", "turns")]
 
 
 def test_bars_are_of_what_was_measured():
