@@ -77,7 +77,7 @@ def test_a_group_and_its_end(machine):
     wait_until(lambda: set(ask(machine, f"get_client_list {children_of(control)[0]}").split()) ==
                {str(pid1), str(pid2)}, what="both as clients of one server")
     own = pathlib.Path(f"/proc/{pid1}/environ").read_bytes().split(b"\0")
-    assert b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=41" in own     # of 40: whole pairs of SMs
+    assert b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=40" in own     # 52 of 132 SMs
     assert b"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4096M" in own
     assert b"CUDA_MPS_CLIENT_PRIORITY=1" in pathlib.Path(f"/proc/{pid2}/environ").read_bytes().split(b"\0")
     listed = machine.tenants()
@@ -274,7 +274,7 @@ def test_refused(machine2):
 def test_a_limit_is_a_part_of_the_sms(machine):
     show = ["--", "sh", "-c", "echo $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"]
     done = machine.run("--sharing", "space", "--cores-limit", "40", *show)
-    assert done.stdout == "41\n", done.stderr     # 54 of 132 SMs: whole pairs, no less than 40 %
+    assert done.stdout == "40\n", done.stderr     # 52 of 132 SMs: the nearest pair
     done = machine.run("--sharing", "space", "--cores", "40", "--cores-limit", "100", *show)
     assert done.stdout == "100\n", done.stderr
 
@@ -288,7 +288,7 @@ def test_a_container(machine, tmp_path):
 
     environment, mounts = create("web", "--sharing", "space", "--cores-limit", "25")
     assert environment["CUDA_MPS_PIPE_DIRECTORY"] == "/run/allot/mps"
-    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "26"     # of 25: whole pairs of SMs
+    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"     # 32 of 132 SMs
     assert mounts["/run/allot/mps"]["hostPath"] == str(machine.run_dir / "mps/0-1/pipe")
     assert "ro" not in mounts["/run/allot/mps"]["options"]
     # It has that of its own group, and who takes turns has none.
