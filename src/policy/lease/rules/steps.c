@@ -1,7 +1,11 @@
 #include "policy/lease/rules/steps.h"
 
+#include <math.h>
+
 #define KNOWN 4 /* rests until a length is one */
 #define FADE 4
+/* A single step counts as at most so many usual ones: a long prompt among short steps, or a thread that lost its CPU. */
+#define MOST 2
 /* Of a trial: steps of each kind, what a lead has to gain, and steps until the next trial. */
 #define TRIED 12
 #define WORTH 0.02
@@ -32,12 +36,20 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
+/* The first sample is of a step of which the beginning was not seen. */
+static void blend(const struct steps *s, double *usual_ns, double sample_ns)
+{
+	double most_ns = s->seen > KNOWN && *usual_ns > 0 ? MOST * *usual_ns : INFINITY;
+
+	*usual_ns += (fmin(sample_ns, most_ns) - *usual_ns) / (s->seen > 1 ? FADE : 1);
+}
+
 static void see_thread(struct steps *s, uint32_t more, uint64_t thread_ns)
 {
 	uint64_t passed_ns = thread_ns > s->thread_before_ns ? thread_ns - s->thread_before_ns : 0;
 
 	s->thread_before_ns = thread_ns;
-	s->thread_ns += ((double)passed_ns / more - s->thread_ns) / (s->seen > 1 ? FADE : 1);
+	blend(s, &s->thread_ns, (double)passed_ns / more);
 }
 
 void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
@@ -52,11 +64,7 @@ void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double
 	/* A settlement may have taken something back. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
-	/* The first one ends a step of which the beginning was not seen. */
-	if (s->seen > 1)
-		s->length_ns += (length_ns - s->length_ns) / FADE;
-	else
-		s->length_ns = length_ns;
+	blend(s, &s->length_ns, length_ns);
 	if (s->seen <= KNOWN)
 		s->seen++;
 	else if (may_try)

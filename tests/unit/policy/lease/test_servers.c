@@ -231,6 +231,31 @@ static void end(struct scene *s)
 	gpu_model_free(s->model);
 }
 
+/* A prompt of 300 ms in 40 steps is no reason for turns, though with caps all must have short steps. */
+static void test_long_prompts(void **state)
+{
+	static const struct gpu_model_load prompt = { .kernel_ns = 300 * MS,
+						      .burst_ns = 300 * MS,
+						      .think_ns = 300 * US,
+						      .tells_sync_points = true };
+	struct gpu_model_load reader = server;
+	const struct gpu_model_load *const load[] = { &reader, &server };
+	static const struct arbiter_share capped[] = { { 50, 50, 0 }, { 50, 50, 0 } };
+	unsigned sliced = 0;
+	struct scene s;
+
+	reader.other_every = 40;
+	reader.other = &prompt;
+	s = begin(2, load, capped);
+	for (int i = 0; i < 4000; i++) {
+		gpu_model_run(s.model, MS);
+		sliced += arbiter_mode(gpu_model_arbiter(s.model)) == ARBITER_SLICED;
+	}
+	say("| long prompts | sliced %.1f %% of the time | | | | |\n", sliced / 40.0);
+	assert_int_equal(sliced, 4000);
+	end(&s);
+}
+
 /* The hardware gives all the same; the rest is the arbiter's doing. A prompt waits for other things than the GPU, too. */
 static void test_shares_of_three(void **state)
 {
@@ -406,6 +431,7 @@ int main(void)
 		cmocka_unit_test(test_two_alike),
 		cmocka_unit_test(test_beside_a_training),
 		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_long_prompts),
 		cmocka_unit_test(test_shares_of_three),
 		cmocka_unit_test(test_more_processes_are_no_larger_share),
 		cmocka_unit_test(test_one_goes_and_returns),
