@@ -39,10 +39,12 @@ int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void 
 		return error_set(err, EINVAL, "not a loader's cache that this version can read");
 	size -= (size_t)(start - (const char *)bytes);
 	if (size < sizeof(header))
-		return error_set(err, EINVAL, "the loader's cache is cut off");
+		return error_set(err, EINVAL,
+				 "the loader's cache (/etc/ld.so.cache) is incomplete: run ldconfig");
 	memcpy(&header, start, sizeof(header));
 	if (header.count > (size - sizeof(header)) / sizeof(struct entry))
-		return error_set(err, EINVAL, "the loader's cache is cut off");
+		return error_set(err, EINVAL,
+				 "the loader's cache (/etc/ld.so.cache) is incomplete: run ldconfig");
 	for (uint32_t i = 0; i < header.count; i++) {
 		struct entry entry;
 		memcpy(&entry, start + sizeof(header) + i * sizeof(entry), sizeof(entry));

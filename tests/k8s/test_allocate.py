@@ -312,7 +312,7 @@ def test_several_containers_in_a_call(make_node):
     node = make_node()
     first, second = node.uuids()
     error = node.plugin.refused([f"{first}-0"], [f"{second}-0"])
-    assert "of 2 containers: must be of one" in error.details()
+    assert "the request is for 2 containers: must be for one" in error.details()
 
 
 def test_a_claim_lives_as_long_as_its_pod(make_node, cluster):

@@ -364,7 +364,7 @@ def test_all_claims_of_a_call_or_none(make_node):
     good, bad = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "1000Gi"}))
     found = node.driver.try_prepare(before, good, bad)
     assert all(error for _, error in found.values()) and "is more than the GPU has" in found[bad["metadata"]["uid"]][1]
-    assert f"ResourceClaim {bad['metadata']['name']} of the same call" in found[good["metadata"]["uid"]][1]
+    assert f"because ResourceClaim {bad['metadata']['name']} of the same call failed" in found[good["metadata"]["uid"]][1]
     assert list(node.tenants()) == [f"default.{before['metadata']['name']}"] and len(node.specs()) == 1
     found = node.driver.try_prepare(before, good)
     assert not any(error for _, error in found.values()) and len(node.tenants()) == 2

@@ -348,7 +348,7 @@ static int check_room(struct control *control, uid_t uid, struct error *err)
 	if (closer_is_stuck(uid))
 		return error_set(
 			err, EBUSY,
-			"file descriptors that uid %u sent cannot be closed: end the programs that block this",
+			"closing file descriptors that uid %u sent hangs: end that user's programs that sent them",
 			(unsigned)uid);
 	if (is_bounded && count >= CONTROL_MAX_PER_UID)
 		return error_set(

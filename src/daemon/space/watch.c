@@ -305,7 +305,7 @@ static void watch_due(struct mps_group *g)
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
-		mps_fail(g, "its MPS control daemon was killed, and does not end");
+		mps_fail(g, "the group's MPS control daemon was killed, but has not exited");
 	else
 		mps_kill(g);
 }

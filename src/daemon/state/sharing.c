@@ -65,7 +65,8 @@ int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *
 		return error_set(err, EBADF,
 				 "sharing: must come with a descriptor of device memory");
 	if (g && g->pid != pid)
-		return error_set(err, EEXIST, "sharing: another process gives by this key");
+		return error_set(err, EEXIST,
+				 "sharing: another process already shares memory under this key");
 	if (!g && s->count == SHARING_MOST)
 		return error_set(err, ENOSPC,
 				 "sharing: %d descriptors are the most a tenant may give",

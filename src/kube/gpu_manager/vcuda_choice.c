@@ -98,10 +98,12 @@ static int check_pair(const struct vcuda_question *q, const struct candidate *a,
 static int nobody(const struct vcuda_question *q, const struct candidate *other, struct error *err)
 {
 	if (!other->choice.pod)
-		return error_set(err, EAGAIN,
-				 "no pod that waits to start on node %s requests %u %s%s", q->node,
-				 q->count, q->names->cores,
-				 q->has_open ? " and the memory that the kubelet named before" : "");
+		return error_set(
+			err, EAGAIN, "no pod that waits to start on node %s requests %u %s%s",
+			q->node, q->count, q->names->cores,
+			q->has_open
+				? " together with the memory of the kubelet's previous Allocate call"
+				: "");
 	return error_set(
 		err, EAGAIN,
 		"the kubelet asks for %u %s, after %u %s; but pod %.63s/%.63s, container %.63s requests %u and %u",

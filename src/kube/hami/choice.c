@@ -102,8 +102,8 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 		if (found)
 			return error_set(err, EBUSY,
 					 "pods %s/%s and %s/%s are both being bound to node %s, "
-					 "and its lock "
-					 "names neither: the kubelet asks for %s",
+					 "and the node's lock names neither: can't tell which of "
+					 "them the kubelet's request for %s is for",
 					 found->pod_namespace, found->name, pod->pod_namespace,
 					 pod->name, q->node, ids_text(q, ids));
 		found = pod;
@@ -172,10 +172,11 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 				 ids_text(q, ids));
 	c->container = c->shares.share[0].container;
 	if (c->container >= c->pod->containers)
-		return error_set(err, EINVAL,
-				 KUBE_POD_TO_ALLOCATE
-				 " has shares for container %zu, the pod has %zu",
-				 c->container, c->pod->containers);
+		return error_set(
+			err, EINVAL,
+			KUBE_POD_TO_ALLOCATE
+			" has shares for container number %zu, but the pod has only %zu containers",
+			c->container + 1, c->pod->containers);
 	/* The call is for a later container: its shares and ids are not compared with this one's. */
 	if (q->is_given && q->is_given(q->data, c->pod, c->container))
 		return error_set(

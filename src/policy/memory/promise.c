@@ -131,8 +131,8 @@ static int check_waiting(const struct promise_card *card, const struct promise *
 	unsigned i = card->index;
 	if (!request->waits)
 		return request->has_reserve ? error_set(err, EINVAL,
-							"GPU %u: reserve_bytes: only a tenant of "
-							"on_full wait reserves",
+							"GPU %u: reserve_bytes: only with "
+							"on_full 'wait'",
 							i)
 					    : 0;
 	if (!p->memory_given)

@@ -482,8 +482,9 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 		if (name && !strcmp(name, c->name))
 			return error_set(
 				w->err, EINVAL,
-				"spec.resourceClaims has '%.63s' already, which is the name for "
-				"what its limits ask: rename that claim, or ask by claims alone",
+				"spec.resourceClaims already has '%.63s', the name of the claim "
+				"that is made from the container's limits: rename your claim, or "
+				"use claims without such limits",
 				c->name);
 	}
 	if (claims)

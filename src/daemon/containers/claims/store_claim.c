@@ -59,7 +59,9 @@ static int add_slots(struct store *store, int64_t row, const char *uuid, const s
 		bind_int(&b, row);
 		r = run_bound(store, SQL_ADD_SLOT, &b, err);
 		if (r == -EEXIST)
-			return error_set(err, EEXIST, "slot %u of %s is another claim's", i, uuid);
+			return error_set(err, EEXIST,
+					 "slot %u of tenant %s already belongs to another claim", i,
+					 uuid);
 	}
 	return r;
 }

@@ -12,7 +12,8 @@ static void keep_row(struct claims *claims, int64_t row)
 {
 	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
 	if (!grown) {
-		log_error("claims: out of memory: row %lld stays in the store", (long long)row);
+		log_error("claims: out of memory: row %lld could not be removed from the claim store",
+			  (long long)row);
 		return;
 	}
 	grown[claims->undone_count++] = row;

@@ -131,7 +131,7 @@ int trust_check_settings(const struct config *config, struct error *err)
 	bool has_manifest = strcmp(config->library_manifest, "none") != 0;
 	if (has_keys == has_manifest)
 		return 0;
-	return error_set(err, EINVAL, "%s: none, and %s is not: set both, or neither",
+	return error_set(err, EINVAL, "%s is 'none', but %s is not: set both, or neither",
 			 has_keys ? "library_manifest" : "library_keys",
 			 has_keys ? "library_keys" : "library_manifest");
 }

@@ -306,7 +306,8 @@ static int nvml_busy(struct gpu *gpu, unsigned index, double *ret_share, struct 
 {
 	nvmlUtilization_t rates = { 0 };
 	if (!gpu->rates)
-		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no use", index);
+		return error_set(err, EOPNOTSUPP, "GPU %u: the driver reports no utilization",
+				 index);
 	nvmlReturn_t r = gpu->rates(gpu->device[index].handle, &rates);
 	if (r != NVML_SUCCESS)
 		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetUtilizationRates", r),

@@ -111,7 +111,7 @@ int cards_start(struct node *node, struct error *err)
 	if (node->config.is_gang && count > 1 && !node->gangs)
 		return error_set_errno(err, ENOMEM, "gangs");
 	if (count > NODE_MAX_CARDS)
-		return error_set(err, E2BIG, "%u GPUs: this build manages %d", count,
+		return error_set(err, E2BIG, "%u GPUs found: this build manages at most %d", count,
 				 NODE_MAX_CARDS);
 	for (unsigned i = 0; i < count; i++) {
 		r = open_card(node, i, err);

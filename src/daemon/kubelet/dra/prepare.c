@@ -135,8 +135,8 @@ static void take_all_back(struct preparation *p, const struct item *why)
 		take_back(item);
 		if (!item->err.code)
 			error_set(&item->err, ECANCELED,
-				  "ResourceClaim %.80s of the same call: %.300s", why->name.name,
-				  why->err.text);
+				  "not prepared, because ResourceClaim %.80s of the same call failed: %.300s",
+				  why->name.name, why->err.text);
 	}
 }
 

@@ -141,9 +141,10 @@ static void look_at_answer(struct publisher *p, const json_t *object)
 		return;
 	bool is_unshared = !dra_slice_is_shared(object);
 	if (is_unshared && !p->is_unshared)
-		log_warning("DRA: the cluster gives whole GPUs alone: its API server dropped "
-			    "allowMultipleAllocations; parts need the feature gate "
-			    "DRAConsumableCapacity (on by default from Kubernetes 1.36)");
+		log_warning(
+			"DRA: only whole GPUs can be given in this cluster: its API server dropped "
+			"allowMultipleAllocations; parts need the feature gate "
+			"DRAConsumableCapacity (on by default from Kubernetes 1.36)");
 	p->is_unshared = is_unshared;
 }
 

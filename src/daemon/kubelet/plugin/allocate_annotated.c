@@ -243,8 +243,7 @@ static void written(void *data, const struct error *err)
 	struct plugin *plugin = c->annotated->plugin;
 	c->binding = NULL;
 	if (err->code) {
-		log_warning("device plugin: Allocate: what was decided can't be written: %s",
-			    err->text);
+		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
 		take_back(c, "its pod can't be told");
 		if (c->reply)
 			refuse(c, -err->code, err);
@@ -382,7 +381,8 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 		       const struct message_request *request, struct error *err)
 {
 	if (request->count != 1)
-		return error_set(err, EINVAL, "of %zu containers: must be of one", request->count);
+		return error_set(err, EINVAL, "the request is for %zu containers: must be for one",
+				 request->count);
 	struct annotated_call *c = new_call(b, &request->container[0]);
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");

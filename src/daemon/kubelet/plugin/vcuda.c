@@ -264,7 +264,8 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 {
 	const struct message_container *container = request->container;
 	if (request->count != 1)
-		return error_set(err, EINVAL, "of %zu containers: must be of one", request->count);
+		return error_set(err, EINVAL, "the request is for %zu containers: must be for one",
+				 request->count);
 	if (!container->count)
 		return error_set(err, EINVAL, "no devices are named");
 	struct vcuda_call *c = calloc(1, sizeof(*c));

@@ -196,8 +196,7 @@ static void written(void *data, const struct error *err)
 	struct vcuda_call *c = data;
 	c->binding = NULL;
 	if (err->code) {
-		log_warning("device plugin: Allocate: what was decided can't be written: %s",
-			    err->text);
+		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
 		bool was_given = c->reply != NULL;
 		take_back(c, "its pod can't be told");
 		if (was_given)

@@ -164,7 +164,9 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	}
 	if (node_find_tenant(node, state.terms.name)) {
 		tenant_state_free(&state);
-		return error_set(err, EEXIST, "%s: a second tenant of that name", path);
+		return error_set(err, EEXIST,
+				 "%s: another tenant has this name already: this file is ignored",
+				 path);
 	}
 	r = tenant_adopt(node, &state.terms, &tenant, err);
 	if (r < 0) {

@@ -314,7 +314,7 @@ static int exchange_begin(struct registration *registration, int fd, uid_t uid, 
 	if (closer_is_stuck(uid))
 		return error_set(
 			err, EBUSY,
-			"file descriptors that uid %u sent cannot be closed: end the programs that block this",
+			"closing file descriptors that uid %u sent hangs: end that user's programs that sent them",
 			(unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
 		return error_set(err, EBUSY, "too many registrations at a time: try again");

@@ -373,7 +373,7 @@ static void test_refusals(void **state)
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":0}]"), EINVAL,
 		  "reserve_bytes 0" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":4096}]"), EINVAL,
-		  "only a tenant of on_full wait" },
+		  "only with on_full 'wait'" },
 		{ CREATE("\"wait_timeout_s\":1"), EINVAL, "wait_timeout_s: only with" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096}],\"wait_timeout_s\":-1"),
 		  EINVAL, "wait_timeout_s: -1" },

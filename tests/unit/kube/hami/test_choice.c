@@ -234,7 +234,7 @@ static void test_more_than_the_pod_has(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, ";;;GPU-a,NVIDIA,1,2:;");
-	refused(s, EINVAL, "has shares for container 3", "the pod has 3");
+	refused(s, EINVAL, "has shares for container number 4", "the pod has only 3 containers");
 }
 
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

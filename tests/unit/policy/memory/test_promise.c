@@ -127,7 +127,7 @@ static void test_waiting(void **state)
 	refused(&card, NULL, 0, (struct promise_request){ .waits = true }, EINVAL,
 		"memory_bytes: missing");
 	r.waits = false;
-	refused(&card, NULL, 0, r, EINVAL, "only a tenant of on_full wait");
+	refused(&card, NULL, 0, r, EINVAL, "only with on_full 'wait'");
 	r.has_reserve = false;
 	refused(&card, NULL, 0, r, ENOSPC, "2 GiB are granted to tenants that wait");
 	card.kept_bytes = GIB;

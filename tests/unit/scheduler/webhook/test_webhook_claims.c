@@ -236,7 +236,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		  "pods with GPUs must be placed by default-scheduler" },
 		{ "{'spec':{'resourceClaims':[{'name':'a'}],'containers':[{'name':'a'," LIMITS(
 			  "'nvidia.com/gpu':'1'") "}]}}",
-		  "container a: spec.resourceClaims has 'a' already" },
+		  "container a: spec.resourceClaims already has 'a'" },
 		{ "{'spec':{'containers':[{'name':'a','resources':{'requests':{'nvidia.com/gpumem':'1'}}}]"
 		  "}}",
 		  "container a: nvidia.com/gpumem: is in requests alone" },

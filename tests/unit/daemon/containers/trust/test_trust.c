@@ -146,7 +146,7 @@ static void test_off(void **state)
 	assert_int_equal(trust_refused(none), 0);
 	strcpy(off.library_keys, "/k");
 	assert_int_equal(trust_check_settings(&off, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "library_manifest: none, and library_keys is not"));
+	assert_non_null(strstr(err.text, "library_manifest is 'none', but library_keys is not"));
 	strcpy(off.library_manifest, "/m");
 	assert_int_equal(trust_check_settings(&off, &err), 0);
 }

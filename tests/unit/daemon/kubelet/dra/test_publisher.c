@@ -135,7 +135,7 @@ static unsigned count_warnings(int fd)
 	unsigned count = 0;
 	assert_in_range(n, 0, sizeof(text) - 2);
 	text[n] = '\0';
-	for (const char *at = text; (at = strstr(at, "gives whole GPUs alone")); at++)
+	for (const char *at = text; (at = strstr(at, "only whole GPUs can be given")); at++)
 		count++;
 	return count;
 }
