@@ -274,6 +274,9 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t)
 
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 {
+	/* Its work in flight did not end: that may wait for what it would launch next. It goes on, and pays later. */
+	if (t->overrunning && t->seen.waiting)
+		return false;
 	if (t->is_ahead || t->is_over_cap)
 		return true;
 	for (int i = 0; i < a->active_count; i++) {

@@ -123,6 +123,42 @@ static void test_stuck_and_waiting(void **state)
 	arbiter_free(b.arbiter);
 }
 
+/* Tenants that work in steps of 5 ms, for so many of them. */
+static void take_steps(struct bench *b, const int *tenants, int count, unsigned steps)
+{
+	for (unsigned step = 0; step < steps; step++) {
+		for (int part = 0; part < 25; part++) {
+			for (int i = 0; i < count; i++) {
+				b->seen[tenants[i]].busy = part < 24;
+				b->seen[tenants[i]].sync_points += part == 24;
+				b->seen[tenants[i]].thread_ns += part == 24 ? 500 * US : 0;
+			}
+			bench_step(b, 200 * US);
+		}
+	}
+}
+
+/* The same while the hardware slices: it is held for what it had beyond its share, and not for ever. */
+static void test_stuck_and_sliced(void **state)
+{
+	struct bench b = bench_new();
+	int pair[] = { bench_add(&b, 90, 100), bench_add(&b, 10, 100) };
+	int stuck = pair[1];
+	unsigned let_through = 0;
+
+	take_steps(&b, pair, 2, 20);
+	assert_int_equal(arbiter_mode(b.arbiter), ARBITER_SLICED);
+	b.seen[pair[0]].busy = b.seen[stuck].busy = b.seen[stuck].waiting = true;
+	for (unsigned i = 0; i < 5000; i++) {
+		bench_step(&b, 200 * US);
+		let_through += i >= 2500 && bench_state(&b, stuck) >= LEASE_GO;
+	}
+	assert_int_equal(arbiter_mode(b.arbiter), ARBITER_SLICED);
+	/* Once after each drain that it does not end. */
+	assert_true(let_through > 20);
+	arbiter_free(b.arbiter);
+}
+
 static void test_stopped_holder(void **state)
 {
 	struct bench b = bench_new();
@@ -230,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_persistent_kernel_blocks_no_one),
 		cmocka_unit_test(test_overrun_is_debt),
 		cmocka_unit_test(test_stuck_and_waiting),
+		cmocka_unit_test(test_stuck_and_sliced),
 		cmocka_unit_test(test_stopped_holder),
 		cmocka_unit_test(test_stopped_tenant_on_gpu),
 		cmocka_unit_test(test_pause),
