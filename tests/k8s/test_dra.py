@@ -97,8 +97,8 @@ class Node:
         """{GPU's name: its slice}, of those that are told of, and of those without devices."""
         return {one["spec"]["pool"]["name"].split("/")[1]: one for one in dra.slices(self.cluster, self.name)}
 
-    def slice(self, card=0):
-        name = sorted(card["uuid"].lower() for card in self.cards())[gpu]
+    def slice(self, index=0):
+        name = sorted(card["uuid"].lower() for card in self.cards())[index]
         return wait_until(lambda: self.slices().get(name), what="the slice")
 
     def devices(self):
