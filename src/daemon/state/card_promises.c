@@ -7,7 +7,10 @@
 #include "daemon/state/pod_stage.h"
 #include "daemon/state/tenant.h"
 
-/* Is the tenant an init container, which does not run beside the other containers of its pod? */
+/*
+ * Whether the tenant is an init container, which does not run at the same time as the other
+ * containers of its pod.
+ */
 static bool is_init(const struct tenant *t)
 {
 	return strchr(t->terms.claim.key, '@') && pod_stage_of(t->terms.claim.key).is_init;
@@ -26,7 +29,7 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 	return a;
 }
 
-/* Without memory for the list all is counted as if it ran at once. */
+/* Without memory for the list, all containers count as if they ran at the same time. */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
 {
@@ -118,7 +121,10 @@ void node_update_rest(struct node *node, const struct card *card)
 				tenant_set_quota(t, i, promise_rest_bytes(&p));
 }
 
-/* Of most cards nobody has the rest: the tenants are looked at once for all, not once a card. */
+/*
+ * Most cards have no tenant that uses unpromised memory. So one walk over the tenants finds the
+ * cards that do.
+ */
 void node_update_unpromised(struct node *node)
 {
 	bool has_unpromised[NODE_MAX_CARDS] = { false };

@@ -1,6 +1,4 @@
-/*
- * What the tenants of a card were promised together. Main thread only.
- */
+/* The sum of what a card's tenants were promised. Main thread only. */
 #pragma once
 
 #include "policy/memory/promise.h"
@@ -10,20 +8,29 @@ struct node;
 struct tenant;
 
 /*
- * Sums the promises of a card to all tenants but `except` (NULL: to all). Containers of one pod that never run at once
- * (pod_stage.h) count as the largest of them. Reads slots.
+ * Sums a card's promises to all tenants except `except`, which may be NULL. Containers of one pod
+ * that never run at the same time (pod_stage.h) count as the largest of them. Reads slots.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
-/* The same to all that run at the same time as a tenant that is to be made for a claim of this key. */
+/*
+ * Like node_promised(), but sums only the tenants that would run at the same time as a tenant made
+ * for claim `key`.
+ */
 struct promise_card node_promised_beside(struct node *node, const struct card *card,
 					 const char *key);
 
-/* The same to those tenants that `counts` says, all at once, and nothing that is kept for tenants that wait. */
+/*
+ * Sums the promises to those tenants for which `counts` returns true, as if all of them ran at the
+ * same time. Leaves out memory that is kept for waiting tenants.
+ */
 struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
-/* Gives every tenant that was promised no memory of its own what is left of this card as its quota. */
+/*
+ * A tenant may have no memory promise of its own. Sets the quota of each such tenant to the card's
+ * unpromised memory.
+ */
 void node_update_rest(struct node *node, const struct card *card);
-/* The same on all cards; looks at the tenants once. */
+/* Does the same for all cards, with one walk over the tenants. */
 void node_update_unpromised(struct node *node);

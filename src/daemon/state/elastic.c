@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-#define LOG_STEP_PCT 5.0 /* a change of less is not worth a line */
+#define LOG_STEP_PCT 5.0 /* smaller changes are not logged */
 #define SAME_PCT 0.01
 
 bool elastic_is_on(const struct tenant *tenant)
@@ -40,7 +40,7 @@ static void log_device(struct tenant *t, unsigned i)
 	double own = t->terms.device[i].promise.limit_pct;
 	struct lessee_figures f = lessee_figures(device->lessee);
 	double before = device->limit_logged_pct > 0 ? device->limit_logged_pct : own;
-	/* A small change is told as well where it is the end of lending. */
+	/* The end of lending is logged even if the change is small. */
 	bool is_end = f.limit_now_pct - own < SAME_PCT && before - own >= SAME_PCT;
 
 	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)

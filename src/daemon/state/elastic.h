@@ -1,6 +1,7 @@
 /*
- * Elastic limits in the daemon: who may borrow, and what is said of it. What is lent is decided in
- * policy/lease/rules/elastic.h, by the arbitration of each card. Main thread only.
+ * Elastic limits in the daemon: which tenants may borrow, and what is logged.
+ * policy/lease/rules/elastic.h decides how much is lent, in each card's arbitration. Main thread
+ * only.
  */
 #pragma once
 
@@ -8,18 +9,21 @@
 #include "daemon/util/json.h"
 
 /*
- * Puts the tenant's choice, or the setting, into force on its devices. Only a limit that
- * follows from the guarantee is adapted: one that was asked for is the tenant's most already.
+ * Applies the tenant's choice, or else the setting, to its devices. Only a limit that was derived
+ * from the guarantee is adapted. A limit that the user asked for is already the tenant's maximum.
  */
 void elastic_apply(struct tenant *tenant);
 
 /* Whether the tenant's choice, or else the setting, is on. */
 bool elastic_is_on(const struct tenant *tenant);
 
-/* Logs limits that have changed much since the log last had them. Call about once a second. */
+/* Logs limits that have changed much since they were last logged. Call about once a second. */
 void elastic_log(struct tenant *tenant);
 
-/* In requests and state files: true, false, or null for the daemon's setting. */
+/* The form in requests and state files: true, false, or null for the daemon's setting. */
 json_t *elastic_choice_to_json(enum elastic_choice choice);
-/* Member "elastic". 1: *ret was written; 0: it is absent or null; -EINVAL with what it must be. */
+/*
+ * Reads member "elastic". Returns 1 if *ret was written, 0 if the member is absent or null, -EINVAL
+ * if it has another type.
+ */
 int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err);

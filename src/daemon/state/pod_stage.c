@@ -28,7 +28,10 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 	       !memcmp(a->uid, b->uid, a->uid_length);
 }
 
-/* `init` NULL: while all but the init containers run; else while that one does. */
+/*
+ * Whether a container of that stage runs while the init container `init` runs. If `init` is NULL:
+ * while the ordinary containers run.
+ */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {
 	if (stage->is_sidecar)
@@ -63,7 +66,10 @@ static void raise_to(struct stage_amount *most, const struct stage_amount *a)
 		most->cores_pct = a->cores_pct;
 }
 
-/* Of a pod. `beside` NULL: in any stage. */
+/*
+ * What a pod needs. With `beside`, only stages in which that container runs count; if NULL, all
+ * stages count.
+ */
 static struct stage_amount needed(const struct stage_item *items, size_t count,
 				  const struct pod_stage *pod, const struct pod_stage *beside)
 {
@@ -92,7 +98,7 @@ static void add_unneeded(struct stage_amount *unneeded, const struct stage_item 
 	unneeded->cores_pct += all.cores_pct - need.cores_pct;
 }
 
-/* Is it the first init container among the items that is of its pod? */
+/* Whether items[at] is the first init container of its pod among the items. */
 static bool is_first_init(const struct stage_item *items, size_t at)
 {
 	for (size_t i = 0; i < at; i++)

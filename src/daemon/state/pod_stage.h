@@ -1,12 +1,13 @@
 /*
- * When a container of a pod runs, as the key of its claim says it. Kubernetes runs init containers one after the other, and
- * ends each before the next; a sidecar (an init container that is always restarted) goes on beside all that come later.
- * So what a pod needs of a card is the most of any of its stages: of one init container and the sidecars before it, or of all
- * sidecars and the other containers. Pure; thread safe.
+ * When a container of a pod runs, by the key of its claim. Kubernetes runs init containers one
+ * after the other and ends each before the next starts. A sidecar is an init container that is
+ * always restarted; it keeps running beside all later containers. So a pod needs of a card the
+ * maximum over its stages. A stage is one init container with the sidecars before it, or all
+ * sidecars with the ordinary containers. Pure; thread safe.
  *
- *     pod/<UID>/<container>       with the others
- *     pod/<UID>/<container>@2     the init container of place 2 in its pod
- *     pod/<UID>/<container>@2+    the sidecar of that place
+ *     pod/<UID>/<container>       an ordinary container
+ *     pod/<UID>/<container>@2     the init container at place 2 in its pod
+ *     pod/<UID>/<container>@2+    the sidecar at place 2
  */
 #pragma once
 
@@ -14,16 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POD_KEY "pod/" /* before the key of every claim of a pod's container by name */
+#define POD_KEY "pod/" /* prefix of the key of every claim that names a pod's container */
 
 struct pod_stage {
-	const char *uid; /* within the key, not ended by NUL; NULL: no pod's */
+	const char *uid; /* points into the key, not ended by NUL; NULL: not a pod's claim */
 	size_t uid_length;
-	bool is_init, is_sidecar; /* neither: with the others */
+	bool is_init, is_sidecar; /* both false: an ordinary container */
 	unsigned place;
 };
 
-/* Promises of one card. */
+/* Promises on one card. */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;
@@ -34,12 +35,13 @@ struct stage_item {
 	struct stage_amount amount;
 };
 
-/* The key stays the caller's, and valid. */
+/* The result points into `key`, which must stay valid. */
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * How much less than the sum of all items is needed, as not all of them run at once. For a container that is to be beside
- * them and is not among them, `beside` (else NULL), only the stages that it runs in count of its own pod.
+ * How much less than the sum of all items is needed, because not all of them run at once. `beside`
+ * is a container that is to be added and is not among the items, or NULL. Of its own pod, only the
+ * stages in which it runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

@@ -43,8 +43,8 @@ static struct given *find(struct sharing *s, uint64_t key)
 }
 
 /*
- * Closing a file of a tenant's own file system could wait for as long as the tenant likes, and so could asking that
- * file system what the file is.
+ * A tenant can own a file system, such as FUSE, that blocks close() and stat() for as long as it
+ * likes. So the kind of file is read without asking its file system.
  */
 static bool is_harmless(int fd)
 {

@@ -1,7 +1,7 @@
 /*
- * What processes of a tenant give each other by descriptor (abi/shm/sharing.h): kept by key for as long as the process
- * lives that gave it. Only descriptors whose end can't hold the daemon up are kept: NVIDIA's device files, pipes and
- * memory files. Main thread only.
+ * File descriptors that processes of a tenant give each other (abi/shm/sharing.h). Each is kept
+ * under a key while the process that gave it lives. Only descriptors that close without blocking
+ * the daemon are kept: NVIDIA's device files, pipes and memory files. Main thread only.
  */
 #pragma once
 
@@ -9,24 +9,28 @@
 
 #include "base/error.h"
 
-#define SHARING_MOST 1024 /* of a tenant */
+#define SHARING_MOST 1024 /* descriptors per tenant */
 
 struct sharing;
 
-/* NULL: no memory. Of one tenant. */
+/* Makes the store of one tenant. Returns NULL if out of memory. */
 struct sharing *sharing_new(void);
-/* NULL is fine; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct sharing *sharing_free(struct sharing *s);
 
 /*
- * Takes *fd over and leaves -1. `pid` is who gives: -EEXIST when another gives by that key; -EBADF, -EINVAL for what is
- * not kept; -ENOSPC beyond SHARING_MOST.
+ * Takes ownership of *fd and sets it to -1. `pid` is the giving process. Returns -EEXIST if another
+ * process has given by that key, -EBADF or -EINVAL if this kind of descriptor is not kept, -ENOSPC
+ * beyond SHARING_MOST.
  */
 int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *fd,
 		 struct error *err);
 
-/* A descriptor that stays ours, and what was said of it; -ENOENT. */
+/*
+ * Returns the descriptor of that key, which the store still owns, and its reported size; -ENOENT if
+ * there is none.
+ */
 int sharing_find(const struct sharing *s, uint64_t key, uint64_t *ret_bytes);
 
-/* What this process gave by the key, or everything (0). */
+/* Drops what this process gave under the key, or all that it gave if `key` is 0. */
 void sharing_drop(struct sharing *s, int pid, uint64_t key);

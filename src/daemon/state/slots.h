@@ -1,19 +1,19 @@
 /*
- * Slots of a card: which of the devices "<UUID>-<n>", that a scheduler is shown it as, are meant. Two
- * claims share none. Pure; thread safe.
+ * Slots of a card. A scheduler sees a card as several devices "<UUID>-<n>"; a slot is one such
+ * number n. Two claims never share a slot. Pure; thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOTS_MAX 256 /* of a card: numbers from 0 */
+#define SLOTS_MAX 256 /* per card, numbered from 0 */
 
 struct slots {
 	uint64_t bits[SLOTS_MAX / 64];
 };
 
-/* `slot` is less than SLOTS_MAX. */
+/* `slot` must be less than SLOTS_MAX. */
 static inline void slots_add(struct slots *slots, unsigned slot)
 {
 	slots->bits[slot / 64] |= UINT64_C(1) << slot % 64;
@@ -37,7 +37,7 @@ static inline unsigned slots_count(const struct slots *slots)
 	return count;
 }
 
-/* The lowest that both have; negative: none. */
+/* The lowest slot that both have; negative if they have none in common. */
 static inline int slots_first_common(const struct slots *a, const struct slots *b)
 {
 	for (unsigned i = 0; i < SLOTS_MAX / 64; i++)

@@ -61,9 +61,9 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * The directory belongs to the daemon: what is in it decides the tenant's terms after a restart. A
- * private daemon's run directory keeps others out already; a claim's is mounted into a container whose
- * users may be anybody.
+ * The directory belongs to the daemon, because its files decide the tenant's terms after a restart.
+ * A private daemon's run directory already excludes other users. A claim's directory is mounted
+ * into a container whose processes may run as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -133,7 +133,10 @@ static int make_leases(struct tenant *tenant, struct error *err)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
-	/* Where there is no room for one more, it goes without: each of its cards by itself. */
+	/*
+	 * If the table of gangs is full, the tenant is no gang: it gets its turns on each card
+	 * separately.
+	 */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
 			       : -1;
@@ -189,8 +192,8 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 }
 
 /*
- * Without an arena: its processes have that of the daemon before, and what is in there. Those that come
- * to it from here on are not swappable.
+ * An adopted tenant has no arena: its processes keep the previous daemon's arena and the memory in
+ * it. New processes of the tenant are not swappable.
  */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
@@ -198,7 +201,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	return open_tenant(node, terms, false, ret, err);
 }
 
-/* CUDA shows a process one MIG instance, and no GPU beside it. */
+/* CUDA shows a process only one MIG instance, and no GPU beside it. */
 static int check_instances(const struct tenant_terms *terms, struct error *err)
 {
 	for (unsigned i = 0; terms->device_count > 1 && i < terms->device_count; i++) {
@@ -230,7 +233,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	tell_tenant_removed(tenant->node, tenant);
-	/* A tenant that could not be made has no lessees yet, or not all. */
+	/* A tenant that could not be made completely lacks some or all lessees. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -391,8 +394,9 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 }
 
 /*
- * Whether `other` may want the card at once, so that little of t's work may be in the way. Not where t's limit is its
- * guarantee and both are of one group: each has its own part of the SMs then.
+ * Whether `other` may want the card at any moment, so that t may have only little work in flight.
+ * False if both share by space in one group and t's limit equals its guarantee, because each then
+ * has its own SMs.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

@@ -1,9 +1,9 @@
 /*
- * One tenant: its terms on each card, its region, its socket, its processes. Main thread only.
+ * One tenant: its terms on each card, its region, its socket and its processes. Main thread only.
  *
- * Life: made by tenant_new() (create, or adoption after a restart), ended by tenant_remove(), or by
- * itself: a held tenant ends when neither a holder nor a live process of it is left, a retired one with
- * its processes.
+ * tenant_new() makes a tenant on request; tenant_adopt() makes it again after a restart.
+ * tenant_remove() ends it. Two kinds of tenant end on their own: a held tenant (`hold`) when it has
+ * neither a holder nor a live process, and a retired tenant when its last process ends.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "policy/safety/violation_policy.h"
 #include "policy/space/choice.h"
 
-#define TENANT_ID_MAX 9 /* hex digits and NUL */
+#define TENANT_ID_MAX 9 /* 8 hex digits and the final NUL */
 #define TENANT_CLAIM_MAX 320
 
 enum on_full { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
@@ -27,62 +27,66 @@ enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF 
 
 /* The claim that a tenant was made for: daemon/containers/claims/claims.h. */
 struct tenant_claim {
-	char key[TENANT_CLAIM_MAX]; /* "": none */
-	bool while_wanted;          /* ends also when nobody needs it */
-	bool is_uncontrolled;       /* its container gets no library, by its own wish */
+	char key[TENANT_CLAIM_MAX]; /* "" if the tenant belongs to no claim */
+	bool while_wanted;          /* the tenant also ends when the claim is no longer needed */
+	bool is_uncontrolled;       /* the claim asks for a container without the library */
 };
 
-/* What a tenant is, as asked for, persisted and adopted. */
+/*
+ * The terms of a tenant, as requested. They are saved in the state file and read again at adoption.
+ */
 struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	bool hold;       /* lives while held or populated; else until removed */
-	bool is_retired; /* removed, and ends with its processes: tenant_retire() */
+	/* ends when it has no holder and no process; if false, only when removed */
+	bool hold;
+	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
 	int priority;
 	enum on_full on_full;
-	uint64_t wait_timeout_ns; /* an allocation waits for memory so long at most; 0: without a limit */
-	uint64_t swap_arena_bytes; /* of host memory, with ON_FULL_SWAP; 0: none */
-	bool swapped_out;          /* by request: off the card until it is resumed */
+	uint64_t wait_timeout_ns; /* longest wait of an allocation for memory; 0: no limit */
+	uint64_t swap_arena_bytes; /* host memory for swapping, with ON_FULL_SWAP; else 0 */
+	bool swapped_out;          /* swapped out on request; stays off the card until resumed */
 	enum elastic_choice elastic;
-	struct sharing_choice sharing;  /* in turns, or at the same time as its group */
-	enum on_violation on_violation; /* at least: the setting may be stricter */
-	bool has_host_quota;            /* of page-locked host memory */
+	struct sharing_choice sharing;  /* time slices, or concurrently with its group */
+	enum on_violation on_violation; /* the setting may ask for a stricter action */
+	bool has_host_quota;            /* there is a limit on page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
-		struct slots slots; /* of a claim's; else none */
+		/* the card's device slots of the claim; empty without a claim */
+		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 	struct tenant_claim claim;
 };
 
-/* Times that the memory of tenants was moved off their cards, and back. */
+/* How often tenants' memory was moved off their cards, and back. */
 struct swap_moves {
 	uint64_t out, back;
 };
 
 struct tenant_device {
 	struct lessee *lessee;
-	uint64_t denied, waited_ns;  /* of processes that are gone */
-	double limit_logged_pct;     /* the limit in force that the log has; 0: none yet */
-	uint64_t told_ns;            /* of the time charged, what its GPU tasks have been told */
-	uint64_t counted_ns;         /* of it, what is in its namespace's use */
-	uint64_t published_ns;       /* of it, what is in its card's published use ... */
-	uint64_t published_since_ns; /* ... which has it in view since then; 0: not yet */
-	uint64_t worked_ns;          /* when it was last seen to have been charged more; 0: never */
+	uint64_t denied, waited_ns;  /* totals of processes that have ended */
+	double limit_logged_pct;     /* limit in force when it was last logged; 0: never logged */
+	uint64_t told_ns;            /* charged time already divided among the tenant's GPU tasks */
+	uint64_t counted_ns;         /* charged time already in the namespace's use */
+	uint64_t published_ns;       /* charged time already in the card's published use */
+	uint64_t published_since_ns; /* start of the publisher's view of this device; 0: not yet */
+	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	struct census_over over;     /* NVML shows more than the quota */
 };
 
-/* A process that a daemon before this one knew, and that has not moved over yet. */
+/* A process of the previous daemon that has not moved to this daemon yet. */
 struct old_process {
 	struct old_process *next;
 	struct tenant *tenant;
 	int pid;
 	uint64_t start_time;
-	bool registered; /* has a slot again, and is copying */
+	bool registered; /* has a slot here and is still copying its usage */
 	unsigned slot;
 	int pidfd;
 	struct loop_source *source;
@@ -96,186 +100,242 @@ struct process {
 	uint64_t start_time;
 	int pidfd;
 	struct loop_source *source;
-	/* census.c: the ledger when the census was asked for, and what was found before. */
+	/* What the census (census.c) compares with NVML. */
 	struct process_census {
-		/* When the census was asked for: what its slot said. */
+		/* The slot's values when the census was requested. */
 		uint64_t used_before, fresh_before, swapped_before;
 		bool was_moving;
-		uint64_t nvml_before;   /* of the last census; 0: not seen */
-		uint64_t beyond_before; /* what that showed beyond the ledger */
-		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
-		uint64_t measured;      /* the most that its library measured itself of that */
-		struct census_over over, settled; /* more than the ledger; fit to learn from */
+		/* NVML's figure at the last census; 0: the process was not listed */
+		uint64_t nvml_before;
+		uint64_t beyond_before; /* what that figure had beyond the ledger */
+		/* bytes confirmed by two censuses in a row: see census_compare.c */
+		uint64_t unnamed;
+		uint64_t measured;      /* how much of `unnamed` the library had measured itself */
+		/*
+		 * `over`: NVML shows more than the ledger. `settled`: steady enough to learn the
+		 * context's size
+		 */
+		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
-	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
+	/* The cgroup of its container. "" if it is in no container; NULL if not looked up yet. */
 	char *cgroup;
 	bool is_cgroup_v2;
-	uint32_t library_version; /* as registration.h has it; 0: not told */
+	uint32_t library_version; /* as in registration.h; 0: not reported */
 };
 
 struct tenant {
 	TAILQ_ENTRY(tenant) link;
-	struct text_index_entry by_name, by_id; /* in the node's */
+	struct text_index_entry by_name, by_id; /* entries in the node's indexes */
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	int swap_schedule; /* its number in swap_turns.h; negative: none, or not yet */
+	int swap_schedule; /* number in swap_turns.h; negative: none, or not assigned yet */
 	struct turn_share turn_share;
-	double share_scale; /* of guarantee and cap now, at least 1: see turn_share.h */
-	bool is_away;       /* its memory is not on the card, or not all of it: no lease */
-	bool wants_room;    /* an allocation of a swappable one waits for room on the card */
-	bool was_short;     /* at the last look: no room to return to */
-	struct checkpoint *checkpoint; /* of its processes; NULL: never asked for ... */
-	struct tenant_checkpoint *checkpoint_request; /* ... as this: daemon/memory/swap/tenant_checkpoint.h */
-	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
+	double share_scale; /* factor on guarantee and cap now, at least 1: see turn_share.h */
+	bool is_away;       /* some or all of its memory is off the card, so it gets no lease */
+	bool wants_room;    /* an allocation of this swappable tenant waits for room on the card */
+	bool was_short;     /* at the last poll there was no room on the card for its return */
+	struct checkpoint *checkpoint; /* checkpoint of its processes; NULL: never requested */
+	/* the request for it: daemon/memory/swap/tenant_checkpoint.h */
+	struct tenant_checkpoint *checkpoint_request;
+	/* set if this daemon made the tenant and ON_FULL_SWAP is set; else NULL */
+	struct arena *arena;
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
 	struct admission_counts waits;
 	struct swap_moves moves;
-	struct fade use;         /* see use.h ... */
-	uint64_t use_charged_ns; /* ... charged in all, when that was added last */
+	struct fade use;         /* see use.h */
+	uint64_t use_charged_ns; /* total charged time already added to `use` */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
-	int gang; /* its number among those that may be gangs (daemon/arbitrate/gang.h); negative: none */
-	bool started;                  /* a process has registered, ever */
-	struct mps_group *space;       /* of whom shares by space; see daemon/space/space.h */
-	int gone_pid[SPACE_GONE_PIDS]; /* of it, that ended last: what is told of them comes later */
+	int gang; /* number as a possible gang (daemon/arbitrate/gang.h); negative: none */
+	bool started;                  /* a process has registered at least once */
+	struct mps_group *space;       /* its group if it shares by space: daemon/space/space.h */
+	/* its last processes that ended; the MPS server may report about them later */
+	int gone_pid[SPACE_GONE_PIDS];
 	unsigned gone_count;
-	char space_fault[SPACE_FAULT_MAX]; /* what befell its group last; "": nothing */
-	bool corrupt; /* its report held what can't be: no more registrations */
-	unsigned violations[VIOLATION_REASONS]; /* processes, ever */
+	char space_fault[SPACE_FAULT_MAX]; /* last fault of its group; "": none */
+	bool corrupt; /* its report held an impossible value, so no process may register */
+	unsigned violations[VIOLATION_REASONS]; /* number of processes ever, by reason */
 	unsigned holders;
-	char container_id[CONTAINER_ID_MAX]; /* where a process of it was seen last; "": in none */
-	int command_pid; /* what descends from this process is the tenant's; 0: none */
+	/* container in which a process was last seen; "": in none */
+	char container_id[CONTAINER_ID_MAX];
+	int command_pid; /* descendants of this process belong to the tenant; 0: none */
 	uint64_t command_start;
-	struct loop_source *command_source; /* of a command before the restart: when it ends */
-	int command_pidfd;                  /* of that; valid with command_source */
-	bool grace; /* adopted: may be without holder and process for a while */
+	/* reports the end of a command started before the restart */
+	struct loop_source *command_source;
+	int command_pidfd;                  /* pidfd of that command; valid with command_source */
+	bool grace; /* adopted: may lack holders and processes for a while */
 	uint64_t grace_end_ns;
-	struct old_process *old; /* adoption; NULL: all moved, or none */
+	struct old_process *old; /* processes still to be adopted; NULL: none left */
 	bool adopting;
 	uint64_t adopting_end_ns;
 	struct registration *registration; /* its socket */
-	struct tenant_trace *trace;        /* its session's; NULL: nobody traces it */
-	uint32_t trace_order;    /* of the last trace, as in its control page; 0: there was none */
-	struct sharing *sharing; /* what its processes give each other; NULL: nothing yet */
-	bool unsaved;            /* the state file is behind */
-	bool save_failed;        /* said so once */
-	uint64_t saved_used_bytes; /* sum over all that the state file says */
+	struct tenant_trace *trace;        /* the trace of its session; NULL: not traced */
+	/* number of the last trace, as in its control page; 0: never traced */
+	uint32_t trace_order;
+	struct sharing *sharing; /* what its processes share with each other; NULL: nothing yet */
+	bool unsaved;            /* the state file is out of date */
+	bool save_failed;        /* a failed save has been logged */
+	uint64_t saved_used_bytes; /* sum of all used bytes in the state file */
 };
 
-/* Sums over a tenant's live slots and what its dead ones left, every value bounded. */
+/* Sums over a tenant's live slots and the totals of its ended processes. Every value is bounded. */
 struct tenant_usage {
-	uint64_t used_bytes;    /* unslotted and unnamed bytes included */
-	uint64_t unnamed_bytes; /* of these: no call named them, NVML shows them */
+	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
+	uint64_t unnamed_bytes; /* part of used_bytes that no call allocated but NVML shows */
 	uint64_t denied, waited_ns;
 };
 
-/* "fail", "wait", "swap"; -EINVAL for another text. */
+/* The names are "fail", "wait" and "swap". Any other text gives -EINVAL. */
 const char *on_full_name(enum on_full on_full);
 int on_full_parse(const char *text, enum on_full *ret);
 
 /*
  * Makes the region, the directory, the socket and the leases of a tenant whose terms were checked.
- * Writes no state file: see tenant_state.h. On failure nothing is left behind that was not there.
+ * Writes no state file: see tenant_state.h. If it fails, it removes everything that it made.
  */
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err);
-/* The same for a tenant whose files exist already: a failure leaves those as they are. */
+/*
+ * Like tenant_new(), for a tenant whose files already exist. If it fails, those files stay as they
+ * are.
+ */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err);
 /*
- * Forgets the tenant; its files stay, and so does what its slots say: living processes carry that over
- * to the next daemon. NULL is fine; returns NULL.
+ * Frees the tenant in memory. Its files and its slots' values stay, because live processes carry
+ * them over to the next daemon. NULL is allowed; returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
-/* Forgets the tenant and deletes its files. No process of it may live. */
+/* Frees the tenant and deletes its files. It must have no live process. */
 void tenant_remove(struct tenant *tenant, const char *why);
-/* Its processes that live, those of the daemon before that have not moved over included. */
+/*
+ * Counts the tenant's live processes. Processes of the previous daemon that have not moved over
+ * count too.
+ */
 unsigned tenant_living_count(const struct tenant *tenant);
 /*
- * Removes the tenant at once if no process of it lives. Otherwise no more may join, none may allocate
- * beyond what the tenant holds, and its name and promise stay taken until the last has ended: a process
- * that gets round its quota takes nothing that was promised to others. True: such processes live.
+ * Removes the tenant at once if it has no live process; returns false.
+ *
+ * Otherwise marks it as retired and returns true. No process may then join it or allocate beyond
+ * what the tenant holds. Its name and promise stay reserved until the last process ends, so a
+ * process that bypasses its quota cannot take memory that was promised to others.
  */
 bool tenant_retire(struct tenant *tenant, const char *why);
-/* -ESHUTDOWN of a retired tenant: its terms stay as they are. */
+/* Returns -ESHUTDOWN if the tenant is retired, because its terms may no longer change. */
 int tenant_check_not_retired(const struct tenant *tenant, struct error *err);
-/* A place of the two that a tenant's directory may be in: see tenant_dir_path(). */
+/* The two places where a tenant's directory may be: see tenant_dir_path(). */
 enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
-/* Deletes the directory of a tenant that is not in memory, as far as it holds what is ours. */
+/* Deletes the directory of a tenant that is not in memory. Only files of the daemon are deleted. */
 void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
-/* Removes a tenant that is held or retired, when nobody holds it and no process lives in it. */
+/* Removes a held or retired tenant if it has no holder and no live process. */
 void tenant_end_if_unused(struct tenant *tenant);
 
-/* Puts new terms of a device into force. The tenant holds no more than the quota. */
+/* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_priority(struct tenant *tenant, int priority);
-/* In its turn on the card: its guarantee and its cap are so many times what was promised. */
+/*
+ * While the tenant has its turn on the card, its guarantee and cap are the promised ones times
+ * `scale`.
+ */
 void tenant_scale_share(struct tenant *tenant, double scale);
-/* Its cap in this turn, before anything is lent to it. */
+/* The tenant's cap in this turn, without what other tenants lend to it. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
-/* swapped_out, of one that is paused: its memory leaves the card as well, or has left it. */
+/*
+ * `swapped_out` (only with `paused`): the tenant's memory leaves the card too, or has already left
+ * it.
+ */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
-/* Tells its processes the quota in force: if it is off its card or retired, no more than it holds. */
+/*
+ * Tells the tenant's processes the quota in force. If the tenant is off its card or retired, the
+ * quota is at most what the tenant holds.
+ */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
-/* It is out by checkpoint: nothing of it is on a GPU. */
+/* Whether a checkpoint has moved the tenant off all its GPUs. */
 bool tenant_is_off_card(const struct tenant *tenant);
 
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
-/* What a tenant that waits takes of the GPU of its device: what it was granted, or holds beyond that. */
+/*
+ * Memory that a tenant with on_full "wait" occupies on a device: its grant, or what it holds if
+ * that is more.
+ */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
-/* Page-locked host memory of the tenant's processes, as their slots say: no figure of any card. */
+/* Page-locked host memory of the tenant's processes, by their slots. It counts towards no card. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
-/* What one process's slot says it holds, bounded by the card. */
+/* What the process's slot says that it holds, at most the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
-/* What no call named: as measured by the last censuses, and by its library since. Bounded likewise. */
+/*
+ * Memory that no call allocated: as the last censuses measured it, plus what the process's library
+ * measured since. At most the card's memory.
+ */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
-/* Of what it holds, bytes that are not on the card (swap.h, daemon/memory/swap/tenant_checkpoint.h). */
+/*
+ * The part of its memory that is not on the card (swap.h, daemon/memory/swap/tenant_checkpoint.h).
+ */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
-/* Its memory is leaving the GPU or coming back: for a moment its slot says that bytes are out while the driver still has them. */
+/*
+ * Whether the process's memory is being moved off the GPU or back. During the move, its slot may
+ * already count bytes as swapped out while the driver still holds them.
+ */
 bool process_is_moving(const struct process *process);
-/* What it holds by both. */
+/* process_used_bytes() plus process_unnamed_bytes(). */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 
 /*
- * "<run dir>/tenants/<id>", of a claim's tenant "<run dir>/claims/<id>", and, with leaf, "/<leaf>". Of the
- * second nobody but the daemon's user sees the directory above: who may open the socket in it is whoever
- * has the directory mounted, as any user.
+ * Log lines are rate-limited by this key (log.h). A claim's tenant has a key of its own; other
+ * tenants share the key of their user.
  */
-/* Whose lines in the log count together (log.h): a claim's for themselves, others by user. */
 uint32_t tenant_log_key(const struct tenant_terms *terms);
 
-/* Its state file (tenant_state.h) is written within 20 ms, together with what else changes until then. */
+/*
+ * Writes the tenant's state file (tenant_state.h) within 20 ms, together with all changes until
+ * then.
+ */
 void tenant_save_soon(struct tenant *tenant);
 
+/*
+ * Writes "<run dir>/tenants/<id>", or "<run dir>/claims/<id>" for a claim's tenant, followed by
+ * "/<leaf>" if `leaf` is not NULL. Only the daemon's user can enter "claims". So only a process with
+ * a claim's directory mounted can open the socket in it, as any user.
+ */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
-/* The same by id; NULL id: the directory above. */
+/*
+ * Like tenant_path(), by id. If `id` is NULL, gives the directory that holds the tenants'
+ * directories.
+ */
 void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
 		     const char *leaf, char path[NODE_PATH_MAX]);
 enum tenant_place tenant_place(const struct tenant_terms *terms);
 
 /*
- * Gives a process the lowest free slot. Takes the pidfd over on success. -ENOSPC: all slots are in use.
+ * Gives a process the lowest free slot and, on success, takes ownership of *pidfd. Returns -ENOSPC
+ * if all slots are in use.
  */
 int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
 		       struct process **ret, struct error *err);
-/* Zeroes the slot and gives it back; what it held drains. Does not end the tenant. */
+/*
+ * Zeroes the slot and frees it. The memory that the process held counts as draining. Does not end
+ * the tenant.
+ */
 void tenant_remove_process(struct process *process);
-/* Watches it no longer; its slot stays as it is. The leases must be gone. */
+/* Stops watching the process and leaves its slot as it is. The leases must have been removed. */
 void tenant_forget_process(struct process *process);
-/* The one of that pid with the lowest slot; NULL: none. */
+/* The process of that pid with the lowest slot, or NULL. */
 struct process *tenant_process_of(struct tenant *tenant, int pid);
-/* Every slot of that pid. */
+/* Removes the process from every slot of that pid. */
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*
- * Publishes to all tenants how much work one that runs alone may have in flight (LEASE_FREE): little where another tenant has a
- * process on the card, which may want it at any moment; much more where none has, as a newcomer needs a tenth of a second for
- * its context. After a tenant or a process came, before it is told so, or went.
+ * Publishes to all tenants how much work a tenant that runs alone may have in flight (LEASE_FREE).
+ * The depth is small if another tenant has a process on the card, because that process may want the
+ * card at any moment. Otherwise it is much larger, because a new process needs about 0.1 s to make
+ * its context.
+ *
+ * Call after a tenant or process was added but before it is told so, and after either has gone.
  */
 void tenant_publish_free_depth(struct node *node);

@@ -1,4 +1,4 @@
-/* A tenant's processes: their slots, their deaths, and what their slots say. */
+/* A tenant's processes: their slots, the end of a process, and the values in the slots. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include "daemon/state/sharing.h"
 #include "daemon/state/tenant.h"
 
-#define WAITED_MAX_NS (UINT64_C(1) << 53) /* a hundred days: no thread waited longer */
-#define USAGE_WALKS_MAX 100 /* of some microseconds, where the slots never stand still */
-#define MIX_PRIME UINT64_C(0x100000001b3) /* FNV's */
+#define WAITED_MAX_NS (UINT64_C(1) << 53) /* about a hundred days: no thread waits longer */
+#define USAGE_WALKS_MAX 100 /* limit for slots that never stop changing; a walk takes some microseconds */
+#define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -78,14 +78,17 @@ uint64_t process_held_bytes(struct process *process, unsigned device)
 	return process_used_bytes(process, device) + process_unnamed_bytes(process, device);
 }
 
-/* What a slot's totals add to `usage`. */
+/* Adds a slot's totals to `usage`. */
 static void add_totals(struct tenant_usage *usage, const struct region_slot_device *d)
 {
 	usage->denied = add_bounded(usage->denied, load(d->denied), INT64_MAX);
 	usage->waited_ns = add_bounded(usage->waited_ns, load(d->waited_ns), WAITED_MAX_NS);
 }
 
-/* One walk over the slots. `ret_mix` differs when any slot's figure does, even if the sum is the same. */
+/*
+ * Walks once over the slots. *ret_mix is a hash of all figures, so it also shows changes that leave
+ * the sum the same.
+ */
 static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, uint64_t *ret_mix)
 {
 	struct tenant_usage usage = { .denied = tenant->device[device].denied,
@@ -105,8 +108,9 @@ static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, ui
 }
 
 /*
- * The processes go on meanwhile: what one gives back after its slot was read, another may take before its
- * own is, and the sum would be of no moment, above the quota. So until two walks agree.
+ * Processes keep allocating during a walk. One may free memory after its slot was read, and another
+ * may take that memory before its own slot is read. The sum would then exceed the quota. So walk
+ * until two walks agree.
  */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 {
@@ -127,7 +131,7 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
-/* The process is dead: give its slot back, and end the tenant when it was the last. */
+/* The process has ended: frees its slot, and ends the tenant if that was the last process. */
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;
@@ -205,7 +209,10 @@ uint64_t tenant_host_bytes(const struct tenant *tenant)
 		uint64_t used = atomic_load_explicit(
 			&tenant->region.report->slot[i].device[REGION_HOST].used_bytes,
 			memory_order_relaxed);
-		/* Whatever the tenant wrote there, the sum stays a number that JSON has. */
+		/*
+		 * The tenant can write any value there. The bound keeps the sum within a JSON
+		 * integer.
+		 */
 		sum += used < INT64_MAX / REGION_MAX_SLOTS ? used : INT64_MAX / REGION_MAX_SLOTS;
 	}
 	return sum;

@@ -41,7 +41,10 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 			 "memory_used_bytes", list);
 }
 
-/* Live processes as their slots say, and old ones that have not moved as the last file said. */
+/*
+ * Lists live processes with their slots' usage, and old processes that have not moved with the
+ * usage in the last state file.
+ */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	json_t *list = json_array();
@@ -100,12 +103,12 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/* While no one else holds it, it ends with this process. */
+	/* If no other client holds the tenant, it ends with this process. */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
-	/* What its claim is made of again if the store is lost. */
+	/* The claim is made again from this if the store of claims is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",
 				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,

@@ -1,6 +1,7 @@
 /*
- * A tenant's state file, tenants/<id>/tenant.json: what a restarted daemon needs to adopt it. Written
- * whole beside the old one and renamed over it, so that a full disk or a crash leaves the old one.
+ * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts the tenant.
+ * It is written as a new file and renamed over the old one, so a full disk or a crash leaves the
+ * old file intact.
  */
 #pragma once
 
@@ -14,32 +15,34 @@
 #define TENANT_STATE_MAX_BYTES (4 << 20)
 
 /*
- * Writes the file now. `sync`: and waits for the disk, for what a caller was promised. -errno (ENOSPC,
- * ...) leaves the old file in force.
+ * Writes the file now. With `sync`, also waits for the disk, because a caller was promised that the
+ * state is saved. On -errno (ENOSPC, ...) the old file stays in force.
  */
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
-/* Handler of node->save_timer, which tenant_save_soon() starts: `data` is the node. */
+/* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
-/* Saves soon when the tenant's processes hold another amount than the file says. */
+/* Saves soon if the tenant's processes hold another amount than the file says. */
 void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
 	struct tenant_terms terms;
-	uint64_t epoch;             /* of the daemon that wrote it */
+	uint64_t epoch;             /* of the daemon that wrote the file */
 	struct admission_past past; /* see admission.h */
-	double use_ns;              /* faded, when it was written */
-	struct old_process *old;    /* its processes, owned */
-	int command_pid;            /* the one that holds it, as tenant.command_pid; 0: not known */
+	double use_ns;              /* decayed use when the file was written */
+	struct old_process *old;    /* its processes; owned */
+	/* the command that holds the tenant, as tenant.command_pid; 0: unknown */
+	int command_pid;
 	uint64_t command_start;
 };
 
 /*
- * Reads a file that must be called `id`. Every value is checked: -EINVAL for what is torn or not
- * understood, -ENODEV when a card of it is gone.
+ * Reads a state file and checks every value. The tenant in it must have the id `id`. Returns
+ * -EINVAL for a torn or invalid file, -ENODEV if a card of the tenant is gone.
  */
 int tenant_state_load(struct node *node, const char *path, const char *id, struct tenant_state *ret,
 		      struct error *err);
-void tenant_state_free(struct tenant_state *state); /* what it holds */
+/* Frees the members of `state`, not `state` itself. */
+void tenant_state_free(struct tenant_state *state);
 
-/* The numbers of the slots: a list. */
+/* The numbers of the slots as a JSON list. */
 json_t *slots_to_json(const struct slots *slots);

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "daemon/state/tenant.h"
 
-#define USE_LEAST_NS 1e6 /* what is less is not worth remembering */
+#define USE_LEAST_NS 1e6 /* less use is not worth remembering */
 
 static double left_of(const struct node *node, const struct fade *f, uint64_t now_ns)
 {
@@ -24,7 +24,7 @@ static struct past_use *find(struct node *node, uid_t uid, const char *name)
 	return NULL;
 }
 
-/* Its place in the table: where there is none left, that of the least use. */
+/* Finds a table entry to overwrite: a free entry, or else the entry with the least use. */
 static struct past_use *find_place(struct node *node, uint64_t now_ns)
 {
 	struct past_use *least = &node->past_use[0];

@@ -1,7 +1,8 @@
 /*
- * How much GPU time each tenant has used, fading (policy/memory/fade.h, setting use_half_life): what those that
- * wait are ordered by, and `ps` shows. What is charged counts, on all its cards together. Who comes again
- * under the same name, of the same user, goes on from what is left. Main thread only.
+ * How much GPU time each tenant has used, with exponential decay (policy/memory/fade.h, setting
+ * use_half_life). It orders waiting tenants, and `ps` shows it. Charged time on all of a tenant's
+ * cards counts together. A new tenant of the same name and user continues with what is left. Main
+ * thread only.
  */
 #pragma once
 
@@ -9,26 +10,29 @@
 
 #include "daemon/util/json.h"
 
-#define USE_MOST_S 1e12 /* more GPU time nobody has used */
+#define USE_MOST_S 1e12 /* upper bound of a plausible use */
 
 struct node;
 struct tenant;
 
-/* A new tenant: what one of its name left behind. */
+/* Starts a new tenant with what an earlier tenant of its name and user left. */
 void use_begin(struct tenant *tenant);
 /* Adds what was charged since the last call. */
 void use_update(struct tenant *tenant, uint64_t now_ns);
-/* Of now. */
+/* The decayed use at now_ns. */
 double use_ns(const struct tenant *tenant, uint64_t now_ns);
-/* The tenant ends: remembered, in place of whoever is the least worth it, for some. */
+/* Remembers the use of a tenant that ends. A full table drops the entry with the least use. */
 void use_end(struct tenant *tenant);
-/* Of a tenant that a daemon before this one had. */
+/* Sets the use of a tenant of the previous daemon. */
 void use_restore(struct tenant *tenant, double use_ns);
 
-/* Of all tenants that there are and were, a list for the state file (use_state.h): NULL: no memory. */
+/*
+ * The use of all present and past tenants, as a list for the state file (use_state.h). Returns NULL
+ * if out of memory.
+ */
 json_t *use_to_json(struct node *node);
 /*
- * What such a list says, of so long ago, for use_begin(): before there are tenants. -EINVAL: it is not
- * understood, and nothing is taken.
+ * Reads such a list, written passed_ns ago, for use_begin(). Call before there are tenants. Returns
+ * -EINVAL for an invalid list and then takes nothing from it.
  */
 int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);

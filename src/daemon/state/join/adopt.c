@@ -45,7 +45,7 @@ static void forget(struct old_process *old)
 	publish_unslotted(tenant);
 }
 
-/* Its command has ended: nobody comes back to hold it. */
+/* The tenant's command has ended, so no command will come back to hold the tenant. */
 static void command_ended(void *data, uint32_t events)
 {
 	struct tenant *tenant = data;
@@ -79,7 +79,7 @@ static void old_process_died(void *data, uint32_t events)
 {
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
-	/* One that registered drains by its slot. */
+	/* If the process has registered, its slot accounts for the draining memory. */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
 			  false);
@@ -89,7 +89,9 @@ static void old_process_died(void *data, uint32_t events)
 	tenant_end_if_unused(tenant);
 }
 
-/* -ESRCH: it has ended, or the pid is another's by now. */
+/*
+ * Opens a pidfd. Returns -ESRCH if the process has ended or the pid now belongs to another process.
+ */
 static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
@@ -97,7 +99,10 @@ static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	/* Read after the pidfd was opened: it stands for this very process, or for none. */
+	/*
+	 * The start time is read after the pidfd was opened. So if it matches, the pidfd refers to
+	 * this very process.
+	 */
 	int r = procfs_start_time(pid, &start_now);
 	ended.fd = pidfd;
 	if (r < 0 || start_now != start_time || poll(&ended, 1, 0) > 0)
@@ -107,7 +112,7 @@ static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	return 0;
 }
 
-/* Watches a process of the state file, when it is still the same one. */
+/* Watches a process of the state file, if that process still exists. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
 	int r = open_process(old->pid, old->start_time, &old->pidfd);
@@ -116,7 +121,10 @@ static int watch(struct tenant *tenant, struct old_process *old)
 				&old->source);
 }
 
-/* Whether the tenant's command may come back to hold it. Of one that can't be watched, it may. */
+/*
+ * Whether the tenant's command may come back to hold the tenant. True also if the command cannot be
+ * watched.
+ */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
 	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
@@ -132,7 +140,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Takes the living ones of the list over, frees the rest. */
+/* Takes over the list's live processes and frees the other entries. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -180,7 +188,10 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	admission_restore(tenant, &state.past);
-	/* Its own file is older than that of all use, and tells of no time that has passed since. */
+	/*
+	 * The tenant's state file is older than the file of all use, and does not account for the
+	 * time since it was written.
+	 */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
@@ -211,7 +222,8 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 			continue;
 		int r = adopt(node, place, entry->d_name, &err);
 		if (r == -ENOENT)
-			tenant_delete_files(node, place, entry->d_name); /* begun, never finished */
+			/* its creation was never finished */
+			tenant_delete_files(node, place, entry->d_name);
 		else if (r < 0)
 			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
 				  err.text);
@@ -274,7 +286,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 			o->registered = false;
 }
 
-/* True while there is something of the tenant to look at again. */
+/* Returns true while the tenant still needs polling. */
 static bool look_at(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;
@@ -282,7 +294,10 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		next = o->next;
 		if (!o->registered)
 			continue;
-		/* Counted in its slot from here on; until here in both, which errs on the safe side. */
+		/*
+		 * From here on only the slot counts this usage. Until here it counted twice, which
+		 * errs on the safe side.
+		 */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
 		else

@@ -1,11 +1,11 @@
 /*
- * After a restart: the tenants that the daemon before had, from their state files. Each gets fresh
- * memory files and its socket again; its processes notice the silent heartbeat, register anew and copy
- * their usage into their new slots (slot.migrated).
+ * Adoption after a restart: makes the previous daemon's tenants again from their state files. Each
+ * gets new memory files and its socket. Its processes notice that the heartbeat stopped, register
+ * again and copy their usage into their new slots (slot.migrated).
  *
- * Until all that are alive have moved, or config.adopt_wait_ns have passed, control.adopting holds new
- * reservations back. What a process that has not moved held, as far as the state file knows, counts as
- * unslotted, until it moves or dies. Main thread only.
+ * control.adopting holds back new reservations until all live processes have moved, or until
+ * config.adopt_wait_ns has passed. Until a process has moved or died, its usage in the state file
+ * counts as unslotted. Main thread only.
  */
 #pragma once
 
@@ -15,26 +15,33 @@
 struct node;
 struct tenant;
 
-/* Adopts all that can be; what can't is logged and left where it is. Returns how many were. */
+/*
+ * Adopts every tenant that it can and returns their number. Others are logged and left as they are.
+ */
 unsigned adopt_all(struct node *node);
 
-/* A process registered: with from_before, it will copy its usage; else (exec) its old usage is gone. */
+/*
+ * Call when a process has registered. With from_before, it will copy its old usage. Without, it has
+ * executed a new program (exec), so its old usage is dropped.
+ */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
-/* Is a process of any tenant still to come? */
+/* Whether any tenant still waits for a process of the previous daemon. */
 bool adopt_is_anybody_expected(const struct node *node);
 
-/* True when a process of that pid is still to come. */
+/* Whether the tenant still waits for the process of that pid. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
-/* A slot was given back: who was moving into it is waited for again. */
+/* A slot was freed. If a process was moving into it, adoption waits for that process again. */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
-/* Handler of node->adopt_timer: `data` is the node. */
+/* Handler of node->adopt_timer. `data` is the node. */
 void adopt_look(void *data, uint32_t events);
 
-/* Its command holds it again, or somebody else does. */
+/*
+ * Stops waiting for the tenant's command: the command, or another client, holds the tenant again.
+ */
 void adopt_forget_command(struct tenant *tenant);
 
-/* Stops waiting for any old process of the tenant, and for its command. */
+/* Stops waiting for all old processes of the tenant and for its command. */
 void adopt_forget_all(struct tenant *tenant);

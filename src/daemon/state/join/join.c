@@ -8,9 +8,10 @@
 #include "daemon/util/procfs.h"
 
 /*
- * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
- * for dead. Moving from a slot to itself changes nothing. Only what the state of an earlier daemon
- * names gets a second one: a process may tell any epoch and write anything into its slot.
+ * Finds the slot of a process that registers again, because its reply was lost or it believed this
+ * daemon dead. Moving from a slot to itself changes nothing. A second slot is given only to a
+ * process named in an earlier daemon's state, because a process may send any epoch and write
+ * anything into its slot.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
@@ -36,7 +37,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	/* After a restart those that it has come again. */
+	/* A retired tenant accepts only its own processes that return after a restart. */
 	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
 			? 0
 			: tenant_check_not_retired(tenant, err);
@@ -44,7 +45,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		r = space_check_process(tenant, err);
 	if (r < 0)
 		return r;
-	/* exec keeps the pid, and with a first registration says that the old image is gone. */
+	/* exec keeps the pid. A first registration means that the old program image is gone. */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);
 	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);

@@ -31,11 +31,17 @@
 #define BACKLOG 128
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
 
-/* What a tenant's socket tells its own processes of the tenant, as `allot doctor` asks in a container. Main thread only. */
+/*
+ * Answers questions of a tenant's own processes about the tenant; `allot doctor` asks them inside a
+ * container. Main thread only.
+ */
 
 #define ABOUT_QUESTION_MAX 64
 
-/* Is it {"version":1,"op":"tenant"}? Every other message on that socket begins with another byte. Pure. */
+/*
+ * Whether the message is {"version":1,"op":"tenant"}. All other messages on this socket begin with
+ * another byte. Pure.
+ */
 static bool about_is_question(const char *message, size_t size)
 {
 	const char *op = NULL;
@@ -56,7 +62,10 @@ static json_t *device_to_json(struct tenant *tenant, unsigned device)
 			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
 }
 
-/* The answer (docs/reference/protocol.md), to be freed; NULL: no memory. */
+/*
+ * Makes the answer (docs/reference/protocol.md), which the caller frees. Returns NULL if out of
+ * memory.
+ */
 static char *about_tenant(struct tenant *tenant)
 {
 	const struct tenant_terms *t = &tenant->terms;
@@ -71,7 +80,7 @@ static char *about_tenant(struct tenant *tenant)
 	return about ? json_dumps(about, JSON_COMPACT) : NULL;
 }
 
-/* One exchange that has begun: connected, the request not yet read. */
+/* A connection whose request was not yet read. */
 struct exchange {
 	struct exchange *next;
 	struct registration *registration;
@@ -85,7 +94,8 @@ struct registration {
 	struct tenant *tenant;
 	int fd;
 	struct loop_source *source;
-	struct loop_source *timer; /* deadlines, and accepting again when descriptors ran out */
+	/* for deadlines, and to accept again after file descriptors ran out */
+	struct loop_source *timer;
 	struct exchange *pending;
 	unsigned pending_count;
 };
@@ -103,7 +113,10 @@ static void exchange_close(struct exchange *x)
 	free(x);
 }
 
-/* Never blocks: the answer fits the socket's buffer, or the client gets none. False: it got none. */
+/*
+ * Never blocks: the client gets the answer only if the answer fits into the socket's buffer.
+ * Returns false if it did not.
+ */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
 	union {
@@ -181,7 +194,10 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
-/* Keeps the descriptor that came along; one that is not kept is closed where that may take its time. */
+/*
+ * Keeps the descriptor that was sent with the request. A descriptor that is not kept is closed by a
+ * thread that may block.
+ */
 static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		struct error *err)
 {
@@ -193,7 +209,10 @@ static int give(struct exchange *x, const struct sharing_request *request, bool 
 	return r;
 }
 
-/* Does what is asked of what processes give each other; a descriptor to send along is *ret_fd. */
+/*
+ * Handles a request about descriptors that processes give each other. *ret_fd is a descriptor to
+ * send with the reply.
+ */
 static int share(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		 struct sharing_reply *reply, int *ret_fd, struct error *err)
 {
@@ -243,7 +262,7 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
-/* A process asks for its ring: abi/shm/trace.h. */
+/* A process asks for its trace ring: abi/shm/trace.h. */
 static void answer_trace(struct exchange *x, const struct trace_request *request,
 			 const struct ucred *sender)
 {
@@ -281,12 +300,14 @@ static void exchange_ready(void *data, uint32_t events)
 	} request = { 0 };
 	struct ancillary ancillary;
 
-	/* A process that is to have its work done by MPS waits here until that is there: timer_due(). */
+	/*
+	 * The process needs MPS, which is still starting: timer_due() continues when MPS is ready.
+	 */
 	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
 		loop_watch(x->source, 0);
 		return;
 	}
-	/* Not taken: exchange_close() empties the socket, whatever is in it. */
+	/* The message is only peeked. exchange_close() empties the socket, whatever it contains. */
 	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
 				      &ancillary);
 	if (size == -EAGAIN || size == -EINTR)
@@ -308,7 +329,7 @@ static void arm_timer(struct registration *registration)
 	loop_arm(registration->timer, RETRY_ACCEPT_NS, RETRY_ACCEPT_NS);
 }
 
-/* Takes the connection over, or fails and leaves it to the caller. */
+/* Takes ownership of `fd` on success; on failure the caller keeps it. */
 static int exchange_begin(struct registration *registration, int fd, uid_t uid, struct error *err)
 {
 	if (closer_is_stuck(uid))
@@ -350,7 +371,10 @@ static void listener_ready(void *data, uint32_t events)
 	struct error err = { 0 };
 	int fd = accept4(registration->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* Out of descriptors or memory: the connection stays queued; look again in a while. */
+		/*
+		 * Out of file descriptors or memory: the connection stays queued. The timer tries
+		 * again later.
+		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(registration->source, 0);
 			arm_timer(registration);
@@ -393,7 +417,10 @@ static int listen_at(struct tenant *tenant, struct error *err)
 	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
 	if (fd < 0)
 		return fd;
-	/* A claim's is for whoever has its directory: see tenant_path(). */
+	/*
+	 * Any user with access to a claim's directory may open the claim's socket: see
+	 * tenant_path().
+	 */
 	if (chmod(path, *tenant->terms.claim.key ? 0666 : 0600) < 0 ||
 	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
 		return error_set_errno(err, errno, "give %s to uid %u", path,

@@ -1,7 +1,8 @@
 /*
- * A tenant's socket, where its processes register (abi/shm/registration.h): who the process is, a slot
- * for it, the region's descriptors. No client can hold the loop up: sockets never block, an exchange
- * has REGISTRATION_DEADLINE_NS, and a tenant has REGISTRATION_MAX_PENDING of them at a time.
+ * A tenant's socket, where its processes register (abi/shm/registration.h). The daemon identifies
+ * the process, gives it a slot and sends the region's descriptors. No client can block the event
+ * loop: sockets are non-blocking, an exchange has the deadline REGISTRATION_DEADLINE_NS, and a
+ * tenant has at most REGISTRATION_MAX_PENDING exchanges.
  */
 #pragma once
 
@@ -14,9 +15,11 @@ struct tenant;
 struct registration;
 
 /*
- * Listens on <tenant's directory>/allot.sock, which only the tenant's uid (and root) may open; of a claim's tenant
- * whoever may enter the directory.
+ * Listens on <tenant's directory>/allot.sock. Only the tenant's uid and root may open it. A claim's
+ * socket may be opened by any process that can enter its directory.
  */
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
-/* Closes it and every exchange under way; the file stays. NULL is fine; returns NULL. */
+/*
+ * Closes the socket and every exchange in progress; the file stays. NULL is allowed; returns NULL.
+ */
 struct registration *registration_close(struct registration *registration);

@@ -1,4 +1,6 @@
-/* Reads a state file back: every value is checked, nothing is half believed. */
+/*
+ * Reads a state file and checks every value. If any value is invalid, nothing of the file is used.
+ */
 #include "daemon/state/tenant_state.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
-/* Absent: none. */
+/* If the member is absent, the device has no slots. */
 static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
 {
 	json_t *list = NULL, *item;
@@ -36,7 +38,7 @@ static int slots_from_json(const json_t *json, struct slots *ret, struct error *
 	return 0;
 }
 
-/* Absent: the tenant of no claim. */
+/* If the member is absent, the tenant belongs to no claim. */
 static int claim_from_json(const json_t *root, struct tenant_claim *ret, struct error *err)
 {
 	const json_t *json = json_object_get(root, "claim");
@@ -72,7 +74,7 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 	    json_read_number(json, "cores_pct", &d.promise.cores_pct, err) <= 0 ||
 	    json_read_number(json, "cores_limit_pct", &d.promise.limit_pct, err) <= 0)
 		return error_set(err, EINVAL, "devices: a value is missing or wrong");
-	/* Of a tenant that waits for memory; a file of an older daemon has neither. */
+	/* Only a tenant that waits for memory has these. Files of older daemons have neither. */
 	if (json_read_int(json, "memory_reserve_bytes", 0, INT64_MAX, &reserve, err) < 0 ||
 	    json_read_int(json, "memory_granted_bytes", 0, INT64_MAX, &granted, err) < 0)
 		return error_set(err, EINVAL, "devices: a value is wrong");
@@ -154,7 +156,7 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
-/* Absent: it is not known, or others hold the tenant too. */
+/* If the member is absent, the command is unknown, or other clients hold the tenant too. */
 static int command_from_json(const json_t *root, struct tenant_state *state, struct error *err)
 {
 	const json_t *command = json_object_get(root, "command");
@@ -169,7 +171,7 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 	return 0;
 }
 
-/* Absent: it takes turns. */
+/* If the member is absent, the tenant is time-sliced. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
 	const char *group = NULL;
@@ -231,13 +233,13 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	state->past.arrival = (uint64_t)arrival;
 	state->past.since_ns = (uint64_t)since_ns;
 	state->use_ns = use_s > 0 && use_s < USE_MOST_S ? use_s * 1e9 : 0;
-	/* Of a daemon before there was swapping: none. */
+	/* Files of daemons without swapping have no such members. */
 	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
 	if (r >= 0)
 		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
 	if (r >= 0)
 		r = json_read_bool(root, "retired", &t->is_retired, err);
-	/* Nor was there this. */
+	/* Older files lack this member too. */
 	int has_choice = r < 0 ? r : json_read_string(root, "on_violation", &text, err);
 	if (has_choice < 0)
 		return has_choice;

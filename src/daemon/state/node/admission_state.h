@@ -1,5 +1,6 @@
 /*
- * What the daemon keeps of a tenant's waits for memory: admission.h decides, this is its state in a tenant and in the node.
+ * State of a tenant's waits for memory, kept in the tenant and in the node. admission.h makes the
+ * decisions.
  */
 #pragma once
 
@@ -10,28 +11,31 @@
 
 enum wait_outcome { WAIT_GRANTED, WAIT_GIVEN_UP, WAIT_LEFT, WAIT_OUTCOMES };
 
-/* Waits for memory so far, of one tenant or of all. WAIT_LEFT: it no longer asks, or ended. */
+/*
+ * Counts of waits for memory, of one tenant or of all. WAIT_LEFT: the tenant stopped asking, or
+ * ended.
+ */
 struct admission_counts {
 	uint64_t begun, ended[WAIT_OUTCOMES];
-	uint64_t waited_ns; /* sum of the waits that ended */
+	uint64_t waited_ns; /* sum over the waits that ended */
 };
 
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
-/* Saved in the state file. All 0: the tenant neither held memory nor waited. */
+/* Saved in the state file. All zero if the tenant neither held memory nor waited. */
 struct admission_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
 	uint64_t arrival, since_ns; /* on the monotonic clock */
 };
 
-/* A tenant with on_full = wait. */
+/* A tenant with on_full "wait". */
 struct tenant_admission {
 	enum admission_state state;
 	uint64_t arrival, since_ns; /* while QUEUED */
 	uint32_t passes;
-	unsigned place; /* in the order of waiting, from 1 */
-	bool is_logged; /* the log says that it waits */
-	/* After a restart, its place from before is kept until past_until_ns. */
+	unsigned place; /* place in the queue, from 1 */
+	bool is_logged; /* the wait has been logged */
+	/* After a restart, the tenant keeps its earlier place in the queue until past_until_ns. */
 	struct admission_past past;
 	uint64_t past_until_ns;
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* while HOLDING; else 0 */

@@ -12,15 +12,15 @@ struct drain {
 	uint64_t bytes;
 	uint64_t begun_ns;
 	bool figure_known;
-	uint64_t figure_bytes; /* the card's, last seen before the death */
+	uint64_t figure_bytes; /* the card's use, as last read before the death */
 	bool unlisted_known;
-	uint64_t unlisted_bytes; /* of it, what the list did not explain */
+	uint64_t unlisted_bytes; /* the part of figure_bytes that NVML's list did not explain */
 };
 
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* Without memory for the note, the bytes count as free a little early. */
+	/* Without memory for the entry, the bytes count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -59,7 +59,7 @@ bool drain_has(const struct card *card, int pid)
 	return false;
 }
 
-/* What the card's figure has beyond what the listed processes hold. False: it can't be told. */
+/* The card's use beyond what the listed processes hold. Returns false if it is unknown. */
 static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 {
 	uint64_t listed = 0;
@@ -75,8 +75,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * The figure may also have risen for another's sake: then the list tells whose it is, and else the time
- * limit decides.
+ * The card's use may also have risen because of another process. Then NVML's list shows that, or
+ * else the time limit ends the draining.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -107,7 +107,10 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		free(d);
 		node_admit_soon(node);
 	}
-	/* Of a moment without dead ones, which are in the figure and on no list. */
+	/*
+	 * Only while nothing drains: memory of dead processes is in the card's use but in no list
+	 * entry.
+	 */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
 	if (card->drains)

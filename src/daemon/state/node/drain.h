@@ -1,7 +1,10 @@
 /*
- * Memory that dead processes held: their tenants have it back at once, but the driver may free it
- * later. Until NVML confirms (the process is off its list and the card's figure fell, or the list explains
- * that figure as well as it did before), or DRAIN_MAX_NS have passed, it counts as draining towards the card. Main thread only.
+ * Memory of dead processes. Their tenants get it back at once, but the driver may free it later.
+ * Until then it counts as draining, which is memory taken on the card.
+ *
+ * Draining ends after DRAIN_MAX_NS, or earlier when NVML confirms it: the process is off NVML's
+ * list, and either the card's figure fell or the list explains that figure as well as before. Main
+ * thread only.
  */
 #pragma once
 
@@ -9,17 +12,20 @@
 #include <stdint.h>
 
 #define DRAIN_MAX_NS UINT64_C(2000000000)
-#define DRAIN_LOOK_NS UINT64_C(20000000) /* a census so often while something drains */
+#define DRAIN_LOOK_NS UINT64_C(20000000) /* interval of the census while memory drains */
 
 struct node;
 struct card;
 struct census_card;
 
-/* bytes may be 0: nothing happens. was_listed: the last census had the process on NVML's list. */
+/* Does nothing if `bytes` is 0. was_listed: the last census had the process on NVML's list. */
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed);
 uint64_t drain_bytes(const struct card *card);
-/* Whether it is a process's whose memory drains. */
+/* Whether memory of process `pid` is draining on the card. */
 bool drain_has(const struct card *card, int pid);
-/* Looks whether the last census confirms; also drops what is too old. NULL: no census came. */
+/*
+ * Drops entries that the last census confirms, and entries that are too old. `seen` is NULL if
+ * there was no new census.
+ */
 void drain_update(struct node *node, struct card *card, const struct census_card *seen);
 void drain_free_all(struct card *card);

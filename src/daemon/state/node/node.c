@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-#define SAVE_USE_DELAY_NS (3 * NSEC_PER_SEC) /* writing 50 containers' takes a millisecond or two */
+#define SAVE_USE_DELAY_NS (3 * NSEC_PER_SEC) /* writing the use of 50 containers takes 1 to 2 ms */
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)
 {
@@ -32,7 +32,7 @@ void node_admit_soon(struct node *node)
 		loop_arm(node->admission_timer, 0, 0);
 		return;
 	}
-	/* Nothing is decided any more, so what was kept would be for ever. */
+	/* Admission makes no more decisions, so nothing else would ever release kept memory. */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;
 }

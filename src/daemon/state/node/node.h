@@ -1,7 +1,7 @@
 /*
- * The daemon's state: its cards, its tenants, its one event loop. Everything here belongs to the main
- * thread; arbitration (a thread a card) and census (one thread) share nothing of it but what their
- * own headers say.
+ * The daemon's state: its cards, its tenants and its one event loop. Everything here belongs to the
+ * main thread. The arbitration threads (one per card) and the census thread share only what their
+ * own headers name.
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 
 #define NODE_MAX_CARDS 64
 
-/* Why a tenant that was asked for was not made. */
+/* Why a request for a new tenant failed. */
 enum allocation_failure {
 	ALLOCATION_NO_ROOM,
 	ALLOCATION_NO_DEVICE,
@@ -36,9 +36,9 @@ enum allocation_failure {
 	ALLOCATION_OTHER,
 	ALLOCATION_FAILURES
 };
-/* The path of a tenant's socket below it must fit struct sockaddr_un. */
+/* Short enough that the path of a tenant's socket below it fits struct sockaddr_un. */
 #define NODE_RUN_DIR_MAX 80
-#define NODE_PATH_MAX 160 /* of anything below the run directory */
+#define NODE_PATH_MAX 160 /* any path below the run directory */
 
 struct subsystem;
 struct tenant;
@@ -65,21 +65,26 @@ struct card {
 	unsigned index;
 	struct gpu_info info;
 	struct arbitration *arbitration;
-	struct sensor *sensor;  /* NULL unless the policy measures by NVML */
-	int lock_fd[LOCK_DIRS]; /* one arbiter per card: see lock.h; -1: none */
-	uint64_t context_bytes; /* charged for one: as tuned, or what was learned since ... */
-	struct census_least context_least; /* ... from this */
-	bool memory_known;                 /* memory_used_bytes is NVML's, from the last census */
+	struct sensor *sensor;  /* NULL unless the policy measures use by NVML */
+	/* makes this daemon the only arbiter of the card: see lock.h; -1: not held */
+	int lock_fd[LOCK_DIRS];
+	/* charged for one context: the setting, or what was learned since */
+	uint64_t context_bytes;
+	struct census_least context_least; /* the figures from which context_bytes is learned */
+	/* memory_used_bytes is NVML's figure of the last census */
+	bool memory_known;
 	uint64_t memory_used_bytes;
-	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
-	bool unlisted_known; /* what NVML's figure has beyond its list of processes, in the last census */
+	/* memory of dead processes that the driver still holds: see drain.h */
+	struct drain *drains;
+	bool unlisted_known; /* unlisted_bytes is valid */
 	uint64_t unlisted_bytes;
-	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see foreign.h */
-	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
-	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
-	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
-	struct health health;     /* see policy/safety/health_policy.h; so are: */
-	uint64_t faults[GPU_FAULT_KINDS]; /* reported, ever */
+	/* held by processes of no tenant, by the last census: see foreign.h */
+	uint64_t foreign_bytes;
+	uint64_t kept_bytes;    /* free memory reserved for tenants that have waited long enough */
+	uint64_t swapped_out_bytes; /* tenants' memory moved off this card, in total */
+	uint64_t returning_bytes; /* reserved for containers that return from a checkpoint */
+	struct health health;     /* see policy/safety/health_policy.h */
+	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
 	bool is_cordoned, is_cordoned_by_settings;
 };
 
@@ -92,95 +97,111 @@ struct health_listener {
 TAILQ_HEAD(tenant_list, tenant);
 
 #define NODE_PAST_USES 256
-/* What a tenant that ended had used: see use.h. */
+/* The use of a tenant that has ended: see use.h. */
 struct past_use {
-	char name[REGION_NAME_MAX]; /* "": none */
+	char name[REGION_NAME_MAX]; /* "": this entry is empty */
 	uid_t uid;
 	struct fade use;
 };
 
 struct node {
-	const struct subsystem *subsystems; /* ended by a row without a name */
+	const struct subsystem *subsystems; /* the array ends with a row without a name */
 	struct config config;
-	const char *config_file; /* the real path of the settings that were read; NULL: none */
+	const char *config_file; /* real path of the settings file; NULL: no file was read */
 	char run_dir[NODE_RUN_DIR_MAX];
-	bool is_private;    /* one user's: nobody else may come near its files */
-	bool lingers;       /* ends when there have been no tenants for config.linger_ns */
+	bool is_private;    /* one user's daemon: other users have no access to its files */
+	bool lingers;       /* ends when there were no tenants for config.linger_ns */
 	bool populated;     /* there are tenants */
-	bool slept_at_tick; /* all cards' arbitrations did, at the last one */
+	bool slept_at_tick; /* at the last tick, the arbitrations of all cards slept */
 	bool simulated;
-	char sim_socket[NODE_PATH_MAX]; /* real path; "" when not simulated */
-	uint64_t epoch;                 /* of this daemon; fits a JSON integer, never 0 */
-	gid_t admin_gid;                /* group allot; (gid_t)-1: there is none */
+	char sim_socket[NODE_PATH_MAX]; /* real path; "" if GPUs are not simulated */
+	/* identifies this run of the daemon; fits a JSON integer, never 0 */
+	uint64_t epoch;
+	gid_t admin_gid;                /* group "allot"; (gid_t)-1: no such group */
 
 	struct loop *loop;
 	const struct gpu_backend *backend;
-	const char *gpu_source; /* what that opens; the caller's */
+	const char *gpu_source; /* what the backend opens; owned by the caller */
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
 	struct topology *topology;
-	struct gangs *gangs; /* NULL: each card by itself */
+	struct gangs *gangs; /* NULL: tenants get their turns on each card separately */
 
 	struct tenant_list tenants;
 	struct text_index tenant_names, tenant_ids;
 	unsigned tenant_count;
-	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
-	uint64_t arrivals;     /* that have begun to wait */
+	unsigned waiter_count; /* tenants with on_full "wait" */
+	uint64_t arrivals;     /* tenants that have ever begun to wait */
 	struct admission_counts waits;
 	uint64_t requests, refused; /* on the control socket */
-	char *list_text;            /* the last reply to `list` there; NULL: none yet */
-	uint64_t list_ns;           /* when it was begun */
-	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
+	char *list_text;            /* last reply to `list`; NULL: none yet */
+	uint64_t list_ns;           /* when making that reply began */
+	/* failed requests for a tenant, by reason */
+	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	uint64_t live_changes,
-		live_changes_refused; /* of containers' terms, by their pods' annotations */
+		/* changes of containers' terms by annotations of their pods */
+		live_changes_refused;
 	struct namespace_uses *namespaces;
-	bool foreign_known; /* a census has told what processes of no tenant hold */
+	bool foreign_known; /* a census has measured what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
-	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
+	/* the previous daemon's, until the GPU watch takes them; NULL: none */
+	struct gpu_records *records;
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
-	struct audit *audit;                           /* NULL: off */
+	struct audit *audit;                           /* NULL: auditing is off */
 	struct census *census;
-	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
-	struct claims *claims; /* see daemon/containers/claims/claims.h; NULL before it is opened */
+	struct gpu_watch *watch; /* NULL: GPU work that bypasses the library is not watched */
+	struct claims *claims; /* daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
-	struct space_groups *space; /* groups that share a card at the same time: see daemon/space/space.h */
-	struct health_watch *health; /* NULL: cards' health is not watched */
+	/* groups that run on a card at the same time: daemon/space/space.h */
+	struct space_groups *space;
+	struct health_watch *health; /* NULL: the cards' health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
-	struct plugin *plugin;                      /* NULL: the kubelet has none of ours */
-	struct dra *dra;                            /* NULL: there is no DRA driver */
-	json_t *(*dra_json)(const struct dra *dra); /* for "hello"; NULL: there is none */
-	struct claim_holders *claim_holders;        /* the plugin's; NULL: nobody knows */
-	struct metrics *metrics;                    /* NULL: nobody may ask */
-	struct page *page;                          /* NULL: there is none */
-	struct node_kube *kube;                     /* NULL: no Kubernetes is told of us */
-	struct loop_source *tick;                   /* each second while there are tenants */
-	struct loop_source *fresh_source;           /* is a census due before its time? */
+	struct plugin *plugin;                      /* NULL: no device plugin for the kubelet */
+	struct dra *dra;                            /* NULL: no DRA driver */
+	/* for the reply to "hello"; NULL: no DRA driver */
+	json_t *(*dra_json)(const struct dra *dra);
+	/* the plugin's; NULL: holders of claims are unknown */
+	struct claim_holders *claim_holders;
+	struct metrics *metrics;                    /* NULL: no metrics are served */
+	struct page *page;                          /* NULL: no web page is served */
+	struct node_kube *kube;                     /* NULL: nothing is published to Kubernetes */
+	struct loop_source *tick;                   /* every second while there are tenants */
+	struct loop_source *fresh_source;           /* checks whether a census is due early */
 	int fresh_fd;
-	struct loop_source *census_timer; /* as often as the setting says, while there are tenants ... */
-	uint64_t census_every_ns;         /* ... or more seldom, see census_every_ns() */
-	struct loop_source *save_timer; /* state files to write soon */
-	struct loop_source *use_timer;  /* that of use (use_state.h) */
+	struct loop_source *census_timer; /* periodic census while there are tenants */
+	/* its interval: the setting or longer, see census_every_ns() */
+	uint64_t census_every_ns;
+	struct loop_source *save_timer; /* writes state files that have changed */
+	struct loop_source *use_timer;  /* writes the file of use (use_state.h) */
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *admission_timer; /* a decision is due: see admission.h */
-	struct swap_turns *swap_turns;  /* NULL: there was none yet whose memory can be moved */
-	struct loop_source *swap_timer; /* while there are tenants whose memory can be moved */
+	struct loop_source *admission_timer; /* runs a due admission decision: see admission.h */
+	struct swap_turns *swap_turns;  /* NULL: no tenant has had movable memory yet */
+	struct loop_source *swap_timer; /* runs while tenants have movable memory */
 };
 
-/* NULL when there is none of that name or, failing that, id. */
+/* Finds a tenant by name or, if no tenant has that name, by id. Returns NULL if there is none. */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
-/* The same, as gpu_uuid_parse() reads it. NULL also where it is none. */
+/*
+ * Finds a card by the text of its UUID (gpu_uuid_parse()). Returns NULL if the text is not a UUID
+ * or no card has it.
+ */
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
-/* Something changed that may give a waiting tenant memory: admission.h decides soon. Does little where none waits. */
+/*
+ * Call when something changed that may give memory to a waiting tenant; admission.h decides soon.
+ * Cheap when no tenant waits.
+ */
 void node_admit_soon(struct node *node);
 
-/* use_state.h writes its file within three seconds, together with what else changes until then. */
+/*
+ * Writes the file of use (use_state.h) within three seconds, together with all changes until then.
+ */
 void node_save_use_soon(struct node *node);

@@ -2,7 +2,7 @@
 
 #include "daemon/state/node/node.h"
 
-/* Calls `what` of each row that has it, in the order of the table. */
+/* Calls function `what` of each row that has it, in table order. */
 #define TELL(node, what, ...) \
 	for (const struct subsystem *s = (node)->subsystems; s && s->name; s++) \
 		if (s->what) \

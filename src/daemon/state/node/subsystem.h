@@ -1,11 +1,11 @@
 /*
- * The daemon's parts, and what they are told. Each part has a row in the table of subsystems.c, the one file that knows
- * all of them. A part that sits below others (node.c, tenant.c, health.c) tells what happened by the functions here, and
- * includes none of those that want to know.
+ * The daemon's parts and the events that they receive. Each part has a row in the table of
+ * subsystems.c, the only file that knows all parts. A lower part (node.c, tenant.c, health.c)
+ * reports events by the functions here and includes none of the parts that receive them.
  *
- * Rows start in the order of the table and stop in reverse order, also where a start failed: so each stop function
- * accepts a part that was never started. tenant_added and tenant_begins go in the order of the table, tenant_removed in reverse.
- * Main thread only.
+ * Parts start in table order and stop in reverse order. All parts are stopped even after a failed
+ * start, so each stop function must accept a part that was never started. tenant_added and
+ * tenant_begins are called in table order, tenant_removed in reverse order. Main thread only.
  */
 #pragma once
 
@@ -17,43 +17,47 @@ struct census_card;
 struct node;
 struct tenant;
 
-/* NULL: the part does not want to know. */
+/* A function that is NULL: the part ignores this event. */
 struct subsystem {
 	const char *name;
 	int (*start)(struct node *node, struct error *err);
 	void (*stop)(struct node *node);
 	/*
-	 * The tenant has its region and its leases; nobody else knows of it yet. Not `is_new`: adopted, it may have
-	 * processes at work. A failure undoes the tenant.
+	 * The tenant has its region and its leases, but no other part knows it yet. If `is_new` is
+	 * false, the tenant was adopted and may have running processes. A failure undoes the
+	 * tenant.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
-	/* The same, at the same moment, for a part that can't fail. */
+	/* Like tenant_added and at the same moment, for a part that cannot fail. */
 	void (*tenant_begins)(struct tenant *tenant);
-	/* Leases and processes are still there. Also of a tenant that could not be made, whatever it lacks. */
+	/*
+	 * The tenant still has its leases and processes. Also called for a tenant that could not be
+	 * made completely.
+	 */
 	void (*tenant_removed)(struct tenant *tenant);
-	/* It ends for good; its files go as well. Comes before tenant_removed. */
+	/* The tenant ends for good, and its files will be deleted. Called before tenant_removed. */
 	void (*tenant_ended)(struct tenant *tenant, const char *why);
-	/* It was removed, but processes of it live: it may take no more. */
+	/* The tenant was removed while processes of it live: it may take no more memory. */
 	void (*tenant_retired)(struct tenant *tenant);
-	/* Its share, its priority or its choice to lend is another one. */
+	/* The tenant's share, its priority or its choice to lend has changed. */
 	void (*share_changed)(struct tenant *tenant);
-	/* A tenant came or went, or its terms changed. */
+	/* A tenant was added or removed, or its terms changed. */
 	void (*tenants_changed)(struct node *node);
-	/* There are tenants now (node->populated), or none any more. */
+	/* The first tenant was added or the last one removed: see node->populated. */
 	void (*populated_changed)(struct node *node);
-	/* A process came, and is not told so yet, or went. */
+	/* A process was added and has not been told so yet, or a process was removed. */
 	void (*processes_changed)(struct node *node);
-	/* A process is dead, and has no slot any more. */
+	/* The process is dead and no longer has its slot. */
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
-	/* NVML was read: an array, a card of the node each. */
+	/* A census is complete. `seen` is an array with one element per card of the node. */
 	void (*census_read)(struct node *node, const struct census_card *seen);
-	/* Does something depend on the next census, so that it may not wait until something changes? */
+	/* Whether this part needs the next census even if nothing changes. */
 	bool (*needs_census)(const struct node *node);
-	/* The driver has answered what the cards have in use. */
+	/* The driver has reported how much memory is in use on the cards. */
 	void (*cards_answered)(struct node *node);
 };
 
-/* -errno of the first row that fails; the rows after it are not told. */
+/* Returns the -errno of the first row that fails. Later rows are not called. */
 int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
 void tell_tenant_removed(struct node *node, struct tenant *tenant);
 void tell_tenant_ended(struct node *node, struct tenant *tenant, const char *why);
@@ -64,5 +68,5 @@ void tell_process_gone(struct node *node, struct tenant *tenant, int pid, unsign
 void tell_census_read(struct node *node, const struct census_card *seen);
 void tell_cards_answered(struct node *node);
 bool ask_needs_census(const struct node *node);
-/* To be called by whoever adds or removes a tenant or changes its terms; tells populated_changed as well. */
+/* Call after adding or removing a tenant or changing its terms. Reports populated_changed too. */
 void tell_tenants_changed(struct node *node);
