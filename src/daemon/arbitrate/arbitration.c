@@ -10,21 +10,24 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 #include "daemon/arbitrate/region_host.h"
 
-#define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
-#define STEP_RUNG_NS UINT64_C(50000) /* nor whatever is rung: no faster than a drain is looked at */
+#define STEP_MIN_NS UINT64_C(20000)  /* shortest step: never spin, whatever the arbiter asks for */
+#define STEP_RUNG_NS UINT64_C(50000) /* shortest step with constant rings: as often as a drain is polled */
 #define ARBITRATION_NICE (-10)
 #define GANG_ROUNDS \
-	4 /* steps at one time: what is decided with other cards is news to the arbiter */
-#define SLIP_DEPTH_NS 1 /* in flight while gang_word.is_slip: no more than the gate's least */
+	4 /* Most rounds of decisions in one step: decisions shared with other cards are new input for the arbiter. */
+#define SLIP_DEPTH_NS 1 /* depth while gang_word.is_slip: the gate's minimum */
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
 #define LOOK_RUNG_NS UINT64_C(20000000)
 #define LOOK_STILL_NS NSEC_PER_SEC
-#define FRESH_NS UINT64_C(50000000) /* how often a census is asked for ahead of its time */
-#define ASKED_NS UINT64_C(2000000)  /* how often somebody's ask for memory is told */
+#define FRESH_NS UINT64_C(50000000) /* shortest time between early requests for a census */
+#define ASKED_NS UINT64_C(2000000)  /* shortest time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
-/* Whether it can be waited for until it rings: without processes, for ever. */
+/*
+ * Whether the lessee needs no polling because it rings. A lessee without processes never needs
+ * polling.
+ */
 static bool rings(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;
@@ -36,8 +39,9 @@ static bool rings(const struct lessee *l, uint64_t now_ns)
 }
 
 /*
- * While another tenant has the lease, one thing matters of the others: which of them begin or cease to want it. To look at
- * all of 50 tenants each time was most of a step.
+ * Whether a lessee may be polled less often. While another tenant has the lease, all that matters
+ * is which lessees begin or cease to want it. Polling all of 50 tenants in each step took most of
+ * the step's time.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -50,13 +54,13 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < LOOK_WAITING_NS;
 	if (!seen->rings)
 		return passed_ns < LOOK_IDLE_NS;
-	/* It rings for what it does here, not for what it waits for on another card. */
+	/* The bell rings for changes on this card, but not for waits at other cards' gates. */
 	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
 		return false;
 	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
 }
 
-/* Did it ring for what was seen? */
+/* Checks whether the lessee rang for the changes that were observed. */
 static void judge(struct lessee *l, const struct arbiter_observation *before, bool has_rung,
 		  uint64_t now_ns)
 {
@@ -77,7 +81,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 			 arbiter_is_draining(a->arbiter, l->index) ||
 			 arbiter_mode(a->arbiter) == ARBITER_SLICED;
 	struct arbiter_observation before = l->seen;
-	/* First the bell: what is rung for later is not missed. */
+	/* Read the bell first, so that a later ring is not missed. */
 	bool has_rung = bell_hear(&l->bell, now_ns);
 
 	l->observer.in_gang = l->gang_word.order != GANG_NONE;
@@ -93,7 +97,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 						 memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
-		/* What was paid for is counted later than it is paid, so it is read first. */
+		/* The library counts work after it has paid for it, so read the work first. */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
 		l->seen.spent = atomic_load(&spent->tokens);
@@ -130,7 +134,10 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 	}
 }
 
-/* The bells to listen to. A waiting tenant with nothing else to do is looked at when it gets the lease. */
+/*
+ * Collects the bells to wait on. A waiting tenant without work needs none: it is observed when it
+ * gets the lease.
+ */
 static void listen(struct arbitration *a)
 {
 	a->listened.count = 0;
@@ -156,7 +163,10 @@ static bool lets_through(enum lease_state state)
 	return state != LEASE_STOP && state != LEASE_CLOSING;
 }
 
-/* Tells the other cards of the tenants that work there too, and hears of them: true when there is news. */
+/*
+ * Reports the gangs' ranks on this card to the board, and reads its decisions. Returns true if a
+ * decision has changed.
+ */
 static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 {
 	bool is_news = false;
@@ -185,7 +195,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Tells the tenant which of its steps to ring for. */
+/* Tells the tenant at which of its sync points to ring. */
 static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
 	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);
@@ -196,7 +206,7 @@ static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* A lease is taken away before the next one is given. */
+/* Revokes leases in the first pass and grants new ones in the second. */
 static void publish(struct arbitration *a)
 {
 	unsigned grants = 0;
@@ -223,8 +233,8 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * A step of the arbiter counts so much time at most, so that nothing is made of a daemon that stood still. What was
- * rested through on purpose counts: for tokens, budgets and debts.
+ * The arbiter counts at most max_step_ns per step, so that a stopped daemon has no effect.
+ * Deliberate sleep must count in full, for tokens, budgets and debts. So it is split into steps.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
@@ -237,12 +247,12 @@ static void count_sleep(struct arbitration *a, uint64_t now_ns)
 		arbiter_step(a->arbiter, at_ns);
 }
 
-/* One look, decision and publication; returns when the next is due. */
+/* Observes, decides and publishes once. Returns when the next step is due. */
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* No lessee works, and none rang. */
+	/* No lessee has work, and no bell has rung. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
 	if (!is_still)
@@ -268,7 +278,7 @@ static uint64_t step(struct arbitration *a)
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }
 
-/* Until then, or until there is something new, but not at once after a step. */
+/* Sleeps until until_ns or until a change, but at least STEP_RUNG_NS after the last step. */
 static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {
 	a->is_still = bell_sleep(&a->listened, &a->changed, changed, until_ns);
@@ -284,14 +294,16 @@ static void *run(void *data)
 	struct arbitration *a = data;
 	prctl(PR_SET_NAME, "allot-arbiter");
 	prctl(PR_SET_TIMERSLACK, 1);
-	/* A late arbiter is idle GPU time; without the privilege it is as late as others. */
+	/* A late arbiter wastes GPU time. Without the privilege, it keeps the normal priority. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
 
 	pthread_mutex_lock(&a->worker.lock);
 	while (!a->worker.stop) {
-		/* What changes from here on, another card's word too, ends the rest. */
+		/*
+		 * Any later change, including a wake-up by another card's thread, ends the sleep.
+		 */
 		uint32_t changed = atomic_load(&a->changed);
-		/* An absolute time: lateness does not add up. */
+		/* An absolute time, so that delays do not add up. */
 		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;
 		uint64_t to_wake = a->to_wake;
 		a->to_wake = 0;

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-#define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
+#define PULSE_QUIET_NS UINT64_C(90000000) /* pulse interval while no tenant did anything recently; only heartbeats are due */
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
 {
@@ -11,7 +11,10 @@ void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t 
 	l->charged_counted_ns = charged_ns;
 }
 
-/* For the utilization that NVML tells in the tenant. False: it is zero, and stays so without charge. */
+/*
+ * Publishes the utilization that NVML shows inside the tenant. Returns false if the value is zero
+ * and stays zero without new charge.
+ */
 static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
 	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
@@ -26,7 +29,7 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 	window_add(&l->window_60s, now_ns, charged_ns);
 }
 
-/* A lessee's figures; true: there is nothing to tell of it. */
+/* Updates a lessee's figures. Returns true if nothing about the lessee needs publishing. */
 static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 {
 	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
@@ -38,7 +41,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 		l->quiet_ns = now_ns;
 		return true;
 	}
-	/* Windows need to know that nothing was charged up to then. */
+	/* Windows need a sample that shows that nothing was charged until then. */
 	if (l->is_quiet)
 		sample(l, l->quiet_ns, l->pulsed_ns);
 	sample(l, now_ns, charged_ns);
@@ -49,7 +52,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 	return l->is_quiet;
 }
 
-/* Decides anew what each that may borrow is lent. */
+/* Decides again how much each lessee that may borrow is lent. */
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
 	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
@@ -73,7 +76,10 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 	a->lent_ns = now_ns;
 }
 
-/* All its processes notice the daemon's end without a beat, and none has to be looked at. */
+/*
+ * Whether the thread may sleep as far as this lessee goes: all its processes notice the daemon's
+ * end without a heartbeat, and none needs polling.
+ */
 static bool lets_sleep(const struct lessee *l)
 {
 	for (size_t i = 0; i < l->observer.count; i++)
@@ -116,7 +122,7 @@ bool arbitration_is_resting(struct arbitration *a)
 	return is_sleeping;
 }
 
-/* Sums up the lessee's processes; false: none of them is named. */
+/* Sums the use of the lessee's processes. Returns false if none of them is in the list. */
 static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
 {
 	bool is_named = false;

@@ -1,13 +1,13 @@
 /*
- * What the parts of an arbitration (arbitration.h) share:
+ * Shared by the files of an arbitration (arbitration.h):
  *
- *   arbitration.c          the thread: observes, decides by the arbiter, publishes, sleeps
- *   arbitration_figures.c  figures of its tenants, and the lending that follows from them
- *   arbitration_spans.c    which tenant had the card when
+ *   arbitration.c          the thread: observes, lets the arbiter decide, publishes, sleeps
+ *   arbitration_figures.c  figures of its tenants, and lending, which follows from them
+ *   arbitration_spans.c    records which tenant had the card when
  *   arbitration_turns.c    turns of a tenant's processes
- *   lessee.c               tenants and their processes come and go, shares change
+ *   lessee.c               adds and removes tenants and their processes, changes shares
  *
- * All of it is guarded by the worker's lock, except `changed`, which any thread counts up.
+ * The worker's lock guards everything except `changed`, which any thread may increment.
  */
 #pragma once
 
@@ -25,12 +25,12 @@
 struct gangs;
 
 struct lessee {
-	/* What each step reads of those that only wait, in one line of the cache. */
+	/* The fields that each step reads of waiting lessees come first, in one cache line. */
 	_Alignas(64) struct lessee *next;
-	int index; /* the arbiter's */
+	int index; /* number in the arbiter */
 	enum lease_state published;
 	enum region_sync_point wants_sync_point; /* as published */
-	uint64_t seen_ns;                        /* when: */
+	uint64_t seen_ns;                        /* when `seen` was observed */
 	struct arbiter_observation seen;
 
 	struct arbitration *owner;
@@ -40,86 +40,98 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct bell bell;
-	bool is_ending; /* at the last look: busy, and its end is waited for */
+	/* at the last observation it was busy without a lease that permits launches */
+	bool is_ending;
 	struct elastic_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	bool has_use; /* another sensor's word of the card's use: */
+	bool has_use; /* `use` is valid: the card's use by another sensor */
 	double use;
-	uint64_t use_busy_ns; /* its own busy time when that was told last */
-	unsigned unnamed;     /* arbitration_is_missed(), and what that said last: */
+	uint64_t use_busy_ns; /* its own busy time at that sensor's last report */
+	unsigned unnamed;     /* state and last result of arbitration_is_missed() */
 	bool is_missed;
-	uint64_t charged_counted_ns; /* what the card's sum has of it */
-	uint64_t pulsed_ns;          /* what was charged at the last pulse */
-	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
-	uint64_t quiet_ns;           /* ... up to then */
-	int gang;                    /* its number among those that may be gangs; or negative */
+	uint64_t charged_counted_ns; /* the part of its charge that is in the card's sum */
+	uint64_t pulsed_ns;          /* its charge at the last pulse */
+	bool is_quiet;               /* all its published figures are zero */
+	uint64_t quiet_ns;           /* until then it was quiet */
+	int gang;                    /* number as a possible gang; negative: none */
 	struct gang_word gang_word;
 	uint32_t turn;     /* as published */
-	bool shares_space; /* in a group: its launches may have to pay */
+	bool shares_space; /* in a space group: its launches may have to pay tokens */
 };
 
 struct arbitration {
-	struct worker worker;     /* sleeps on `changed`: */
-	_Atomic uint32_t changed; /* something did, or stop: bell_wake() */
-	bool has_bells;           /* the kernel can wait for them */
+	struct worker worker;     /* sleeps on `changed` */
+	/* incremented by bell_wake() on any change, and to stop the thread */
+	_Atomic uint32_t changed;
+	bool has_bells;           /* the kernel can wait on several doorbells */
 	struct bell_list listened;
 	struct gangs *gangs; /* shared with the other cards; or NULL */
 	unsigned card;
-	unsigned gang_count; /* lessees with a number there */
-	uint64_t to_wake;    /* cards */
+	unsigned gang_count; /* lessees with a gang number */
+	uint64_t to_wake;    /* bit mask of cards whose threads must be woken */
 	struct arbiter *arbiter;
 	struct arbiter_config config;
-	bool is_paced;  /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
+	bool is_paced;  /* ARBITER_POLICY_FEEDBACK: launches pay tokens, and grants are published */
 	bool has_turns; /* a tenant's processes take turns within its leases */
-	int had_lease;  /* the arbiter's index of who had the last */
+	int had_lease;  /* the arbiter's number of the last lease holder */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
-	unsigned space_count;  /* lessees that share space */
-	bool has_told;         /* that the other sensor misses one at work ... */
-	uint64_t missed_count; /* ... and how often it began to */
+	unsigned space_count;  /* lessees that share by space */
+	bool has_told;         /* a lessee that the other sensor misses has been logged */
+	uint64_t missed_count; /* how often that sensor began to miss a lessee */
 	uint64_t stepped_ns, observed_ns;
-	bool is_still;     /* nothing was rung since */
-	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
-	uint64_t pulse_ns; /* when the next is due */
-	bool is_sleeping; /* no lessee has work or demand: beats and looks come seldom, until one rings */
-	uint64_t fresh_ns; /* when told last */
-	bool has_asked;    /* not told yet, and when that was told last: */
+	bool is_still;     /* no doorbell has rung since the last step */
+	bool needs_looks;  /* some lessee may change without ringing, so it must be polled */
+	uint64_t pulse_ns; /* when the next pulse is due */
+	/* No lessee has work or demand: pulses and polls are rare until a doorbell rings. */
+	bool is_sleeping;
+	uint64_t fresh_ns; /* last call of on_fresh for measured memory */
+	/* a memory request is still to be reported; asked_ns: last such report */
+	bool has_asked;
 	uint64_t asked_ns;
 	void (*on_fresh)(void *data); /* arbitration_set_fresh() */
 	void *fresh_data;
-	uint64_t charged_ns; /* of all lessees that there ever were */
+	uint64_t charged_ns; /* of all present and past lessees */
 	struct elastic_config elastic;
-	uint64_t lent_ns; /* when limits were last decided on */
+	uint64_t lent_ns; /* when limits were last decided */
 	struct window window_1s;
-	struct lease_spans *spans; /* NULL: no caller wants to know */
+	struct lease_spans *spans; /* NULL: not recorded */
 	int span_watchers;
 };
 
 /*
- * One of the other sensor's calls: whether it misses this lessee for good. *unnamed counts the calls
- * since it was named that missed it at work: it is late with who just began, and at a small share,
- * or on a machine that is short of processors, few of the times between two calls have any. Pure.
+ * Evaluates one call of the other sensor. Returns true if the sensor misses this lessee
+ * permanently. *unnamed counts calls that missed it although it worked, since the sensor last named
+ * it. Single misses are normal: the sensor is late for new processes, and may miss a lessee with a
+ * small share or on an overloaded machine. Pure.
  */
 bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
-/* Notes what a lessee was charged in the card's sum. */
+/* Adds a lessee's new charge to the card's sum. */
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
-/* Tells a gang's member how much it may have in flight. */
+/* Publishes how much work a member of a gang or space group may have in flight. */
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
 /*
- * Whose turn it is of each lessee's processes; to be called before states are published, which are the
- * arbiter's. Returns when to step again at the latest.
+ * Decides and publishes which process of each lessee has its turn. Call before lease states are
+ * published. Returns the latest time of the next step.
  */
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
-/* How long its lease may rest before it should ring: learned between its leases, and its processes' turns. */
+/*
+ * Publishes how long the lessee may be idle in its lease before it should ring. The value is
+ * learned from the gaps between its leases and its processes' turns.
+ */
 void arbitration_publish_patience(struct lessee *l);
-/* Notes which tenant has the card now; `spans` is there. */
+/* Records which tenant has the card now. `spans` must not be NULL. */
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
- * Whether nothing is to be done before a lessee rings: none has work, demand, or state that changes with time alone, and all
- * of them ring. Then the thread wakes for a pulse each ARBITRATION_SLEEP_NS.
+ * Whether nothing needs to be done until a lessee rings: no lessee has work, demand, or state that
+ * changes with time, and all of them ring. Then the thread wakes for a pulse every
+ * ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
-/* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
+/*
+ * Updates windows, the figures for NVML inside tenants, heartbeats and lent limits. Sets when the
+ * next pulse is due.
+ */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);

@@ -1,13 +1,13 @@
-/* Who had the card when (lease_spans.h), while somebody wants to know. */
+/* Records which tenant had the card when (lease_spans.h), while a caller wants to know. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/arbitrate/arbitration.h"
 #include "daemon/arbitrate/arbitration_inside.h"
 
-#define FREE_KEY (UINT64_C(1) << 63) /* of who runs without a lease */
+#define FREE_KEY (UINT64_C(1) << 63) /* marks the key of a tenant that runs without a lease */
 
-/* The tenant that has the lease; of several that share space, the first that is at work. */
+/* The tenant that has the lease. Of several that share by space, the first that has work. */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
@@ -17,7 +17,7 @@ static const struct lessee *find_lessee(const struct arbitration *a)
 	return l;
 }
 
-/* The one that runs, where one alone does. */
+/* The tenant that runs alone without a lease, if there is one. */
 static const struct lessee *find_free(const struct arbitration *a)
 {
 	if (arbiter_mode(a->arbiter) != ARBITER_FREE)
@@ -38,7 +38,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 		.end = arbiter_last_end(a->arbiter),
 	};
 	uint64_t key = 0;
-	/* Leases of a tenant are numbered; two tenants differ by their index. */
+	/* The key combines the tenant's index with the number of its lease. */
 	if (l)
 		key = state.is_free
 			      ? FREE_KEY | (uint64_t)(l->index + 1)
@@ -57,7 +57,7 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/* What begins from here on has not begun before. */
+		/* A span that begins after this call must not count as begun earlier. */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

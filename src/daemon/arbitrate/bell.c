@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* Newer than the headers of some distributions that have the kernel for it. */
+/* Headers of some distributions are older than their kernel and lack this. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449 /* on all architectures */
 #endif
@@ -27,7 +27,7 @@ struct waitv { /* struct futex_waitv */
 void bell_init(struct bell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct bell){ .word = word, .heard = atomic_load(word) };
-	/* An adopted tenant may have rung already; a new one's word is zero. */
+	/* An adopted tenant may have rung already. The word of a new tenant is zero. */
 	b->has_rung = b->heard != 0;
 }
 
@@ -62,7 +62,7 @@ void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung)
 		b->owed_since_ns = 0;
 	else if (is_owed && !b->owed_since_ns)
 		b->owed_since_ns = now_ns;
-	/* The ring may come a moment after what it tells of. */
+	/* The ring may come a moment after the change. */
 	if (!b->owed_since_ns || now_ns - b->owed_since_ns < BELL_LATE_NS)
 		return;
 	b->owed_since_ns = 0;
@@ -104,7 +104,10 @@ bool bell_is_offered(void)
 	_Atomic uint32_t word = 0;
 	struct timespec now = clock_to_timespec(clock_now_ns());
 
-	/* A value that the word does not have: it says so at once. */
+	/*
+	 * The expected value differs from the word's, so a kernel with futex_waitv returns EAGAIN
+	 * at once.
+	 */
 	return wait_for_all(&none, &word, 1, &now) < 0 && errno == EAGAIN;
 }
 

@@ -1,15 +1,16 @@
 /*
- * A bell wakes the arbitration of a card: a word in the tenant's report that the tenant counts up.
+ * A doorbell ("bell") wakes the arbitration of a card. It is a counter in the tenant's report.
  *
- *     tenant:  changes its slot, counts its bell up, wakes the thread that waits on it
+ *     tenant:  changes its slot, increments its bell, wakes the thread that waits on the bell
  *     daemon:  reads the bell (bell_hear), then the slot; decides; sleeps until a deadline or until the
- *              bell differs from what it read (bell_sleep): no ring is lost
+ *              bell differs from the value read (bell_sleep): no ring is lost
  *
- * The word lies in the tenant's own report, so a ring disturbs no other tenant. It is taken as a reason to look, and no more.
- * A tenant is trusted to ring (bell_rings) if it has rung before, is not ignored for ringing too often, and was not
- * seen to begin or end work or demand without a ring. Any other is polled.
+ * The counter is in the tenant's own report, so a ring does not disturb other tenants. A ring only
+ * makes the daemon read the slot. A tenant is trusted to ring (bell_rings) if it has rung before,
+ * is not ignored for ringing too often, and was not seen to begin or end work or demand without a
+ * ring. Any other tenant is polled.
  *
- * Pure except bell_sleep and what it uses. Not thread safe, except bell_wake.
+ * Pure except bell_sleep and the functions that it uses. Not thread safe, except bell_wake.
  */
 #pragma once
 
@@ -18,42 +19,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BELL_LATE_NS UINT64_C(10000000) /* a ring this long after what it tells of was none */
-/* For how long it is not believed then: doubled each time, until it has rung for so long. */
+#define BELL_LATE_NS UINT64_C(10000000) /* a ring this long after the change counts as missing */
+/*
+ * After a missing ring the tenant is distrusted for this long. The time doubles with each further
+ * miss, up to BELL_DOUBLINGS times. Misses are forgiven BELL_FORGIVEN_NS after the distrust ended.
+ */
 #define BELL_DISTRUST_NS UINT64_C(100000000)
 #define BELL_DOUBLINGS 7
 #define BELL_FORGIVEN_NS UINT64_C(30000000000)
-/* Rings that are listened to: so many at once, and one each so often. */
+/* Rate limit (token bucket): a burst of BELL_BURST rings, and one ring per BELL_EVERY_NS. */
 #define BELL_BURST 50
 #define BELL_EVERY_NS UINT64_C(2000000)
 
 struct bell {
-	const _Atomic uint32_t *word; /* the tenant's */
-	uint32_t heard;               /* as last read */
+	const _Atomic uint32_t *word; /* in the tenant's report */
+	uint32_t heard;               /* value last read */
 	bool has_rung;
-	uint64_t owed_since_ns; /* what should have been rung for was seen; 0: nothing */
+	uint64_t owed_since_ns; /* when a change without a ring was seen; 0: none open */
 	uint64_t distrusted_until_ns;
-	unsigned misses; /* that are not forgiven */
-	uint64_t spent_ns; /* heard rings x BELL_EVERY_NS, less the time since: deaf above the burst */
+	unsigned misses; /* missing rings not yet forgiven */
+	/* heard rings x BELL_EVERY_NS, less the time since; above the burst, rings are ignored */
+	uint64_t spent_ns;
 	uint64_t spent_at_ns;
 };
 
-/* A bell that has never rung. */
+/* Starts the state of a bell. A bell whose counter is not zero has rung before. */
 void bell_init(struct bell *b, const _Atomic uint32_t *word);
-/* Reads it; true when it was rung since. To be called before what the tenant shows is read. */
+/*
+ * Reads the bell and returns true if it has rung since the last call. Call before reading the
+ * tenant's slot.
+ */
 bool bell_hear(struct bell *b, uint64_t now_ns);
 /*
- * After a look: `is_owed`: what was seen should have been rung for since the look before; `has_rung`: what
- * bell_hear() said.
+ * Call after each observation. `is_owed`: the observation shows a change since the previous one
+ * that needed a ring. `has_rung`: the result of bell_hear().
  */
 void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung);
-/* Whether it may be relied on to ring. */
+/* Whether the tenant can be relied on to ring. */
 bool bell_rings(const struct bell *b, uint64_t now_ns);
 
-/* The most bells that a sleep can listen to. */
+/* The most bells that one sleep can wait on. */
 #define BELL_MOST 127
 
-/* What to listen to while asleep. */
+/* The bells to wait on while asleep. */
 struct bell_list {
 	struct {
 		const _Atomic uint32_t *word;
@@ -62,17 +70,20 @@ struct bell_list {
 	size_t count;
 };
 
-/* False when there is no room. */
+/* Returns false if the list is full. */
 bool bell_list_add(struct bell_list *list, const struct bell *b);
 
-/* False where the kernel can't wait for several words (before Linux 5.16): nothing is heard then. */
+/*
+ * Returns false if the kernel cannot wait on several words (before Linux 5.16). Then no ring is
+ * heard.
+ */
 bool bell_is_offered(void);
 /*
- * Sleeps until the deadline (CLOCK_MONOTONIC), until a bell of the list has another value than it was
- * heard with, or until *own, a word of this process, is not `own_value`. It may also return early. True:
- * it was the deadline.
+ * Sleeps until the deadline (CLOCK_MONOTONIC), until a bell of the list differs from the value last
+ * heard, or until *own, a word of this process, differs from `own_value`. May also return early.
+ * Returns true if the deadline has passed.
  */
 bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint32_t own_value,
 		uint64_t deadline_ns);
-/* Counts *own up and wakes the thread that sleeps on it. Any thread. */
+/* Increments *own and wakes the thread that sleeps on it. Any thread may call it. */
 void bell_wake(_Atomic uint32_t *own);

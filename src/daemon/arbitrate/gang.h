@@ -1,9 +1,11 @@
 /*
- * Gangs in the daemon (policy/gang/gang.h): the board that all cards' arbitrations share, behind a lock, and the wake-ups
- * between them. Each card's thread tells and asks in its own step. Where that changes what another card is to do, it wakes
- * that card's thread afterwards, without holding a lock of its own.
+ * Gangs in the daemon (policy/gang/gang.h). The arbitrations of all cards share one board,
+ * protected by a lock, and wake each other. Each card's thread reports to the board and reads its
+ * decisions in each step. If that changes the decision for another card, the thread wakes that
+ * card's thread afterwards, without holding a lock of its own.
  *
- * All calls are thread safe. Lock order: a card's, then the board's; the list of bells, then a card's.
+ * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of
+ * bells, then a card's.
  */
 #pragma once
 
@@ -14,20 +16,26 @@
 
 struct gangs;
 
-struct gangs *gangs_new(void); /* NULL when out of memory */
-/* No arbitration may use it any more. NULL is fine; returns NULL. */
+struct gangs *gangs_new(void); /* Returns NULL if out of memory. */
+/* No arbitration may use it any more. NULL is allowed; returns NULL. */
 struct gangs *gangs_free(struct gangs *gangs);
 
-/* From now on this bell wakes that card's thread. NULL: none does, and no bell_wake() for the card is under way. */
+/*
+ * Sets the word that wakes a card's thread. After a call with NULL, no bell_wake() for that card is
+ * in progress.
+ */
 void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *bell);
-/* Wakes the cards' threads, a bit each. The caller holds no arbitration's lock. */
+/* Wakes the threads of the cards in a bit mask. The caller must not hold an arbitration's lock. */
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 
-/* A tenant with several cards. Returns its number; negative: it can't be a gang, and is none. */
+/*
+ * Adds a tenant with several cards and returns its number. Returns a negative number if the board
+ * is full; then the tenant is no gang.
+ */
 int gangs_add(struct gangs *gangs);
-/* After its lessees; a negative number is fine. */
+/* Call after the tenant's lessees are removed. A negative number is allowed. */
 void gangs_remove(struct gangs *gangs, int gang);
 
-/* The board, locked until it is given back. */
+/* Locks the board and returns it. Release it with gangs_unlock(). */
 struct gang_board *gangs_lock(struct gangs *gangs);
 void gangs_unlock(struct gangs *gangs);

@@ -5,7 +5,7 @@
 
 #include "daemon/util/procfs.h"
 
-#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* no prediction beyond an hour is believed */
+#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* a prediction beyond an hour is not believed */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define load_ordered(field) atomic_load_explicit(&(field), memory_order_seq_cst)
@@ -49,14 +49,17 @@ void observer_free(struct observer *o)
 	o->count = o->capacity = 0;
 }
 
-/* Adds what the process did since the last look. A process can't have worked longer than it exists. */
+/*
+ * Adds a process's work since the last observation. A process cannot have worked for longer than it
+ * has existed.
+ */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
 {
 	const struct region_slot_device *d = &slot->device[o->device];
 	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
 
-	/* Counters carried over from an earlier daemon's report are no work of now. */
+	/* Counters copied from an earlier daemon's report are not new work. */
 	if (!p->migrated && load(slot->migrated)) {
 		p->migrated = true;
 		p->busy_seen = busy;
@@ -84,7 +87,10 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 	return false;
 }
 
-/* After add_progress(). */
+/*
+ * Whether the process waits at another device's gate and also counts as waiting here
+ * (observer.in_gang). Call after add_progress().
+ */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)
 {
@@ -106,7 +112,10 @@ static bool all_stopped(const struct observer *o)
 	return o->count > 0;
 }
 
-/* Only a tenant that has work or demand and stands still is looked at, and again until it moves. */
+/*
+ * Checks /proc only for a tenant that has work or demand but makes no progress, and repeats the
+ * check until it does.
+ */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)
 {
@@ -132,7 +141,7 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
 	return inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
 }
 
-/* Launching is read before busy: a launch that ends between the two is seen as busy. */
+/* Reads `launching` before `busy`, so a launch that ends between the two reads is seen as busy. */
 static struct turns_seen look_at(const struct region_slot_device *d, struct arbiter_observation *sum)
 {
 	bool launching = load_ordered(d->launching) != 0;
@@ -160,7 +169,7 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		struct turns_seen own = look_at(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
-		/* Of several processes, the one that worked last. */
+		/* A tenant is idle since its last process became idle. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
 		turns_see(&o->turns, &o->turn[i], &own, now_ns);
@@ -189,7 +198,7 @@ bool observer_publish_recent(struct observer *o, struct region_report *report)
 		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
 		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
 		p->recent_seen_ns = p->busy_credited_ns;
-		/* A thousandth of what a busy one has: no share of anything. */
+		/* below 0.1 % of a busy process's sum: negligible */
 		if (p->recent_ns < 1000000)
 			p->recent_ns = 0;
 		uint64_t recent_us = p->recent_ns / 1000;

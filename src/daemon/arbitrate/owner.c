@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 static struct robust_list_head head;
-static pid_t thread; /* whose list it is */
+static pid_t thread; /* the thread that the list belongs to */
 
-/* In a child of a fork there is none yet. */
+/* Registers this thread's list if needed. A forked child has none yet. */
 static bool has_list(void)
 {
 	pid_t self = (pid_t)syscall(SYS_gettid);

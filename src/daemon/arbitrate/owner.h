@@ -1,27 +1,35 @@
 /*
- * The owner word tells a tenant's processes that the daemon has ended (region.h: owner), even by kill -9. It is a robust
- * futex: the kernel knows it from a list of the thread's (set_robust_list(2)).
+ * The owner word tells a tenant's processes that the daemon has ended (region.h: owner), even after
+ * kill -9. It is a robust futex: the kernel finds it through the thread's robust list
+ * (set_robust_list(2)).
  *
  *     head, this thread's ->  link of a tenant -> link of the next -> ...      in private memory
  *                               | futex_offset, the same for all
  *                             owner, in the control page that the tenant reads
  *
- * The links are beside the page and not in it, as libc's mutexes have them: they would tell where the daemon's memory lies.
- * The thread's own list in glibc is given up, as this program has no robust mutex. All calls are of one thread; its end is
- * taken for the daemon's.
+ * Each link is mapped behind the control page. libc's mutexes keep the link next to the word, but
+ * then tenants could read the daemon's addresses. This replaces glibc's robust list of the thread,
+ * which this program does not need, as it has no robust mutex. Call all functions from one thread.
+ * If that thread ends, tenants take the daemon for dead.
  */
 #pragma once
 
 #include "abi/shm/region.h"
 
-/* A control page is mapped so that as much is mapped behind it, for its link. */
-#define OWNER_LINK_AT 65536 /* whole pages of any machine */
+/* A control page is mapped with as much private memory behind it, for its link. */
+#define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");
 
-/* Maps the file `fd` writable at the begin of OWNER_MAP_BYTES, zeros behind it. NULL, with errno. */
+/*
+ * Maps file `fd` writable at the beginning of OWNER_MAP_BYTES, followed by zeroed memory. Returns
+ * NULL and sets errno on failure.
+ */
 void *owner_map(int fd);
-/* Until this thread ends, or owner_let_go(). Where the kernel has no such lists the word stays 0. */
+/*
+ * Marks the page as owned until this thread ends or calls owner_let_go(). The word stays 0 if the
+ * kernel has no robust lists.
+ */
 void owner_hold(struct region_control *control);
-/* Says that the owner has ended. Before it is unmapped. */
+/* Reports that the owner has ended. Call before unmapping the page. */
 void owner_let_go(struct region_control *control);

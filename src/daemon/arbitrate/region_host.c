@@ -28,7 +28,10 @@ static void cleanup_mapping(struct mapping *m)
 		munmap(m->address, m->size);
 }
 
-/* A memory file of `size`, mapped writable, then sealed. `is_control`: as owner.h needs it. */
+/*
+ * Makes a memory file of `size`, maps it writable, then seals it. `is_control`: maps it as owner.h
+ * needs.
+ */
 static int make_file(const char *name, size_t size, bool is_control, int seals,
 		     struct mapping *ret_map, int *ret_fd, struct error *err)
 {
@@ -79,7 +82,10 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	cleanup_fd int control_fd = -1;
 	cleanup_fd int report_fd = -1;
 
-	/* The writable map must come before F_SEAL_FUTURE_WRITE: it is the last one there can be. */
+	/*
+	 * Map it writable before F_SEAL_FUTURE_WRITE, because no writable map can be made
+	 * afterwards.
+	 */
 	int r = make_file("allot-control", sizeof(struct region_control), true,
 			  F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 			  &control_map, &control_rw, err);
@@ -179,7 +185,7 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/* A thread that waits for a grant would not hear that none is needed any more. */
+	/* A thread that waits for a grant would not notice that no grant is needed any more. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -248,10 +254,10 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/* A reader that sums must see the slot before anything is counted in it. */
+	/* Readers that sum the slots must see the slot before anything is counted in it. */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
-	/* Empty slots are writable by the tenant as well: begin from zero, whatever it left there. */
+	/* The tenant can write to empty slots too, so reset whatever it left there. */
 	region_host_clear_slot(host, slot);
 	atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, pid, memory_order_relaxed);

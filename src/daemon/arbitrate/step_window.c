@@ -35,7 +35,10 @@ void step_window_look(struct step_window *w, const struct step_counts *counts, u
 		w->newer.bucket[i] = read(&counts->bucket[i]);
 }
 
-/* The length that so many of the steps since `since` are shorter than; within a bucket they are taken to be spread evenly. */
+/*
+ * The step length at `rank`: that many steps since `since` are shorter. Assumes that steps are
+ * spread evenly within a bucket.
+ */
 static uint64_t length_ns(const struct step_moment *since, const struct step_counts *counts,
 			  double rank)
 {

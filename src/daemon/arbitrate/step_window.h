@@ -1,14 +1,15 @@
 /*
- * Step figures: how many steps a second a tenant does on a device, and their median and 99th percentile. They come from what
- * its processes count in the report (abi/shm/step_counts.h), by the difference to one of two earlier moments:
+ * Step figures: a tenant's steps per second on a device, with the median and 99th percentile of
+ * their lengths. They are the difference between the present counts in the report
+ * (abi/shm/step_counts.h) and the counts at an earlier moment:
  *
  *     ---- older ---------- newer ------ now
  *          |<---- the figures' span ---->|
  *
- * A moment is kept 5 s after the last, so the span is 5 to 10 s. While fewer than 20 steps are in it, it is kept after 30 s,
- * so that a slow program has figures as well.
+ * A new moment is stored 5 s after the last one, so the span is 5 to 10 s. With fewer than 20 steps
+ * in the span, the next moment is stored only after 30 s, so that slow programs have figures too.
  *
- * The tenant may write any numbers: they are used for figures alone. Pure; not thread safe.
+ * The tenant may write any counts, so they are used for display only. Pure; not thread safe.
  */
 #pragma once
 
@@ -28,16 +29,16 @@ struct step_window {
 };
 
 struct step_figures {
-	uint64_t count, sum_ns; /* ever */
-	bool is_known;          /* a step ended of late: */
+	uint64_t count, sum_ns; /* since the tenant began */
+	bool is_known;          /* a step ended recently, so the following are valid */
 	double per_second;
-	uint64_t p50_ns, p99_ns; /* to an eighth at worst */
+	uint64_t p50_ns, p99_ns; /* error at most 1/8 */
 };
 
-/* Of a tenant that has counted nothing yet. */
+/* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
-/* To be called each second or so. */
+/* Updates the stored moments. Call about once a second. */
 void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
-/* Looks, too. */
+/* Updates the stored moments and returns the figures. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);

@@ -9,7 +9,7 @@ void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t v
 
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
-	/* A sample that is a tenth early counts: callers' ticks waver. */
+	/* Accepts a sample up to a tenth of a step early, because callers' ticks jitter. */
 	if (now_ns < w->sample[w->newest].at_ns + w->step_ns - w->step_ns / 10)
 		return;
 	w->newest = (w->newest + 1) % (WINDOW_STEPS + 1);
@@ -19,7 +19,10 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 		w->count++;
 }
 
-/* The oldest sample within span and a half step; a gap in the samples leaves the newest. */
+/*
+ * Compares with the oldest sample within span plus half a step, or with the newest if a gap left no
+ * such sample.
+ */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
 	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;

@@ -1,6 +1,6 @@
 /*
- * A window is a sliding average: by what share of the last `span` a growing counter of nanoseconds went up. It is a ring of
- * samples, one a step. Pure, no clock of its own. Not thread safe.
+ * A sliding average: the share of the last `span` by which a growing nanosecond counter has risen.
+ * It is a ring buffer of samples, one per step. Pure, without a clock of its own. Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = (value now - value at now - span) / span
@@ -21,11 +21,11 @@ struct window {
 
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns);
 
-/* Tells the counter's value; samples closer together than a step are not kept. */
+/* Adds a sample of the counter. Samples closer together than a step are dropped. */
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 
 /*
- * The share in percent over the last span, or since window_init() where that is shorter (0 in the
- * first instant). Never negative; may exceed 100 when the counter outruns time.
+ * The share in percent over the last span, or since window_init() if that is shorter (0 at first).
+ * Never negative. Exceeds 100 if the counter grows faster than time.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
