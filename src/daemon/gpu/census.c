@@ -1,4 +1,4 @@
-/* The census's thread: reads NVML, hands the reading to the main thread through an eventfd. */
+/* The census thread reads NVML and passes the reading to the main thread through an eventfd. */
 #include "daemon/gpu/census.h"
 
 #include <errno.h>
@@ -18,16 +18,18 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;       /* under its lock, as: */
-	bool with_use;     /* read samples of use as well */
-	bool under_way;    /* main thread's: a census was requested and is not compared yet ... */
-	uint64_t since_ns; /* ... since then */
-	int ready_fd;      /* the thread counts it up when a reading is complete */
-	uint64_t cost_ns;  /* processor time of the last reading; as `card` */
+	bool wanted;       /* guarded by the worker's lock, like with_use */
+	bool with_use;     /* also read samples of use */
+	bool under_way;    /* main thread: a census was requested and is not compared yet */
+	uint64_t since_ns; /* when it was requested */
+	int ready_fd;      /* eventfd; the thread increments it when a reading is complete */
+	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
-	struct census_rest rest; /* as `card`, and: */
-	bool is_resting;         /* the timer is off, until something changes */
-	/* Written by the thread from request to ready, read by the main thread from ready to request. */
+	struct census_rest rest; /* owned like `card` */
+	bool is_resting;         /* the timer is off until something changes */
+	/*
+	 * The thread owns this from the request until ready_fd, the main thread at all other times.
+	 */
 	struct census_card card[NODE_MAX_CARDS];
 };
 
@@ -87,16 +89,16 @@ static void *run(void *data)
 			read_card(census->node, i, &census->card[i], with_use);
 		census->cost_ns = thread_time_ns() - before_ns;
 		ssize_t n = write(census->ready_fd, &one, sizeof(one));
-		(void)n; /* the counter can't overflow: one reading at a time */
+		(void)n; /* the counter cannot overflow: one reading at a time */
 		pthread_mutex_lock(&census->worker.lock);
 	}
 	pthread_mutex_unlock(&census->worker.lock);
 	return NULL;
 }
 
-/* ---- whether anything changes ---- */
+/* ---- detection of changes ---- */
 
-#define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a, of words */
+#define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a over 64-bit words */
 #define MARK_PRIME UINT64_C(0x100000001b3)
 
 static uint64_t mix(uint64_t mark, uint64_t word)
@@ -136,7 +138,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* What every card has in use is what the last reading showed. */
+/* Whether every card's present memory use equals the last reading's. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
@@ -165,7 +167,7 @@ void census_look(struct node *node)
 	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
 		return;
 	census->is_resting = false;
-	/* Not sooner than it would have been. */
+	/* Not earlier than it would have come without the pause. */
 	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
 	if (due_ns <= now_ns)
 		census_request(census);
@@ -179,7 +181,10 @@ void census_request_if_changed(struct node *node)
 		census_request(node->census);
 }
 
-/* From now on: this reading is as good as the one that was due. A comparison may want another soon. */
+/*
+ * Sets the next census. This reading replaces the one that was due. A comparison may request
+ * another soon.
+ */
 static void arm_next(struct census *census)
 {
 	struct node *node = census->node;
@@ -206,8 +211,9 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * What the ledgers say before NVML is asked: an unchanged one can be compared exactly. The number of
- * the look first: a rise that was not read here is then seen in the peak of this look.
+ * Notes the ledgers before NVML is read: a ledger that does not change meanwhile can be compared
+ * exactly. The census number is incremented first, so that any later rise is part of the peak of
+ * this census.
  */
 static void note_ledgers(struct node *node)
 {
@@ -240,7 +246,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* A new tenant may ask at once, and nothing is granted before a first census. */
+	/* Nothing is granted before the first census, and a new tenant may ask at once. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -1,10 +1,10 @@
 /*
- * The census: what NVML says of every card and GPU process, read by a thread of its own (NVML can be
- * slow), and compared with the ledgers by the main thread.
+ * The census: what NVML reports of every card and GPU process. A thread reads it, because NVML can
+ * be slow. The main thread compares it with the ledgers.
  *
  *     main:   census_request()  notes each ledger, wakes the thread
  *     thread: reads every card
- *     main:   compares: violations, the cost of a context, what drains
+ *     main:   compares: violations, the cost of a context, draining memory
  */
 #pragma once
 
@@ -20,29 +20,36 @@
 struct node;
 struct census;
 
-/* Starts the thread; node's backend and cards must be open. */
+/* Starts the thread. The node's backend and cards must be open. */
 int census_start(struct node *node, struct census **ret, struct error *err);
 
-/* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
+/* Stops the thread, after the NVML call in progress. NULL is allowed; returns NULL. */
 struct census *census_stop(struct census *census);
 
-/* Asks for a census; one that is under way counts. Main thread only. */
+/* Requests a census, unless one is already in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * To be called once a second and when a card's memory has changed: asks for a census where one is due that was put
- * off as nothing had changed. Main thread only, as:
+ * Call once a second and when a card's memory use has changed. If a census was put off because
+ * nothing changed, and something has changed now, requests it. Main thread only, like the next
+ * function.
  */
 void census_look(struct node *node);
-/* For who asks for one at times only, in case something has changed: not where nothing has. */
+/* Requests a census only if something may have changed since the last one. */
 void census_request_if_changed(struct node *node);
-/* How long the driver has not answered the reading under way; 0: there is none. Main thread only. */
+/*
+ * How long the driver has not answered the reading in progress; 0 if no reading is in progress.
+ * Main thread only.
+ */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
-/* From the next request on, are the processes' samples of use read as well? Not at first. */
+/* Whether later censuses also read the processes' samples of use. The default is no. */
 void census_want_use(struct census *census, bool wanted);
 
-/* True when a library has measured something that a census has not seen: one is due. Main thread only. */
+/*
+ * Whether a library has measured memory that no census has seen, so that a census is due. Main
+ * thread only.
+ */
 bool census_is_due(struct node *node);
 
-/* As subsystem.h has them. */
+/* Events of subsystem.h. */
 void census_tenants_changed(struct node *node);
 void census_populated_changed(struct node *node);

@@ -10,7 +10,7 @@
 #include "daemon/util/worker.h"
 
 #define SENSOR_EVERY_NS (100 * NSEC_PER_MSEC)
-#define SENSOR_OLD_US UINT64_C(1000000) /* samples older than this say nothing of now */
+#define SENSOR_OLD_US UINT64_C(1000000) /* older samples say nothing about the present */
 #define SENSOR_MAX_PROCESSES 1024
 
 struct sensor {
@@ -19,16 +19,16 @@ struct sensor {
 	unsigned index;
 	struct arbitration *arbitration;
 	struct worker worker;
-	bool is_failing;           /* at the last look */
-	_Atomic uint64_t failures; /* times that it began to fail; after the first it was said */
-	uint64_t newest_us;        /* of all samples, by the driver's clock ... */
-	uint64_t advanced_ns;      /* ... and when it last was another, by ours */
+	bool is_failing;           /* at the last poll */
+	_Atomic uint64_t failures; /* how often it began to fail; logged the first time */
+	uint64_t newest_us;        /* newest stamp of all samples, on the driver's clock */
+	uint64_t advanced_ns;      /* when newest_us last changed, on our clock */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
 /*
- * No sample of a second is about now: a figure that stays while its process rests would hold it back
- * for good. Returns how many count.
+ * Drops all samples if none is newer than a second. Otherwise an old figure of an idle process
+ * would throttle that process for good. Returns how many samples remain.
  */
 static size_t drop_old(struct sensor *s, size_t count)
 {
@@ -51,7 +51,7 @@ static void look(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
-	/* Nothing is known, and arbitration was told: that no process is named would not be news. */
+	/* Arbitration already knows that NVML reports nothing. */
 	if (r < 0 && s->is_failing)
 		return;
 	s->is_failing = r < 0;

@@ -1,8 +1,8 @@
 /*
- * Under policy feedback with `feedback_sensor = nvml`: a thread a card that asks NVML for each
- * process's use of the card, ten times a second (NVML itself samples up to six times a second, and may
- * be slow: never from the arbiter's thread), and tells arbitration. Where NVML tells no process's use
- * it says so once, and the charge goes on being the measure.
+ * For policy "feedback" with `feedback_sensor = nvml`. One thread per card reads each process's use
+ * of the card from NVML ten times a second and passes it to the arbitration. NVML itself samples up
+ * to six times a second and may be slow, so the arbitration's thread never calls it. If NVML
+ * reports no process's use, that is logged once, and the charged time is used instead.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 
 struct sensor;
 
-/* Starts the thread. All that is given must outlive it. */
+/* Starts the thread. All arguments must outlive it. */
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err);
-/* Times that NVML began to tell no process's use; thread safe. NULL is fine. */
+/* How often NVML has begun to report no process's use. Thread safe. NULL is allowed. */
 uint64_t sensor_failures(const struct sensor *sensor);
-/* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
+/* Stops the thread, after the NVML call in progress. NULL is allowed; returns NULL. */
 struct sensor *sensor_stop(struct sensor *sensor);

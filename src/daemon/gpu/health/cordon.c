@@ -1,4 +1,4 @@
-/* Cards that take no new tenants because somebody says so. */
+/* Cards that take no new tenants because a user or the settings say so. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int load_settings(struct node *node, struct error *err)
 	return 0;
 }
 
-/* A card that is not here now may be again: its line goes when the file is next written. */
+/* A line for a missing card is ignored. It disappears when the file is next written. */
 static void load_line(void *data, char *line)
 {
 	struct card *card = node_find_card_text(data, line);

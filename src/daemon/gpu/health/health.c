@@ -18,30 +18,34 @@
 #include "daemon/state/node/subsystem.h"
 #include "daemon/util/worker.h"
 
-#define WAIT_MS 500U                  /* for a fault: so long at most an end of the daemon waits */
-#define LOOK_NS HEALTH_LOOK_NS        /* between two questions to a card */
-#define OLD_NS (3 * LOOK_NS)          /* so old an answer is none */
-#define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts so long is no answer */
+#define WAIT_MS 500U                  /* longest wait for a fault, and so the longest delay of the daemon's end */
+#define LOOK_NS HEALTH_LOOK_NS        /* interval of asking each card */
+#define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
+#define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
 #define FAULTS_MOST 64
 
 struct health_watch {
 	struct node *node;
 	struct worker worker;
 	struct health_ignored ignored;
-	int ready_fd; /* the thread counts it up when there is something to read */
+	int ready_fd; /* eventfd; the thread increments it when there is news */
 	struct loop_source *source, *timer;
-	/* Under the worker's lock: */
+	/* Guarded by the worker's lock: */
 	struct gpu_fault fault[FAULTS_MOST];
 	unsigned fault_count, dropped;
 	bool has_answers;
 	enum health_answer answer[NODE_MAX_CARDS];
-	/* The thread's, read by the main thread: */
+	/* Written by the thread, read by the main thread: */
 	_Atomic unsigned asked_card;
-	_Atomic uint64_t asked_ns;    /* 0: no call is under way */
-	_Atomic uint64_t answered_ns; /* when all cards did; 0: not all, the last time */
+	_Atomic uint64_t asked_ns;    /* 0: no call is in progress */
+	/* when all cards last answered; 0: not all did in the last round */
+	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rung; /* the thread's alone: answers that were told, since one was news */
-	/* The main thread's, read by the thread: each answer counts, as a card is not well. */
+	unsigned rung; /* thread only: rounds reported since the last one with news */
+	/*
+	 * Written by the main thread, read by the thread. While a card is unhealthy, each round
+	 * must be reported.
+	 */
 	_Atomic bool is_any_bad;
 };
 
@@ -51,10 +55,10 @@ static void ring(struct health_watch *w)
 {
 	uint64_t one = 1;
 	ssize_t n = write(w->ready_fd, &one, sizeof(one));
-	(void)n; /* full: it will be read */
+	(void)n; /* full: the reader is already notified */
 }
 
-/* Without the lock. *ret_changed is set where the card's memory is not what it was. */
+/* Asks one card, without the lock. Sets *ret_changed if the card's memory use has changed. */
 static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
@@ -70,7 +74,10 @@ static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_c
 	return HEALTH_ANSWERED;
 }
 
-/* The main thread hears of it while there is something to hear: so many answers after the last that was not as ever. */
+/*
+ * Asks all cards. Wakes the main thread only while there is news, and for HEALTH_ANSWERS rounds
+ * after that.
+ */
 static void ask_all(struct health_watch *w)
 {
 	enum health_answer answer[NODE_MAX_CARDS];
@@ -92,7 +99,7 @@ static void ask_all(struct health_watch *w)
 	ring(w);
 }
 
-/* Waits for a fault, or rests as long where the driver tells of none. */
+/* Waits for a fault, or for the same time if the driver reports no faults. */
 static void wait_for_fault(struct health_watch *w, bool *can_wait)
 {
 	const struct gpu_backend *backend = w->node->backend;
@@ -108,7 +115,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	else if (r > 0)
 		w->dropped++;
 	else if (r < 0 && !w->worker.stop) {
-		/* A lost card may end each wait at once. */
+		/* With a lost card, each wait may return at once. */
 		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
 		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
 	}
@@ -226,7 +233,7 @@ static void ready(void *data, uint32_t events)
 		tell_cards_answered(w->node);
 }
 
-/* A call that does not come back can't say so itself. */
+/* A driver call that hangs cannot report itself, so a timer checks for it. */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;
@@ -296,7 +303,7 @@ void health_unsubscribe(struct node *node, health_handler handler, void *data)
 				node->health_listener[--node->health_listener_count];
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 static void free_parts(struct health_watch *w)
 {
@@ -332,7 +339,10 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);
-	/* From here on nothing is missed: the thread may come late. */
+	/*
+	 * The first wait_fault() starts the driver's reporting, so that no fault is missed even if
+	 * the thread starts late.
+	 */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&
 				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;

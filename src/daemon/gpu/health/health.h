@@ -1,11 +1,11 @@
 /*
- * The health of the cards while the daemon runs: a thread waits for the driver's reports of faults, and asks each
- * card for its memory once a second to see whether it answers; the main thread decides (health_policy.h), logs,
- * and tells whoever wants to know. A card that is not well, or that somebody has cordoned, takes no new
- * tenants; those on it go on.
+ * Health of the cards. A thread waits for the driver's fault reports, and asks each card once a
+ * second for its memory use, to see whether the card answers. The main thread decides
+ * (health_policy.h), logs, and reports changes to subscribers. An unhealthy or cordoned card takes
+ * no new tenants; its present tenants continue.
  *
- * Cordons by hand outlive the daemon (file "cordoned" in the run directory), those of the settings are the
- * settings'. Main thread only, but for the thread within.
+ * Cordons set by hand outlive the daemon (file "cordoned" in the run directory). Cordons of the
+ * settings last as long as the settings name them. Main thread only, except the thread inside.
  */
 #pragma once
 
@@ -18,33 +18,43 @@ struct node;
 struct card;
 struct health_watch;
 
-/* Whether this card is well or cordoned has changed; card->health says what it is now. */
+/* A card's health or cordon has changed; card->health is the new state. */
 typedef void (*health_handler)(void *data, struct card *card);
 
-/* After the cards are open. *ret is NULL where the settings say that nothing is watched: all are well then. */
+/*
+ * Call after the cards are open. If the settings disable health checks, *ret is NULL and all cards
+ * count as healthy.
+ */
 int health_start(struct node *node, struct health_watch **ret, struct error *err);
-/* Waits for the call under way. NULL is fine; returns NULL. */
+/* Stops the thread, after the call in progress. NULL is allowed; returns NULL. */
 struct health_watch *health_stop(struct health_watch *watch);
 
 /*
- * What the driver said last that the card has in use, without asking it. False: it is not known, or an old answer; or
- * `watch` is NULL.
+ * The card's memory use by the driver's last answer, without asking again. Returns false if there
+ * is no answer, if it is too old, or if `watch` is NULL.
  */
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);
 
-/* From now on, of all cards. -ENOSPC: there are too many that want to know. */
+/* Subscribes to changes of all cards. Returns -ENOSPC if there are too many subscribers. */
 int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
-/* Does the card take new tenants? If not, -EBUSY (cordoned) or -EIO (not well) with the reason. */
+/*
+ * Whether the card takes new tenants. If not, health_check_takes() returns -EBUSY (cordoned) or
+ * -EIO (unhealthy) with the reason.
+ */
 bool health_takes_tenants(const struct card *card);
 int health_check_takes(const struct card *card, struct error *err);
 
-/* At start: what the settings and the file say. -EINVAL: the settings name what is no card. */
+/*
+ * Loads the cordons of the settings and the file at start. Returns -EINVAL if the settings name an
+ * unknown card.
+ */
 int cordon_load(struct node *node, struct error *err);
 /*
- * By hand. Taking a cordon away also says that the card is well: a fault that was reported is forgotten. -EPERM: the
- * settings cordon it. What can't be written down is undone, and -errno.
+ * Sets or removes a cordon by hand. Removing it also declares the card healthy: a reported fault is
+ * forgotten. Returns -EPERM if the settings cordon the card. If the file cannot be written, the
+ * change is undone and its -errno is returned.
  */
 int cordon_set(struct node *node, struct card *card, bool cordoned, struct error *err);

@@ -1,10 +1,10 @@
-/* Between health.c and cordon.c. */
+/* Shared by health.c and cordon.c. */
 #pragma once
 
 struct card;
 struct node;
 
-/* Tells those that want to know. */
+/* Reports a change to the subscribers. */
 void health_tell(struct node *node, struct card *card);
-/* A fault that was reported is over; says so. */
+/* Ends a reported fault by hand, and logs that. */
 void health_cure_by_hand(struct card *card);

@@ -26,7 +26,7 @@ static const char *name_of(const struct checkpoint_driver *d, CUresult result)
 
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err)
 {
-	static struct checkpoint_driver d; /* libcuda can't be unloaded either */
+	static struct checkpoint_driver d; /* static, because libcuda cannot be unloaded either */
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	const char *missing = NULL;
 	if (!handle)
@@ -57,7 +57,7 @@ enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *d, int p
 	CUresult result = d->cuCheckpointProcessGetState(pid, &state);
 	if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_INVALID_VALUE)
 		return CHECKPOINT_GONE;
-	/* Who may not even ask is told so by the first step. */
+	/* Without permission even to ask, the first step reports the error. */
 	if (result != CUDA_SUCCESS)
 		return CHECKPOINT_RUNNING;
 	switch (state) {

@@ -1,6 +1,6 @@
 /*
- * NVML, loaded at run time. Every entry but the few that any driver of the last years has may be
- * missing; each is asked for by the version whose structures nvml_abi.h describes.
+ * NVML, loaded at run time. Entry points that older drivers lack are optional. Each is used in the
+ * version whose structures nvml_abi.h describes.
  */
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
@@ -151,7 +151,7 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
-/* Of an instance, its card's. */
+/* Reads the compute capability; for an instance, its card's. */
 static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *device,
 			    struct gpu_info *info)
 {
@@ -164,7 +164,10 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 	info->capability_minor = (unsigned)minor;
 }
 
-/* NVML counts the SMs of an instance, and of a card its cores, of which an SM has as many as its generation says. */
+/*
+ * NVML gives the SMs of an instance. For a card it gives only the cores; cores per SM depend on the
+ * architecture.
+ */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)
 {
@@ -177,7 +180,10 @@ static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			       : 0;
 	if (!major || !gpu->cores || gpu->cores(device->handle, &cores) != NVML_SUCCESS)
 		return 0;
-	/* The CUDA C++ Programming Guide's table of arithmetic instructions: FP32 cores of an SM. */
+	/*
+	 * FP32 cores per SM, from the table of arithmetic instructions in the CUDA C++ Programming
+	 * Guide.
+	 */
 	return cores /
 	       (major == 7 || (major == 8 && minor == 0) || (major == 6 && minor == 0) ? 64 : 128);
 }
@@ -219,7 +225,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	return 0;
 }
 
-/* A process that computes and draws is in both lists, with the same figure. */
+/* A process with compute and graphics work is in both lists, with the same figure. */
 static size_t add_process(struct gpu_process *list, size_t max, size_t count,
 			  const nvmlProcessInfo_t *p)
 {
@@ -261,7 +267,7 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
-/* Samples of one process may be several: the latest counts. */
+/* A process may have several samples. The latest one counts. */
 static size_t add_use(struct gpu_use *list, size_t max, size_t count,
 		      const nvmlProcessUtilizationSample_t *s)
 {
@@ -287,7 +293,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
 	unsigned n = NVML_PROCESSES_MAX;
 	nvmlReturn_t r = gpu->process_use(gpu->device[index].handle, raw, &n, since_us);
-	/* No process did anything since. */
+	/* No process has worked since then. */
 	if (r == NVML_ERROR_NOT_FOUND)
 		n = 0;
 	else if (r != NVML_SUCCESS)
@@ -295,7 +301,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 				 "GPU %u", index);
 	size_t count = 0;
 	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
-		/* Entries that were never written have no time. */
+		/* Entries that NVML did not write have no time stamp. */
 		if (raw[i].timeStamp > since_us)
 			count = add_use(list, max, count, &raw[i]);
 	*ret_count = count;

@@ -1,10 +1,10 @@
-/* Between the files of the NVML backend. */
+/* Shared by the files of the NVML backend. */
 #pragma once
 
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"
 
-/* One row an entry point: its name, whether the backend can do without it, its parameters. */
+/* One row per entry point: field, symbol, whether it is required, parameters. */
 #define NVML_ENTRIES(X) \
 	X(init, "nvmlInit_v2", true, (void)) \
 	X(shutdown, "nvmlShutdown", true, (void)) \
@@ -53,15 +53,16 @@
 	X(link_type, "nvmlDeviceGetNvLinkRemoteDeviceType", false, \
 	  (nvmlDevice_t, unsigned, unsigned *))
 
-#define GPU_NVML_INSTANCES_MAX 64 /* of a card */
+#define GPU_NVML_INSTANCES_MAX 64 /* per card */
 
 /*
- * A card, or an instance of one. Memory, processes and names are asked of the instance; where it is, its
- * links, its device file and its faults are the card's, and of an instance NVML does not tell them.
+ * A card, or a MIG instance of one. Memory, processes and names are read from the instance.
+ * Location, links, device file and faults are read from its card, because NVML does not report them
+ * for instances.
  */
 struct gpu_nvml_device {
 	nvmlDevice_t handle;
-	nvmlDevice_t card; /* the same, but of an instance */
+	nvmlDevice_t card; /* equal to `handle`, except for an instance */
 	bool is_instance;
 	unsigned gpu_instance, compute_instance;
 };
@@ -70,21 +71,21 @@ struct gpu {
 	void *library;
 	bool initialized;
 	unsigned device_count;
-	struct gpu_nvml_device *device; /* instances of one card stand together */
+	struct gpu_nvml_device *device; /* instances of one card are adjacent */
 	char left_out[512];
 	char version[GPU_VERSION_MAX];
-	nvmlEventSet_t events; /* of wait_fault; NULL: not made yet */
-	nvmlEventData_t event; /* the last ... */
-	unsigned event_next;   /* ... and the first device that may not have been told of it */
+	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
+	nvmlEventData_t event; /* the last event */
+	unsigned event_next;   /* the first device to which it may still have to be reported */
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
 	NVML_ENTRIES(X)
 #undef X
 };
 
-/* Sets the error of a call that NVML refused, and returns its -errno. */
+/* Sets the error for a failed NVML call and returns its -errno. */
 int gpu_nvml_fail(struct error *err, const char *call, nvmlReturn_t r);
 
-/* Fills device, device_count and left_out. -ENODEV: there is none to share. */
+/* Fills device, device_count and left_out. Returns -ENODEV if there is no device to share. */
 int gpu_nvml_find_devices(struct gpu *gpu, struct error *err);
 
 /* See struct gpu_backend. */

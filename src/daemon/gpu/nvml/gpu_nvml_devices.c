@@ -1,6 +1,6 @@
 /*
- * Which devices NVML has: cards, and instead of a card in MIG mode its instances. Instances are found as they
- * are; none is made or destroyed.
+ * Finds NVML's devices: cards and, for a card in MIG mode, its instances instead. Never creates or
+ * destroys instances.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static bool is_in_mig_mode(struct gpu *gpu, nvmlDevice_t card)
 	       gpu->mig_mode(card, &current, &pending) == NVML_SUCCESS && current;
 }
 
-/* What is at this place of a card's list; 0: nothing. */
+/* Reads one index of a card's list of instances. Returns 0 if there is none at that index. */
 static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 			 struct gpu_nvml_device *ret, struct error *err)
 {
@@ -71,7 +71,10 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 	return 1;
 }
 
-/* Compute instances of one GPU instance have its memory together: no quota of one could be held to. */
+/*
+ * Compute instances of one GPU instance share its memory, so a memory quota for one of them cannot
+ * be enforced.
+ */
 static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)
 {
 	for (unsigned i = 0; i < count; i++)

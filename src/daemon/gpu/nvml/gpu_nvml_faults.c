@@ -1,11 +1,13 @@
-/* What befalls cards, by NVML's events. An instance of MIG is told what befalls its card. */
+/* Faults of cards, from NVML's events. Faults of a card are also reported to its MIG instances. */
 #include <errno.h>
 
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
 #define NO_INSTANCE ~0U
 
-/* Some cards tell of Xids only, and old ones of nothing: those that can are registered. */
+/*
+ * Some cards report only Xids, and old ones report nothing. Registers the cards that report events.
+ */
 static int make_events(struct gpu *gpu, struct error *err)
 {
 	nvmlEventSet_t set;
@@ -19,7 +21,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/* Instances of a card stand together. */
+		/* Instances of one card are adjacent, so this card is registered already. */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);
@@ -37,7 +39,10 @@ static int make_events(struct gpu *gpu, struct error *err)
 	return 0;
 }
 
-/* Whether what happened to a card is one for this device: of an instance, unless another one is named. */
+/*
+ * Whether a card's event concerns this device. An event concerns an instance unless it names
+ * another instance.
+ */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)
 {
 	if (device->card != data->device)
@@ -46,7 +51,7 @@ static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t
 	       data->gpuInstanceId == NO_INSTANCE || data->gpuInstanceId == device->gpu_instance;
 }
 
-/* The next device that the last event is told of; 0: all know. */
+/* Finds the next device to which the last event must be reported. Returns 0 if all have got it. */
 static int next_told(struct gpu *gpu, struct gpu_fault *ret)
 {
 	const nvmlEventData_t *data = &gpu->event;

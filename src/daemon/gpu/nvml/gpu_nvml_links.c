@@ -1,4 +1,4 @@
-/* Where cards sit and how they are linked, by NVML and, for what it leaves out, sysfs. */
+/* Where cards are and how they are linked: from NVML and, for what NVML lacks, from sysfs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +6,15 @@
 #include "base/cleanup.h"
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
-#define NUMA_WORDS 16 /* of 64 NUMA nodes each */
+#define NUMA_WORDS 16 /* words of 64 NUMA nodes each */
 #define AFFINITY_OF_NODE 0
 #define VENDOR_NVIDIA 0x10de
-#define LINKS_MOST 64 /* a card that has fewer says so */
+#define LINKS_MOST 64 /* cards with fewer links report an error for the rest */
 
-/* A file of sysfs that is one number, in decimal or hex; false: it is not there, or something else. */
+/*
+ * Reads a sysfs file that contains one number, decimal or hex. Returns false if there is no such
+ * file or number.
+ */
 static bool read_number(const char *pci, const char *name, int *ret)
 {
 	char path[128];
@@ -21,7 +24,10 @@ static bool read_number(const char *pci, const char *name, int *ret)
 	return file && fscanf(file, "%i", ret) == 1;
 }
 
-/* By the driver, which names the nodes whose memory is nearest: one, or it is no answer. */
+/*
+ * The driver names the NUMA nodes whose memory is nearest. The answer counts only if it is exactly
+ * one node.
+ */
 static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 {
 	unsigned long words[NUMA_WORDS] = { 0 };
@@ -38,7 +44,7 @@ static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 	return count == 1;
 }
 
-/* By the kernel, which says -1 where the firmware does not tell. */
+/* The kernel gives -1 if the firmware does not report the node. */
 static bool numa_by_sysfs(const char *pci, unsigned *ret)
 {
 	int vendor, node;
@@ -83,21 +89,21 @@ static enum gpu_way way(struct gpu *gpu, unsigned a, unsigned b)
 	}
 }
 
-/* What is at the ends of a card's active NVLinks. */
+/* The other ends of a card's active NVLinks. */
 struct ends {
-	bool is_known; /* where the card itself is */
+	bool is_known; /* `self` is valid */
 	nvmlPciInfo_t self;
-	unsigned switched; /* that end at an NVSwitch */
-	unsigned count;    /* of the others */
+	unsigned switched; /* links that end at an NVSwitch */
+	unsigned count;    /* number of the other links */
 	nvmlPciInfo_t end[LINKS_MOST];
 };
 
-/* What is at an end that the driver does not tell about is left out. */
+/* Ends that the driver does not describe are left out. */
 static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 {
 	nvmlDevice_t device = gpu->device[index].card;
 
-	/* An instance has no way to a peer. */
+	/* A MIG instance has no NVLink to a peer. */
 	if (gpu->device[index].is_instance)
 		return;
 	ret->is_known = gpu->pci && gpu->pci(device, &ret->self) == NVML_SUCCESS;
@@ -117,7 +123,7 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 	}
 }
 
-/* Through switches two cards have as many links between them as the one with fewer has to switches. */
+/* Two cards on NVSwitches are linked by as many links as the card with fewer switch links has. */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
 	unsigned links = a->switched < b->switched ? a->switched : b->switched;

@@ -15,13 +15,13 @@
 #include "daemon/state/node/node.h"
 #include "daemon/util/lock.h"
 
-/* In an arbitration's thread. */
+/* Runs in an arbitration's thread. */
 static void tell_fresh(void *data)
 {
 	const struct node *node = data;
 	uint64_t one = 1;
 	ssize_t n = write(node->fresh_fd, &one, sizeof(one));
-	(void)n; /* full: it will be read */
+	(void)n; /* full: the reader is already notified */
 }
 
 static void fresh_seen(void *data, uint32_t events)
@@ -44,7 +44,10 @@ static int make_fresh_event(struct node *node, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "event") : 0;
 }
 
-/* What a card's lock is called: its UUID, and for a simulated card the simulation that it is in. */
+/*
+ * The name of a card's lock: its UUID. For a simulated card, a hash of its simulation's socket path
+ * and the UUID.
+ */
 static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
 {
 	uint32_t hash = 2166136261U; /* FNV-1a */

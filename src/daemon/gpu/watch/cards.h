@@ -1,6 +1,6 @@
 /*
- * Opens the node's cards by its backend, each with the lock that makes this daemon its one arbiter, and starts their
- * arbitration. Main thread only.
+ * Opens the node's cards, takes each card's lock, which makes this daemon its only arbiter, and
+ * starts their arbitrations. Main thread only.
  */
 #pragma once
 
@@ -8,7 +8,10 @@
 
 struct node;
 
-/* node->backend and node->gpu_source say what is opened. -E2BIG: there are more than NODE_MAX_CARDS. */
+/*
+ * Opens the cards of node->backend and node->gpu_source. Returns -E2BIG if there are more than
+ * NODE_MAX_CARDS.
+ */
 int cards_start(struct node *node, struct error *err);
-/* After every tenant. Also where cards_start() failed. */
+/* Call after all tenants are gone. Allowed after a failed cards_start(). */
 void cards_stop(struct node *node);

@@ -14,8 +14,8 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define CONTEXT_LEAST_PART 8         /* of the setting: less was never a whole context */
-#define UNNAMED_STEP_BYTES (2 * MIB) /* what grows by less can wait for the next census */
+#define CONTEXT_LEAST_PART 8         /* of the configured context size: a smaller figure is never a whole context */
+#define UNNAMED_STEP_BYTES (2 * MIB) /* smaller growth can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -32,10 +32,11 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * Never by the ledger, which a tenant writes: a process that has a context holds no less than that costs, so
- * the least that NVML shows for a whole process is a bound, and tight for one that has little else. A
- * context that is being made shows less: the process must have got further, run, and not change. Clients
- * of MPS have smaller ones.
+ * The ledger is not used, because a tenant can write to it. Every process with a context holds at
+ * least the cost of a context. So the least that NVML shows for a complete process is an upper
+ * bound, and a tight one for a process with little other memory. A context in creation shows less.
+ * So the process must have allocated or launched something, must run, and its figure must not
+ * change. Clients of MPS have smaller contexts and are excluded.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -65,7 +66,7 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
-/* The most that a process's ledger said at any moment since the census was asked for. */
+/* The highest value of a process's ledger since the census was requested. */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
@@ -80,8 +81,9 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 }
 
 /*
- * Writes it where the library counts it, in place of what the library had measured itself before this
- * look. Not when it has measured more since, which this look may or may not show: the next one tells.
+ * Writes the unnamed bytes where the library counts them. They replace what the library had
+ * measured before this census. If the library has measured more since, this census may or may not
+ * include that, so the next census decides.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -90,7 +92,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/* It explains no more than it said. */
+	/* A measurement explains no more than the library reported. */
 	uint64_t *measured = &p->census[device].measured;
 	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
 	*measured += fresh < left ? fresh : left;
@@ -98,7 +100,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* A pid may have several slots (several copies of the library): NVML knows only their sum. */
+/* A pid may have several slots (several copies of the library). NVML shows only their sum. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -107,7 +109,7 @@ static unsigned slots_of_pid(const struct tenant *t, int pid)
 	return count;
 }
 
-/* Sum of a figure over a pid's slots. */
+/* The sum of a figure over the slots of a pid. */
 static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
 			   uint64_t (*figure)(struct process *, unsigned))
 {
@@ -142,7 +144,10 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 			 node->census_every_ns);
 }
 
-/* What NVML says that the process holds, of two entries the greater; 0: nothing, or not known. */
+/*
+ * NVML's figure for the process; the larger one if it has two entries. 0 if it has none or the
+ * figure is unknown.
+ */
 static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 {
 	uint64_t bytes = 0;
@@ -153,7 +158,10 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 	return bytes;
 }
 
-/* NVML's answer and the slot may be of different moments of a move: together they would count bytes twice. */
+/*
+ * During a move, NVML's answer and the slot may be from different moments, and their sum may count
+ * bytes twice.
+ */
 static uint64_t has_moved(struct process *p, unsigned device)
 {
 	const struct process_census *c = &p->census[device];
@@ -166,18 +174,21 @@ static void compare_process(struct node *node, struct card *card, struct process
 {
 	struct process_census *c = &p->census[device];
 	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
-	/* What is known of it stays until it stands still. */
+	/* The previous results stay until the process's memory no longer moves. */
 	if (sum_of_pid(p->tenant, p->pid, device, has_moved)) {
 		c->nvml_before = nvml_bytes;
 		return;
 	}
-	/* What is off the card counts in the ledger, which is what NVML is held against. */
+	/* The ledger includes swapped-out memory, so add that to NVML's figure before comparing. */
 	uint64_t held_bytes = nvml_bytes ? nvml_bytes + process_swapped_bytes(p, device) : 0;
 	if (nvml_bytes) {
 		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
 		if (slots_of_pid(p->tenant, p->pid) == 1)
 			learn_context(node, card, p, device, nvml_bytes);
-		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
+		/*
+		 * The ledger may have changed while NVML was read. Use the larger of the two
+		 * values.
+		 */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
 		check_violation(card, p, device, held_bytes, ledger + c->measured);
@@ -186,11 +197,11 @@ static void compare_process(struct node *node, struct card *card, struct process
 	c->nvml_before = nvml_bytes;
 }
 
-/* What NVML shows of a tenant on one card. */
+/* NVML's figures for a tenant on one card. */
 struct quota_look {
 	uint64_t context_bytes;
 	uint64_t sum;
-	uint64_t contexts; /* one of each process beyond the first */
+	uint64_t contexts; /* a context for each process beyond the first */
 	uint64_t largest;
 	int largest_pid; /* 0: none */
 };
@@ -208,9 +219,9 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 }
 
 /*
- * The quota by NVML alone, whatever the tenant says. Contexts are within the quota, but may cost more than was
- * charged, and code comes on top: each process beyond the first may have as much again as a context, and
- * all of them no more than the quota, which is the most contexts that it has room for.
+ * Checks the quota by NVML alone, whatever the tenant reports. Contexts count towards the quota,
+ * but may cost more than was charged, and loaded code adds to that. So each process beyond the
+ * first may take one more context, and all of these together at most as much as the quota.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)
@@ -251,7 +262,7 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 		}
 }
 
-/* ---- what others hold ---- */
+/* ---- memory outside all tenants ---- */
 
 static bool is_of_tenant(const struct node *node, int pid)
 {
@@ -275,7 +286,10 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/* What the process held on the card when the reading was asked for, or now: the more. */
+/*
+ * What the process held on the card when the reading was requested, or what it holds now, if that
+ * is more.
+ */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);
@@ -285,8 +299,9 @@ static uint64_t most_held(struct process *p, unsigned device)
 }
 
 /*
- * What the tenants' processes hold on the card by their ledgers. *ret_are_listed: NVML's list names each
- * that held something before and still does; else its pids are not ours, or it lacks some.
+ * Sums what the tenants' processes hold on the card by their ledgers. *ret_are_listed is false if
+ * NVML's list lacks a process that held memory both before and after the reading: the list uses
+ * other pids, or is incomplete.
  */
 static uint64_t sum_known(const struct node *node, const struct card *card,
 			  const struct census_card *seen, bool *ret_are_listed)
@@ -312,7 +327,7 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/* By the list of processes. False: it does not tell of all what they hold. */
+/* Sums by NVML's list of processes. Returns false if the list lacks a process's memory. */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {
@@ -333,7 +348,10 @@ void census_count_foreign(struct node *node, struct card *card, const struct cen
 	bool are_listed;
 	uint64_t foreign = 0;
 	uint64_t known = sum_known(node, card, seen, &are_listed) + drain_bytes(card);
-	/* By the list, where that can be: it is not moved by what comes and goes during the reading. */
+	/*
+	 * Prefer the list: it is not affected by memory that is allocated or freed during the
+	 * reading.
+	 */
 	if (!(seen->processes_known && are_listed && sum_foreign(node, card, seen, &foreign)) &&
 	    seen->memory_known)
 		foreign = seen->memory.used_bytes > known ? seen->memory.used_bytes - known : 0;

@@ -1,6 +1,6 @@
 /*
- * What a census means for each tenant: violations, what a context costs, memory that no call named; and how much
- * of a card others hold. Main thread only.
+ * Compares a census with the tenants: violations, the cost of a context, memory that no call
+ * allocated, and memory of processes outside all tenants. Main thread only.
  */
 #pragma once
 
@@ -12,8 +12,9 @@ struct node;
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);
 
 /*
- * A census of the card: updates card->foreign_bytes, what is held on it that is in nobody's ledger and so counts as taken where
- * memory is granted (admission.h), and node->foreign_known after the last card. By NVML's list of processes, where that tells
- * of each what it holds and names the tenants' own; else by the card's figure, less the ledgers and what drains.
+ * Updates card->foreign_bytes from a census: memory on the card that is in no ledger. Admission
+ * counts it as taken (admission.h). Sets node->foreign_known after the last card. Uses NVML's list
+ * of processes if it gives every process's memory and contains all tenants' processes. Otherwise
+ * uses the card's memory use minus the ledgers and draining memory.
  */
 void census_count_foreign(struct node *node, struct card *card, const struct census_card *seen);
