@@ -16,10 +16,16 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* After a restart, who waited asks again so soon once it has a slot (library/memory/admission.c). */
+/*
+ * After a restart, a process that waited asks again within this time once it has a slot
+ * (library/memory/admission.c).
+ */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
-/* Growth is granted in such steps while the card has twice as much: one ask serves many allocations. */
+/*
+ * Growth is granted in such steps while twice as much is free on the card, so that one request
+ * serves many allocations.
+ */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
 static bool waits(const struct tenant *t)
@@ -32,7 +38,10 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* What its processes ask for on a device, bounded by the card. False: nothing. */
+/*
+ * Sums what the tenant's processes ask for on a device, at most the card's memory. Returns false if
+ * no process asks.
+ */
 static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -62,7 +71,7 @@ static bool asks(struct tenant *t)
 	return false;
 }
 
-/* Wakes whoever asked: it looks at what is granted now. */
+/* Marks all requests as answered and wakes the waiting processes, which then read their grants. */
 static void answer(struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
@@ -101,7 +110,10 @@ void admission_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/* Which may then have memory up to its quota: that was promised. terms.on_full is still wait. */
+/*
+ * Stops admission for the tenant: it may use its whole quota, which was promised to it.
+ * terms.on_full is still "wait" here.
+ */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
@@ -122,7 +134,7 @@ void admission_restore(struct tenant *tenant, const struct admission_past *past)
 		if (past->granted_bytes[i])
 			a->state = ADMISSION_HOLDING;
 	}
-	/* The clock of another boot says nothing. */
+	/* A time on the monotonic clock of an earlier boot is meaningless. */
 	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
@@ -139,7 +151,7 @@ static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
 								     : p->quota_bytes;
 }
 
-/* What the tenant is to be granted on a device, so that it can begin. */
+/* The bytes that the tenant needs on a device to begin. */
 static uint64_t first_bytes(struct tenant *t, unsigned device)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
@@ -172,7 +184,7 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	tenant_save_soon(t);
 }
 
-/* It waited for the daemon before this one, and may be about to ask again. */
+/* Whether the tenant waited under the previous daemon and may be about to ask again. */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
 	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
@@ -195,7 +207,10 @@ static uint64_t held_bytes(struct tenant *t)
 	return sum;
 }
 
-/* The daemon before ended between a grant and its state file, or the file was lost: it holds all the same. */
+/*
+ * The tenant holds memory without a grant, because the previous daemon ended between a grant and
+ * saving it, or the file was lost. Records the memory as granted.
+ */
 static void hold_what_it_has(struct tenant *t)
 {
 	struct tenant_admission *a = &t->admission;
@@ -210,7 +225,7 @@ static void hold_what_it_has(struct tenant *t)
 	answer(t);
 }
 
-/* A quota that was lowered takes back what is granted beyond it and not held. */
+/* If the quota was lowered, takes back granted memory beyond it that is not held. */
 static void follow_quota(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -304,13 +319,13 @@ static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned
 	return target > granted ? target - granted : 0;
 }
 
-/* False: there is nothing to decide of it. */
+/* Fills in the tenant's request. Returns false if it has none. */
 static bool make_request(const struct node *node, struct tenant *t, uint64_t now_ns,
 			 const struct admit_card *cards, struct admit_request *r)
 {
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
 	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
-	/* Memory for one that may not work would lie idle; a removed one gets no more. */
+	/* A paused tenant would not use new memory, and a removed tenant gets no more. */
 	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
 		return false;
@@ -336,7 +351,10 @@ static void grow(struct tenant *t, const struct admit_request *r)
 				t->admission.granted_bytes[i] += r->need[n].bytes;
 }
 
-/* More than the card has: a tenant with the rest was faster. Its quota is down by now. */
+/*
+ * Whether more is granted than the card has, because a tenant without a promise allocated first.
+ * Its quota has been lowered by now.
+ */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -410,7 +428,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 	}
 }
 
-/* Places of those that are left, and a line in the log for who begins to wait. */
+/* Numbers the tenants that still wait, and logs those that have just begun to wait. */
 static void renumber(struct admit_request *list, size_t count)
 {
 	unsigned place = 0;
@@ -485,7 +503,7 @@ void admission_due(void *data, uint32_t events)
 	struct node *node = data;
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
-	/* Until all have moved over, it is not known who holds what. */
+	/* Until all processes have moved to this daemon, it is unknown which tenant holds what. */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)

@@ -1,15 +1,17 @@
 /*
- * Tenants that wait for memory (on_full "wait"): reads what their processes ask for (region_want), lets
- * policy/memory/admit.h decide for all cards at once, writes what is granted, and wakes whom it concerns.
+ * Admission of tenants that wait for memory (on_full "wait"). It reads what their processes ask for
+ * (region_want), lets policy/memory/admit.h decide for all cards at once, writes the grants and
+ * wakes the processes.
  *
  *   NONE     holds nothing and asks for nothing
- *   QUEUED   a process asks: waits until all that the tenant reserved is there, on all its cards
- *   HOLDING  granted; until it holds nothing and no process of it lives. Growth past the grant is answered
- *            at once: see admit.h
+ *   QUEUED   a process asks: waits until the tenant's whole reservation is free, on all its cards
+ *   HOLDING  granted, until it holds nothing and has no live process. Requests to grow beyond the
+ *            grant are answered at once: see admit.h
  *
- * Taken of a card is what is granted, promised to tenants that do not wait, held by those with the rest,
- * still draining, and held by processes of no tenant. A grant is written to the state file before the
- * tenant hears of it, so a restarted daemon knows of every holder. Main thread only.
+ * These count as taken on a card: grants, promises to tenants that do not wait, memory of tenants
+ * without a promise, draining memory, and memory of processes of no tenant. A grant is saved in the
+ * state file before the tenant learns of it, so a restarted daemon knows every holder. Main thread
+ * only.
  */
 #pragma once
 
@@ -20,27 +22,31 @@
 #include "daemon/state/tenant.h"
 #include "policy/memory/admit.h"
 
-/* Publishes the terms of waiting of a tenant that is new, or waits from now on. */
+/*
+ * Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes
+ * "wait".
+ */
 void admission_begin(struct tenant *tenant);
-/* What the daemon before this one knew of it. */
+/* Restores what the previous daemon knew of the tenant. */
 void admission_restore(struct tenant *tenant, const struct admission_past *past);
 
 /*
- * Between fail and wait: ON_FULL_SWAP only where it is that. Who waits for memory is let go; who holds some without a
- * grant gets one. The quota has been promised.
+ * Changes on_full between "fail" and "wait". ON_FULL_SWAP must stay as it is. A tenant that stops
+ * waiting may use its whole quota, which must have been promised to it. A tenant that starts
+ * waiting gets a grant for the memory that it holds.
  */
 void admission_set_on_full(struct tenant *tenant, enum on_full on_full);
 
-/* Handler of node->admission_timer, which node_admit_soon() starts: `data` is the node. */
+/* Handler of node->admission_timer, which node_admit_soon() starts. `data` is the node. */
 void admission_due(void *data, uint32_t events);
 
-/* The tenant goes, and waits no more. */
+/* The tenant is being removed: ends its wait. */
 void admission_forget(struct tenant *tenant);
 
-/* Refuses what the tenant waits for; nothing where it does not. */
+/* Denies the tenant's pending request for memory. Does nothing if there is none. */
 void admission_give_up(struct tenant *tenant);
 
-/* What the tenant asks for on a device and has not been answered; 0: nothing. */
+/* The unanswered request of the tenant on a device, in bytes; 0 if there is none. */
 uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
-/* A card as admission sees it; kept_bytes is of the last decision. */
+/* A card as admission sees it. kept_bytes is from the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);

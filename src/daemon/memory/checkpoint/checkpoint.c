@@ -19,9 +19,9 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-#define BYTES_PER_S (UINT64_C(256) << 20) /* a tenth of what a checkpoint was seen to do */
-#define ROOM_NS (5 * NSEC_PER_SEC)        /* others that are to make room have so long */
-#define RETRIES_MOST 3                    /* helpers lost one after the other */
+#define BYTES_PER_S (UINT64_C(256) << 20) /* a tenth of a measured checkpoint's speed */
+#define ROOM_NS (5 * NSEC_PER_SEC)        /* how long other tenants have to make room */
+#define RETRIES_MOST 3                    /* helpers lost in a row */
 
 struct checkpoint {
 	struct node *node;
@@ -29,17 +29,17 @@ struct checkpoint {
 	checkpoint_changed changed;
 	void *data;
 	enum checkpoint_place place;
-	struct helper_order order; /* the last one */
+	struct helper_order order; /* the last order */
 	uint64_t begun_ns, moved_ns, failed;
-	unsigned lost; /* helpers, since one answered */
+	unsigned lost; /* helpers lost since one answered */
 	char said[HELPER_TEXT_MAX];
-	int fd, pidfd; /* the helper's; -1: none */
+	int fd, pidfd; /* of the helper; -1: none */
 	struct loop_source *source, *timer;
 };
 
 /* ---- the helper's process ---- */
 
-/* libcuda is beside NVML where that is named by a path. */
+/* If NVML is given by a path, looks for libcuda in the same directory. */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
 {
 	const char *slash = strrchr(node->config.nvml, '/');
@@ -55,8 +55,9 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * A grandchild, so that nobody has to wait for its end: it may outlive its order, and this process. In both
- * children async-signal-safe calls alone, since there are threads.
+ * Starts the helper as a grandchild, so that this process need not wait for its end: the helper may
+ * outlive its order and this process. Both children make only async-signal-safe calls, because this
+ * process has threads.
  */
 static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
 {
@@ -76,7 +77,10 @@ static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
 	_exit(127);
 }
 
-/* *ret_fd: its socket, *ret_pidfd: -1 where the kernel refuses one. Both are the caller's. */
+/*
+ * Starts a helper. *ret_fd is its socket; *ret_pidfd is -1 if the kernel provides no pidfd. The
+ * caller owns both.
+ */
 static int spawn(const struct node *node, const char *key, bool recovers, int *ret_fd,
 		 int *ret_pidfd, struct error *err)
 {
@@ -176,7 +180,10 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 	c->changed(c->data, c);
 }
 
-/* The helper is gone: another takes back what was begun, or keeps what is out. */
+/*
+ * The helper is gone. Another one undoes what was begun, or keeps the processes that are off the
+ * card.
+ */
 static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
@@ -231,7 +238,7 @@ static void timed_out(void *data, uint32_t events)
 	helper_lost(c, "the driver did not answer in time");
 }
 
-/* ---- what is told ---- */
+/* ---- state for others ---- */
 
 enum checkpoint_place checkpoint_place(const struct checkpoint *c)
 {
@@ -271,7 +278,7 @@ uint64_t checkpoint_failed(const struct checkpoint *c)
 	return c->failed;
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err)

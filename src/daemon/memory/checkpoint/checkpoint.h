@@ -1,14 +1,15 @@
 /*
- * The processes of one tenant, or of one container without the library, that can be taken off their cards by
- * the driver's checkpoint call: the daemon's side of a helper (checkpoint_helper.h).
+ * The daemon's side of a helper (checkpoint_helper.h). A helper takes processes off their cards
+ * with the driver's checkpoint calls: the processes of one tenant, or of one container without the
+ * library.
  *
  *     IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
  *            ^         |         ^                    |
- *            +---------+         +--------------------+     what could not be done leaves all as it was
- *                      +------> STUCK <---------------+     but for this; a new order tries again
+ *            +---------+         +--------------------+     a failed order is undone,
+ *                      +------> STUCK <---------------+     or ends here; a new order tries again
  *
- * A helper that does not answer in time (config: checkpoint_timeout, and a second for each 256 MiB) is
- * killed, and another is asked to take back what was begun. Main thread only.
+ * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is
+ * killed, and another helper undoes what it began. Main thread only.
  */
 #pragma once
 
@@ -24,35 +25,42 @@ enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLA
 struct node;
 struct checkpoint;
 
-/* The place has changed; not called from within checkpoint_order(). It may free the checkpoint. */
+/*
+ * Called when the place has changed, but not from within checkpoint_order(). It may free the
+ * checkpoint.
+ */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
-/* `key` names its helper's file: a tenant's id, or a container's. */
+/* `key` names the helper's file: the id of a tenant or container. */
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err);
 /*
- * Lets go of the helper, which brings back what is out and ends by itself. NULL is fine; returns NULL.
+ * Disconnects from the helper, which then brings its processes back to the card and ends. NULL is
+ * allowed; returns NULL.
  */
 struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
- * The order's goal, processes and bytes are the caller's, its times are filled in here. -EBUSY while one is
- * being carried out; -errno when no helper can be started.
+ * Starts an order. The caller fills in goal, processes and bytes; this function fills in the times.
+ * Returns -EBUSY while another order is carried out, or another -errno if no helper can be started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 
-enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint); /* NULL: PLACE_IN */
-/* "in", "leaving", "out", "returning", "stuck". */
+/* NULL gives PLACE_IN */
+enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint);
+/* The names are "in", "leaving", "out", "returning" and "stuck". */
 const char *checkpoint_place_name(enum checkpoint_place place);
-/* What the last order failed for; "" when it did not. */
+/* Why the last order failed; "" if it did not fail. */
 const char *checkpoint_error(const struct checkpoint *checkpoint);
-/* Of the last order: what was to move, of all cards; how long it took. */
+/* For the last order: bytes to be moved on all cards, and how long it took. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
-uint64_t checkpoint_failed(const struct checkpoint *checkpoint); /* orders, ever */
+/* number of failed orders so far */
+uint64_t checkpoint_failed(const struct checkpoint *checkpoint);
 
 /*
- * After a daemon's start: brings back what helpers before left, but for the keys of which `keeps` says that
- * an order of this daemon will follow.
+ * Call after the daemon's start. Brings back processes that helpers of the previous daemon left off
+ * the card, except for keys for which `keeps` returns true: for those an order of this daemon will
+ * follow.
  */
 void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key));

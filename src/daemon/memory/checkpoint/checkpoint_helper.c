@@ -21,7 +21,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
-#define ORPHAN_LOOK_NS (200 * NSEC_PER_MSEC) /* where nobody makes room for it, less often */
+#define ORPHAN_LOOK_NS (200 * NSEC_PER_MSEC) /* Without a daemon, nothing makes room for the processes, so poll less often. */
 
 struct helper {
 	const char *cuda, *nvml, *path;
@@ -29,7 +29,7 @@ struct helper {
 	struct checkpoint_driver *driver;
 	const struct gpu_backend *backend;
 	struct gpu *gpu;
-	struct helper_order order; /* the last one */
+	struct helper_order order; /* the last order */
 	enum checkpoint_state state[HELPER_MAX_PROCESSES];
 };
 
@@ -59,7 +59,10 @@ static const struct helper_process *find_in(const struct helper *k, enum checkpo
 	return NULL;
 }
 
-/* Step by step to the goal, as far as it goes. What dies under a step has no more to do. */
+/*
+ * Does step after step until the goal is reached or a step fails. A process that dies meanwhile
+ * needs no further step.
+ */
 static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
@@ -87,7 +90,7 @@ static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 	return error_set(err, EIO, "the driver says that it did what it did not do");
 }
 
-/* ---- room ---- */
+/* ---- room on the cards ---- */
 
 static int open_nvml(struct helper *k, struct error *err)
 {
@@ -97,7 +100,10 @@ static int open_nvml(struct helper *k, struct error *err)
 	return k->backend->open(k->nvml, &k->gpu, err);
 }
 
-/* A restore without room would leave the process stuck for good on a real driver: asked just before. */
+/*
+ * Call just before a restore: on a real driver, a restore without room leaves the process stuck for
+ * good.
+ */
 static int check_room(struct helper *k, struct error *err)
 {
 	int r = open_nvml(k, err);
@@ -123,7 +129,9 @@ static int check_room(struct helper *k, struct error *err)
 	return r;
 }
 
-/* True: somebody who takes over has asked this process to end. */
+/*
+ * Sleeps. Returns true if another helper that takes over has asked this process to end (SIGTERM).
+ */
 static bool rest(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);
@@ -157,7 +165,10 @@ static enum helper_result leave(struct helper *k, struct error *err)
 		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
-	/* What it took a moment ago is there still: the daemon counts it as held until it has left. */
+	/*
+	 * The memory is still reserved for a return: the daemon counts it as held until the
+	 * processes have left.
+	 */
 	if (drive(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; and back", err->text);
@@ -183,7 +194,7 @@ static enum helper_result come_back(struct helper *k, struct error *err)
 	}
 	if (drive(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
-	/* Those that were restored leave again, as none has run yet. */
+	/* No process has run yet, so the restored ones are taken off again. */
 	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
@@ -201,8 +212,9 @@ static void obey(struct helper *k, int fd)
 }
 
 /*
- * The daemon is gone, or left these to it: back with all of them, when there is room. They may die, and
- * somebody may take over meanwhile. Nothing is to be done for those that the driver can't restore.
+ * The daemon is gone, or has left these processes to the helper. Brings all back when there is
+ * room. Meanwhile processes may die, and another helper may take over. Processes that the driver
+ * cannot restore are given up.
  */
 static void bring_all_back(struct helper *k)
 {
@@ -228,9 +240,12 @@ static void bring_all_back(struct helper *k)
 	unlink(k->path);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
-/* Before any thread of a library: SIGTERM is looked for where it may be obeyed, and nowhere else. */
+/*
+ * Call before any library starts threads. SIGTERM stays blocked, and is taken only at points where
+ * the helper can end.
+ */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
@@ -266,7 +281,7 @@ static bool is_sound(const struct helper_order *order, ssize_t size)
 
 int checkpoint_helper_main(int argc, char **argv)
 {
-	static struct helper k; /* large */
+	static struct helper k; /* static because it is large */
 	if (argc < 5) {
 		fputs("allotd: " HELPER_OPTION " is for the daemon itself\n", stderr);
 		return 1;
@@ -274,7 +289,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* A list of the daemon's caller would hide cards from the driver here. */
+	/* A list from the environment of the daemon's caller would hide cards from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

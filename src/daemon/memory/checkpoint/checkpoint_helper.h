@@ -1,24 +1,25 @@
 /*
- * The helper: a process that has the driver's checkpoint calls made for the processes of one tenant or
- * container, one order at a time, and stays while they are off the card. The daemon's program, run anew
- * (HELPER_OPTION): libcuda is in it alone, and a call that hangs is ended by killing it.
+ * The helper: a process that makes the driver's checkpoint calls for the processes of one tenant or
+ * container. It carries out one order at a time, and stays while they are off the card. It is the
+ * daemon's program, executed again (HELPER_OPTION). Only the helper loads libcuda, and killing it
+ * ends a call that hangs.
  *
  *     daemon: struct helper_order      over a SOCK_SEQPACKET socket, descriptor HELPER_FD
  *     helper: struct helper_answer     one each
  *
- * Its end of the socket tells it of the daemon's end. Then, whatever was ordered, it brings all of them
- * back as soon as their cards have room, and ends: so nothing stays out for ever. What it keeps is also
- * in a file (helper_file.h), so that a helper that is run after it (with HELPER_RECOVER, or by the next
- * daemon's order) takes over from it, or from what it left when both were killed.
+ * When the daemon closes its end of the socket or dies, the helper brings all its processes back as
+ * soon as their cards have room, and ends. So no process stays off the card for ever. Its state is
+ * also in a file (helper_file.h). A later helper, started with HELPER_RECOVER or by the next
+ * daemon's order, takes over from it, or continues from the file if both were killed.
  *
- * A step that fails takes back those before it: either all of the processes have left, or none.
+ * If a step fails, the earlier steps are undone: either all processes have left the card, or none.
  */
 #pragma once
 
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
 /*
- * The helper's main(): HELPER_OPTION, the path of libcuda, that of NVML, its file, and for one that only
- * takes over and brings back HELPER_RECOVER. Returns the exit status.
+ * The helper's main(). Arguments: HELPER_OPTION, path of libcuda, path of NVML, path of its file,
+ * and HELPER_RECOVER if it only brings processes back. Returns the exit status.
  */
 int checkpoint_helper_main(int argc, char **argv);

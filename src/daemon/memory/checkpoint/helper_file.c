@@ -16,7 +16,7 @@
 
 #define LOOK_NS 20000000
 
-/* The pid of whoever holds the lock. 0: not told yet. */
+/* The pid of the lock's holder; 0 if the holder has not written it yet. */
 static pid_t read_holder(int fd)
 {
 	char text[64];
@@ -26,7 +26,10 @@ static pid_t read_holder(int fd)
 	return sscanf(text, "keeper %d", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-/* A helper that ends removes its file: a lock on what is there no more is none. */
+/*
+ * A helper removes its file when it ends, so a lock on a file that is no longer at the path means
+ * nothing.
+ */
 static bool is_at(int fd, const char *path)
 {
 	struct stat own, there;
@@ -42,7 +45,7 @@ static int take(const char *path, int *ret_fd, struct error *err)
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return error_set_errno(err, errno, "lock %s", path);
-		/* It has the lock, so it lives, so this is its pid. */
+		/* The holder of the lock is alive, so this is its pid. */
 		holder = read_holder(fd);
 		if (holder && holder != told)
 			kill(holder, SIGTERM);

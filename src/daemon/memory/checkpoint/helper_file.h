@@ -1,11 +1,12 @@
 /*
- * What a helper keeps, in a file of the run directory that it holds a lock on while it lives:
+ * The state of a helper, in a file of the run directory. The helper holds a lock on the file while
+ * it lives:
  *
  *     keeper 4711             its pid
  *     card 0 3221225472       bytes of each card that its processes take
  *     process 123 88123456    pid and start time
  *
- * One thread.
+ * Single-threaded.
  */
 #pragma once
 
@@ -13,13 +14,17 @@
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
 /*
- * Opens and locks the file, made where there is none. A helper that holds it is told (SIGTERM) to let go: it
- * does so between two steps, which may take as long as its driver does. *ret_fd is the caller's. -errno.
+ * Opens and locks the file; creates it if there is none. If another helper holds the lock, asks it
+ * to release it (SIGTERM). That helper does so between two steps, and a step may take as long as
+ * the driver does. The caller owns *ret_fd. Returns 0 or -errno.
  */
 int helper_file_take(const char *path, int *ret_fd, struct error *err);
 
-/* Writes what the order says. -errno. */
+/* Writes the order's cards and processes. Returns 0 or -errno. */
 int helper_file_write(int fd, const struct helper_order *order);
 
-/* Fills the cards and processes of *ret in; the rest is 0. What is not understood is left out. -errno. */
+/*
+ * Reads the cards and processes into *ret and zeroes the rest. Skips lines that it does not
+ * understand. Returns 0 or -errno.
+ */
 int helper_file_read(int fd, struct helper_order *ret);

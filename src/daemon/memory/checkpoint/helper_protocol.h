@@ -1,4 +1,7 @@
-/* How the daemon starts a helper (checkpoint_helper.h), and the messages between both: one order at a time, an answer to each. */
+/*
+ * How the daemon starts a helper (checkpoint_helper.h), and their messages: one order at a time,
+ * with one answer each.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -11,23 +14,24 @@
 #define HELPER_MAX_CARDS 64
 
 struct helper_process {
-	uint64_t start_time; /* with the pid, names it for good */
+	uint64_t start_time; /* identifies the process together with the pid */
 	int32_t pid;
 };
 
 struct helper_order {
 	uint32_t goal; /* enum checkpoint_goal */
 	uint32_t lock_ms;
-	uint32_t room_ms; /* to IN: room is waited for so long */
+	uint32_t room_ms; /* for goal IN: how long to wait for room on the cards */
 	uint32_t process_count;
-	uint64_t bytes[HELPER_MAX_CARDS]; /* what they take of each card, by NVML's numbers */
+	/* what the processes take of each card, by NVML's index */
+	uint64_t bytes[HELPER_MAX_CARDS];
 	struct helper_process process[HELPER_MAX_PROCESSES];
 };
 
 enum helper_result {
 	HELPER_DONE,
-	HELPER_NOT,   /* it could not be done, and all is as it was before */
-	HELPER_STUCK, /* neither: some are in one place, some in the other */
+	HELPER_NOT,   /* not possible; all processes are where they were before */
+	HELPER_STUCK, /* some processes are off the card and some are not */
 };
 
 struct helper_answer {

@@ -1,11 +1,13 @@
 /*
- * The order of steps with the processes of one tenant, from what the driver says of each: nothing else is
- * remembered, so whoever comes after a helper that died at any step goes on rightly. Pure; thread safe.
+ * The order of checkpoint steps for the processes of one tenant. It depends only on the processes'
+ * present states in the driver. So another helper can continue correctly after a helper died at any
+ * step. Pure; thread safe.
  *
  *     to OUT: all are locked, then all are checkpointed
  *     to IN:  all are restored, then all are unlocked
  *
- * So none of them runs while another's memory is out. What is gone or has failed for good has no steps.
+ * So no process runs while another's memory is off the card. Processes that are gone or have failed
+ * for good get no steps.
  */
 #pragma once
 
@@ -17,11 +19,11 @@ enum checkpoint_goal { CHECKPOINT_IN, CHECKPOINT_OUT };
 
 struct checkpoint_next {
 	enum checkpoint_step step; /* CHECKPOINT_NOTHING: the goal is reached */
-	size_t index;              /* with which process */
+	size_t index;              /* the process for the step */
 };
 
 struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 				       const enum checkpoint_state *states, size_t count);
 
-/* More steps than this to a goal: the driver's answers make no sense. */
+/* The most steps to a goal. If more are needed, the driver's answers make no sense. */
 size_t checkpoint_most_steps(size_t count);

@@ -19,7 +19,7 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-#define SPARED_BYTES (UINT64_C(64) << 20) /* of a tenant's cgroup: left to its processes */
+#define SPARED_BYTES (UINT64_C(64) << 20) /* left free in a tenant's cgroup for its processes */
 #define BUDGET_PART 2                     /* of the machine's memory */
 
 struct arena {
@@ -29,13 +29,13 @@ struct arena {
 	bool is_tenants, has_thread;
 	pthread_t thread;
 	_Atomic bool stop, is_short, has_ended;
-	/* Charged to the tenant: */
+	/* Only if charged to the tenant: */
 	struct memory_cgroup cgroup;
-	char tenant[REGION_NAME_MAX + 16]; /* for the log; "": not known */
+	char tenant[REGION_NAME_MAX + 16]; /* for the log; "": unknown */
 	_Atomic pid_t child;               /* 0: none */
 };
 
-/* A line of /proc/meminfo, in bytes; 0: it is not there. */
+/* A value of /proc/meminfo in bytes; 0 if it is missing. */
 static uint64_t read_meminfo(const char *key)
 {
 	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
@@ -65,8 +65,9 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 }
 
 /*
- * Backs it from where it is on: 0, or an errno. fallocate, not a touch: short of memory it fails, where a touch
- * would be killed for. Also in a fork, which has no more than system calls.
+ * Backs the file from where it ends now. Returns 0 or an errno. Uses fallocate: without memory it
+ * fails, while touching pages would get the process killed. Also runs in a forked child, so it
+ * makes only system calls.
  */
 static int back(struct arena *a, const struct memory_cgroup *cgroup)
 {
@@ -104,7 +105,10 @@ static void *back_here(void *data)
 	return NULL;
 }
 
-/* In the child. Should its cgroup be out of memory all the same, it is to be killed, and none of the tenant's. */
+/*
+ * Runs in the child. If its cgroup runs out of memory anyway, the kernel is to kill the child and
+ * no process of the tenant.
+ */
 static _Noreturn void back_as_child(struct arena *a)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -116,7 +120,10 @@ static _Noreturn void back_as_child(struct arena *a)
 	_exit(e ? e : back(a, &a->cgroup));
 }
 
-/* A process, since the kernel charges what a process allocates to the cgroup that it is in. */
+/*
+ * Needs a child process, because the kernel charges memory to the cgroup of the process that
+ * allocates it.
+ */
 static void *back_there(void *data)
 {
 	struct arena *a = data;
@@ -132,7 +139,7 @@ static void *back_there(void *data)
 		return NULL;
 	}
 	atomic_store(&a->child, child);
-	/* Nobody saw the child before that. */
+	/* A stop before that line did not see the child. */
 	if (atomic_load(&a->stop))
 		kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -199,7 +206,10 @@ static void *close_it(void *data)
 	return NULL;
 }
 
-/* The last one to close it gives its pages back, which of many GiB takes seconds. */
+/*
+ * Closing the last descriptor frees the pages, which takes seconds for many GiB. So a thread does
+ * it.
+ */
 static void close_apart(int fd)
 {
 	pthread_t thread;

@@ -1,10 +1,12 @@
 /*
- * The daemon's side of a tenant's swap arena: one memory file, the tenant's alone, into which its library
- * copies what it takes off the card. All of it is backed by memory ahead, by a thread, so that no eviction
- * ends for want of a page; how far that is stands in the control page. Made anew for each tenant and so
- * all zero: no tenant sees what was another's. The memory is charged to the daemon's memory cgroup, or, by the
- * setting swap_arena_charge, to the tenant's: then a child process goes there and backs it, and stops before the
- * cgroup is at its limit, where the kernel would kill.
+ * The daemon's side of a tenant's swap arena: a memory file of one tenant, into which its library
+ * copies what it takes off the card. A thread backs the file with memory in advance, so that no
+ * eviction fails for lack of a page; the control page says how much is backed. Each tenant gets a
+ * new, zeroed file, so it sees no other tenant's data.
+ *
+ * The memory is charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the
+ * tenant's. For the latter, a child process enters the tenant's cgroup and backs the file. It stops
+ * before the cgroup's limit, where the kernel would kill.
  */
 #pragma once
 
@@ -14,34 +16,35 @@
 struct arena;
 
 /*
- * Bytes that all arenas of this machine's daemon may have together where the setting swap_arena says
- * nothing: half of its memory.
+ * Total bytes of all arenas of this machine's daemon if setting swap_arena is not set: half of the
+ * machine's memory.
  */
 uint64_t arena_default_budget(void);
 
 /*
- * -ENOSPC when the machine has not so much memory available now, beside what other arenas have yet to be
- * backed with (pending_bytes): host memory is never overcommitted.
+ * Returns -ENOSPC if the machine has less than `bytes` available now, beside what other arenas are
+ * still to be backed with (pending_bytes). So host memory is never overcommitted.
  */
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Makes the file and writes its size to control->arena_bytes; begins to back it, but for one that is charged to
- * the tenant. `control` must outlive it. *ret is written only on success.
+ * Makes the file, writes its size to control->arena_bytes and starts backing it, unless it is
+ * charged to the tenant. `control` must outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);
 
 /*
- * Of one that is charged to the tenant: `pid` is a process of it. Begins to back it, or goes on where that came to an
- * end too early; what that was is logged with the tenant's name. Otherwise nothing. Main thread.
+ * Only for an arena charged to the tenant, else does nothing. `pid` is a process of the tenant.
+ * Starts backing, or continues if backing stopped early; the reason is logged with the tenant's
+ * name. Main thread.
  */
 void arena_charge_to(struct arena *arena, int pid, const char *tenant);
 
-/* The file goes with its last mapping. NULL is fine; returns NULL. */
+/* The file is deleted with its last mapping. NULL is allowed; returns NULL. */
 struct arena *arena_free(struct arena *arena);
 
-/* The descriptor that processes get; stays the arena's. */
+/* The descriptor for the tenant's processes. The arena keeps ownership. */
 int arena_fd(const struct arena *arena);
-/* Bytes that it is yet to be backed with; 0 as well when that has failed. */
+/* Bytes that are still to be backed; also 0 if backing has failed. */
 uint64_t arena_pending_bytes(struct arena *arena);

@@ -21,7 +21,7 @@ uint64_t swap_budget_bytes(const struct node *node)
 					     : arena_default_budget();
 }
 
-/* Those of adopted tenants too: their processes have the files of the daemon before. */
+/* Includes arenas of adopted tenants, whose processes hold the previous daemon's files. */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {
 	const struct tenant *t;
@@ -140,7 +140,7 @@ static uint64_t bounded(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Each bounded by the card, and so is their sum. */
+/* Bounds both the value and the sum by `most`. */
 static void add(uint64_t *sum, uint64_t value, uint64_t most)
 {
 	*sum = bounded(*sum + bounded(value, most), most);
@@ -174,7 +174,7 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 		f->out++;
 		f->is_short++;
 		break;
-	default: return; /* it has nothing to move, and hears no orders */
+	default: return; /* the process has nothing to move and reads no orders */
 	}
 	f->behind += load(slot->swap_word) != word;
 	f->failed += load(slot->swap_failed);

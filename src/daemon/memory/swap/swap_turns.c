@@ -13,9 +13,12 @@
 
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
-/* What the card turned out not to have is left free from then on, so much more at a time. */
+/*
+ * If a card turns out to have less free memory than calculated, this much more is left free from
+ * then on.
+ */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
-#define MARGIN_PART 4 /* of the card, at most */
+#define MARGIN_PART 4 /* limit: a quarter of the card's memory */
 #define SCALE_STEP 0.03
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -34,7 +37,7 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/* Threads that wait at the gate or at the hold, or work in flight. */
+/* Whether threads wait at the gate or for swapped-out memory, or work is in flight. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -54,7 +57,7 @@ static enum swap_schedule_place place_of(const struct tenant *t, const struct sw
 	return f->out || f->moving ? SWAP_SCHEDULE_RETURNING : SWAP_SCHEDULE_IN;
 }
 
-/* What the cards turned out not to have for it. */
+/* The cards had less room for the tenant than calculated: leaves more free from now on. */
 static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 			  const struct swap_figures *f)
 {
@@ -66,7 +69,10 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 	}
 }
 
-/* Guarantees of tenants that have one; the others share what these leave, at least 1 each (arbiter.h). */
+/*
+ * A tenant's weight is its guarantee. Tenants without a guarantee share what the others leave, at
+ * least 1 each (arbiter.h).
+ */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
 	double weight = 100;
@@ -88,7 +94,9 @@ static double weight_of(const struct node *node, const struct tenant *t)
 	return weight;
 }
 
-/* Said only when it makes a difference: saying it begins what is lent (elastic.h) anew. */
+/*
+ * Publishes a new scale only if it differs enough, because a change restarts lending (elastic.h).
+ */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {
 	turn_share_see(&t->turn_share, !t->is_away, has_work, now_ns);
@@ -97,7 +105,7 @@ static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 		tenant_scale_share(t, scale);
 }
 
-/* What has come to its end since the last look. */
+/* Counts moves that have completed since the last poll. */
 static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_schedule_place before,
 			enum swap_schedule_place now, const struct swap_figures *f)
 {
@@ -150,7 +158,10 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	swap_schedule_see(&turns->swap_schedule, t->swap_schedule, &seen, now_ns);
 }
 
-/* What others are promised or hold is not to be had; nor what the driver is yet to give back. */
+/*
+ * The memory that swappable tenants can use: without what others are promised or hold, and without
+ * what the driver has not freed yet.
+ */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
@@ -166,7 +177,10 @@ static void publish_hope(struct tenant *t)
 	atomic_store(&t->region.control->swap_hope, swap_schedule_has_hope(r, t->swap_schedule));
 }
 
-/* Where all quotas of such tenants fit together nobody ever leaves, but by hand. */
+/*
+ * If the quotas of all swappable tenants fit together, no tenant leaves its card, except by
+ * request.
+ */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
@@ -186,7 +200,10 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	}
 }
 
-/* Before any order: what is reserved for one that returns is nobody else's from then on. By the figures that decided. */
+/*
+ * Call before any order: memory reserved for a returning tenant then belongs to no other. Uses the
+ * figures that the decision used.
+ */
 static void publish_bounds(struct tenant *t)
 {
 	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
@@ -199,7 +216,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* True while it moves. */
+/* Gives the tenant its order. Returns true while the tenant moves. */
 static bool obey(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -207,7 +224,7 @@ static bool obey(struct tenant *t)
 	bool is_in = r->is_to_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
-	/* Who has no room to return to is let at his calls, which tell him so. */
+	/* A tenant without room to return to may run its calls, which then report that. */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
@@ -215,7 +232,10 @@ static bool obey(struct tenant *t)
 	       r->is_to_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
-/* Where it is by what its processes say: those of an adopted tenant may be out. */
+/*
+ * Adds the tenant at the place that its processes report, because an adopted tenant's memory may be
+ * off the card.
+ */
 static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
@@ -243,7 +263,7 @@ static struct swap_turns *begin(void)
 	return turns;
 }
 
-/* True while anybody moves. */
+/* Returns true while any tenant moves. */
 static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 {
 	uint64_t capacity_bytes[NODE_MAX_CARDS];

@@ -1,22 +1,23 @@
 /*
- * Turns on the cards' memory: of the tenants whose memory can be moved, who is on his cards, as
- * policy/memory/swap_schedule.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
- * only, by a timer that runs while there are such tenants.
+ * Takes turns on the cards' memory among tenants whose memory can be moved.
+ * policy/memory/swap_schedule.h decides by their slots which tenants are on their cards. A tenant
+ * that is not on its card yet gets no lease. A timer runs while there are such tenants. Main thread
+ * only.
  */
 #pragma once
 
 #include "daemon/state/tenant.h"
 
-/* A tenant came, or what it is changed: looks now, and from here on again and again. */
+/* A tenant was added or changed: decides now and starts the timer. */
 void swap_turns_look(struct node *node);
 
-/* The timer's handler; data: the node. */
+/* The timer's handler. `data` is the node. */
 void swap_turns_due(void *data, uint32_t events);
 
-/* The tenant goes. */
+/* The tenant is being removed. */
 void swap_turns_forget(struct tenant *tenant);
 
-/* Of all tenants that there ever were. */
+/* Moves of all present and past tenants. */
 struct swap_moves swap_turns_moves(const struct node *node);
 
 void swap_turns_free(struct node *node);

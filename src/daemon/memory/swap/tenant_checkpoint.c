@@ -17,15 +17,18 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define PARK_LOOK_NS (2 * NSEC_PER_MSEC)
-/* A library that does not answer (its process is stopped, it is of an older build) is not waited for. */
+/*
+ * Longest wait for a library to park. It may never answer, if its process is stopped or its build
+ * is old.
+ */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
-	struct loop_source *timer; /* while its libraries are asked to park */
+	struct loop_source *timer; /* runs while its libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
-	bool was_paused; /* before it was asked to leave: what it is again if it can't */
-	int failed;      /* the errno of the last request's failure; 0: none */
+	bool was_paused; /* paused before the request to leave; restored if leaving fails */
+	int failed;      /* errno of the last request; 0: it did not fail */
 };
 
 static void changed(void *data, struct checkpoint *checkpoint);
@@ -77,7 +80,7 @@ void tenant_checkpoint_forget(struct tenant *t)
 
 /* ---- orders ---- */
 
-/* Its processes, also those of before a restart that have not found this daemon yet. */
+/* Lists the tenant's processes, including those that have not found this daemon after a restart. */
 static void fill(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
@@ -104,7 +107,7 @@ static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* What it may hold, and what others may be promised, follows where it is. */
+/* The tenant's place determines what it may hold and what others may be promised. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -120,7 +123,7 @@ static void save(struct tenant *t)
 		log_error("%s", err.text);
 }
 
-/* No lease while it is away, whatever its terms say. */
+/* A tenant that is away gets no lease, whatever its terms say. */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;
@@ -128,7 +131,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 	save(t);
 }
 
-/* It is on its card, all of it. */
+/* All of the tenant is on its card again. */
 static void go_on(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
@@ -259,7 +262,7 @@ void tenant_checkpoint_adopted(struct tenant *t)
 
 /* ---- returning ---- */
 
-/* What it takes of a card when it is there: what it is promised, or holds. */
+/* What the tenant needs on a card: its promise, or what it holds. */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
@@ -300,13 +303,15 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failed = 0;
-	/* From here on it counts on its card again: others are promised no more of it. */
+	/*
+	 * From here on the tenant counts on its card again, so others are promised no more of it.
+	 */
 	publish_place(t);
 	set_terms(t, true, paused, false);
 	return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- state for others ---- */
 
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {
