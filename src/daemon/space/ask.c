@@ -13,7 +13,7 @@
 struct mps_ask {
 	struct loop *loop;
 	struct loop_source *source, *timer;
-	int fd; /* what it says */
+	int fd; /* its output */
 	pid_t pid;
 	mps_answered answered;
 	void *data;
@@ -21,7 +21,10 @@ struct mps_ask {
 	char text[MPS_ANSWER_MAX];
 };
 
-/* Its exit status; it has closed its output, or is killed here, so there is nothing to wait long for. */
+/*
+ * Returns its exit status. It has closed its output or is killed here, so this does not wait for
+ * long.
+ */
 static int reap(struct mps_ask *ask, bool is_killed)
 {
 	int status = 0;
@@ -58,7 +61,7 @@ static void heard(void *data, uint32_t events)
 	struct mps_ask *ask = data;
 	char rest[256];
 	bool is_full = ask->length == sizeof(ask->text) - 1;
-	/* What does not fit is read, so that it ends. */
+	/* Output that does not fit is read and dropped, so that the tool can end. */
 	ssize_t n = read(ask->fd, is_full ? rest : ask->text + ask->length,
 			 is_full ? sizeof(rest) : sizeof(ask->text) - 1 - ask->length);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -75,7 +78,7 @@ static void late(void *data, uint32_t events)
 	end(data, true);
 }
 
-/* The pipe that it reads its command from: what is in there is all that there will be. */
+/* Makes a pipe that contains the whole command, for the tool's stdin. */
 static int make_input(const char *command, int *ret_fd)
 {
 	int fds[2];

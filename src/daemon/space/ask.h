@@ -1,6 +1,6 @@
 /*
- * One command to a control daemon, by the tool that NVIDIA has for it, without waiting: the answer comes by the loop.
- * Main thread only.
+ * Sends one command to a control daemon with NVIDIA's tool for that. Does not block: the event loop
+ * delivers the answer. Main thread only.
  */
 #pragma once
 
@@ -12,16 +12,17 @@
 struct mps_ask;
 
 /*
- * What it said; status: the tool's exit status, or -ETIMEDOUT. The ask is over: mps_ask_free() is not to be called, and
- * another may be begun here.
+ * Receives the answer. `status` is the tool's exit status or -ETIMEDOUT. The ask is freed
+ * afterwards, so do not call mps_ask_free(). The callback may start another ask.
  */
 typedef void (*mps_answered)(void *data, int status, const char *text);
 
 /*
- * `spawn` says whom and as whom; its descriptors are filled in here. After timeout_ns the tool is ended.
+ * `spawn` gives the control daemon and the user; its descriptors are filled in here. The tool is
+ * killed after timeout_ns.
  */
 int mps_ask(struct loop *loop, const struct mps_spawn *spawn, const char *command,
 	    uint64_t timeout_ns, mps_answered answered, void *data, struct mps_ask **ret,
 	    struct error *err);
-/* Ends the tool; nobody is told. NULL is fine; returns NULL. */
+/* Ends the tool without a callback. NULL is allowed; returns NULL. */
 struct mps_ask *mps_ask_free(struct mps_ask *ask);

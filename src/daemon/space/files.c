@@ -16,7 +16,7 @@
 
 #define FILE_VERSION 1
 #define FILE_MAX_BYTES 4096
-#define DEPTH_MOST 8 /* of directories that somebody made in his own */
+#define DEPTH_MOST 8 /* limit for nested directories that a user made in its own */
 #define LONGEST_SOCKET "control_privileged"
 
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX])
@@ -28,7 +28,7 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 {
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	/* Ours until here: nobody else could have put a link there. */
+	/* The path was ours until now, so no other user can have put a link there. */
 	if (uid != geteuid() && lchown(path, uid, (gid_t)-1) < 0)
 		return error_set_errno(err, errno, "give %s to uid %u", path, (unsigned)uid);
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
@@ -64,7 +64,7 @@ int mps_make_dirs(const struct node *node, const struct mps_record *record, bool
 
 /* ---- deleting ---- */
 
-/* Takes fd over. */
+/* Takes ownership of dir_fd. */
 static void empty(int dir_fd, unsigned depth)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -103,7 +103,10 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, id, "/log", path);
-	/* By its directory, which nobody can have put elsewhere; what is in there may be a link. */
+	/*
+	 * Opens through the directory, which nobody else can have replaced. The file in it may be a
+	 * link.
+	 */
 	cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = dir_fd < 0 ? -1
 			    : openat(dir_fd, "mps.log",

@@ -1,12 +1,12 @@
 /*
- * What a group has on disk, below "<run dir>/mps":
+ * A group's files, below "<run dir>/mps":
  *
- *   <id>.json    what it is, and its control daemon's process: for the daemon after this one
- *   <id>/pipe    where its control daemon listens: the one thing that clients get to see
- *   <id>/log     what control daemon and servers write
+ *   <id>.json    the group and its control daemon's process, for the next daemon
+ *   <id>/pipe    where the control daemon listens; clients see only this directory
+ *   <id>/log     log of control daemon and servers
  *
- * The id is "<card's index>-<number>". What is in pipe is the tenants' user's, and is deleted without following a link.
- * Main thread only.
+ * The id is "<card's index>-<number>". Files in pipe belong to the tenants' user, and are deleted
+ * without following links. Main thread only.
  */
 #pragma once
 
@@ -20,36 +20,42 @@
 
 #define MPS_ID_MAX 24
 
-/* As in its file. */
+/* The contents of the .json file. */
 struct mps_record {
 	char id[MPS_ID_MAX];
 	struct card *card;
 	uid_t uid;
 	char group[SPACE_GROUP_MAX];
 	unsigned number;
-	int pid; /* of its control daemon; 0: none */
+	int pid; /* of the control daemon; 0: none */
 	uint64_t start_time;
 };
 
-/* leaf: "", ".json", "/pipe" ... */
+/* leaf: "", ".json", "/pipe" etc. */
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX]);
 
-/* "<run dir>/mps" itself; clients of other users pass through it, and can't list it. */
+/* Makes "<run dir>/mps". Clients of other users can pass through it but not list it. */
 int mps_make_top(const struct node *node, struct error *err);
 
 /*
- * The group's directories. is_open: its clients are of any user, in containers that have the pipe directory mounted; then
- * nobody else gets to it.
+ * Makes the group's directories. is_open: clients may have any user id, because only containers
+ * with the pipe directory mounted can reach it.
  */
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);
-/* Deletes all of it; what can't be is logged. */
+/* Deletes all files of a group. What cannot be deleted is logged. */
 void mps_delete(const struct node *node, const char *id);
 
-/* An empty log, open for appending by us and by whom it is handed to; and for reading. */
+/*
+ * Opens an empty log for reading and for appending, by this process and by the process that gets
+ * the descriptor.
+ */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err);
-/* Calls found(data) with each group of the daemon before whose card is there; the files of others are deleted. */
+/*
+ * Calls found(data) for each group of the previous daemon whose card is present. Deletes the files
+ * of other groups.
+ */
 void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_record *record),
 		  void *data);

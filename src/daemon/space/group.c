@@ -17,10 +17,10 @@
 #include "daemon/util/procfs.h"
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
-#define QUIT_NS (3 * NSEC_PER_SEC)    /* to end by itself */
-#define OVER_NS (5 * NSEC_PER_SEC)    /* killed servers, then they are not waited for */
-#define SETTLE_NS (10 * NSEC_PER_SEC) /* until a start after an end is one that fails for itself */
-#define RESTARTS_MOST 5               /* without a new member, in: */
+#define QUIT_NS (3 * NSEC_PER_SEC)    /* time to end by itself */
+#define OVER_NS (5 * NSEC_PER_SEC)    /* longest wait for killed servers */
+#define SETTLE_NS (10 * NSEC_PER_SEC) /* how long after an end a failed start is retried */
+#define RESTARTS_MOST 5               /* without a new member, within RESTARTS_NS */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
 
 static const char *const states[] = {
@@ -74,8 +74,11 @@ void mps_kill(struct mps_group *g)
 	struct mps_processes now = { 0 };
 	if (g->pidfd < 0)
 		return;
-	/* Children of a process that we hold by its pidfd: nobody else can have their numbers meanwhile but by a race
-	 * of two ends, for which they are looked at just now. */
+	/*
+	 * We hold the control daemon by its pidfd, so it has not been reaped, and its children were
+	 * listed just now. Their pids can belong to other processes only if both end within this
+	 * moment.
+	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
 		mps_keep_old(g, &now.server[i]);
@@ -98,7 +101,7 @@ void mps_keep_old(struct mps_group *g, const struct mps_server *server)
 void mps_renew(struct mps_group *g)
 {
 	g->ask = mps_ask_free(g->ask);
-	g->state = MPS_ENDING; /* begun again when it is gone */
+	g->state = MPS_ENDING; /* starts again when it is gone */
 	g->begun_ns = clock_now_ns();
 	*g->why = '\0';
 	mps_kill(g);
@@ -121,7 +124,7 @@ void mps_fail(struct mps_group *g, const char *why)
 
 /* ---- start ---- */
 
-/* Of one that was gone before it could be watched: what it wrote is all there is. */
+/* The control daemon ended before it could be watched. Its output is the only explanation. */
 static int ended_at_once(const struct mps_group *g, struct error *err)
 {
 	char text[MPS_WHY_MAX];
@@ -172,7 +175,7 @@ static int spawn(struct mps_group *g, struct error *err)
 	g->line_length = 0;
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
 	s.argument =
-		"-f"; /* in the foreground: control daemon and servers write to the log that is handed over */
+		"-f"; /* foreground: control daemon and servers write to the given log */
 	s.log_dir = log_dir;
 	s.device = g->record.card->info.uuid_text;
 	s.in_fd = null_fd;
@@ -208,7 +211,7 @@ static int start(struct mps_group *g, struct error *err)
 	return 0;
 }
 
-/* The control daemon of the daemon before: ready again once it has answered. */
+/* Takes over the previous daemon's control daemon, which counts as ready once it has answered. */
 static int take_over(struct mps_group *g, struct error *err)
 {
 	int r = mps_find_program(g->node->simulated, g->program, err);
@@ -216,7 +219,7 @@ static int take_over(struct mps_group *g, struct error *err)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
 		g->log_at = lseek(g->log_fd, 0,
-				  SEEK_END); /* what was written meanwhile is of the past */
+				  SEEK_END); /* skip what was written before */
 		r = watch(g, err);
 	}
 	if (r < 0) {
@@ -273,7 +276,7 @@ int mps_group_want(struct mps_group *g, struct error *err)
 
 /* ---- end ---- */
 
-/* Servers that have lost their control daemon end by themselves, but for one that is stopped, say. */
+/* Servers without a control daemon end by themselves, but a stopped one, for example, does not. */
 static bool end_old(struct mps_group *g)
 {
 	unsigned count = 0;
@@ -317,7 +320,7 @@ bool mps_is_settling(const struct mps_group *g)
 	return g->again_ns && clock_now_ns() - g->again_ns < SETTLE_NS;
 }
 
-/* False: too many of late. */
+/* Returns false if there were too many restarts recently. */
 static bool count_restart(struct mps_group *g, uint64_t now_ns)
 {
 	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {
@@ -380,7 +383,7 @@ void mps_group_end(struct mps_group *g)
 	if (is_hung ||
 	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
 		mps_kill(g);
-	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC); /* then by force: watch.c */
+	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC); /* then watch.c kills it */
 }
 
 struct mps_group *mps_group_free(struct mps_group *g)

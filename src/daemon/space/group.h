@@ -1,34 +1,45 @@
 /*
- * One group's MPS control daemon: started, watched and ended.
+ * Starts, watches and ends one group's MPS control daemon.
  *
  *   off --start--> starting --its server is active--> ready <--> hung
  *                     |                                 |
- *                     +--> failed      its server ends, or it does: ending, and starting again while there are members
+ *                     +--> failed      its server or the control daemon ends: ending, then
+ *                                      starting again while the group has members
  *
- * It sees one card, by its UUID, and changes no setting of it. After a server's end it would start another one for the next
- * client, but who comes while it has not heard of that end is refused. So it is ended with its server, and the group has
- * another control daemon once both are over. Main thread only.
+ * The control daemon sees one card, by its UUID, and changes no setting of it. After a server's
+ * end, the control daemon would start another server for the next client, but it refuses clients
+ * until it has noticed that end. So this code ends the control daemon together with its server, and
+ * starts a new one once both are gone. Main thread only.
  */
 #pragma once
 
 #include "daemon/space/group_state.h"
 
-/* Off; record.pid: a control daemon of the daemon before, which is taken over if it still runs. */
+/*
+ * Makes a group in state "off". record.pid may name the previous daemon's control daemon, which is
+ * taken over if it still runs.
+ */
 int mps_group_new(struct node *node, const struct mps_record *record, bool is_open,
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*
- * A member came: whatever it was, it is starting, ready, or will be once it has ended. What hangs is ended by force: its
- * clients hang as well.
+ * Call when a member joins. Makes sure that the group is ready, starting, or will start once it has
+ * ended. A hung control daemon is killed, because its clients hang too.
  */
 int mps_group_want(struct mps_group *group, struct error *err);
 /*
- * A client that comes now has to wait. It is looked at for this: so what is handed out was there just now. No callback
- * frees the group here.
+ * Whether a new client has to wait. Checks the processes first, so that the answer is up to date.
+ * Calls no callback that frees the group.
  */
 bool mps_group_is_starting(struct mps_group *group);
-/* Nobody is in it any more: ends, and calls ended(), perhaps before it returns. */
+/*
+ * Call when the group has no member left. Ends the control daemon and calls ended(), perhaps before
+ * it returns.
+ */
 void mps_group_end(struct mps_group *group);
-/* This daemon ends: what has members runs on, for the next one. NULL is fine; returns NULL. */
+/*
+ * Call when this daemon ends. A control daemon with members keeps running for the next daemon. NULL
+ * is allowed; returns NULL.
+ */
 struct mps_group *mps_group_free(struct mps_group *group);
 
 const char *mps_state_name(enum mps_state state);

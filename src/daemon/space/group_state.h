@@ -1,5 +1,6 @@
 /*
- * What is known of one group's MPS control daemon: group.h starts and ends it, watch.c looks at it. Main thread only.
+ * The state of one group's MPS control daemon. group.h starts and ends it, watch.c watches it. Main
+ * thread only.
  */
 #pragma once
 
@@ -13,58 +14,61 @@ enum mps_state {
 	MPS_OFF,
 	MPS_STARTING,
 	MPS_READY,
-	MPS_HUNG,   /* it, or a server of it, is stopped or does not answer */
+	MPS_HUNG,   /* the control daemon or a server is stopped or does not answer */
 	MPS_FAILED, /* could not be started; the next member tries again */
-	MPS_ENDING, /* its processes: for good, or for others with members */
+	MPS_ENDING, /* processes are ending, for good or before a restart */
 };
 
 enum mps_fault {
-	MPS_FAULT_START,   /* it could not be started */
+	MPS_FAULT_START,   /* the control daemon could not be started */
 	MPS_FAULT_CONTROL, /* the control daemon ended */
 	MPS_FAULT_SERVER,  /* a server ended */
-	MPS_FAULT_HUNG,    /* one of them is stopped, or does not answer */
-	MPS_FAULT_CLIENT,  /* a client's work was thrown away for a fault of its own */
+	MPS_FAULT_HUNG,    /* the control daemon or a server is stopped or does not answer */
+	MPS_FAULT_CLIENT,  /* a client's work was discarded because of the client's own fault */
 	MPS_FAULTS
 };
 
 struct mps_group;
 
-/* What the group's members are to be told, in a line; `pid`: of the process that it is about. */
+/* Reports a fault to the group's members, in one line. `pid` is the process concerned. */
 typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int pid,
 			    const char *what);
-/* It is off for good: nobody is in it. The callee frees it. */
+/* The group is off for good, because it has no member. The callee frees it. */
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* the owner's */
+	struct mps_group *next; /* used by the owner */
 	struct node *node;
 	struct mps_record record;
 	bool is_open;     /* see files.h */
-	unsigned members; /* the owner's: tenants */
+	unsigned members; /* number of tenants; set by the owner */
 	mps_faulted faulted;
 	mps_ended ended;
 
 	enum mps_state state;
-	char why[MPS_WHY_MAX]; /* of MPS_HUNG and MPS_FAILED */
+	char why[MPS_WHY_MAX]; /* reason of MPS_HUNG or MPS_FAILED */
 	char program[PATHS_MAX];
 	int pidfd; /* of the control daemon */
 	struct loop_source *source, *timer;
 	struct mps_ask *ask;
-	bool has_listed, has_asked_start; /* steps on the way from starting to ready */
+	bool has_listed, has_asked_start; /* steps between "starting" and "ready" */
 	uint64_t begun_ns, asked_ns;
-	uint64_t again_ns;                      /* since when it is to begin again; 0: it is not */
-	struct mps_processes sight;             /* the last one */
-	struct mps_server old[MPS_SERVERS_MAX]; /* of control daemons before, until they are over */
+	uint64_t again_ns;                      /* when the restart began; 0: not restarting */
+	struct mps_processes sight;             /* processes at the last scan */
+	/* servers of earlier control daemons that have not ended yet */
+	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
-	unsigned stopped_looks; /* in a row */
-	int quitting, gone; /* the last server that was asked to quit; that was seen to be gone */
-	int faulty;         /* the last server that told of a fatal fault, 0: none; when: */
+	unsigned stopped_looks; /* scans in a row that found a stopped process */
+	/* pid of the last server that was asked to quit; pid of the last that was gone */
+	int quitting, gone;
+	/* pid of the last server that reported a fatal fault, 0: none; faulty_ns: when */
+	int faulty;
 	uint64_t faulty_ns;
-	unsigned restarts; /* since ... */
+	unsigned restarts; /* since restarts_since_ns */
 	uint64_t restarts_since_ns;
 	int log_fd;
 	off_t log_at;
 	size_t line_length;
 	char line[512];
-	char last_line[MPS_WHY_MAX]; /* that tells of something gone wrong */
+	char last_line[MPS_WHY_MAX]; /* last log line that reports a failure */
 };

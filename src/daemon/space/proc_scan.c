@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "daemon/util/procfs.h"
 
-/* A zombie serves nobody. */
+/* procfs_start_time() fails for a zombie, which serves no client. */
 static void add_server(struct mps_processes *s, int pid)
 {
 	struct mps_server server = { .pid = pid, .is_stopped = procfs_is_stopped(pid) };
@@ -16,7 +16,7 @@ static void add_server(struct mps_processes *s, int pid)
 		s->server[s->server_count++] = server;
 }
 
-/* /proc/PID/task/TID/children, proc(5): it is any of its threads that starts a server. */
+/* /proc/PID/task/TID/children, proc(5): any thread of the control daemon may start a server. */
 static void add_children(struct mps_processes *s, int pid, const char *task)
 {
 	char name[64], text[512], *save = NULL;
@@ -47,7 +47,7 @@ bool mps_is_over(const struct mps_server *server)
 		return start_time != server->start_time;
 	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
 		return true;
-	/* Of a zombie: itself, and those that are not through. */
+	/* A zombie's thread count includes itself and threads that have not ended yet. */
 	const char *line = strstr(text, "\nThreads:");
 	return !line || sscanf(line, " Threads: %d", &threads) != 1 || threads <= 1;
 }
@@ -80,7 +80,7 @@ enum mps_line mps_read_line(const char *line, int *ret_pid)
 		*ret_pid = pid;
 		return MPS_LINE_CLIENT_FAILED;
 	}
-	/* What the whole server does not survive is called so by the manual of MPS. */
+	/* MPS's manual uses this phrase for faults that the whole server does not survive. */
 	if (strstr(text, "fatal exception")) {
 		if (sscanf(line, "[%*s %*s Server %d]", &pid) == 1)
 			*ret_pid = pid;

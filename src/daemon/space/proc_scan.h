@@ -1,6 +1,6 @@
 /*
- * What a control daemon and its servers are doing, by /proc and by what they write: the driver tells nobody else. Any
- * thread.
+ * The state of a control daemon and its servers, from /proc and from their log, because the driver
+ * offers no other source. Any thread.
  */
 #pragma once
 
@@ -8,42 +8,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MPS_SERVERS_MAX 4 /* of a control daemon: one a user; more are not looked at */
+#define MPS_SERVERS_MAX 4 /* per control daemon; it has one per user, and further ones are ignored */
 
 struct mps_server {
 	int pid;
-	uint64_t start_time; /* with the pid, names it for good */
+	uint64_t start_time; /* identifies the process together with the pid */
 	bool is_stopped;
 };
 
 struct mps_processes {
-	bool is_stopped; /* the control daemon, by a signal or a debugger */
+	bool is_stopped; /* the control daemon is stopped, by a signal or a debugger */
 	unsigned server_count;
 	struct mps_server server[MPS_SERVERS_MAX];
 };
 
-/* Its servers are its children. Of a daemon that is gone: nothing. */
+/*
+ * Scans a control daemon and its servers, which are its children. If the control daemon is gone,
+ * *ret is empty.
+ */
 void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*
- * Nothing is left of it, or a zombie alone. One that is killed serves nobody from the moment that its main thread is a
- * zombie, and has no place in a sight any more; but what it had of the card is given back by its last thread, a while
- * later, and only then does its control daemon hear of its end.
+ * Whether nothing is left of the server, or only a zombie. A killed server stops serving when its
+ * main thread becomes a zombie, and mps_scan() no longer lists it. But its last thread frees its
+ * memory on the card a while later, and only then does the control daemon notice the end.
  */
 bool mps_is_over(const struct mps_server *server);
 
-/* A line of what control daemon and servers write in the foreground. */
+/* Kinds of log lines of control daemon and servers in the foreground. */
 enum mps_line {
 	MPS_LINE_OTHER,
-	MPS_LINE_SERVER_READY,  /* pid */
-	MPS_LINE_SERVER_QUITS,  /* pid: it was asked to */
-	MPS_LINE_SERVER_ENDED,  /* pid */
-	MPS_LINE_CLIENT_FAILED, /* pid: its work was thrown away for a fault of its own */
-	MPS_LINE_SERVER_FAULT,  /* pid, of the server: a fault that it does not survive */
+	MPS_LINE_SERVER_READY,  /* with pid */
+	MPS_LINE_SERVER_QUITS,  /* with pid: the server was asked to quit */
+	MPS_LINE_SERVER_ENDED,  /* with pid */
+	MPS_LINE_CLIENT_FAILED, /* with pid: work was discarded because of the client's own fault */
+	/* with the server's pid: a fault that the server does not survive */
+	MPS_LINE_SERVER_FAULT,
 };
 
-/* Which it is, and its process. Pure. */
+/* The kind of a line, and its process. Pure. */
 enum mps_line mps_read_line(const char *line, int *ret_pid);
 
-/* The line without what stands in "[...]" before it: for messages. */
+/* The line without its "[...]" prefix, for messages. */
 const char *mps_line_text(const char *line);

@@ -14,7 +14,7 @@
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
 
-#define KNOWN_MAX 1024 /* groups of a node */
+#define KNOWN_MAX 1024 /* groups per node */
 #define MIB (UINT64_C(1) << 20)
 
 struct space_groups {
@@ -33,9 +33,9 @@ static bool is_namespaces(const char *group)
 	return !strncmp(group, "namespace/", strlen("namespace/"));
 }
 
-/* ---- what a group tells ---- */
+/* ---- reports of a group ---- */
 
-/* Of a fault of a client it is that client's tenant alone that has lost anything. */
+/* A client's fault concerns only that client's tenant. */
 static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
 		     int pid)
 {
@@ -144,7 +144,10 @@ void space_close(struct node *node)
 	node->space = NULL;
 }
 
-/* The groups that there are; those that end are still there: their numbers and names are theirs until then. */
+/*
+ * Lists the present groups. Groups that are ending keep their numbers and names until they have
+ * ended.
+ */
 static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
 {
 	size_t count = 0;
@@ -164,11 +167,15 @@ static struct mps_group *nth(const struct node *node, int place)
 	return g;
 }
 
-/* The group of these terms; NULL: there is none yet, and *ret_number would be its. */
+/*
+ * Finds the group of these terms. If there is none, *ret is NULL and *ret_number is the number for
+ * a new group.
+ */
 static int find_group(const struct node *node, const struct tenant_terms *terms,
 		      struct mps_group **ret, unsigned *ret_number, struct error *err)
 {
-	static struct space_known list[KNOWN_MAX]; /* large; the main thread's */
+	/* static because it is large; main thread only */
+	static struct space_known list[KNOWN_MAX];
 	size_t count = list_known(node, list);
 	struct space_key key = { .card = terms->device[0].card->index,
 				 .uid = terms->uid,
@@ -203,7 +210,7 @@ static int check_full(const struct node *node, const struct mps_group *group, st
 			 group->record.group, node->config.mps_clients, group->record.card->index);
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err)
 {
@@ -294,7 +301,9 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 	return r;
 }
 
-/* An adopted tenant has processes already, which may be at work: it is told what is wrong, and goes on. */
+/*
+ * An adopted tenant may have running processes, so a failure is reported to it, and it continues.
+ */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
@@ -339,7 +348,7 @@ bool space_is_client(const struct tenant *tenant)
 	return tenant->terms.sharing.way == SHARING_SPACE;
 }
 
-/* ---- what is told ---- */
+/* ---- state for others ---- */
 
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 {
@@ -349,8 +358,9 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * What MPS holds a client to from its first context on: the limit, to the nearest pair of SMs. Memory: what of the quota is named. One of
- * either that is raised later needs a new start.
+ * Limits that MPS applies to a client from its first context on: the limit rounded to the nearest
+ * pair of SMs, and the promised memory quota. Raising either takes effect only when the process is
+ * started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {
@@ -362,10 +372,10 @@ int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add 
 	snprintf(text, sizeof(text), "%g", threads_of(t).pct);
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
-	/* Two levels, 0 and 1 below it: who was given a priority comes before all others. */
+	/* MPS has two levels, 0 and the lower 1. A tenant with a priority gets 0. */
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority > 0 ? "0" : "1");
-	/* 0: the one card that it sees. */
+	/* Device 0 is the only card that the client sees. */
 	snprintf(text, sizeof(text), "0=%" PRIu64 "M", (p->quota_bytes + MIB - 1) / MIB);
 	if (r >= 0 && p->memory_given)
 		r = add(data, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", text);

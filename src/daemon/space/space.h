@@ -1,6 +1,7 @@
 /*
- * Tenants that share their card at the same time with others of their group: which group each is in, what its processes
- * need to find the group's MPS server, and what became of that. Main thread only.
+ * Tenants that share a card at the same time with the others of their group: the group of each
+ * tenant, the environment that its processes need to find the group's MPS server, and the group's
+ * faults. Main thread only.
  */
 #pragma once
 
@@ -10,55 +11,70 @@
 
 struct mps_group;
 
-/* `faults`: since this daemon started, of each kind; see space_fault_name(). */
+/* `faults`: by kind, since this daemon started; see space_fault_name(). */
 struct space_figures {
-	uint64_t groups;  /* that there are */
-	uint64_t tenants; /* in them */
+	uint64_t groups;  /* present groups */
+	uint64_t tenants; /* tenants in groups */
 	uint64_t faults[SPACE_FAULT_KINDS];
 };
 
-/* The groups of the daemon before; then, when its tenants are adopted, those that nobody is in are ended. */
+/*
+ * space_open() loads the previous daemon's groups. space_sweep(), once its tenants are adopted,
+ * ends groups without a tenant.
+ */
 int space_open(struct node *node, struct error *err);
 void space_sweep(struct node *node);
-/* From here on tenants leave by the end of this daemon alone: groups with tenants run on, for the next one. */
+/*
+ * Call before the daemon ends: tenants that are removed from now on do not end their groups, which
+ * run on for the next daemon.
+ */
 void space_let_run(struct node *node);
 void space_close(struct node *node);
 
 /*
- * Decides how a tenant of these terms shares, and writes it there. namespace_name: Kubernetes's, "": none. Errors as of
- * sharing_choose() and space_find().
+ * Decides how a tenant shares and writes that to `terms`. namespace_name is the Kubernetes
+ * namespace, or "". Returns the errors of sharing_choose() and space_find().
  */
 int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
 		 struct tenant_terms *terms, struct error *err);
-/* "sharing" and "group" of a request. */
+/* Reads members "sharing" and "group" of a request. */
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err);
 
 /*
- * As subsystem.h has it: puts a tenant into its group, and starts that. Of a tenant that takes turns: nothing. One that
- * is not new stays in its group where that can't be started.
+ * Event of subsystem.h: puts a tenant into its group and starts the group. Does nothing for a
+ * time-sliced tenant. An adopted tenant stays in its group even if the group cannot be started.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
-/* A process of it has ended: a fault that was its own may be told only now. */
+/* A process of the tenant has ended. MPS may report a fault of that process later. */
 void space_note_gone(struct tenant *tenant, int pid, unsigned slot);
 
-/* A process that is to have its work done by MPS has to wait: without, it would go on by itself. */
+/* Whether a process that needs MPS must wait. If it continued now, it would run without MPS. */
 bool space_is_starting(const struct tenant *tenant);
-/* -EHOSTDOWN: MPS could not be started; -ENOSPC: the server has all clients that it takes. */
+/*
+ * Whether a new process may start. Returns -EHOSTDOWN if MPS could not be started, -ENOSPC if the
+ * server has its maximum of clients.
+ */
 int space_check_process(const struct tenant *tenant, struct error *err);
-/* Its memory can't be moved off the card, nor it be frozen, since MPS serves it. */
+/*
+ * Whether MPS serves the tenant. If so, its memory cannot be moved off the card, and it cannot be
+ * frozen.
+ */
 bool space_is_client(const struct tenant *tenant);
 
-/* Calls add(data, name, value) for each variable of its processes' environment. */
+/* Calls add(data, name, value) for each environment variable that the tenant's processes need. */
 typedef int (*space_add)(void *data, const char *name, const char *value);
 int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add,
 			void *data);
-/* Where its group listens, on the host; false: it is in none. */
+/*
+ * The directory on the host where the tenant's group listens. Returns false if the tenant is in no
+ * group.
+ */
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
-/* Adds what the reply to `create` says of it. */
+/* Adds the group to the reply to `create`. */
 void space_describe(const struct tenant *tenant, json_t *reply);
-/* "space" of the list: null of who takes turns. */
+/* Member "space" of the list; null for a time-sliced tenant. */
 json_t *space_to_json(const struct tenant *tenant);
-const char *space_fault_name(unsigned kind); /* "server" ... */
+const char *space_fault_name(unsigned kind); /* "server" etc. */
 struct space_figures space_figures(const struct node *node);

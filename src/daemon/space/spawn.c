@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/install.h"
 
-#define GROUPS_MAX 64 /* of a user, beside its own */
+#define GROUPS_MAX 64 /* supplementary groups of a user */
 #define PLACE "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"
 #define ENVIRONMENT_MAX 8
 
@@ -45,7 +45,7 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 
-/* ---- whose it is ---- */
+/* ---- user ---- */
 
 struct identity {
 	bool changes;
@@ -55,7 +55,7 @@ struct identity {
 	int group_count;
 };
 
-/* A user that is in no list has the group of its number, and no other. */
+/* A user without a passwd entry gets the group of the same number and no other. */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };
@@ -68,7 +68,10 @@ static void identify(uid_t uid, struct identity *ret)
 		ret->group_count = 0;
 }
 
-/* System calls themselves: libc's look for other threads, of which there are none in a child. */
+/*
+ * Direct system calls: libc's functions synchronize with other threads, which a forked child does
+ * not have.
+ */
 static bool become(const struct identity *who)
 {
 	if (!who->changes)
@@ -78,7 +81,7 @@ static bool become(const struct identity *who)
 	       syscall(SYS_setresuid, who->uid, who->uid, who->uid) == 0;
 }
 
-/* ---- what it gets ---- */
+/* ---- environment ---- */
 
 struct environment {
 	char text[ENVIRONMENT_MAX][PATHS_MAX + 32];
@@ -95,7 +98,7 @@ static void add(struct environment *e, const char *name, const char *value)
 	e->list[++e->count] = NULL;
 }
 
-/* Nothing of ours but where programs and libraries are. */
+/* Passes on only where programs and libraries are. */
 static void fill_environment(const struct mps_spawn *s, struct environment *e)
 {
 	e->count = 0;
@@ -115,7 +118,7 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	umask(022); /* its directory is closed to others already */
+	umask(022); /* its directory is already closed to others */
 	if (s->is_detached)
 		setsid();
 	if (dup2(s->in_fd, STDIN_FILENO) < 0 || dup2(s->out_fd, STDOUT_FILENO) < 0 ||
@@ -125,7 +128,7 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	_exit(127);
 }
 
-/* A grandchild: see checkpoint.c. It tells its pid itself. */
+/* Starts a grandchild: see checkpoint.c. The grandchild's parent sends the pid. */
 static _Noreturn void be_parent(int fd, const struct mps_spawn *s, char *const *argv,
 				char *const *envp, const struct identity *who)
 {

@@ -1,6 +1,6 @@
 /*
- * Runs nvidia-cuda-mps-control as another user, without a shell: as the control daemon of a group, and as the tool that
- * asks one. Main thread of the daemon only.
+ * Runs nvidia-cuda-mps-control as another user, without a shell: as a group's control daemon, or as
+ * the tool that sends commands to one. Main thread of the daemon only.
  */
 #pragma once
 
@@ -14,25 +14,26 @@
 #define MPS_PROGRAM "nvidia-cuda-mps-control"
 
 /*
- * The program's absolute path: the simulated one of this installation, or the first on PATH or in /usr/bin. -ENOENT, with
- * what to do.
+ * Finds the program's absolute path: this installation's simulated program, or the first on PATH or
+ * in /usr/bin. Returns -ENOENT with text on what to do.
  */
 int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *err);
 
 struct mps_spawn {
 	const char *program;
-	const char *argument; /* "-f"; NULL: none */
+	const char *argument; /* "-f", or NULL for none */
 	const char *pipe_dir, *log_dir;
-	const char *device;     /* UUID of the one card it sees; NULL: of no matter */
+	const char *device;     /* UUID of the only visible card; NULL: not set */
 	const char *sim_socket; /* "": not simulated */
-	uid_t uid;              /* whose it is: ours, or as root anybody's */
-	int in_fd, out_fd;      /* its stdin, and both its stdout and stderr; stay the caller's */
+	uid_t uid;              /* user to run as: our own or, if we are root, any */
+	/* its stdin, and both its stdout and stderr; the caller keeps them */
+	int in_fd, out_fd;
 	/*
-	 * In a session of its own and no child of ours, so that it outlives us and leaves no zombie; else a child that
-	 * the caller waits for.
+	 * If true, it runs in its own session and is not our child, so that it outlives us and
+	 * leaves no zombie. If false, it is a child, and the caller waits for its end.
 	 */
 	bool is_detached;
 };
 
-/* Its pid, or -errno. That it can't be run is seen by its end alone (exit status 127). */
+/* Returns the pid or -errno. If the program cannot be executed, it ends with status 127. */
 pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err);

@@ -6,14 +6,17 @@
 
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 {
-	/* To the nearest: two limits that are 100 together have no SM in common. Of two as near, the smaller. */
+	/*
+	 * Rounds to the nearest pair, so that two limits with a sum of 100 share no SM. Of two
+	 * equally near pairs, takes the smaller.
+	 */
 	double wanted = fmax(ceil(limit_pct * sms / 100 / PAIR - 0.5 - 1e-6), 1) * PAIR;
 
 	if (!sms)
 		return (struct mps_threads){ limit_pct, limit_pct };
 	if (wanted >= sms)
 		return (struct mps_threads){ 100, 100 };
-	/* A whole percentage where one of those that are rounded down to this is one. */
+	/* Prefers a whole percentage that MPS rounds down to this number of SMs. */
 	return (struct mps_threads){ .pct = sms <= PAIR * 100 ? ceil(100 * wanted / sms)
 							      : ceil(10000 * wanted / sms) / 100,
 				     .part_pct = 100 * wanted / sms };

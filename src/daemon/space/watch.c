@@ -1,4 +1,4 @@
-/* Looks at a group's control daemon and servers: on the way to ready, and from then on. */
+/* Watches a group's control daemon and servers, while they start and afterwards. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-#define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server: a sick card takes long */
-#define ANSWER_NS (NSEC_PER_SEC)     /* of a command that does nothing */
-#define ASK_NS (10 * NSEC_PER_SEC)   /* how often it is asked whether it still answers */
-#define END_NS (10 * NSEC_PER_SEC)   /* of what is killed */
-#define FAULT_NS (3 * NSEC_PER_SEC)  /* from a server's word of a fault until its status tells */
-#define STOPPED_LOOKS 3    /* in a row: a debugger, or a freezer that thaws, is no fault */
-#define LOG_MOST (1 << 20) /* bytes, then it is emptied */
+#define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server; a faulty card takes long */
+#define ANSWER_NS (NSEC_PER_SEC)     /* timeout of a command that does nothing */
+#define ASK_NS (10 * NSEC_PER_SEC)   /* interval of checking that it still answers */
+#define END_NS (10 * NSEC_PER_SEC)   /* longest end of killed processes */
+#define FAULT_NS (3 * NSEC_PER_SEC)  /* how long after a server's fault message its status is polled */
+#define STOPPED_LOOKS 3    /* scans in a row; a debugger or freezer that soon continues it is no fault */
+#define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
-/* ---- what they write ---- */
+/* ---- their log ---- */
 
 static void server_gone(struct mps_group *g, int pid)
 {
@@ -36,7 +36,10 @@ static void server_gone(struct mps_group *g, int pid)
 	mps_renew(g);
 }
 
-/* Lines of which one tells why a start failed; "recevie": as it is written. */
+/*
+ * Words of log lines that explain a failed start. Some parts are cut because MPS misspells the
+ * words.
+ */
 static bool tells_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
@@ -79,7 +82,7 @@ static void take_text(struct mps_group *g, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (text[i] != '\n') {
-			/* What is too long for a line is cut. */
+			/* Too long lines are cut. */
 			if (g->line_length < sizeof(g->line) - 1)
 				g->line[g->line_length++] = text[i];
 			continue;
@@ -88,7 +91,7 @@ static void take_text(struct mps_group *g, const char *text, size_t size)
 		g->line_length = 0;
 		take_line(g, g->line);
 		if (g->log_fd < 0)
-			return; /* what it told ended the group */
+			return; /* the line ended the group */
 	}
 }
 
@@ -102,12 +105,12 @@ static void read_log(struct mps_group *g)
 		g->log_at += n;
 		take_text(g, text, (size_t)n);
 	}
-	/* Who writes appends. */
+	/* Its writers append, so truncation is safe. */
 	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
 		g->log_at = 0;
 }
 
-/* ---- on the way to ready ---- */
+/* ---- starting ---- */
 
 static void say_ready(struct mps_group *g)
 {
@@ -125,7 +128,10 @@ static void status_answered(void *data, int status, const char *text)
 	g->ask = NULL;
 	if (g->state != MPS_STARTING)
 		return;
-	/* A driver that has no such command says something else: then a server that is listed is ready. */
+	/*
+	 * A driver without this command answers something else. Then a listed server counts as
+	 * ready.
+	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		say_ready(g);
 }
@@ -180,7 +186,7 @@ static void start_due(struct mps_group *g)
 	ask(g, "get_server_list", ANSWER_NS, list_answered);
 }
 
-/* ---- from then on ---- */
+/* ---- watching ---- */
 
 static bool is_in(const struct mps_processes *sight, int pid)
 {
@@ -219,7 +225,10 @@ static void still_answered(void *data, int status, const char *text)
 		go_on(g);
 }
 
-/* It takes nobody until its last client has ended, and those may stay for ever: their work is lost already. */
+/*
+ * A server with a fault takes no new client until its last client has ended. Those clients may
+ * never end, but their work is lost already.
+ */
 static void fault_answered(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
@@ -246,7 +255,7 @@ static void look_for_stopped(struct mps_group *g)
 		pid = g->sight.server[i].is_stopped ? g->sight.server[i].pid : 0;
 	if (!pid) {
 		if (g->stopped_looks)
-			g->asked_ns = 0; /* it may go on: ask */
+			g->asked_ns = 0; /* it may have been continued: ask at once */
 		g->stopped_looks = 0;
 		return;
 	}
@@ -254,14 +263,17 @@ static void look_for_stopped(struct mps_group *g)
 		hang(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
 }
 
-/* Its end is told by mps_control_gone(), and not as that of its servers, which end with it. */
+/*
+ * mps_control_gone() reports the control daemon's end. It is not reported as the end of its
+ * servers, which end with it.
+ */
 static bool is_control_over(const struct mps_group *g)
 {
 	struct pollfd p = { .fd = g->pidfd, .events = POLLIN };
 	return poll(&p, 1, 0) > 0;
 }
 
-/* False: it is ending now. */
+/* Returns false if the group is ending now. */
 static bool look_for_gone(struct mps_group *g)
 {
 	struct mps_processes before = g->sight;
@@ -269,7 +281,10 @@ static bool look_for_gone(struct mps_group *g)
 	for (unsigned i = 0; i < before.server_count; i++) {
 		if (is_in(&g->sight, before.server[i].pid))
 			continue;
-		/* Looked at after the servers: those that ended with it are not told of. */
+		/*
+		 * Checked after the servers, so that servers that ended with the control daemon are
+		 * not reported.
+		 */
 		if (is_control_over(g)) {
 			g->sight = before;
 			return false;
@@ -301,7 +316,7 @@ static void watch_due(struct mps_group *g)
 	ask(g, "get_server_list", ANSWER_NS, still_answered);
 }
 
-/* Its time to end by itself, if it had one, is over. */
+/* It had its time to end by itself; now it is killed. */
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
