@@ -8,11 +8,12 @@
 #include "base/cleanup.h"
 #include "daemon/state/pod_stage.h"
 
-#define PCT_SLACK 1e-6 /* sums of shares in floating point */
+#define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
-/* What is promised of a card in sum. */
+/* Sums of the promises on a card. */
 struct sums {
-	uint64_t given_bytes, movable_bytes; /* movable: the largest quota of one that swaps */
+	/* movable_bytes: the largest quota of a swapping tenant */
+	uint64_t given_bytes, movable_bytes;
 	double cores_pct;
 };
 
@@ -50,7 +51,9 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 	return count;
 }
 
-/* Containers of one pod that never run at once need no more than any of them. */
+/*
+ * Containers of one pod that never run at the same time need only as much as the largest of them.
+ */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)
 {
@@ -79,7 +82,10 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 		add_all(&sums, others[i], card);
 	add_all(&sums, one, card);
 	take_stages_off(&sums, others, count, one, card);
-	/* Quotas are far below 2^63 each, but what was read may be anything. */
+	/*
+	 * Quotas are normally far below 2^63, but values from a file may be anything, so avoid
+	 * overflow.
+	 */
 	uint64_t most = card->info.memory_bytes;
 	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
 	    sums.given_bytes > most - sums.movable_bytes)

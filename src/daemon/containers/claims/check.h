@@ -1,8 +1,8 @@
 /*
- * Whether claims can stand beside each other. Pure; thread safe.
+ * Whether a set of claims is consistent. Pure; thread safe.
  *
- * Decided is by policy/memory/promise.h, at each allocation, beside all that is promised to other tenants. This is
- * what must hold of the outcome, counted afresh: of a store that was read, and in tests.
+ * policy/memory/promise.h decides each allocation, against all other promises. This checks the
+ * result independently: for a store that was read, and in tests.
  */
 #pragma once
 
@@ -12,10 +12,11 @@
 #include "daemon/state/tenant.h"
 
 /*
- * -EEXIST: two have one key, one id or name of their tenant, or one slot of a card; -ENOSPC: the quotas on a
- * card are more than its memory, or, unless may_overcommit, the guarantees more than all of its time.
- * The text names both sides. Of tenants that swap only the largest quota counts; those that wait have
- * none promised; each quota for itself fits the card. Cards that are NULL (parked) have no sums.
+ * Returns -EEXIST if two claims have the same key, tenant id or name, or a slot in common. Returns
+ * -ENOSPC if a card's quotas exceed its memory or, unless may_overcommit, its guarantees exceed all
+ * of its time. The text names both sides. Only the largest quota of swapping tenants counts, and
+ * waiting tenants have no promised quota. Each quota alone must fit its card. Cards that are NULL
+ * (parked) are not summed.
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);

@@ -1,6 +1,4 @@
-/*
- * A claim, and what is asked for with one: see claims.h. Main thread only.
- */
+/* A claim and the request for one: see claims.h. Main thread only. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,94 +12,99 @@
 #include "policy/memory/promise.h"
 
 #define CLAIM_KEY_MAX \
-	TENANT_CLAIM_MAX /* bytes, the final NUL included: a pod's UID, '/', a container's name */
+	TENANT_CLAIM_MAX /* bytes, including the final NUL: a pod's UID, '/', a container's name */
 
 struct node;
 struct claims;
 
-/* What is asked for. Nothing of it is kept by the callee. */
+/* A request for a claim. The callee keeps no pointer into it. */
 struct claim_request {
-	const char *key; /* not empty; graphic ASCII */
+	const char *key; /* not empty; printable ASCII without spaces */
 	/*
-	 * What the tenant is to be called, any text: what is no part of a name becomes '-', what is too
-	 * long is cut, and where another tenant has the name its id is added. NULL: the key.
+	 * Any text as the tenant's name. Invalid characters become '-', and a text that is too long
+	 * is cut. If another tenant has the name, the id is appended. NULL: use the key.
 	 */
 	const char *tenant;
-	uid_t uid; /* whose it is: who may change the tenant. Root for the kubelet's */
+	uid_t uid; /* the owner, who may change the tenant; root for the kubelet's claims */
 	/*
-	 * Ended by claims_reconcile() too, when nothing runs in it and nobody wants it any more. false: until
-	 * claims_release(), by somebody who wrote it down.
+	 * If true, claims_reconcile() also ends the claim when nothing runs in it and nothing needs
+	 * it. If false, only claims_release() ends it, and the caller must remember the claim.
 	 */
 	bool while_wanted;
 	int priority;
 	enum on_full on_full;
-	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: as much as the quotas */
+	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: the sum of the quotas */
 	enum elastic_choice elastic;
 	struct sharing_wish sharing;
-	/* Kubernetes's, or "": its user's. NULL: the pod is not known, and so nobody it might share with by space. */
+	/*
+	 * The Kubernetes namespace, or "" for the user's own. NULL if the pod is unknown; then the
+	 * tenant cannot share by space.
+	 */
 	const char *namespace_name;
 	/*
-	 * The container set CUDA_DISABLE_CONTROL. Honoured where the setting `allow_disable_control` is
-	 * on; else logged, counted and ignored.
+	 * The container set CUDA_DISABLE_CONTROL. Without setting `allow_disable_control` that is
+	 * logged, counted and ignored.
 	 */
 	bool wants_no_control;
 	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
 	struct claim_device_request {
-		struct card *card;            /* of this node; no card twice */
-		struct promise_request terms; /* as a tenant asks; `waits` is set by on_full */
-		struct slots slots;           /* none: it is not shown as slots */
+		struct card *card;            /* a card of this node; each at most once */
+		struct promise_request terms; /* as for a tenant; `waits` follows from on_full */
+		struct slots slots;           /* empty: the card is not shown as slots */
 	} device[REGION_MAX_DEVICES];
 };
 
 /* A claim, in force or parked. */
 struct claim {
 	TAILQ_ENTRY(claim) link;
-	struct text_index_entry by_key; /* in the list's */
+	struct text_index_entry by_key; /* entry in the list's index */
 	struct claims *claims;
-	int64_t row;        /* in the store; negative: not there yet, see claims_open() */
-	uint64_t made_s;    /* since 1970 */
-	uint64_t wanted_ns; /* when it was last seen to be needed: clock_now_ns() */
+	int64_t row;        /* row in the store; negative: not stored yet, see claims_open() */
+	uint64_t made_s;    /* seconds since 1970 */
+	uint64_t wanted_ns; /* clock_now_ns() when it was last needed */
 	/*
-	 * NULL: parked, as a card of it is not there, or by now has no room. It keeps its slots and its key, and
-	 * is put into force again by the next daemon that can.
+	 * NULL: the claim is parked, because a card is missing or has no room now. It keeps its
+	 * slots and its key. A later daemon puts it into force again when it can.
 	 */
 	struct tenant *tenant;
-	struct parked *parked; /* NULL unless parked; the claim's */
-	/* What it was made with, while its terms are others by claims_wish(); NULL: they are not. The claim's. */
+	struct parked *parked; /* set only while parked; owned */
+	/* The original terms, if claims_wish() has changed the terms; else NULL. Owned. */
 	struct claim_asked *asked;
 };
 
-/* Since the daemon started. */
+/* Counts since the daemon started. */
 struct claims_counts {
 	uint64_t made, released;  /* by a caller */
-	uint64_t expired;         /* by claims_reconcile() */
-	uint64_t control_refused; /* CUDA_DISABLE_CONTROL asked for and not allowed */
-	/* Allocations refused, by reason. */
+	uint64_t expired;         /* ended by claims_reconcile() */
+	uint64_t control_refused; /* CUDA_DISABLE_CONTROL was requested and not allowed */
+	/* Rejected allocations, by reason. */
 	uint64_t refused_request; /* -EINVAL, -ENODEV, -EEXIST */
 	uint64_t refused_full;    /* -ENOSPC of a card: memory, cores, slots */
 	uint64_t refused_store;   /* the store could not be written: disk full, read-only */
 	uint64_t refused_other;
-	uint64_t stores_set_aside; /* torn, foreign or newer, rebuilt */
-	uint64_t library_refused;  /* by daemon/containers/trust/trust.h */
+	uint64_t stores_set_aside; /* stores that were torn, foreign or newer, and rebuilt */
+	uint64_t library_refused;  /* rejected by daemon/containers/trust/trust.h */
 };
 
 /*
- * Who else knows whether a while_wanted claim is needed, as the kubelet's pod-resources does.
- * Called by claims_reconcile() for each that nothing runs in; must not allocate or release. Several may
- * be set; a claim is kept while one of them says CLAIM_WANTED or CLAIM_UNKNOWN (it can't tell now).
+ * A callback that knows whether a while_wanted claim is needed; for example, one that reads the
+ * kubelet's pod-resources. claims_reconcile() calls it for each claim without processes. It must
+ * not allocate or release claims. There may be several. A claim is kept while one of them returns
+ * CLAIM_WANTED or CLAIM_UNKNOWN (it cannot tell now).
  */
 enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
 typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
 #define CLAIMS_MAX_KEEPS 4
 
 /*
- * Other terms than a claim was made with, in all that is wished for. What is not wished for (has_ is false) is as it was
- * made; a wish for nothing gives all of that back.
+ * All terms in which a claim is to differ from how it was made. Terms that are not given (has_ is
+ * false) return to their original values, so an empty wish restores all of them.
  */
 struct claim_wish {
 	bool has_on_full, has_priority;
 	enum on_full on_full;
 	int priority;
 	struct promise_request
-		device[REGION_MAX_DEVICES]; /* in the order of its devices; `waits` does not count */
+		/* in the order of the claim's devices; `waits` is ignored */
+		device[REGION_MAX_DEVICES];
 };

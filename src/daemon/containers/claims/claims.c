@@ -20,7 +20,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/state/tenant_state.h"
 
-/* ---- the list ---- */
+/* ---- list ---- */
 
 const struct tenant_terms *claim_terms(const struct claim *claim)
 {
@@ -119,7 +119,7 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-/* Room for the slots of a claim, so that enlist() can't fail. */
+/* Makes room for a claim's slots, so that enlist() cannot fail. */
 static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
 	int r = 0;
@@ -234,7 +234,7 @@ void claims_describe(const struct claim *claim, struct store_claim *ret)
 	ret->asked_count = ret->terms.device_count;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 int claims_check_key(const char *key, struct error *err)
 {
@@ -254,7 +254,7 @@ static bool name_is_used(const struct claims *claims, const char *name)
 	return node_find_tenant(claims->node, name) || claims_has_parked(claims, name);
 }
 
-/* See claims.h: .tenant of a request. */
+/* See `tenant` of claim_request. */
 void claims_make_name(const struct claims *claims, const char *wish, const char *id,
 		      char name[REGION_NAME_MAX])
 {
@@ -299,7 +299,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/* Slots are known by the cards' UUIDs: those of a card that is not there are held as well. */
+/* Slots are identified by card UUID, so slots of missing cards are checked too. */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
 	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
@@ -370,10 +370,10 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	return 0;
 }
 
-/* ---- the store ---- */
+/* ---- store ---- */
 
 #define CHECKPOINT_NS \
-	(2 * NSEC_PER_SEC) /* after the last commit: it would hold up what follows on it */
+	(2 * NSEC_PER_SEC) /* after the last commit, because a checkpoint delays following commits */
 
 int claims_commit(struct claims *claims, struct error *err)
 {
@@ -385,7 +385,7 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* What is not brought over is in the log, which the next one brings over as well. */
+/* After an error the data stays in the log, and the next checkpoint copies it. */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -396,10 +396,10 @@ void claims_checkpoint_due(void *data, uint32_t events)
 
 /* ---- allocation ---- */
 
-/* Where an allocation failed. */
+/* The stage at which an allocation failed. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
-/* Within the transaction: what fails here takes it back. */
+/* Within the transaction, so that a failure rolls it back. */
 static int make_tenant(struct claims *claims, const struct store_claim *fresh, struct tenant **ret,
 		       enum stage *stage, struct error *err)
 {
@@ -421,9 +421,9 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 }
 
 /*
- * Written, made, then committed: a daemon that is killed in between leaves a tenant without a claim, which
- * the next one removes; never a claim that nobody was told of. The entry of the list is made first, so
- * that nothing can fail after the commit.
+ * Writes the row, makes the tenant, then commits. If the daemon is killed in between, a tenant
+ * without a claim is left, which the next daemon removes. A claim that was never reported cannot
+ * exist. The list entry is made first, so that nothing can fail after the commit.
  */
 static int write_down(struct claims *claims, const struct store_claim *fresh, struct claim **ret,
 		      enum stage *stage, struct error *err)
@@ -446,7 +446,7 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 	return 0;
 }
 
-/* A full card is told from a full disk by where it was found out. */
+/* The stage distinguishes a full disk from a full card: both are -ENOSPC. */
 static void count_refusal(struct claims_counts *counts, int r, enum stage stage)
 {
 	if (stage == STAGE_STORE)
@@ -471,7 +471,10 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		stage = STAGE_REQUEST;
 		r = decide(claims, request, fresh, err);
 	}
-	/* What is most likely to fail of an injection, before anything is written down. */
+	/*
+	 * Checked before the claim is stored, because it is the most likely failure of an
+	 * injection.
+	 */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
 		r = claims_prepare_library(claims, err);
@@ -493,7 +496,7 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	return 0;
 }
 
-/* Who is not on the control socket is the kubelet. */
+/* A request that does not come from the control socket comes from the kubelet. */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
 {
@@ -510,7 +513,7 @@ static void note_in_audit(struct claims *claims, const struct claim_request *req
 		audit_write(audit, "disable_control", what);
 	}
 	if (!is_request)
-		return; /* that is written down by who has asked, see api/dispatch.c */
+		return; /* api/dispatch.c records requests of the control socket */
 	json_t *what = audit_about(audit, claim->tenant);
 	json_t *terms = audit_terms(audit, claim->tenant);
 	if (what)

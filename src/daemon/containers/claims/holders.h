@@ -1,6 +1,6 @@
 /*
- * Which claim has each slot of each card: found at once, however many claims there are. Cards are known by their
- * UUIDs, as those of a claim need not be there. One thread.
+ * Which claim has each slot of each card. Lookup time does not depend on the number of claims.
+ * Cards are identified by UUID, because a claim's card may be missing. Single-threaded.
  */
 #pragma once
 
@@ -11,25 +11,31 @@ struct claim;
 
 struct holders_card {
 	char uuid[GPU_UUID_TEXT_MAX];
-	struct claim *holder[SLOTS_MAX]; /* NULL: nobody has it */
+	struct claim *holder[SLOTS_MAX]; /* NULL: the slot is free */
 	struct holders_card *next;
 };
 
-/* All zeros: nobody has anything. */
+/* All zero: every slot is free. */
 struct holders {
 	struct holders_card *first;
 };
 
-/* Makes room for a card, so that holders_add() does not fail. -ENOMEM. */
+/* Makes an entry for a card, so that holders_add() cannot fail. Returns 0 or -ENOMEM. */
 int holders_reserve(struct holders *holders, const char *uuid);
-/* A slot that another claim has stays that claim's. -ENOMEM: the card has no room yet; then nothing is added. */
+/*
+ * Gives the slots to the claim, except slots that another claim has. Returns -ENOMEM if the card
+ * has no entry and none can be made; then adds nothing.
+ */
 int holders_add(struct holders *holders, const char *uuid, const struct slots *slots,
 		struct claim *claim);
-/* Those of the slots that are the claim's. */
+/* Frees those of the slots that the claim has. */
 void holders_remove(struct holders *holders, const char *uuid, const struct slots *slots,
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
-/* Who has the lowest of the slots that anyone has, and which that is; NULL: nobody has any of them. */
+/*
+ * Finds the lowest of the slots that any claim has, and returns that claim and *ret_slot. Returns
+ * NULL if all are free.
+ */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

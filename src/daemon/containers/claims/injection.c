@@ -24,7 +24,7 @@ static int no_memory(struct error *err)
 	return error_set_errno(err, ENOMEM, "injection");
 }
 
-/* Room for one more element of a list; NULL: no memory. Lists are short. */
+/* Appends one zeroed element to a list. Returns NULL if out of memory. Lists are short. */
 static void *grow(void *list, size_t *count, size_t size)
 {
 	char *grown = realloc(list, (*count + 1) * size);
@@ -67,7 +67,7 @@ static int add_mount(struct injection *in, const char *container, const char *ho
 	return m->container_path && m->host_path ? 0 : no_memory(err);
 }
 
-/* A node that is not there, or is none, is left out. */
+/* Skips a node that is missing or is not a device. */
 static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
 {
 	char host[PATHS_MAX], container[PATHS_MAX];
@@ -115,7 +115,7 @@ static int add_cap(struct injection *in, unsigned minor, const char *dev, struct
 	return add_node(in, dev, leaf, err);
 }
 
-/* Of an instance of MIG the card's node, and the two that open the instance. */
+/* For a MIG instance: the card's node and the two capability nodes that open the instance. */
 static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
 		    struct error *err)
 {
@@ -134,7 +134,10 @@ static int add_card(struct injection *in, const struct gpu_info *info, const cha
 int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, const char *dev,
 			struct error *err)
 {
-	/* Of all cards together; modeset is for graphics, and the caps of mig-config for MIG's own tools. */
+	/*
+	 * Nodes shared by all cards. Not included: modeset, which is for graphics, and mig-config,
+	 * which is for MIG's own tools.
+	 */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < sizeof(common) / sizeof(common[0]); i++)
@@ -145,8 +148,8 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 }
 
 /*
- * HAMi-core's names, for tools that show what they find there; liballot.so reads none of them. As they were
- * when the container was started: `allot ps` has what is in force.
+ * HAMi-core's variables, for tools that display them; liballot.so reads none of them. They keep the
+ * values from the container's start. `allot ps` shows the values in force.
  */
 static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
@@ -159,7 +162,7 @@ static int add_hami(struct injection *in, const struct tenant_terms *terms, stru
 		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
 		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
 	}
-	/* HAMi has one for all its devices, the first one's, in whole percents. */
+	/* HAMi has one limit for all devices, in whole percent; this is the first device's. */
 	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
 		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
 			    terms->device[0].promise.limit_pct);
@@ -179,7 +182,7 @@ static int add_preload(struct injection *in, const struct library *library, stru
 	return r < 0 ? r : add_mount(in, INJECTION_PRELOAD, host, err);
 }
 
-/* Its cards by UUID, for the toolkit. */
+/* The cards' UUIDs, for the toolkit. */
 static int add_visible(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
 	char list[REGION_MAX_DEVICES * GPU_UUID_TEXT_MAX] = "";
@@ -210,8 +213,8 @@ static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 }
 
 /*
- * The mirror is found by LD_LIBRARY_PATH of NVIDIA's images, which have /usr/local/nvidia/lib64 there. It is
- * not set here: it would replace what the image has.
+ * NVIDIA's images find the mirror because their LD_LIBRARY_PATH contains /usr/local/nvidia/lib64.
+ * The variable is not set here, because that would replace the image's value.
  */
 static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {
@@ -221,7 +224,7 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
 }
 
-/* All simulated cards are behind one socket, so a tenant's are told apart by the library alone. */
+/* All simulated cards are behind one socket, so only the library separates the tenants' cards. */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)
 {
@@ -283,7 +286,10 @@ int claims_install_library(struct claims *claims, struct error *err)
 {
 	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	copy_path(claims, copy);
-	/* It lies there for years: looked at each time. Not that of the manifest now: the one to be installed may be. */
+	/*
+	 * The installed copy is checked on every call, because it stays there for years. If the
+	 * present manifest rejects it, installs again: the new library may be accepted.
+	 */
 	if (*claims->library.name && trust_is_good(claims->trust, copy))
 		return 0;
 	claims->library.name[0] = '\0';
@@ -294,7 +300,7 @@ int claims_install_library(struct claims *claims, struct error *err)
 
 int claims_prepare_library(struct claims *claims, struct error *err)
 {
-	/* A mirror of the driver has the library in it. */
+	/* A driver mirror contains the library. */
 	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
 }
 
@@ -319,7 +325,10 @@ static int add_variable(void *data, const char *name, const char *value)
 	return add_env(a->in, a->err, name, "%s", value);
 }
 
-/* Of a tenant that shares by space: the directory of its group alone. CUDA's client writes there. */
+/*
+ * A tenant that shares by space gets only its group's directory. It is writable, because CUDA's
+ * client writes there.
+ */
 static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
 {
 	struct adding adding = { in, err };

@@ -1,18 +1,19 @@
 /*
- * What a container needs so that its processes are in a claim's tenant: environment, mounts, device
- * nodes. The same for the kubelet's answer to Allocate and for a CDI spec; both only translate it.
+ * What a container needs so that its processes belong to a claim's tenant: environment, mounts and
+ * device nodes. The kubelet's Allocate reply and a CDI spec are both made from it.
  *
- * Nothing of it is made here, and nothing has to be undone: the library stands in a directory named by its
- * version and contents (library.h), which nobody writes to again, so that containers go on with what
- * they were started with over any upgrade.
+ * An injection creates no files, so nothing has to be undone. The library is in a directory named
+ * by its version and contents (library.h), which is never changed. So containers keep the library
+ * they were started with, also after upgrades.
  *
- * With `container_driver` = toolkit (a setting) NVIDIA's container toolkit brings the driver, told by
- * NVIDIA_VISIBLE_DEVICES; liballot.so comes by /etc/ld.so.preload. With the path of a mirrored directory
- * the driver comes from there, with liballot.so in front and no preload; NVIDIA_VISIBLE_DEVICES says
- * "void", for a toolkit that is there all the same. Simulated: the simulated driver's directory, by
- * LD_LIBRARY_PATH, and the card's socket.
+ * With setting `container_driver` = toolkit, NVIDIA's container toolkit provides the driver
+ * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. If the setting is the path of
+ * a mirrored driver directory, the driver comes from there. Its libraries include liballot.so, so
+ * there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit. For
+ * simulated cards, LD_LIBRARY_PATH leads to the simulated driver, and the simulation's socket is
+ * mounted.
  *
- * Main thread of the daemon only (it reads the claim); what is made belongs to the caller.
+ * Main thread of the daemon only (it reads the claim). The caller owns the result.
  */
 #pragma once
 
@@ -37,7 +38,7 @@ struct injection_mount {
 	bool is_read_only;
 };
 
-/* A device node; read and write, no mknod. */
+/* A device node, for reading and writing but not mknod. */
 struct injection_device {
 	char *container_path, *host_path;
 };
@@ -52,21 +53,24 @@ struct injection {
 };
 
 /*
- * For a claim in force. *ret is the caller's: injection_free(). -ENODEV: the claim is parked; -ENOENT: a part of
- * this installation is missing, or the library could not be put in its place (the text says which);
- * -ENOMEM.
+ * Makes the injection of a claim in force. Free *ret with injection_free(). Returns -ENODEV if the
+ * claim is parked, -ENOENT if a part of this installation is missing or the library could not be
+ * installed (the text says which), or -ENOMEM.
  */
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);
 /*
- * Adds the cards' device nodes and those of all cards, as far as they are there; dev: "/dev", elsewhere in
- * tests. -ENOMEM.
+ * Adds the device nodes of the tenant's cards and the common ones, if they exist. `dev` is "/dev",
+ * except in tests. Returns 0 or -ENOMEM.
  */
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
-/* As the reply to `claim` has it (docs/reference/protocol.md), and as base/cdi/cdi_spec.h takes it. A new reference; NULL: no memory. */
+/*
+ * The form of the reply to `claim` (docs/reference/protocol.md) and of base/cdi/cdi_spec.h. Returns
+ * a new reference, or NULL if out of memory.
+ */
 json_t *injection_to_json(const struct injection *injection);
-/* Frees what it holds and leaves it empty. */
+/* Frees the members and leaves the injection empty. */
 void injection_free(struct injection *injection);
 
 #define cleanup_injection cleanup(injection_free)

@@ -19,7 +19,10 @@
 #define PRELOAD_LEAF "ld.so.preload"
 #define LIBRARY_MAX_BYTES (64 << 20)
 
-/* FNV-1a, 64 bits: tells builds apart; whoever may write there needs no collision. */
+/*
+ * 64-bit FNV-1a distinguishes builds. It need not resist collisions, because only the daemon's user
+ * can write there.
+ */
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 static uint64_t hash(uint64_t h, const char *bytes, size_t size)
 {
@@ -47,7 +50,7 @@ static int write_file(const char *dir, const char *leaf, const char *bytes, size
 		bytes += n;
 		size -= (size_t)n;
 	}
-	/* Whatever the umask is: other users' programs load it. */
+	/* Independent of the umask, because other users' programs load it. */
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
 		return error_set_errno(err, errno, "%s", path);
 	return 0;
@@ -84,7 +87,7 @@ static int make(const struct library *library, const char *parent, const char *b
 	return r;
 }
 
-/* 1: the library is there; 0: nothing is. */
+/* Returns 1 if the library is there, 0 if there is none. */
 static int look(const struct library *library, const char *bytes, size_t size, struct error *err)
 {
 	char path[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
@@ -124,7 +127,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);
-	/* The place in the container stands in the file beside it. */
+	/* The hash includes the container path, because the preload file contains that path. */
 	uint64_t h = hash(hash(HASH_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
 			  strlen(INJECTION_LIBRARY_DIR));
 	snprintf(library.name, sizeof(library.name), "%.40s-%016" PRIx64, ALLOT_VERSION, h);

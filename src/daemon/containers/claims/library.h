@@ -1,8 +1,9 @@
 /*
- * liballot.so where containers have it from: <state dir>/lib/<version>-<hash>/, named by what is in it, beside
- * the ld.so.preload that leads to it. Made whole and then renamed; nobody writes there again, so that
- * a container, started again by its engine years later with the mounts of its first start, finds what it had.
- * Directories of old versions may be deleted when no container was started with them. Main thread only.
+ * The copy of liballot.so that containers get: <state dir>/lib/<version>-<hash>/, named by its
+ * contents, with the ld.so.preload file that loads it. The directory is made under another name,
+ * renamed, and never changed again. So a container that its engine restarts years later with its
+ * original mounts finds its original library. Directories of old versions may be deleted when no
+ * container uses them. Main thread only.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ struct library {
 };
 
 /*
- * Puts a copy of `from` (a path) below the state directory, which is there, unless one is there. -EACCES: libraries
- * can't be loaded from that file system (noexec); -EBADMSG: the copy there is another; -ENOENT and others.
+ * Copies the file `from` into the state directory, which must exist, unless the copy is there
+ * already. Returns -EACCES if libraries cannot be loaded from that file system (noexec), -EBADMSG
+ * if the existing copy differs, -ENOENT or another -errno.
  */
 int library_install(const char *from, const char *state_dir, struct library *ret, struct error *err);

@@ -1,4 +1,4 @@
-/* Claims that nobody needs any more. */
+/* Ends claims that nothing needs any more. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
 	}
 }
 
-/* A process of the daemon before counts as well, until it has moved over or is gone. */
+/* A process of the previous daemon counts too, until it has moved over or ended. */
 static bool is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;

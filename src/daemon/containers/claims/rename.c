@@ -1,4 +1,4 @@
-/* A claim that turns out to be another's. */
+/* Renames a claim that turns out to be another container's. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "daemon/state/tenant_state.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* Both are found by these texts. */
+/* Both indexes point to these texts, so remove the entries before changing the texts. */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {
 	struct tenant *tenant = claim->tenant;
@@ -44,7 +44,10 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 		set_terms(claim, old_key, old_name);
 		return error_add(err, r, "claim '%s'", old_key);
 	}
-	/* Of the two the store is believed: a state file that can't be written now is written again. */
+	/*
+	 * The store decides if the two differ, so a failed write of the state file is only
+	 * repeated.
+	 */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
 		log_warning("tenant '%s': its state can't be written: %s", name, why.text);
 		tenant_save_soon(claim->tenant);

@@ -1,4 +1,6 @@
-/* What the store says, put into force: when the daemon starts, and when the store can be used again. */
+/*
+ * Puts the store's claims into force, at the daemon's start and when the store can be used again.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 
 #define RECONCILE_NS (30 * NSEC_PER_SEC)
 
-/* What was read; of many claims. */
+/* The claims that were read. */
 struct reading {
 	struct store_claim *list;
 	size_t count;
@@ -33,7 +35,7 @@ static void reading_free(struct reading *reading)
 static int keep_read(void *data, const struct store_claim *claim, struct error *err)
 {
 	struct reading *reading = data;
-	/* Grown by a half each time, from 16 on. */
+	/* Capacity 16, then doubled whenever it is full. */
 	size_t n = reading->count;
 	if (n == 0 || (n >= 16 && (n & (n - 1)) == 0)) {
 		struct store_claim *grown = realloc(reading->list,
@@ -46,7 +48,7 @@ static int keep_read(void *data, const struct store_claim *claim, struct error *
 	return 0;
 }
 
-/* ---- one claim into force ---- */
+/* ---- putting one claim into force ---- */
 
 static int find_cards(struct node *node, struct store_claim *claim, struct error *err)
 {
@@ -60,7 +62,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 	return r;
 }
 
-/* What was promised once is promised again, if there is room for it beside the tenants that are there. */
+/* Makes the stored promises again, if they fit beside the present tenants. */
 static int promise_again(struct node *node, struct tenant_terms *terms, struct error *err)
 {
 	int r = 0;
@@ -96,7 +98,7 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 		r = tenant_new(node, &claim->terms, &tenant, err);
 	if (r < 0)
 		return r;
-	/* It is the run of the tenant that is told there, not its claim: it may come later. */
+	/* The state file describes running processes, not the claim, so it may be written later. */
 	tenant_save_soon(tenant);
 	*ret = tenant;
 	return 0;
@@ -119,7 +121,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_take_asked(added, claim, err);
 }
 
-/* An adopted tenant's state file may be older than the store: the store's terms hold. */
+/* An adopted tenant's state file may be older than the store, so the store's terms apply. */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -148,7 +150,10 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 	return claims_take_asked(claim, written, err);
 }
 
-/* Of a tenant that was adopted, or parked before; NULL: none. */
+/*
+ * Finds the claim of an adopted tenant, or one that is already parked. Returns NULL if there is
+ * none.
+ */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
 	struct claim *c;
@@ -178,9 +183,9 @@ static int bring_back(struct claims *claims, const struct store_claim *written, 
 	return error_set_errno(err, ENOMEM, "claim '%s'", written->terms.claim.key);
 }
 
-/* ---- all of them ---- */
+/* ---- all claims ---- */
 
-/* Claims in order of the tenants that were adopted, not found in the store yet. */
+/* Lists a claim for each adopted tenant, in order. They have not been found in the store yet. */
 static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;
@@ -191,7 +196,10 @@ static int list_adopted(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/* A daemon was killed between making a tenant and writing its claim down, or after taking that out. */
+/*
+ * Removes tenants without a stored claim. A daemon was killed after making a tenant and before
+ * storing its claim, or after deleting the row.
+ */
 static void remove_unwritten(struct claims *claims)
 {
 	struct claim *next;
@@ -202,7 +210,10 @@ static void remove_unwritten(struct claims *claims)
 	}
 }
 
-/* What should not be can have come by a change of settings, or by hand: it is said, and left. */
+/*
+ * Claims can conflict after a change of settings or an edit by hand. That is logged, and the claims
+ * stay.
+ */
 static void check_all(struct claims *claims)
 {
 	const struct tenant_terms **list = calloc(claims->count + 1, sizeof(*list));
@@ -226,7 +237,7 @@ static int merge(struct claims *claims, struct error *err)
 	}
 	if (r < 0)
 		return r;
-	/* Before others are made: they hold what those were promised. */
+	/* First, because these tenants hold memory that was promised to others. */
 	remove_unwritten(claims);
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
 		if (!find_listed(claims, &reading.list[i]) &&
@@ -240,7 +251,7 @@ static int merge(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/* Into a new store, in one transaction, whatever there is. */
+/* Writes all present claims to a new store, in one transaction. */
 static int write_all(struct claims *claims, struct error *err)
 {
 	cleanup_free struct store_claim *written = calloc(1, sizeof(*written));
@@ -269,7 +280,7 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 	if (r < 0)
 		return r;
 	claims->counts.stores_set_aside++;
-	claims->undone_count = 0; /* rows of the old store */
+	claims->undone_count = 0; /* these rows belong to the old store */
 	log_error("%s: set aside as %s, and made anew of the %u claims that are known", why->text,
 		  name, claims->count);
 	return 0;
@@ -293,12 +304,12 @@ int claims_renew_store(struct claims *claims, struct error *err)
 	return r < 0 ? r : write_all(claims, err);
 }
 
-/* Opens and reads; -EBADMSG: what is there is no store of ours. */
+/* Opens and reads the store. Returns -EBADMSG if the file is not a valid store. */
 static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/* A store that is gone, with the tenants of claims still here: as one that was lost. */
+	/* A new store while tenants of claims exist: the old one was lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)
@@ -338,8 +349,8 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * Where there are claims, before an upgrade replaces the library that this daemon came with. What is
- * wrong is said again to whoever asks for an injection.
+ * Installs the library early if there are claims, before an upgrade replaces the library of this
+ * daemon's version. An error is reported again when an injection is requested.
  */
 static void install_early(struct claims *claims)
 {
@@ -372,12 +383,12 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 		claims_close(claims);
 		return r;
 	}
-	/* What it said is in the log; what is in force stays so. */
+	/* Errors have been logged. Claims already in force stay so. */
 	claims_use_store(claims, false, NULL);
 	if (claims->store)
 		install_early(claims);
 	else if (claims->trust)
-		claims_check_library(claims, NULL); /* what is wrong is in the log by that */
+		claims_check_library(claims, NULL); /* logs any error */
 	loop_arm(claims->timer, RECONCILE_NS, RECONCILE_NS);
 	*ret = claims;
 	return 0;

@@ -23,7 +23,10 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 		snprintf(ret_dir, STATE_DIR_MAX, "%s", node->run_dir);
 }
 
-/* Containers' users come through it by no mount: but what is mounted from below it may be listed. */
+/*
+ * Directories get mode 0755: containers do not see the parents, but files mounted from below must
+ * be listable.
+ */
 static int make_each(char *path, struct error *err)
 {
 	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {
@@ -47,7 +50,7 @@ int state_dir_make(const struct node *node, const char *dir, struct error *err)
 	if (*dir != '/')
 		return error_set(err, EINVAL, "state_dir: '%s': must be a full path, or auto", dir);
 	if (!strcmp(dir, node->run_dir))
-		return 0; /* made and checked */
+		return 0; /* already made and checked */
 	snprintf(path, sizeof(path), "%s/", dir);
 	int r = make_each(path, err);
 	if (r < 0)

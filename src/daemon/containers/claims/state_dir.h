@@ -1,4 +1,4 @@
-/* Where the daemon keeps what must outlive a reboot. Main thread only. */
+/* The directory for state that must survive a reboot. Main thread only. */
 #pragma once
 
 #include "base/error.h"
@@ -9,14 +9,14 @@ struct node;
 #define STATE_DIR_SYSTEM "/var/lib/allot"
 
 /*
- * The setting `state_dir`, or for `auto`: of the system daemon in /run/allot/<hardware>
- * /var/lib/allot/<hardware>, of any other its run directory: what runs in a private daemon's containers
- * is over after a reboot. Pure.
+ * Returns the setting `state_dir`. For "auto": /var/lib/allot/<hardware> for the system daemon,
+ * whose run directory is /run/allot/<hardware>, and the run directory for any other daemon, because
+ * a private daemon's containers do not survive a reboot. Pure.
  */
 void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX]);
 
 /*
- * Makes it, with what is above it. -EPERM: somebody else's, or others may write to it; others as the
- * system said.
+ * Makes the directory and its parents. Returns -EPERM if it belongs to another user or other users
+ * may write to it, or another -errno of the system.
  */
 int state_dir_make(const struct node *node, const char *dir, struct error *err);

@@ -11,10 +11,13 @@
 #include "base/cleanup.h"
 #include "daemon/containers/claims/store_inside.h"
 
-#define APPLICATION_ID 1634495604 /* "allt": what says that the file is ours */
-#define LOG_MOST_PAGES 2000 /* a burst of some hundred allocations: then the log keeps its length */
+#define APPLICATION_ID 1634495604 /* "allt": marks the file as ours */
+#define LOG_MOST_PAGES 2000 /* after some hundred allocations in a row; else the log keeps its length */
 
-/* Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it. */
+/*
+ * Exclusive mode: one daemon holds the file while it lives, and the log needs no shared memory
+ * file.
+ */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA trusted_schema = OFF;"
 			       "PRAGMA foreign_keys = ON;"
@@ -22,11 +25,11 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608;";
 
-/* What claims were made with whose terms were changed since. */
+/* The original terms of claims whose terms were changed. */
 #define ASKED_SQL \
 	"CREATE TABLE IF NOT EXISTS asked (" \
 	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
-	" place INTEGER NOT NULL," /* as in device */ \
+	" place INTEGER NOT NULL," /* as in table device */ \
 	" on_full TEXT NOT NULL," \
 	" memory_bytes INTEGER," \
 	" reserve_bytes INTEGER NOT NULL," \
@@ -54,7 +57,7 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
 				 " place INTEGER NOT NULL,"
 				 " card TEXT NOT NULL,"
-				 " memory_bytes INTEGER," /* NULL: the rest of the card */
+				 " memory_bytes INTEGER," /* NULL: unpromised memory */
 				 " reserve_bytes INTEGER NOT NULL,"
 				 " cores_pct REAL NOT NULL,"
 				 " cores_limit_pct REAL," /* NULL: follows cores_pct */
@@ -69,13 +72,19 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "PRAGMA application_id = 1634495604;"
 				 "COMMIT;";
 
-/* Comes with what a new store begins with: until then it says nothing of which claims there are. */
+/*
+ * Set together with the first contents of a new store. Until then the store does not say which
+ * claims exist.
+ */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Before schema 4 all took turns. */
+/* Before schema 4, all tenants were time-sliced. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
-/* From each schema to this one. Claims of schema 2 were made with the usual priority wherever terms could change. */
+/*
+ * Upgrades from each schema to the present one. In schema 2, claims whose terms could change had
+ * the default priority.
+ */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
 	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT "
@@ -161,7 +170,7 @@ static int execute(struct store *store, const char *sql, struct error *err)
 	return rc == SQLITE_OK ? 0 : store_fail(store, rc, err);
 }
 
-/* Runs `sql`; *ret is the first column of its first row as text, "" without a row. */
+/* Runs `sql`. *ret is the first column of the first row as text, or "" if there is no row. */
 static int ask(struct store *store, const char *sql, char *ret, size_t size, struct error *err)
 {
 	sqlite3_stmt *statement;
@@ -186,7 +195,10 @@ static int ask_int(struct store *store, const char *sql, long *ret, struct error
 	return r;
 }
 
-/* Whose file it is. Above 0: ours, of that schema; 0: empty, or never filled; -EBADMSG. */
+/*
+ * Identifies the file. Returns its schema (above 0) if it is ours, 0 if it is empty or was never
+ * filled, -EBADMSG otherwise.
+ */
 static int look(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
@@ -228,7 +240,7 @@ static int prepare(struct store *store, struct error *err)
 	for (unsigned i = 0; i < SQL_COUNT; i++) {
 		int rc = sqlite3_prepare_v3(store->db, statement_sql[i], -1,
 					    SQLITE_PREPARE_PERSISTENT, &store->statement[i], NULL);
-		/* Of our schema by its number, and yet without its tables. */
+		/* The schema number is ours, but the tables are not. */
 		if (rc == SQLITE_ERROR)
 			return error_set(err, EBADMSG, "%s: not as this program made it: %s",
 					 store->path, sqlite3_errmsg(store->db));
@@ -238,7 +250,10 @@ static int prepare(struct store *store, struct error *err)
 	return 0;
 }
 
-/* A link, a pipe, a directory: nothing that we put there, and nothing to be followed or waited for. */
+/*
+ * A link, a pipe or a directory is not ours. It must not be followed or opened, because opening may
+ * block.
+ */
 static int check_file(const char *path, struct error *err)
 {
 	struct stat st;
@@ -318,7 +333,7 @@ int store_commit(struct store *store, struct error *err)
 
 void store_rollback(struct store *store)
 {
-	/* SQLite may have taken it back itself, as when the disk is full. */
+	/* SQLite may already have rolled back, for example on a full disk. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
 }
@@ -334,7 +349,7 @@ int store_set_filled(struct store *store, struct error *err)
 	return execute(store, filled_sql, err);
 }
 
-/* ---- what can't be used ---- */
+/* ---- unusable files ---- */
 
 int store_set_aside(const char *path, char *ret_name, size_t size, struct error *err)
 {
@@ -344,7 +359,10 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 		return error_set(err, ENAMETOOLONG, "%s: too long", path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
-	/* Its log goes along: SQLite finds it there, and a new store does not take it for its own. */
+	/*
+	 * Renames the log too. SQLite then finds it beside the old file, and a new store does not
+	 * take it for its own.
+	 */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
 		snprintf(to, sizeof(to), "%s%s", ret_name, parts[i]);

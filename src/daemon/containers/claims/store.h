@@ -1,14 +1,15 @@
 /*
- * Where claims are written down: one SQLite file, in WAL mode, held by one daemon. What it knows of a claim is
- * its tenant's terms (tenant.h) and which cards they are on. A statement is prepared once.
+ * The store of claims: an SQLite file in WAL mode, held by one daemon. It holds each claim's tenant
+ * terms (tenant.h) and cards. Statements are prepared once.
  *
- * synchronous is FULL: a commit waits for the disk. The kubelet keeps the answer to an allocation in a
- * file of its own, which it syncs, and after a power cut starts the container again without asking; so a
- * claim must be there whenever its answer is. Within a transaction nothing waits, and a checkpoint of
- * the log, which waits twice more, comes between transactions: store_checkpoint().
+ * synchronous is FULL: a commit waits for the disk. The kubelet syncs the reply to an allocation to
+ * a file of its own, and after a power cut it starts the container again without asking. So a claim
+ * must be on disk whenever its reply is. Writes within a transaction do not wait for the disk. A
+ * checkpoint of the log waits twice, so it runs between transactions: store_checkpoint().
  *
- * Errors: -EBADMSG: the file is torn, foreign or of a newer program, with what it is; -EBUSY: another process
- * holds it; -ENOSPC, -EROFS, -EACCES, -EIO ...: as the disk said; then nothing is changed. One thread.
+ * Errors: -EBADMSG if the file is torn, foreign or written by a newer program (the text says
+ * which); -EBUSY if another process holds it; -ENOSPC, -EROFS, -EACCES, -EIO etc. from the disk.
+ * After an error nothing is changed. Single-threaded.
  */
 #pragma once
 
@@ -19,67 +20,76 @@
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/state/tenant.h"
 
-/* 1 had no claims whose terms were changed, 2 no priority among what they were made with: both are taken over. */
+/* Older schemas are upgraded. Schema 1 had no changed terms, schema 2 no original priority. */
 #define STORE_SCHEMA 4
 
 struct store;
 
-/* What a claim was made with, where its terms are others now: claims_wish(). */
+/* The original terms of a claim whose terms were changed: claims_wish(). */
 struct claim_asked {
 	enum on_full on_full;
 	int priority;
 	struct promise promise[REGION_MAX_DEVICES]; /* in the order of its devices */
 };
 
-/* A claim as written down. The cards of its terms are NULL when it was read: uuid says which they are. */
+/* A claim as stored. After reading, the cards in its terms are NULL; `uuid` identifies them. */
 struct store_claim {
 	int64_t row;
-	uint64_t made_s; /* since 1970 */
+	uint64_t made_s; /* seconds since 1970 */
 	struct tenant_terms terms;
 	char uuid[REGION_MAX_DEVICES][GPU_UUID_TEXT_MAX];
-	unsigned asked_count; /* of asked.promise: one for each device, or none: then nothing was changed */
+	/* length of asked.promise: the number of devices, or 0 if the terms were not changed */
+	unsigned asked_count;
 	struct claim_asked asked;
 };
 
 /*
- * Opens the file, or makes it; its directory is there. Checks all of it. *ret_is_new: it was made now, or by
- * a daemon that did not come to store_set_filled(), and says nothing of which claims there are.
+ * Opens the file and checks all of it, or makes it. Its directory must exist. *ret_is_new: it was
+ * just made, or its maker never reached store_set_filled(). Then it does not say which claims
+ * exist.
  */
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
-/* NULL is fine; returns NULL. A transaction that is open is taken back. */
+/* NULL is allowed; returns NULL. Rolls back an open transaction. */
 struct store *store_close(struct store *store);
 
-/* One after the other, in the order in which they were made; ends with what `each` returns, if negative. */
+/* Calls `each` for every claim, oldest first. Stops at the first negative result and returns it. */
 typedef int (*store_each)(void *data, const struct store_claim *claim, struct error *err);
 int store_read(struct store *store, store_each each, void *data, struct error *err);
 
 /*
- * All that is written between begin and commit is there, or nothing. After an error of these, or of a
- * write between: store_rollback().
+ * All writes between begin and commit take effect, or none. Call store_rollback() after an error of
+ * these functions or of a write.
  */
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
 
-/* Gives the log the length that it keeps, if it is shorter: then commits need not. Nothing depends on it. */
+/* Preallocates the log, so that commits need not lengthen it. Only an optimization. */
 void store_lengthen_log(struct store *store);
 
 /*
- * Brings what was committed from the log into the file. To be called soon after commits, when nobody waits; a commit
- * does it by itself only when the log has become very long. -errno: it stays in the log, and is as safe there.
+ * Copies committed data from the log to the file. Call soon after commits, when nothing waits. A
+ * commit does it only if the log has become very long. On -errno, the data stays in the log, which
+ * is as safe.
  */
 int store_checkpoint(struct store *store, struct error *err);
 
-/* In a transaction: a store that is new has, with this, all that there is. */
+/* In a transaction: marks a new store as complete. */
 int store_set_filled(struct store *store, struct error *err);
 
-/* In a transaction. *ret_row is the new claim's. -EEXIST: its key, tenant or a slot is another's. */
+/*
+ * In a transaction. *ret_row is the new claim's row. Returns -EEXIST if another claim has its key,
+ * tenant or one of its slots.
+ */
 int store_add(struct store *store, const struct store_claim *claim, int64_t *ret_row,
 	      struct error *err);
-/* Writes the terms of a claim that is there anew. */
+/* Overwrites the terms of a stored claim. */
 int store_change(struct store *store, int64_t row, const struct store_claim *claim,
 		 struct error *err);
 int store_remove(struct store *store, int64_t row, struct error *err);
 
-/* Renames the file and its log to "<path>.bad-<seconds since 1970>"; ret_name: that path. */
+/*
+ * Renames the file and its log to "<path>.bad-<seconds since 1970>", and returns that path in
+ * ret_name.
+ */
 int store_set_aside(const char *path, char *ret_name, size_t size, struct error *err);

@@ -1,4 +1,4 @@
-/* Claims as rows: what is bound, and what is believed of what is read. */
+/* Claims as rows: binds values for writing, and checks values after reading. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- writing ---- */
 
-/* Values of one statement, in order. Texts must live until it has run. */
+/* Binds the values of one statement in order. Texts must live until it has run. */
 struct binding {
 	sqlite3_stmt *statement;
 	int next, rc;
@@ -182,7 +182,7 @@ int store_remove(struct store *store, int64_t row, struct error *err)
 	return remove_parts(store, SQL_REMOVE_CLAIM, row, err);
 }
 
-/* ---- reading: a file may be edited by hand, so nothing of it is believed ---- */
+/* ---- reading: the file may have been edited by hand, so every value is checked ---- */
 
 static int bad(struct store *store, int64_t row, const char *what, struct error *err)
 {
@@ -206,7 +206,7 @@ static bool read_int(sqlite3_stmt *s, int column, int64_t min, int64_t max, int6
 	return *ret >= min && *ret <= max;
 }
 
-/* Four columns from `first` on. */
+/* Reads four columns, starting at `first`. */
 static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t row,
 			struct promise *p, struct error *err)
 {
@@ -280,7 +280,7 @@ static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *c
 	return bad(store, claim->row, "slot: GPU", err);
 }
 
-/* Every row of a statement of one claim. */
+/* Reads every row of a claim's statement. */
 static int read_parts(struct store *store, enum statement which, struct store_claim *claim,
 		      int (*read_one)(struct store *, sqlite3_stmt *, struct store_claim *,
 				      struct error *),
@@ -318,7 +318,7 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return bad(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return bad(store, claim->row, "on_full", err);
-	/* "": it takes turns. */
+	/* An empty group: the tenant is time-sliced. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
 			return bad(store, claim->row, "space_group", err);

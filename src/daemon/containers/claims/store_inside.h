@@ -1,4 +1,7 @@
-/* Between the parts of the store: store.c opens the file and has its transactions, store_claim.c the rows. */
+/*
+ * Shared by the files of the store: store.c opens the file and has the transactions, store_claim.c
+ * has the rows.
+ */
 #pragma once
 
 #include <sqlite3.h>
@@ -30,9 +33,9 @@ struct store {
 	char path[256];
 };
 
-/* What SQLite's answer means, as -errno and in words. `rc` is not SQLITE_OK. */
+/* Converts an SQLite error, which must not be SQLITE_OK, to -errno and text. */
 int store_fail(struct store *store, int rc, struct error *err);
-/* Runs a bound statement to its end and readies it for the next time. */
+/* Runs a bound statement to completion and resets it. */
 int store_run(struct store *store, enum statement which, struct error *err);
 
-#define STORE_LOG_BYTES (8 << 20) /* what the log is lengthened to: some hundred transactions */
+#define STORE_LOG_BYTES (8 << 20) /* length of the preallocated log: some hundred transactions */

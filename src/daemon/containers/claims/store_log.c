@@ -1,11 +1,12 @@
 /*
- * The length of the store's log. A commit that makes a file longer waits for the journal of the file system, and
- * with it for what other programs have written: 20 to 100 ms now and then, on a disk where overwriting what
- * is there takes 0.3. So the log is given its length at once, and is overwritten from its beginning after
+ * The length of the store's log. A commit that lengthens a file waits for the file system's
+ * journal, and so for writes of other programs: 20 to 100 ms now and then, on a disk where
+ * overwriting takes 0.3 ms. So the log is preallocated, and overwritten from its beginning after
  * each checkpoint.
  *
- * What stands behind the last frame means nothing to SQLite (its file format, "the WAL file": a frame counts if
- * its salts and its checksum are those that go on from the header), so zeros may; as may a log of zeros alone.
+ * SQLite ignores data after the last valid frame (its file format, "the WAL file": a frame is valid
+ * only if its salts and checksum continue from the header). So trailing zeros are harmless, and so
+ * is a log of only zeros.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/claims/store_inside.h"
 
-/* Zeros that are written, not a hole or blocks set aside: to fill these takes the journal too. */
+/* Writes real zeros. Filling a hole or preallocated blocks later would need the journal too. */
 static int write_zeros(int fd, off_t from, off_t to)
 {
 	static const char zeros[64 << 10];
@@ -47,7 +48,7 @@ void store_lengthen_log(struct store *store)
 	if (r >= 0)
 		return;
 	log_debug("%s: keeps no length: %s", path, strerror(-r));
-	/* The last bytes of a disk are not for this. */
+	/* Gives the space back, because the disk is full. */
 	if (ftruncate(fd, st.st_size) < 0)
 		log_debug("%s: stays longer: %s", path, strerror(errno));
 }

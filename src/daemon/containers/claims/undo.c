@@ -1,6 +1,6 @@
 /*
- * Claims that are taken back. They end at once, even when the store can't be written: their rows are
- * deleted in the next transaction that can be.
+ * Takes claims back. They end at once, even if the store cannot be written; the next transaction
+ * that succeeds deletes their rows.
  */
 #include <stdlib.h>
 

@@ -9,14 +9,14 @@
 #include "daemon/containers/engine/engine_http.h"
 #include "net/grpc_client.h"
 
-#define REPLY_MOST_BYTES (1 << 20) /* an inspected container has some ten KiB */
+#define REPLY_MOST_BYTES (1 << 20) /* the description of a container takes some ten KiB */
 #define CRI_METHOD "/runtime.v1.RuntimeService/ContainerStatus"
 #define CONTAINERD_METHOD "/containerd.services.containers.v1.Containers/Get"
-#define NAMESPACE_MAX 77 /* containerd's names have 76 characters at most */
+#define NAMESPACE_MAX 77 /* containerd's names have at most 76 characters */
 #define DEFAULT_PATHS 2
 
 struct question {
-	const char *path; /* of the socket */
+	const char *path; /* path of the socket */
 	const struct container *container;
 	int stop_fd;
 	uint64_t end_ns;
@@ -28,7 +28,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret);
 static int ask_cri(const struct question *q, struct engine_name *ret);
 static int ask_containerd(const struct question *q, struct engine_name *ret);
 
-/* One row an engine. The paths are those that their packages have. */
+/* One row per engine. The paths are the defaults of the engines' packages. */
 struct engine_kind {
 	const char *name;
 	asker ask;
@@ -45,7 +45,7 @@ static const struct engine_kind kinds[] = {
 };
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-/* ---- which there are ---- */
+/* ---- list of engines ---- */
 
 static void add_all(struct engines *engines)
 {
@@ -131,7 +131,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 	return r < 0 ? r : engine_reply_docker(body, size, q->container->id, ret);
 }
 
-/* `namespace`: containerd's; NULL: none is said. */
+/* `namespace` is containerd's; NULL to send none. */
 static int call(const struct question *q, const char *method, const char *namespace,
 		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
@@ -177,7 +177,10 @@ static int ask_in_namespace(const struct question *q, const char *namespace, str
 	return r < 0 ? r : engine_reply_containerd(reply, reply_size, q->container->id, ret);
 }
 
-/* The first part of "/<namespace>/<id>", as ctr and nerdctl name cgroups; "": it is named otherwise. */
+/*
+ * The first part of a cgroup path "/<namespace>/<id>", as ctr and nerdctl make it; "" for other
+ * paths.
+ */
 static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 {
 	const char *path = c->v2_path[0] ? c->v2_path : c->v1_path;
@@ -192,7 +195,7 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 	ret[n] = '\0';
 }
 
-/* Kubernetes' first; others' are in a namespace that the cgroup may tell. */
+/* Tries Kubernetes first. Other containers are in a namespace that the cgroup path may contain. */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {
 	char own[NAMESPACE_MAX];

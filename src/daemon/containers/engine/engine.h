@@ -1,6 +1,6 @@
 /*
- * Container engines, by their sockets: which there may be, and asking one for the name of a container. Names
- * are for people alone: nothing that the daemon decides depends on an engine.
+ * Container engines, by their sockets: the list of engines, and asking one for a container's name.
+ * Names are only for display: no decision of the daemon depends on an engine.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "daemon/util/container.h"
 
 #define ENGINES_MAX 16
-#define ENGINE_PATH_MAX 108 /* of a socket */
+#define ENGINE_PATH_MAX 108 /* longest path of a socket */
 
 struct engine_kind;
 
@@ -26,19 +26,19 @@ struct engines {
 };
 
 /*
- * "auto": where engines have their sockets; "none"; or a list, by commas, "docker:/run/docker.sock,...".
- * -EINVAL with what would be right. Pure.
+ * Reads "auto" (the engines' usual sockets), "none", or a comma-separated list
+ * "docker:/run/docker.sock,...". Returns -EINVAL with what would be accepted. Pure.
  */
 int engines_parse(const char *text, struct engines *ret, struct error *err);
 
-/* "docker", ... as container.h has them. */
+/* "docker" etc., as in container.h. */
 const char *engine_kind_name(const struct engine *engine);
-/* May this container be of that engine? Pure. */
+/* Whether the container may belong to this engine. Pure. */
 bool engine_may_have(const struct engine *engine, const struct container *container);
 
 /*
- * Asks; over at end_ns, or when stop_fd is readable. -ENOENT: it has no such container; else the socket can't
- * be used. Any thread.
+ * Asks the engine for the container's name, until end_ns or until stop_fd is readable. Returns
+ * -ENOENT if it has no such container, another -errno if its socket cannot be used. Any thread.
  */
 int engine_ask(const struct engine *engine, const struct container *container, int stop_fd,
 	       uint64_t end_ns, struct engine_name *ret);

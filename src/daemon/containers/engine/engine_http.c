@@ -13,7 +13,7 @@
 #define HEAD_MAX 512
 #define CHUNK 4096
 
-/* "HTTP/1.x NNN ...": NNN; negative: it is none. */
+/* Parses "HTTP/1.x NNN ..." and returns NNN, or -EPROTO if it is not HTTP. */
 static int read_status(const char *text, size_t size)
 {
 	const char *at = text + strlen("HTTP/1.x ");
@@ -25,7 +25,7 @@ static int read_status(const char *text, size_t size)
 	return (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
 }
 
-/* Is it one of the header's lines that says how the body is wrapped? */
+/* Whether a header line declares an encoding of the body. */
 static bool is_encoding(const char *line, size_t size)
 {
 	static const char *const names[] = { "transfer-encoding:", "content-encoding:" };
@@ -49,7 +49,7 @@ int engine_http_parse(const char *text, size_t size, size_t *ret_body)
 			*ret_body = (size_t)(next + 1 - text);
 			return 0;
 		}
-		/* It was asked for none. */
+		/* The request allowed no encoding. */
 		if (is_encoding(line, (size_t)(end - line)))
 			return -EPROTO;
 		line = next;
@@ -57,7 +57,7 @@ int engine_http_parse(const char *text, size_t size, size_t *ret_body)
 	return -EPROTO;
 }
 
-/* Until the other side ends; *ret has a NUL behind it. */
+/* Reads until the peer closes the connection. *ret is followed by a NUL. */
 static int read_all(const struct net_link *link, size_t most_bytes, char **ret, size_t *ret_size)
 {
 	cleanup_free char *text = NULL;

@@ -15,12 +15,12 @@
 struct question {
 	STAILQ_ENTRY(question) link;
 	struct container container;
-	bool is_known; /* name was told */
+	bool is_known; /* `name` is valid */
 	struct engine_name name;
 };
 STAILQ_HEAD(question_list, question);
 
-/* What the thread remembers of a socket. */
+/* The thread's state of one socket. */
 struct socket_state {
 	unsigned failures; /* in a row */
 	uint64_t not_before_ns;
@@ -32,8 +32,8 @@ struct engine_names {
 	engine_names_answer answer;
 	void *data;
 	struct worker worker;
-	struct socket_state state[ENGINES_MAX]; /* the thread's */
-	/* Under the worker's lock. */
+	struct socket_state state[ENGINES_MAX]; /* thread only */
+	/* Guarded by the worker's lock. */
 	struct question_list asked, answered;
 	unsigned asked_count;
 	int stop_fd, answered_fd;
@@ -61,7 +61,7 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 
-/* Most machines have one engine of the four, and one that comes later is asked at once. */
+/* Most machines have only one of the four engines. A socket that appears later is asked at once. */
 static bool has_socket(const char *path)
 {
 	return access(path, F_OK) == 0;
@@ -102,7 +102,7 @@ static void *run(void *data)
 		pthread_mutex_lock(&n->worker.lock);
 		STAILQ_INSERT_TAIL(&n->answered, q, link);
 		ssize_t w = write(n->answered_fd, &one, sizeof(one));
-		(void)w; /* full: it will be read */
+		(void)w; /* full: the reader is already notified */
 	}
 	pthread_mutex_unlock(&n->worker.lock);
 	return NULL;

@@ -1,4 +1,4 @@
-/* A whole file in memory, and which file that was. Thread safe. */
+/* Reads a whole file into memory. Thread safe. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +7,10 @@
 #include "base/error.h"
 
 /*
- * The bytes are the caller's, with a NUL behind them that `size` does not count. *ret_stat (NULL: not wanted) is of the file
- * before it was read: one that is written meanwhile is seen to be another. -EINVAL: it is no file, empty, or longer than
- * `most`; others as the system said; the path is in the text.
+ * The caller frees the bytes, which are followed by a NUL that `size` does not count. *ret_stat
+ * (may be NULL) is the file's status before reading, so a file that is written meanwhile will look
+ * changed. Returns -EINVAL if it is not a plain file, empty or longer than `most`, or another
+ * -errno of the system; the text has the path.
  */
 int file_bytes_read(const char *path, size_t most, char **ret, size_t *ret_size,
 		    struct stat *ret_stat, struct error *err);

@@ -25,7 +25,7 @@ static bool read_hash(const char *text, uint8_t ret[SHA256_BYTES])
 	return true;
 }
 
-/* "<hash>  name" or "<hash> *name", as sha256sum writes them for text and for bytes. */
+/* Reads "<hash>  name" or "<hash> *name", which sha256sum writes in text and binary mode. */
 static bool read_entry(const char *line, size_t length, struct manifest_entry *ret)
 {
 	if (length <= DIGITS + 2 || length - DIGITS - 2 >= sizeof(ret->name) ||

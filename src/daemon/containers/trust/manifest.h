@@ -1,11 +1,12 @@
 /*
- * A manifest: which libraries may be put into containers, by their SHA-256. The lines are those that sha256sum makes:
+ * A manifest: the SHA-256 of the libraries that may be put into containers. The lines have the
+ * format of sha256sum:
  *
  *     allot-manifest 1
  *     3fa1...(64 digits)  liballot.so
  *
- * The first line says what it is; '#' begins a comment line. A name may be there several times, as for a library and the
- * one that follows it. Pure; thread safe.
+ * The first line identifies the format; '#' begins a comment line. A name may occur several times,
+ * for example for an old and a new library. Pure; thread safe.
  */
 #pragma once
 
@@ -27,9 +28,12 @@ struct manifest {
 	} entry[MANIFEST_MAX_ENTRIES];
 };
 
-/* `size` bytes of text, NUL behind them. -EINVAL with the line and what would be right. */
+/*
+ * Parses `size` bytes of text followed by a NUL. Returns -EINVAL with the line and what would be
+ * accepted.
+ */
 int manifest_parse(const char *text, size_t size, struct manifest *ret, struct error *err);
 bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);
-/* In hexadecimal digits. */
+/* As hexadecimal digits. */
 void manifest_format(const uint8_t sha256[SHA256_BYTES], char ret[2 * SHA256_BYTES + 1]);

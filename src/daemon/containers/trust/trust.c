@@ -31,7 +31,7 @@
 #define BEGIN "-----BEGIN PUBLIC KEY-----"
 #define END "-----END PUBLIC KEY-----"
 
-/* Every function of it that is used. */
+/* Every function of GnuTLS that is used. */
 #define FUNCTIONS(X) \
 	X(hash_fast) \
 	X(pubkey_init) \
@@ -49,7 +49,10 @@ static struct tls_library {
 #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
 static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
 
-/* When the first signature is checked: most daemons check none, and it costs a few MiB. */
+/*
+ * Loads GnuTLS when the first signature is checked: most daemons check none, and it takes a few
+ * MiB.
+ */
 static int load_gnutls(struct error *err)
 {
 	struct tls_library loaded;
@@ -67,7 +70,7 @@ static int hash_bytes(const void *bytes, size_t size, uint8_t ret[SHA256_BYTES],
 	return r < 0 ? error_set(err, EIO, "SHA-256: %s", tls.strerror(r)) : 0;
 }
 
-/* One key: "BEGIN ... END". 0: it has signed. */
+/* Checks against one key, "BEGIN ... END". Returns 0 if that key has signed the data. */
 static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 		     const gnutls_datum_t *signature, struct error *err)
 {
@@ -89,8 +92,9 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 }
 
 /*
- * 0: one of the public keys (`pem`, one after another, NUL behind them) has signed it. -EKEYREJECTED: none did; -EINVAL: the
- * PEM text has no key, or one that is not Ed25519.
+ * Returns 0 if one of the public keys in `pem` (concatenated, followed by a NUL) has signed the
+ * data. Returns -EKEYREJECTED if none has, -EINVAL if the text has no key or a key that is not
+ * Ed25519.
  */
 static int verify(const char *pem, const void *bytes, size_t size,
 		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)
@@ -118,11 +122,12 @@ enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 
 struct trust {
 	char path[FILES][PATHS_MAX];
-	/* Of what was found good last: as long as all are those, nothing is read. */
-	bool is_good; /* and nobody can have written them since without its being seen */
+	/* The files of the last successful check. If all are unchanged, nothing is read again. */
+	bool is_good; /* false also if a file is so new that a change might go unnoticed */
 	struct stat seen[FILES];
 	uint64_t refused;
-	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX]; /* last: why not, or the path */
+	/* last log message: why refused, or the path */
+	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 
 int trust_check_settings(const struct config *config, struct error *err)
@@ -158,9 +163,9 @@ struct trust *trust_free(struct trust *trust)
 	return NULL;
 }
 
-/* ---- unchanged ---- */
+/* ---- detection of changes ---- */
 
-/* A file that is written anew has another ctime, which nobody can set. */
+/* Writing a file changes its ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -181,8 +186,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Within one tick of the kernel's clock a file may be written twice with the same times: what was written a moment ago is
- * read again the next time.
+ * Two writes within one tick of the kernel's clock give a file the same times. So recently written
+ * files are read again the next time.
  */
 static bool are_settled(const struct trust *trust)
 {
@@ -195,7 +200,7 @@ static bool are_settled(const struct trust *trust)
 
 /* ---- the check ---- */
 
-/* Whoever may write the keys' file could say what is trusted. */
+/* Anyone who can write to the file of keys could decide what is trusted. */
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -224,7 +229,7 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 	return 0;
 }
 
-/* The manifest, if one of the keys has signed it. */
+/* Reads the manifest, if one of the keys has signed it. */
 static int read_manifest(struct trust *trust, struct manifest *ret, struct error *err)
 {
 	const char *keys_path = trust->path[FILE_KEYS], *path = trust->path[FILE_MANIFEST];

@@ -1,9 +1,10 @@
 /*
- * Whether a library may be put into containers: its SHA-256 stands in a manifest (library_manifest) that one of the
- * operator's keys (library_keys) has signed; the signature lies beside it, <manifest>.sig. Files that change are read again,
- * so that keys, manifest and library are replaced without a restart. What was put into containers before stays there.
+ * Whether a library may be put into containers. Its SHA-256 must be in a manifest
+ * (library_manifest) that is signed by one of the operator's keys (library_keys). The signature is
+ * in <manifest>.sig. Changed files are read again, so keys, manifest and library can be replaced
+ * without a restart. Libraries already in containers stay there.
  *
- * NULL is a trust that asks for nothing. Main thread only.
+ * A trust of NULL accepts every library. Main thread only.
  */
 #pragma once
 
@@ -12,27 +13,31 @@
 
 #include "base/error.h"
 
-#define TRUST_LIBRARY "liballot.so" /* its name in the manifest, whatever the file is called */
+#define TRUST_LIBRARY "liballot.so" /* name in the manifest, independent of the file's name */
 
 struct config;
 struct trust;
 
-/* What the settings together must not be: -EINVAL. Pure. */
+/* Returns -EINVAL if the settings contradict each other. Pure. */
 int trust_check_settings(const struct config *config, struct error *err);
 
-/* *ret is NULL where library_keys is none. `config` stays the caller's. -ENOMEM. */
+/* *ret is NULL if library_keys is "none". The caller keeps `config`. Returns 0 or -ENOMEM. */
 int trust_open(const struct config *config, struct trust **ret, struct error *err);
 struct trust *trust_free(struct trust *trust); /* returns NULL */
 
 /*
- * 0: the file is as signed. -EKEYREJECTED: no key of those has signed the manifest, or it does not name the file; others:
- * a file can't be read, or is no such file. Each refusal is counted, and said in the log when it is another than before.
+ * Returns 0 if the file is as signed. Returns -EKEYREJECTED if no key has signed the manifest, or
+ * the manifest lacks the file. Returns another -errno if a file is unreadable or invalid. Every
+ * refusal is counted, and logged if its reason differs from the last one.
  */
 int trust_check(struct trust *trust, const char *path, struct error *err);
 
-/* The same without a word: for who has another file to try. True where nothing is asked for. */
+/*
+ * Like trust_check(), but does not count or log a refusal; for a caller that has another file to
+ * try. True if `trust` is NULL.
+ */
 bool trust_is_good(struct trust *trust, const char *path);
-/* A file was refused for another reason: counted and said as well. Returns -err->code. */
+/* Counts and logs a refusal for another reason. Returns -err->code. */
 int trust_refuse(struct trust *trust, struct error *err);
 
 uint64_t trust_refused(const struct trust *trust);
