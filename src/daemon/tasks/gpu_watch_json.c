@@ -1,4 +1,7 @@
-/* What `allot tasks --json` prints, and of `allot ps --json` the containers (docs/reference/protocol.md). */
+/*
+ * The output of `allot tasks --json`, and the containers in `allot ps --json`
+ * (docs/reference/protocol.md).
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,7 +20,7 @@ static json_t *text_or_null(const char *text)
 	return text[0] ? json_string(text) : json_null();
 }
 
-/* Cards that were ever used. */
+/* The cards that were ever used. */
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
 	json_t *list = json_array();
@@ -41,7 +44,7 @@ static json_t *task_to_json(const struct gpu_task *t, const struct violations *v
 			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
-/* `json` gains what its engine calls it. */
+/* Adds the engine's names to `json`. */
 static json_t *add_name(json_t *json, const struct gpu_container *c)
 {
 	json_object_set_new(json, "name", text_or_null(c->name.name));

@@ -11,14 +11,14 @@
 
 #define GIB 1073741824.0
 #define GAP_MOST_NS \
-	(10 * NSEC_PER_SEC) /* without tenants nobody counts; memory is not held meanwhile */
+	(10 * NSEC_PER_SEC) /* without tenants nothing is counted, and no memory is held */
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
 {
 	for (unsigned i = 0; i < u->count; i++)
 		if (!strcmp(u->list[i].name, name))
 			return &u->list[i];
-	/* The first is "". */
+	/* Entry 0 is namespace "". */
 	if (*name && u->count == 0)
 		find(u, "");
 	if (u->count == NAMESPACE_USES_MOST)
@@ -46,7 +46,7 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
-		/* At the end of one that could not be made there is nothing to read. */
+		/* A tenant that could not be made has nothing to read when it ends. */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *
 					  ((double)passed_ns / (double)NSEC_PER_SEC);

@@ -1,7 +1,7 @@
 /*
- * GPU time and memory over time by namespace of Kubernetes, for who is billed: counted once a second, also of
- * tenants that have ended. What is in no pod, or whose name its engine does not tell, counts as the namespace "".
- * Main thread only.
+ * GPU time and memory over time by Kubernetes namespace, for billing. Counted once a second;
+ * tenants that have ended stay included. A tenant outside Kubernetes, or with a namespace that its
+ * engine does not report, counts for namespace "". Main thread only.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "daemon/containers/engine/engine_reply.h"
 
-#define NAMESPACE_USES_MOST 256 /* namespaces; what comes later is counted as "" */
+#define NAMESPACE_USES_MOST 256 /* further namespaces count as "" */
 
 struct node;
 struct tenant;
@@ -24,13 +24,16 @@ struct namespace_use {
 
 struct namespace_uses {
 	unsigned count;
-	uint64_t counted_ns; /* up to then; 0: not yet */
+	uint64_t counted_ns; /* use until then is counted; 0: not counted yet */
 	struct namespace_use list[NAMESPACE_USES_MOST];
 };
 
 int namespace_use_start(struct node *node, struct error *err);
 void namespace_use_stop(struct node *node);
-/* Counts what has been used since the last call; GPU time only with `has_worked`, where there may be some. */
+/*
+ * Counts use since the last call. GPU time is counted only with `has_worked`: some tenant may have
+ * used the GPU.
+ */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/* The rest of one that ends. */
+/* Counts the remaining use of a tenant that ends. */
 void namespace_use_end(struct tenant *tenant);

@@ -12,9 +12,9 @@
 #include "daemon/tasks/freezer/watchdog.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define FRESH_NS (100 * NSEC_PER_MSEC) /* figures of cards no older tell who may start */
-#define LOOK_NS (20 * NSEC_PER_MSEC)   /* how often those frozen by version 1 are looked at */
-#define MPS_NAME "nvidia-cuda-mps"     /* both the control process and the server */
+#define FRESH_NS (100 * NSEC_PER_MSEC) /* card figures older than this do not decide a start */
+#define LOOK_NS (20 * NSEC_PER_MSEC)   /* interval of checking containers frozen by version 1 */
+#define MPS_NAME "nvidia-cuda-mps"     /* prefix of the names of control daemon and server */
 
 struct freezer {
 	struct loop *loop;
@@ -24,15 +24,15 @@ struct freezer {
 	struct cgroups cgroups;
 	struct watchdog *watchdog;
 	struct loop_source *watchdog_source, *v1_timer;
-	unsigned v1_count; /* frozen by version 1 */
+	unsigned v1_count; /* containers frozen by version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
-	uint64_t read_ns; /* when the last reading began; 0: none yet */
+	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;
-	bool said; /* that containers can't be frozen here */
+	bool said; /* that containers cannot be frozen here has been logged */
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
-/* ---- what is frozen ---- */
+/* ---- frozen containers ---- */
 
 static void write_list(struct freezer *f, const struct gpu_container *more)
 {
@@ -72,7 +72,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s", CONTAINER_SHORT_ID, c->what.id,
 			  strerror(-r));
-		return; /* it stays in the lists, and is tried again */
+		return; /* it stays in the lists, and thawing is retried */
 	}
 	c->is_frozen = false;
 	c->frozen_ns += now_ns - c->frozen_since_ns;
@@ -113,7 +113,10 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 	return 0;
 }
 
-/* Without it nothing may stand still: if this process died now, it would for ever. */
+/*
+ * Without the watchdog nothing may stay frozen: if this process died now, it would stay frozen for
+ * ever.
+ */
 static void watchdog_died(void *data, uint32_t events)
 {
 	struct freezer *f = data;
@@ -131,8 +134,8 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Version 1 keeps even the killed: they are thawed, to die. And it may have missed some. Version 2 lets
- * them die as they are, and misses none.
+ * Version 1 keeps even killed processes frozen, so they are thawed to die. It may also miss
+ * processes. Version 2 lets killed processes die, and misses none.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -154,7 +157,7 @@ static void look_at_v1(void *data, uint32_t events)
 	}
 }
 
-/* ---- by policy ---- */
+/* ---- policy ---- */
 
 static struct freeze_config policy(const struct freezer *f)
 {
@@ -163,7 +166,7 @@ static struct freeze_config policy(const struct freezer *f)
 				       .bounds = { ORDER_PATIENCE_NS, ORDER_PASSES_MOST } };
 }
 
-/* Every container that has been decided about, and still has work. To be freed. */
+/* All containers with a decision and remaining work. The caller frees the list. */
 static struct freeze_item **gather(const struct freezer *f, size_t *ret_count)
 {
 	struct freeze_item **items = calloc(f->tasks->container_count + 1, sizeof(*items));
@@ -182,7 +185,7 @@ static struct gpu_container *container_of(struct freeze_item *item)
 	return (struct gpu_container *)(void *)at;
 }
 
-/* Makes it stand still or go on, as policy and hand say. */
+/* Freezes or thaws the container, as policy and requests demand. */
 static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (c->item.by_hand || freeze_is_held(&c->item))
@@ -233,7 +236,7 @@ static void say_held(const struct freezer *f, const struct gpu_container *c)
 static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
 {
 	freeze_let_go(&c->item, clock_now_ns());
-	/* It went while it was looked at: nothing to complain of. */
+	/* The container ended meanwhile, which is no error. */
 	if (err->code == ENOENT || err->code == ENODEV)
 		return;
 	f->failures++;
@@ -251,7 +254,9 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	struct error err = { 0 };
 	size_t count;
 	if (!is_governed(f, c)) {
-		/* Its library may have come: then it waits in its allocations. */
+		/*
+		 * The container may have got the library. Then it waits in its allocations instead.
+		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_let_go(&c->item, now_ns);
 		if (c && !c->item.by_hand)
@@ -295,7 +300,7 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 		thaw(f, c);
 }
 
-/* Those that asked before the reading began are answered, in the order in which they came. */
+/* Decides on containers that asked before the census began, in the order of their arrival. */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)
 {
@@ -377,7 +382,7 @@ bool freezer_is_asked(const struct freezer *f)
 	return false;
 }
 
-/* ---- by hand ---- */
+/* ---- requests ---- */
 
 int freezer_pause(struct freezer *f, struct gpu_container *c, struct error *err)
 {
@@ -430,7 +435,7 @@ uint64_t freezer_frozen_ns(const struct gpu_container *c, uint64_t now_ns)
 	return c->frozen_ns + (c->frozen_since_ns ? now_ns - c->frozen_since_ns : 0);
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err)

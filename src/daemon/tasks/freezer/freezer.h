@@ -1,11 +1,11 @@
 /*
- * The freezer: carries out what freeze_policy.h decides about containers, and what is asked for by hand.
- * Whatever it has frozen is in the watchdog's list and in the state file before it is, and thawed when
+ * The freezer carries out freeze_policy.h's decisions about containers, and requests by hand. A
+ * cgroup is in the watchdog's list and in the state file before it is frozen, and is thawed when
  * this process ends. Main thread only.
  *
- * Never frozen by it: a container with the library in it (it waits in the allocation instead), one that
- * holds this daemon, what is in no container, and anything while MPS serves processes of
- * several containers: a client that stands still would hold up the others.
+ * The freezer never freezes: a container with the library (it waits in its allocations instead);
+ * the container of this daemon; processes outside containers; and, while MPS serves processes of
+ * several containers, any container, because a stopped client would block the other clients.
  */
 #pragma once
 
@@ -14,42 +14,47 @@
 
 struct freezer;
 
-/* `run_dir` and `config` must outlive it. Thaws what a freezer before it left behind. */
+/* `run_dir` and `config` must outlive the freezer. Thaws what an earlier freezer left frozen. */
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err);
-/* Thaws everything. NULL is fine; returns NULL. */
+/* Thaws everything. NULL is allowed; returns NULL. */
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*
- * A task has begun in a container: it may be frozen when this returns. `cards`: those it may use.
- * `runs`: it was there before this daemon was, and is let be.
+ * A task has begun in a container. The container may be frozen when this returns. `cards`: cards
+ * that the task may use. `runs`: the task is older than this daemon, so its container is not
+ * frozen.
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
-/* The last task of its container may have ended. */
+/* A task has ended, perhaps the last one of its container. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /*
- * All cards have been read, in a reading that began at begun_ns, and the containers' held_bytes are up
- * to date: lets go who may.
+ * Call when a census that began at begun_ns has read all cards, and the containers' held_bytes are
+ * updated. Thaws the containers that may run.
  */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
-/* What containers that were let go may still take of a card. */
+/* Memory of a card that thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Does something wait for a reading? Then it should be soon. */
+/* Whether something waits for a census, which should then come soon. */
 bool freezer_wants_reading(const struct freezer *freezer);
-/* Does something stand still only until one has been made? Then it should be at once. */
+/* Whether a container is frozen only until a census is complete, which should then come at once. */
 bool freezer_is_asked(const struct freezer *freezer);
 
-/* By hand. -EOPNOTSUPP and others: it can't be frozen, with one line that says why. */
+/*
+ * Freeze and thaw by request. Return -EOPNOTSUPP or another -errno, with one line of text on why
+ * the container cannot be frozen.
+ */
 int freezer_pause(struct freezer *freezer, struct gpu_container *container, struct error *err);
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {
-	uint64_t freezes, thaws, failures; /* containers, ever; that could not be frozen */
-	uint64_t frozen_ns;                /* of all that ever were, until now */
+	/* numbers of containers, in total; failures: could not be frozen */
+	uint64_t freezes, thaws, failures;
+	uint64_t frozen_ns;                /* sum over all containers so far */
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/* "running", "starting", "waiting" (frozen at its start), "paused" (by hand), "ended". */
+/* "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended". */
 const char *freezer_state_name(const struct gpu_container *container);
-/* How long it has been frozen in sum. */
+/* Total time for which the container has been frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

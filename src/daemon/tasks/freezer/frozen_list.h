@@ -1,14 +1,17 @@
 /*
- * The state file "<run dir>/frozen": what this daemon has frozen, one directory a line. It is written before
- * a cgroup is frozen, so that a daemon that starts after one that was killed together with its watchdog
- * thaws what was left. A directory is believed only if it is a container's cgroup below a mount of
- * cgroups. Main thread only.
+ * The state file "<run dir>/frozen": the cgroups that this daemon has frozen, one directory per
+ * line. It is written before a cgroup is frozen. So if a daemon was killed together with its
+ * watchdog, the next daemon can thaw them. A directory is accepted only if it is a container's
+ * cgroup below a cgroup mount. Main thread only.
  */
 #pragma once
 
 #include "daemon/util/cgroups.h"
 
-/* Writes the list anew, in one step; without any, removes it. -errno. */
+/* Replaces the list atomically, or removes the file if the list is empty. Returns 0 or -errno. */
 int frozen_list_write(const char *run_dir, const struct cgroup *const *list, size_t count);
-/* Thaws what such a file names, and removes it. How many were thawed; 0 when there is none. */
+/*
+ * Thaws the cgroups in the file and removes the file. Returns how many were thawed; 0 if there is
+ * no file.
+ */
 unsigned frozen_list_thaw(const char *run_dir, const struct cgroups *cgroups);

@@ -12,7 +12,7 @@
 
 #define MOST_CONTAINERS (GPU_TASKS_CONTAINERS + GPU_TASKS_LIVE_MAX)
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)
-#define MOST_S 1e12 /* since 1970, or of anything's length */
+#define MOST_S 1e12 /* limit for times since 1970 and for durations */
 
 /* ---- writing ---- */
 
@@ -38,7 +38,7 @@ static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
 			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
 }
 
-/* Where an engine has told it: one that is gone tells no more. */
+/* The engine's name of a container, because the engine forgets a container that is gone. */
 static json_t *name_to_json(const struct gpu_container *c)
 {
 	return c->has_name
@@ -77,7 +77,7 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 
 /* ---- reading ---- */
 
-/* A text that fits, and is one; the field is empty where it is absent. */
+/* Reads a text that fits and is valid. Leaves the field empty if the member is absent. */
 static int read_text(const json_t *json, const char *key, char *field, size_t size,
 		     struct error *err)
 {
@@ -172,7 +172,7 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
-	/* What counts is the time between; it may reach beyond the beginning of the clock. */
+	/* Only the difference matters. begun_ns may wrap to before the clock's start. */
 	t->ended_ns = when->now_ns;
 	t->begun_ns = when->now_ns - (uint64_t)lasted_ns;
 	return cards_from_json(json, cards, t->card, err);
@@ -208,7 +208,7 @@ static int read_tasks(struct gpu_records *records, const json_t *list,
 		if (!t)
 			return error_set_errno(err, ENOMEM, "tasks");
 		int r = read_task(t, json_array_get(list, i), cards, when, &ended, err);
-		/* After a reboot its pid is another's. */
+		/* After a reboot, the pid belongs to another process. */
 		if (r >= 0 && !ended && when->is_same_boot)
 			TAILQ_INSERT_TAIL(&records->running, t, link);
 		else
@@ -299,7 +299,7 @@ void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 	for (unsigned i = 0; i < tasks->card_count; i++) {
 		live->card[i].used_ns = record->card[i].used_ns;
 		live->card[i].most_bytes = record->card[i].most_bytes;
-		/* What it did while there was no daemon nobody has counted. */
+		/* Nothing was counted while there was no daemon. */
 		live->card[i].seen_ns = live->begun_ns;
 	}
 	live->begun_ns = record->begun_ns - records->passed_ns;

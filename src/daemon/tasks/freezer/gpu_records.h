@@ -1,8 +1,8 @@
 /*
- * GPU tasks and containers between one daemon and the next: what gpu_tasks.h keeps, as JSON, and back.
- * Tasks that ended stay recorded; of those that ran when it was written, who still lives goes on where it
- * was, and who has gone meanwhile has ended. Containers keep what they used, as it faded since, and their
- * names. Memory is not recorded: the driver tells. Main thread only.
+ * Hands GPU tasks and containers (gpu_tasks.h) from one daemon to the next, as JSON. Ended tasks
+ * stay recorded. A task that ran when the file was written continues if its process still lives;
+ * otherwise it has ended. Containers keep their use, decayed since then, and their names. Memory is
+ * not recorded, because the driver reports it. Main thread only.
  */
 #pragma once
 
@@ -11,43 +11,47 @@
 
 #define GPU_RECORDS_CARDS 64
 
-/* Cards as the file numbers them, and what each of these is now: -1: gone. */
+/* The present index of each card in the file; -1 if the card is gone. */
 struct gpu_records_cards {
 	unsigned old_count;
 	int now[GPU_RECORDS_CARDS];
-	unsigned count; /* now */
+	unsigned count; /* present cards */
 };
 
-/* When the file was written, as seen from now. */
+/* When the file was written, relative to now. */
 struct gpu_records_when {
 	uint64_t passed_ns;
-	bool is_same_boot; /* pids of then still mean something */
-	uint64_t now_ns;   /* base/clock.h's */
+	bool is_same_boot; /* the file's pids are still meaningful */
+	uint64_t now_ns;   /* base/clock.h */
 	uint64_t half_life_ns;
 };
 
-/* Read and checked, not yet taken over. */
+/* Records that were read and checked, but not yet taken over. */
 struct gpu_records {
-	uint64_t passed_ns; /* since it was written */
+	uint64_t passed_ns; /* since the file was written */
 	struct gpu_container_list containers;
-	struct gpu_task_list ended, running; /* `running`: when it was written */
+	struct gpu_task_list ended, running; /* `running`: they ran when it was written */
 };
 
 /* Adds "containers" and "tasks". */
 void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, uint64_t now_ns,
 			 json_t *json);
-/* All or, with -EINVAL or -ENOMEM, nothing. Absent lists are empty. */
+/* Reads all records or, on -EINVAL or -ENOMEM, none. An absent list is empty. */
 int gpu_records_from_json(const json_t *json, const struct gpu_records_cards *cards,
 			  const struct gpu_records_when *when, struct gpu_records **ret,
 			  struct error *err);
-/* NULL is fine; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct gpu_records *gpu_records_free(struct gpu_records *records);
 
-/* Hands containers and ended tasks to an empty registry; `running` is left to gpu_records_take_task(). */
+/*
+ * Moves containers and ended tasks to an empty registry. `running` is left to
+ * gpu_records_take_task().
+ */
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
 /*
- * `live`, of the same process as this record of `running`, goes on from what was recorded; NULL: the process
- * is gone, and is recorded as ended. The record is freed or handed over.
+ * Takes one record of `running`, which is freed or moved. If `live` is the task of the same
+ * process, that task continues from the record. If `live` is NULL, the process is gone, and the
+ * record becomes an ended task.
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 			   struct gpu_tasks *tasks, struct gpu_task *live);

@@ -36,7 +36,9 @@ static void forget_container(struct gpu_tasks *tasks, struct gpu_container *c)
 	free(c);
 }
 
-/* The list is ordered by the last beginning, so the first one without tasks is the longest unused. */
+/*
+ * The list is ordered by last use, so the first container without tasks is the least recently used.
+ */
 static void forget_one(struct gpu_tasks *tasks)
 {
 	struct gpu_container *c;
@@ -51,7 +53,7 @@ static struct gpu_container *get_container(struct gpu_tasks *tasks, const struct
 {
 	struct gpu_container *c = gpu_tasks_find_id(tasks, what->id);
 	if (c) {
-		/* Started again, its cgroup may be elsewhere. */
+		/* After a restart, the container's cgroup may be elsewhere. */
 		if (!c->live && !c->is_frozen)
 			c->what = *what;
 		TAILQ_REMOVE(&tasks->containers, c, link);
@@ -195,7 +197,7 @@ static int watch_end(struct gpu_task *t)
 	if (t->pidfd < 0)
 		return -errno;
 	fcntl(t->pidfd, F_SETFD, FD_CLOEXEC);
-	/* The pid may have changed hands before the pidfd was there. */
+	/* The pid may have been reused before the pidfd was opened. */
 	if (procfs_start_time(t->pid, &start_time) < 0 || start_time != t->start_time)
 		return -ESRCH;
 	return loop_add(t->tasks->loop, t->pidfd, EPOLLIN, process_ended, t, &t->source);

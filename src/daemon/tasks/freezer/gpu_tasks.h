@@ -1,13 +1,13 @@
 /*
- * GPU tasks: the processes that use a GPU, each with its beginning, its end and what it used, and the
- * containers that they are in. The record of Algorithm 1 of Gil et al. (docs/reference/seeds.md);
- * gpu_watch.c tells of tasks and their use.
+ * GPU tasks: the processes that use a GPU, each with its begin, end and use, and their containers.
+ * This is the record of Algorithm 1 of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports
+ * tasks and their use.
  *
  *     container --- task, task, ...     live ones in one list, ended ones in another: the last
  *     (none)    --- task, ...           GPU_TASKS_HISTORY
  *
- * A container stays known after its last task for the sake of its use (fade.h), as long as there are not
- * too many. Main thread only.
+ * A container is kept after its last task, to remember its use (fade.h), unless there are too many.
+ * Main thread only.
  */
 #pragma once
 
@@ -23,59 +23,61 @@
 #include "policy/safety/freeze_policy.h"
 #include "net/loop.h"
 
-#define GPU_TASKS_HISTORY 256     /* ended tasks kept */
-#define GPU_TASKS_LIVE_MAX 4096   /* each takes a descriptor: nobody may use them all up */
-#define GPU_TASKS_CONTAINERS 1024 /* containers kept; those with live tasks beyond that too */
+#define GPU_TASKS_HISTORY 256     /* ended tasks that are kept */
+#define GPU_TASKS_LIVE_MAX 4096   /* each uses a file descriptor, which are limited */
+#define GPU_TASKS_CONTAINERS 1024 /* containers that are kept, not counting those with live tasks */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 
 struct gpu_tasks;
 
-/* Of a task or a container, on one card. */
+/* A task's or container's use of one card. */
 struct gpu_task_card {
-	bool is_present; /* holds memory there, as of the last census */
+	bool is_present; /* held memory there at the last census */
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
-	uint64_t sample_us; /* task: end of the last sample that was counted, by the driver's clock */
-	double sample_share; /* task: of the card, in that sample ... */
-	uint64_t sampled_ns; /* ... which was read then; 0: there was none */
-	uint64_t seen_ns;    /* task: the last census */
-	uint64_t frozen_ns;  /* task: its container's, in sum, when its time was last counted */
+	uint64_t sample_us; /* task: end of the last counted sample, on the driver's clock */
+	double sample_share; /* task: its share of the card in that sample */
+	uint64_t sampled_ns; /* when that sample was read; 0: no sample yet */
+	uint64_t seen_ns;    /* task: time of the last census */
+	uint64_t frozen_ns;  /* task: its container's frozen time when the task was last counted */
 };
 
 struct gpu_container {
 	TAILQ_ENTRY(gpu_container) link;
 	struct container what;
-	unsigned live;                       /* tasks */
-	bool has_library;                    /* a tenant's process lives in it */
+	unsigned live;                       /* number of live tasks */
+	bool has_library;                    /* a tenant's process is in it */
 	struct fade fade;                    /* over all cards */
-	uint64_t faded_ns;                   /* of its use, what is in that */
-	uint64_t frozen_ns, frozen_since_ns; /* in sum, before; 0: is not frozen */
-	/* The freezer's (freezer.c). */
+	uint64_t faded_ns;                   /* use already added to `fade` */
+	/* frozen time before the present freeze; start of that freeze, 0: not frozen */
+	uint64_t frozen_ns, frozen_since_ns;
+	/* Used by freezer.c. */
 	struct freeze_item item;
-	struct cgroup cgroup; /* dir "": not looked for, or not to be had */
+	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/* By its engine, where that tells (gpu_watch_names.c). */
+	/* Its name, if the engine reports it (gpu_watch_names.c). */
 	struct engine_name name;
 	bool has_name, is_asked;
-	bool is_told; /* since its first task began: it may have been renamed before */
+	/* the name was reported since its first task began; an older name may have changed */
+	bool is_told;
 	unsigned name_failures;
-	uint64_t name_again_ns;      /* not asked before that */
-	struct container_swap *swap; /* NULL: never asked for; see container_swap.h */
-	struct gpu_task_card card[]; /* by index of the card */
+	uint64_t name_again_ns;      /* not asked before then */
+	struct container_swap *swap; /* NULL: never requested; see container_swap.h */
+	struct gpu_task_card card[]; /* by card index */
 };
 
 struct gpu_task {
 	TAILQ_ENTRY(gpu_task) link;
 	struct gpu_tasks *tasks;
 	int pid;
-	uint64_t start_time; /* with the pid, names it for good */
+	uint64_t start_time; /* identifies the process together with the pid */
 	char name[GPU_TASK_NAME_MAX];
 	char tenant[GPU_TASK_TENANT_MAX]; /* "": none */
 	struct gpu_container *container;  /* NULL: in none */
 	char container_id[CONTAINER_ID_MAX];
-	uint64_t begun_ns, ended_ns; /* 0: lives */
-	double begun_s;              /* since 1970 */
+	uint64_t begun_ns, ended_ns; /* ended_ns 0: still alive */
+	double begun_s;              /* seconds since 1970 */
 	int pidfd;
 	struct loop_source *source;
 	struct gpu_task_card card[];
@@ -86,7 +88,7 @@ TAILQ_HEAD(gpu_container_list, gpu_container);
 
 struct gpu_tasks_events {
 	void (*ended)(void *data,
-		      struct gpu_task *task); /* called while its container is still its */
+		      struct gpu_task *task); /* called before the task leaves its container */
 	void *data;
 };
 
@@ -97,38 +99,38 @@ struct gpu_tasks {
 	struct gpu_task_list live, ended;
 	struct gpu_container_list containers;
 	unsigned live_count, ended_count, container_count;
-	uint64_t begun; /* tasks, ever */
+	uint64_t begun; /* number of tasks so far */
 };
 
 int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_events events,
 		  struct gpu_tasks **ret, struct error *err);
-/* NULL is fine; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct gpu_tasks *gpu_tasks_free(struct gpu_tasks *tasks);
 
 /*
- * The task of that process, made where it is new (*ret_is_new). -ESRCH: it is gone; -ENOSPC: there are
- * GPU_TASKS_LIVE_MAX.
+ * Finds or makes the task of a process; *ret_is_new: it was made. Returns -ESRCH if the process is
+ * gone, -ENOSPC if there are GPU_TASKS_LIVE_MAX tasks.
  */
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new);
-/* The live task of that pid; NULL: none. */
+/* The live task of that pid, or NULL. */
 struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 
-/* The container of exactly that id; NULL: it is not known. */
+/* The container of exactly that id, or NULL if it is unknown. */
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
- * Containers that have GPU work or are frozen, and are meant by `text`: the whole id, the id's beginning
- * (four characters at least), the name, "pod/name" or "namespace/pod/name". How many, of which `max` are in
- * ret; a whole id means that one alone.
+ * Finds containers with GPU work or frozen ones by `text`: the whole id, a prefix of the id (at
+ * least four characters), the name, "pod/name" or "namespace/pod/name". Returns their number and
+ * writes at most `max` of them to ret. A whole id matches only that container.
  */
 size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Of a daemon before this one (gpu_records.h), and from then on the registry's: a container without tasks, of
- * an id that it does not have; a task that has ended, later than those that it has.
+ * Add records of the previous daemon (gpu_records.h), which the registry then owns: a container
+ * without tasks and with an unknown id; an ended task, later than all others in the list.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);
 
-/* Counts GPU time of a task on a card, and of its container. */
+/* Adds GPU time on a card to a task and its container. */
 void gpu_task_use(struct gpu_task *task, unsigned card, uint64_t used_ns);

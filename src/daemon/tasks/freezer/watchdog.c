@@ -23,14 +23,14 @@ struct watchdog {
 	pid_t pid;
 };
 
-/* One message of the socket; the answer is one byte, for those that add. */
+/* A message of the socket. The child answers an addition with one byte. */
 struct note {
 	bool add;
-	char text[8];        /* what thaws ... */
-	char file[FILE_MAX]; /* ... written there */
+	char text[8];        /* the text that thaws */
+	char file[FILE_MAX]; /* the file to write it to */
 };
 
-/* ---- the child: async-signal-safe calls alone, since the daemon may have threads ---- */
+/* ---- the child: only async-signal-safe calls, because the daemon may have threads ---- */
 
 static struct note known[WATCHDOG_MAX];
 static unsigned known_count;

@@ -1,14 +1,14 @@
 /*
- * The watchdog: a small child process that knows what is frozen, and thaws it when this process ends in
- * whatever way. It learns of the end by the end of its socket. It has a session of its own and
- * ignores the signals that end daemons, so that it is killed only by whoever means it.
+ * A small child process that knows the frozen cgroups, and thaws them when the daemon ends in any
+ * way. It notices the end by its socket. It has its own session and ignores the signals that end
+ * daemons, so only a deliberate kill ends it.
  *
  *     daemon: watchdog_add(cgroup)     before it freezes
  *             watchdog_remove(cgroup)  after it has thawed
- *     child:  at the end of the socket writes to the file of each that is left
+ *     child:  at the end of the socket, thaws each remaining cgroup
  *
- * Whoever kills both at once (a cgroup of a service, with SIGKILL) finds the list in the state file
- * (frozen_list.h) when the daemon starts again.
+ * If both are killed together (for example, SIGKILL to a service's cgroup), the next daemon thaws
+ * the cgroups in the state file (frozen_list.h).
  *
  * Main thread only.
  */
@@ -17,21 +17,27 @@
 #include "base/error.h"
 #include "daemon/util/cgroups.h"
 
-#define WATCHDOG_MAX 256 /* cgroups frozen at a time */
+#define WATCHDOG_MAX 256 /* most frozen cgroups at a time */
 
 struct watchdog;
 
-/* Starts the child. `name` of the process as `ps` shows it comes from the daemon's. */
+/* Starts the child. Its name in `ps` is derived from the daemon's name. */
 int watchdog_start(struct watchdog **ret, struct error *err);
-/* Lets the child end: it thaws what is left. Waits for it. NULL is fine; returns NULL. */
+/*
+ * Makes the child thaw the remaining cgroups and end, and waits for that. NULL is allowed; returns
+ * NULL.
+ */
 struct watchdog *watchdog_stop(struct watchdog *watchdog);
 
-/* Readable when the child has died: nothing may stay frozen then. The watchdog's own. */
+/*
+ * Becomes readable when the child has died. Then nothing may stay frozen. The watchdog owns the
+ * descriptor.
+ */
 int watchdog_pidfd(const struct watchdog *watchdog);
 
 /*
- * Tells it of one more, and waits until it knows. -ENOSPC: it knows WATCHDOG_MAX; -EPIPE: it
- * is gone.
+ * Adds a cgroup and waits until the child knows it. Returns -ENOSPC if it has WATCHDOG_MAX cgroups,
+ * -EPIPE if the child is gone.
  */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
 void watchdog_remove(struct watchdog *watchdog, const struct cgroup *cgroup);

@@ -1,4 +1,4 @@
-/* What is done about offenders, step by step as violation_policy.h says, and how it is taken back. */
+/* Acts on offenders, in the steps of violation_policy.h, and undoes the actions. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -69,14 +69,14 @@ void offenders_note(const struct suspect *s, const char *action)
 	audit_write(audit, "violation_action", what);
 }
 
-/* ---- steps ---- */
+/* ---- actions ---- */
 
 static void freeze(struct suspect *s)
 {
 	struct error err = { 0 };
 	int r = gpu_watch_hold(s->violations->node->watch, s->pid, s->container, &err);
 	if (r < 0) {
-		/* Then it alone is stopped. */
+		/* Then only the process itself is stopped. */
 		s->no_container = true;
 		log_debug("violation: process %d: %s", s->pid, err.text);
 		return;
@@ -92,7 +92,10 @@ static void freeze(struct suspect *s)
 static void stop(struct suspect *s)
 {
 	bool again = s->is_stopped;
-	/* In the file first: killed in between, the next daemon continues what was not stopped. */
+	/*
+	 * Written to the file first. If this daemon is killed in between, the next one only
+	 * continues a process that was not stopped.
+	 */
 	s->is_stopped = true;
 	if (!again)
 		offenders_write_list(s->violations);
@@ -148,7 +151,7 @@ static void end(struct suspect *s)
 		       s->tenant, s->pid, s->name);
 }
 
-/* ---- when ---- */
+/* ---- decisions ---- */
 
 static bool has_own_container(struct suspect *s)
 {
@@ -182,7 +185,7 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/* Whoever thawed it, by hand or since the watchdog died, meant it to run. */
+	/* The container was thawed, by request or because the watchdog died, so it is to run. */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;
@@ -191,7 +194,7 @@ static void act(struct suspect *s)
 		c = case_of(s);
 		switch (violation_next(&c, clock_now_ns())) {
 		case VIOLATION_LEAVE: return;
-		case VIOLATION_FREEZE: freeze(s); break; /* where that can't be: once more */
+		case VIOLATION_FREEZE: freeze(s); break; /* if freezing fails, decide once more */
 		case VIOLATION_STOP: stop(s); return;
 		case VIOLATION_TERM: tell_to_end(s); return;
 		case VIOLATION_KILL: end(s); return;
@@ -212,7 +215,7 @@ void offenders_act(struct violations *v)
 		loop_disarm(v->timer);
 }
 
-/* ---- back ---- */
+/* ---- undo ---- */
 
 static bool is_held_for_another(const struct suspect *s)
 {

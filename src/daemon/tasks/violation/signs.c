@@ -21,9 +21,9 @@
 #define MOUNT_POINT_MAX 512
 #define CGROUP_TEXT_MOST 8192
 
-/* ---- descent ---- */
+/* ---- ancestors ---- */
 
-/* The tenant whose process or command this is. */
+/* The tenant to which this process or command belongs. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;
@@ -42,7 +42,10 @@ static const struct tenant *by_descent(struct node *node, int pid)
 {
 	for (unsigned i = 0; i < ANCESTORS_MOST; i++) {
 		pid = procfs_parent(pid);
-		/* What this daemon started is its own, whoever started the daemon. */
+		/*
+		 * Children of this daemon belong to the daemon, even if a tenant's process started
+		 * the daemon.
+		 */
 		if (pid <= 1 || pid == getpid())
 			return NULL;
 		const struct tenant *t = tenant_of_ancestor(node, pid);
@@ -65,8 +68,8 @@ bool signs_is_untouchable(int pid)
 /* ---- the mounted socket ---- */
 
 /*
- * A line of mountinfo (proc(5)) that may be about this tenant's directory. Anyone can make a directory whose path
- * looks like it: is_mounted() decides.
+ * Whether a line of mountinfo (proc(5)) looks like this tenant's directory. Any process can make a
+ * directory with such a path, so is_mounted() decides.
  */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
@@ -77,7 +80,7 @@ static bool names_tenants_dir(const char *line, const char *id, char ret_point[M
 	return last && !strcmp(last + 1, id);
 }
 
-/* Opens a path below a process's root. Its links could lead anywhere on the host: none is followed. */
+/* Opens a path below a process's root. Follows no links, which could lead anywhere on the host. */
 static int open_below_root(int pid, char *path)
 {
 	char root[32];
@@ -93,7 +96,7 @@ static int open_below_root(int pid, char *path)
 	return steal_fd(&fd);
 }
 
-/* Is what the process has at this place the tenant's directory itself? */
+/* Whether the file at this path of the process is the tenant's directory itself. */
 static bool is_mounted(const struct tenant *t, int pid, char *point)
 {
 	char path[NODE_PATH_MAX];
@@ -105,8 +108,8 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Who may mount in the process's mount namespace (ioctl_ns(2)): in a user namespace, the user who made it. Any user
- * can mount any directory in one of their own.
+ * The user who may mount in the process's mount namespace (ioctl_ns(2)): in a user namespace, its
+ * maker. Any user can mount any directory in a user namespace of its own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {
@@ -122,12 +125,12 @@ static bool is_in_own_namespace(int pid)
 	char path[64];
 	struct stat own, its;
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	/* What can't be told may be ours: then nothing is a sign. */
+	/* If this cannot be determined, assume our own namespace: then a mount is no sign. */
 	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &its) < 0 ||
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/* Where two tenants' directories are mounted, neither is meant. */
+/* If two tenants' directories are mounted, the mounts identify neither. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);
@@ -156,7 +159,10 @@ static const struct tenant *by_mount(struct node *node, int pid)
 
 /* ---- the container ---- */
 
-/* Which cgroup its container has, and in which hierarchy; "": it is in none. */
+/*
+ * Looks up the cgroup of the process's container, and in which hierarchy; "" if the process is in
+ * no container.
+ */
 static void note_container(struct process *p)
 {
 	char text[CGROUP_TEXT_MOST];
@@ -175,7 +181,7 @@ static bool is_below(const char *path, const char *above)
 	return n > 1 && !strncmp(path, above, n) && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Where a process is, in both hierarchies; "": in none that is known. */
+/* A process's cgroups in both hierarchies; "" if unknown. */
 struct place {
 	char v2[CONTAINER_PATH_MAX], v1[CONTAINER_PATH_MAX];
 };
@@ -200,8 +206,8 @@ static bool lives_at(struct process *p, const struct place *place)
 }
 
 /*
- * The tenant whose container the place is in, by its registered processes. *ret_several: there is more than
- * one, and nobody is meant.
+ * The tenant whose registered processes are in the same container. *ret_several: several tenants
+ * are, so none is returned.
  */
 static const struct tenant *tenant_at(struct node *node, const struct place *place,
 				      bool *ret_several)
@@ -219,7 +225,7 @@ static const struct tenant *tenant_at(struct node *node, const struct place *pla
 	return *ret_several ? NULL : found;
 }
 
-/* A container with this daemon in it is no tenant's, whoever lives there. */
+/* A container with this daemon in it belongs to no tenant. */
 static bool is_where_we_are(const struct place *place)
 {
 	struct place own;
@@ -286,7 +292,7 @@ static const struct tenant *by_environment(struct node *node, int pid)
 
 struct violation_signs signs_of(struct node *node, int pid)
 {
-	/* What a sign more would not change is not read. */
+	/* Reads further signs only while none has been found. */
 	struct violation_signs s = { .by_descent = by_descent(node, pid) };
 	if (!s.by_descent)
 		s.by_mount = by_mount(node, pid);

@@ -1,6 +1,7 @@
 /*
- * Signs that a process which never registered is a tenant's (violation_policy.h), read from /proc. A few dozen
- * reads of small files each: not for every process at every census. Main thread only.
+ * Signs that an unregistered process belongs to a tenant (violation_policy.h), from /proc. Each
+ * call reads a few dozen small files, so do not call it for every process at every census. Main
+ * thread only.
  */
 #pragma once
 
@@ -12,11 +13,11 @@ struct node;
 
 struct violation_signs signs_of(struct node *node, int pid);
 
-/* Is it this process, one that this process descends from, or the first of all? */
+/* Whether the process is this one, an ancestor of this one, or init. */
 bool signs_is_untouchable(int pid);
 
 /*
- * Is the container that the process lives in one tenant's at most: no process of another has registered in
- * it? That of the daemon itself is nobody's.
+ * Whether the process is in a container in which no other tenant's process has registered. False
+ * for the container of this daemon.
  */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);

@@ -1,6 +1,7 @@
 /*
- * The file "stopped" in the run directory: which processes this daemon has stopped, one a line: pid and start
- * time. A daemon that was killed can't continue them; the next one does. Main thread only.
+ * The file "stopped" in the run directory: the processes that this daemon has stopped, one line
+ * each with pid and start time. If the daemon is killed, the next one continues them. Main thread
+ * only.
  */
 #pragma once
 
@@ -9,10 +10,13 @@
 
 struct stopped_process {
 	int pid;
-	uint64_t start_time; /* with the pid, names it for good: procfs.h */
+	uint64_t start_time; /* identifies the process together with the pid: procfs.h */
 };
 
-/* Without any the file is removed. -errno. */
+/* Writes the list, or removes the file if the list is empty. Returns 0 or -errno. */
 int stopped_list_write(const char *run_dir, const struct stopped_process *list, size_t count);
-/* Continues those of the file that still are who they were, and removes it. How many. */
+/*
+ * Continues the processes of the file that still exist, and removes the file. Returns how many were
+ * continued.
+ */
 unsigned stopped_list_continue(const char *run_dir);

@@ -1,6 +1,7 @@
 /*
- * The processes that are being looked at, and those of them that offend: a list by pid. Between violations.c,
- * which decides who is one, and offenders.c, which does something about them. Main thread only.
+ * The processes under observation, including offenders, as a list by pid. Used by violations.c,
+ * which decides which process is an offender, and offenders.c, which acts on offenders. Main thread
+ * only.
  */
 #pragma once
 
@@ -19,25 +20,25 @@ struct suspect {
 	TAILQ_ENTRY(suspect) link;
 	struct violations *violations;
 	int pid;
-	uint64_t start_time; /* with the pid, names it for good */
+	uint64_t start_time; /* identifies the process together with the pid */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;        /* in the census that is gone through */
-	uint64_t held_bytes; /* on all cards, by that */
+	bool is_seen;        /* listed in the present census */
+	uint64_t held_bytes; /* on all cards, by that census */
 	bool is_ours;        /* never an offender */
 	struct violation_track track;
-	const char *how; /* the sign that told its tenant; NULL: none did ... */
+	const char *how; /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX];
-	unsigned looks_left; /* ... until they are read again */
+	unsigned looks_left; /* censuses until the signs are read again */
 
-	bool is_offender; /* what is below is its */
+	bool is_offender; /* the following fields are valid */
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
-	enum on_violation own_wanted; /* of its tenant, last known */
+	enum on_violation own_wanted; /* its tenant's choice, last known */
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	bool no_container;                /* it can't be frozen as one, or not any more */
-	char container[CONTAINER_ID_MAX]; /* frozen for it; "": none */
+	bool no_container;                /* cannot be frozen with its container, or not any more */
+	char container[CONTAINER_ID_MAX]; /* container frozen because of it; "": none */
 	uint64_t told_ns;
 };
 
@@ -47,28 +48,36 @@ struct violations {
 	struct node *node;
 	struct suspect_list list;
 	unsigned count;
-	bool is_host; /* this process has the machine's own pid namespace: the driver's pids are ours */
+	/*
+	 * this process is in the machine's own pid namespace, so the driver's pids are valid here
+	 */
+	bool is_host;
 	bool said_failure;
-	struct loop_source *timer; /* who was told to end and has not */
+	struct loop_source *timer; /* for offenders that were told to end and still run */
 	struct violations_figures figures;
 };
 
-/* NULL: there is none of that pid. */
+/* The suspect of that pid, or NULL. */
 struct suspect *suspects_find(const struct violations *v, int pid);
-/* One of that pid, made where there is none. NULL: it is gone, or there are SUSPECTS_MOST. */
+/*
+ * Finds or makes the suspect of that pid. Returns NULL if the process is gone or there are
+ * SUSPECTS_MOST.
+ */
 struct suspect *suspects_get(struct violations *v, int pid);
-/* Watches for its end, when it is removed. -ESRCH: it is gone. */
+/*
+ * Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone.
+ */
 int suspects_watch(struct suspect *s);
-/* Forgets it, whatever was done about it. */
+/* Removes the suspect, whatever was done about it. */
 void suspects_remove(struct suspect *s);
 
-/* Does what is due about each offender. */
+/* Takes the due action for each offender. */
 void offenders_act(struct violations *v);
-/* Lets it go on, where it was held. */
+/* Lets the process continue, if it was frozen or stopped. */
 void offenders_let_go(struct suspect *s);
-/* Writes down who is stopped now, so that the next daemon knows. */
+/* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);
-/* "reported", "frozen", "stopped", "ending", "resumed". */
+/* "reported", "frozen", "stopped", "ending" or "resumed". */
 const char *offenders_action(const struct suspect *s);
-/* In the audit log: this was done about it. */
+/* Records an action in the audit log. */
 void offenders_note(const struct suspect *s, const char *action);

@@ -23,18 +23,18 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define SIGNS_LOOKS 10 /* of a process that is nobody's, signs are read each so many censuses */
-#define HOST_PID_NAMESPACE 0xEFFFFFFCU /* inode of the first one: Linux, include/linux/proc_ns.h */
+#define SIGNS_LOOKS 10 /* signs of a process without a tenant are read once in so many censuses */
+#define HOST_PID_NAMESPACE 0xEFFFFFFCU /* inode of the first pid namespace: Linux, include/linux/proc_ns.h */
 
 enum on_violation violations_wanted(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
-	/* A client of MPS that stands still would hold up all that its server serves. */
+	/* A stopped MPS client would block all clients of its server. */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
-/* ---- who offends ---- */
+/* ---- offenders ---- */
 
 static void note_in_audit(const struct suspect *s, const struct tenant *t)
 {
@@ -64,7 +64,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 
 static void note_unregistered(struct suspect *s, struct tenant *t)
 {
-	/* Gone meanwhile. */
+	/* The process has ended. */
 	if (suspects_watch(s) < 0)
 		return;
 	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
@@ -98,7 +98,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			       beyond_bytes / MIB);
 }
 
-/* ---- looking ---- */
+/* ---- census ---- */
 
 static bool is_registered(struct node *node, int pid)
 {
@@ -110,8 +110,9 @@ static bool is_registered(struct node *node, int pid)
 }
 
 /*
- * In a pid namespace of its own this daemon may be told other namespaces' pids, by old drivers. Then the list
- * is believed only where it names somebody whom we know to hold memory, if there is one.
+ * Old drivers may report pids of other namespaces to a daemon in its own pid namespace. Then the
+ * list is trusted only if it contains a process known to hold memory, or if there is no such
+ * process.
  */
 static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
 {
@@ -153,7 +154,7 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 	s->is_seen = true;
 }
 
-/* Whose it is, by signs that are not older than a few censuses. */
+/* The process's tenant, by signs that are at most a few censuses old. */
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
@@ -163,7 +164,7 @@ static struct tenant *find_owner(struct suspect *s)
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
 	const struct tenant *owner = violation_owner(&signs, &s->how);
-	/* That of another tenant is another suspicion. */
+	/* A new tenant restarts the observation. */
 	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
 		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
@@ -189,7 +190,7 @@ static void look_at(struct suspect *s, bool is_sound, uint64_t now_ns)
 		note_unregistered(s, owner);
 }
 
-/* One that registered after all is as good as any other. */
+/* An unregistered process that has registered since is no offender any more. */
 static void forgive_registered(struct suspect *s)
 {
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||
@@ -221,7 +222,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	for (s = TAILQ_FIRST(&v->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		forgive_registered(s);
-		/* What a card that could not be read would have shown is not known. */
+		/* A card that could not be read leaves the process's memory unknown. */
 		if (!s->is_offender && !s->is_ours)
 			look_at(s, is_sound && (s->is_seen || is_whole), now_ns);
 		if (!s->source && !s->is_seen && is_whole)
@@ -242,7 +243,7 @@ bool violations_has_open(const struct node *node)
 	return false;
 }
 
-/* ---- let go by hand ---- */
+/* ---- resume by request ---- */
 
 int violations_resume(struct violations *v, const char *tenant, bool is_admin, struct error *err)
 {
@@ -272,7 +273,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 	return count;
 }
 
-/* ---- told of ---- */
+/* ---- state for others ---- */
 
 json_t *violations_of_tenant(const struct violations *v, const char *tenant)
 {
@@ -304,7 +305,7 @@ struct violations_figures violations_figures(const struct violations *v)
 	return v->figures;
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 static void timer_due(void *data, uint32_t events)
 {

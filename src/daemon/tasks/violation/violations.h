@@ -1,12 +1,14 @@
 /*
- * Processes that get round the library. After each census whoever the driver lists and no tenant has
- * registered is looked at, and who holds more than its ledger is told of by census_compare.c; what follows is
- * violation_policy.h's to say, and done here: counted and logged once a process, and by `on_violation` of the
- * settings or the tenant, whichever is stricter, reported, frozen or ended.
+ * Processes that bypass the library. After each census, processes in the driver's list that no
+ * tenant has registered are checked, and census_compare.c reports processes that hold more than
+ * their ledger. violation_policy.h decides what follows, and it is done here. Each offender is
+ * counted and logged once. It is also reported, frozen or ended, by `on_violation` of the settings
+ * or the tenant, whichever is stricter.
  *
- * Frozen is the cgroup of the process's container, where that is the one tenant's, by the freezer; else the process
- * itself is stopped, and again when somebody continues it. This daemon's end lets all of it go on, as does
- * `allot resume`; what is stopped when a daemon is killed, the next one continues (file "stopped").
+ * To freeze, the freezer freezes the cgroup of the process's container if only that one tenant uses
+ * it. Otherwise the process itself is stopped, again each time it is continued. When this daemon
+ * ends, all of them continue, as with `allot resume`. If the daemon is killed, the next one
+ * continues the stopped processes (file "stopped").
  *
  * Main thread only.
  */
@@ -25,33 +27,42 @@ struct tenant;
 struct process;
 struct violations;
 
-/* After the node's loop. Continues what a daemon before left stopped. */
+/*
+ * Call after the node's loop exists. Continues the processes that an earlier daemon left stopped.
+ */
 int violations_start(struct node *node, struct violations **ret, struct error *err);
-/* Lets go on whom it stopped; who is in a frozen container is the freezer's. NULL is fine; returns NULL. */
+/*
+ * Continues the stopped processes. The freezer thaws frozen containers. NULL is allowed; returns
+ * NULL.
+ */
 struct violations *violations_stop(struct violations *violations);
 
-/* Every card as read, when tenants' processes have been compared with it. */
+/* Call with the readings of all cards, after they were compared with the tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
-/* The process holds that, and it or its tenant so much more than its ledger or the quota, as several censuses showed. */
+/*
+ * Reports that a process holds held_bytes, and that it or its tenant exceeds its ledger or quota by
+ * beyond_bytes, as several censuses have shown.
+ */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
-/* Is there a process whose case is not decided yet, so that the next census matters? */
+/* Whether a process is still undecided, so that the next census matters. */
 bool violations_has_open(const struct node *node);
 
 /*
- * Lets the offenders of the tenant of that name go on, also of one that is gone: no more is done about them.
- * How many; -EPERM where the caller may not: what the daemon's settings wanted, administrators alone let go.
+ * Lets the offenders of a tenant continue and takes no further action on them. The tenant may be
+ * gone. Returns their number, or -EPERM if the caller may not: only administrators may undo what
+ * the settings demand.
  */
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);
 
-/* Of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */
+/* The offenders of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */
 json_t *violations_of_tenant(const struct violations *violations, const char *tenant);
-/* Of a process: {"tenant","reason","action"}, or null. */
+/* The state of a process: {"tenant","reason","action"}, or null. */
 json_t *violations_of_process(const struct violations *violations, int pid);
 
 struct violations_figures violations_figures(const struct violations *violations);
 
-/* What is done about this tenant's offenders: its own choice or the setting, whichever is stricter. */
+/* The action for this tenant's offenders: its own choice or the setting, whichever is stricter. */
 enum on_violation violations_wanted(const struct tenant *tenant);

@@ -22,10 +22,10 @@ struct container_swap {
 	struct gpu_watch *watch;
 	struct gpu_container *container;
 	struct checkpoint *checkpoint;
-	struct helper_order order; /* the last one: what it took of each card */
-	bool is_reserved;          /* that is kept free for it */
-	uint64_t back_ns;          /* when it had come back */
-	int failed;                /* the errno of the last request's failure; 0: none */
+	struct helper_order order; /* the last order, with the memory it freed on each card */
+	bool is_reserved;          /* that memory is reserved for its return */
+	uint64_t back_ns;          /* when it returned */
+	int failed;                /* errno of the last request; 0: it did not fail */
 };
 
 static enum checkpoint_place place_of(const struct gpu_container *c)

@@ -1,7 +1,7 @@
 /*
- * Containers without the library whose processes are taken off their GPUs by the driver's checkpoint call, by
- * hand (daemon/memory/checkpoint/checkpoint.h). They are not frozen: their calls of CUDA wait in the driver, and what they
- * do on the processor goes on. Main thread only.
+ * Takes containers without the library off their GPUs by request, with the driver's checkpoint call
+ * (daemon/memory/checkpoint/checkpoint.h). They are not frozen: their CUDA calls block in the
+ * driver, but their work on the processor continues. Main thread only.
  */
 #pragma once
 
@@ -12,22 +12,32 @@
 struct gpu_watch;
 
 /*
- * Takes it off (out) or brings it back, or with `poll` says what came of that. *ret_moving: it is under
- * way. -ENOSPC: no room to come back to; -EBUSY: it moves, or stands still; -EOPNOTSUPP: it is a tenant's.
+ * Takes the container off its GPUs (`out`) or brings it back. With `poll`, reports the result of an
+ * earlier request. *ret_moving: the move is in progress. Returns -ENOSPC if there is no room to
+ * return to, -EBUSY if it is moving or frozen, -EOPNOTSUPP if it belongs to a tenant.
  */
 int container_swap(struct gpu_watch *watch, struct gpu_container *container, bool out, bool poll,
 		   bool *ret_moving, struct error *err);
 
-/* It is out, or on its way. */
+/* Whether the container is off its GPUs or moving. */
 bool container_swap_is_away(const struct gpu_container *container);
-/* Its state while it is: "leaving", "swapped", "returning" or, of one of which a part is out, "stuck"; NULL: it is not. */
+/*
+ * "leaving", "swapped", "returning", or "stuck" if only a part of it is off its GPUs. NULL if it is
+ * on its GPUs.
+ */
 const char *container_swap_state(const struct gpu_container *container);
-/* "swap" of the container's JSON; null when there is nothing to say. */
+/* Member "swap" of the container's JSON; null if there is nothing to report. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 
-/* A reading that began at begun_ns: what came back before it is in there, and no longer kept free apart. */
+/*
+ * Call after a census that began at begun_ns. It includes containers that returned before that, so
+ * their reserved memory is released.
+ */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 
-/* Its last task has ended; all of them, at the daemon's end: what is out comes back then. */
+/*
+ * container_swap_forget(): the container's last task has ended. container_swap_forget_all(): the
+ * daemon ends; containers that are off their GPUs then return.
+ */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);

@@ -19,7 +19,7 @@ struct answer {
 	char rest[1024];
 };
 
-/* Loads of a filter swap bytes as the network has them. */
+/* A BPF load converts from network byte order, so constants are converted with htonl. */
 static int set_filter(int fd)
 {
 	struct sock_filter code[] = {
@@ -50,7 +50,10 @@ static int subscribe(int fd)
 	return send(fd, &message, length, 0) < 0 ? -errno : 0;
 }
 
-/* The kernel answers whether it will. Where it can't, nothing comes. */
+/*
+ * Waits for the kernel's answer to the subscription. If the kernel does not support it, no answer
+ * comes.
+ */
 static int read_answer(int fd)
 {
 	struct timeval limit = { .tv_usec = 200000 };
@@ -69,7 +72,7 @@ static int read_answer(int fd)
 		if (event.what == PROC_EVENT_NONE)
 			return event.event_data.ack.err ? -(int)event.event_data.ack.err : 0;
 	}
-	return 0; /* events come: it listens */
+	return 0; /* events arrive, so the subscription works */
 }
 
 int exec_events_open(void)
@@ -105,7 +108,7 @@ int exec_events_read(int fd)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
-		/* Anyone may send to a netlink socket: the kernel is port 0. */
+		/* Any process may send to a netlink socket. Port 0 is the kernel. */
 		if (from.nl_pid != 0 || n <= (ssize_t)EVENT_AT)
 			continue;
 		size_t size = (size_t)n - EVENT_AT;

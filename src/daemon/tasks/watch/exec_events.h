@@ -1,14 +1,14 @@
 /*
- * The process connector (kernel's Documentation/driver-api/connector.rst, linux/cn_proc.h): the kernel says
- * who begins a program. Of all its events the socket's filter lets exec alone pass, so forks and
- * ends wake nobody. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
+ * The process connector (Documentation/driver-api/connector.rst of the kernel, linux/cn_proc.h):
+ * the kernel reports each exec. A socket filter drops all other events, so forks and exits cause no
+ * wake-up. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
  */
 #pragma once
 
-/* A socket, not blocking, or -errno. */
+/* Returns a non-blocking socket, or -errno. */
 int exec_events_open(void);
 /*
- * The next process that began a program; 0 when there is none for now; -ENOBUFS: some were lost;
- * another -errno: it is broken.
+ * Returns the pid of the next process that called exec, 0 if there is none now, -ENOBUFS if events
+ * were lost, or another -errno if the socket is unusable.
  */
 int exec_events_read(int fd);

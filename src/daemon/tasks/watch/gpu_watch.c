@@ -18,13 +18,13 @@
 #include "daemon/tasks/watch/openings.h"
 #include "daemon/util/procfs.h"
 
-#define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it at cuInit; NVML never does */
+#define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it in cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
-#define SOON_NS (50 * NSEC_PER_MSEC)  /* between readings while a container starts or waits */
-#define SELDOM_NS (10 * NSEC_PER_SEC) /* between readings while openings alone would tell */
+#define SOON_NS (50 * NSEC_PER_MSEC)  /* census interval while a container starts or waits */
+#define SELDOM_NS (10 * NSEC_PER_SEC) /* census interval while openings would report any change */
 
-/* ---- when to read ---- */
+/* ---- intervals of the census ---- */
 
 static void plan_reading(struct gpu_watch *w)
 {
@@ -50,7 +50,7 @@ static void reading_due(void *data, uint32_t events)
 		census_request_if_changed(w->node);
 }
 
-/* ---- whose task it is ---- */
+/* ---- tenants of tasks ---- */
 
 static struct process *find_process(struct node *node, int pid)
 {
@@ -62,7 +62,7 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/* A process may become a tenant's after its task has begun, or a tenant's may have gone. */
+/* A process may join a tenant after its task has begun, and the tenant may be gone later. */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);
@@ -74,7 +74,7 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-/* One that is known may have become a tenant's. */
+/* A known task may have joined a tenant since. */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
 	if (t->tenant[0])
@@ -84,7 +84,7 @@ static void look_again(struct gpu_watch *w, struct gpu_task *t)
 		freezer_task_begun(w->freezer, t, 0, true);
 }
 
-/* False: it is gone, or this process itself. */
+/* Notes a task. Returns false if the process is gone or is this daemon. */
 static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
@@ -116,12 +116,14 @@ static bool note_task(struct gpu_watch *w, int pid)
 static void node_opened(void *data, int pid)
 {
 	struct gpu_watch *w = data;
-	/* A helper of ours (checkpoint.h) opens it for the driver's call, and has no work. */
+	/*
+	 * The daemon's own helper (checkpoint.h) opens the node for a driver call and has no work.
+	 */
 	if (procfs_is_same_program(pid) || !note_task(w, pid))
 		return;
 	if (freezer_wants_reading(w->freezer))
 		census_request(w->node->census);
-	w->foreign = true; /* until a reading tells */
+	w->foreign = true; /* until the next census shows */
 	plan_reading(w);
 }
 
@@ -133,28 +135,34 @@ static void task_ended(void *data, struct gpu_task *t)
 	if (t->container && !t->container->live)
 		container_swap_forget(w, t->container);
 	node_save_use_soon(w->node);
-	/* Memory has become free: who waits for it should know soon. */
+	/* Memory has become free, so containers that wait for it should be checked soon. */
 	if (freezer_wants_reading(w->freezer)) {
 		census_request(w->node->census);
 		plan_reading(w);
 	}
 }
 
-/* ---- what is free ---- */
+/* ---- free memory ---- */
 
-/* Does nobody hold memory on the card but containers that the freezer decides about? */
+/* Whether only containers that the freezer controls hold memory on the card. */
 static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	for (size_t i = 0; i < seen->process_count; i++) {
 		const struct gpu_task *t = gpu_tasks_find(w->tasks, seen->process[i].pid);
-		/* A process that is listed and already gone holds nothing for long. */
+		/*
+		 * A listed process that has no task has just ended and will not hold memory for
+		 * long.
+		 */
 		if (t && !(t->container && t->container->item.cards))
 			return false;
 	}
 	return true;
 }
 
-/* What has been granted to tenants that waited, and is kept for those that wait: not free for others. */
+/*
+ * Memory granted to tenants that waited, and memory kept for waiting tenants, is not free for
+ * others.
+ */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
 	uint64_t bytes = card->kept_bytes;
@@ -182,7 +190,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 	uint64_t begun_ns = UINT64_MAX;
 	for (unsigned i = 0; i < w->tasks->card_count; i++) {
 		uint64_t size = w->node->card[i].info.memory_bytes;
-		/* A card that can't be read keeps nobody waiting. */
+		/* If a card cannot be read, no container waits for it. */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
@@ -201,7 +209,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
-			/* Its pidfd says when a known one ends: no need to look into /proc. */
+			/* A pidfd reports the end of a known task, so /proc need not be read. */
 			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
 			if (t)
 				look_again(w, t);
@@ -217,7 +225,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	census_want_use(w->node->census, w->foreign);
 	gpu_watch_ask_names(w);
 	plan_reading(w);
-	/* Asked since this reading began. */
+	/* A request that arrived after this census began. */
 	if (freezer_is_asked(w->freezer))
 		census_request(w->node->census);
 }
@@ -232,7 +240,7 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *w)
 	return w->freezer;
 }
 
-/* ---- by hand ---- */
+/* ---- requests ---- */
 
 static int say_several(const char *name, struct gpu_container *const *c, size_t count,
 		       struct error *err)
@@ -264,7 +272,7 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	return paused ? freezer_pause(w->freezer, c[0], err) : freezer_resume(w->freezer, c[0], err);
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 static void start_openings(struct gpu_watch *w)
 {
@@ -287,7 +295,7 @@ static void start_openings(struct gpu_watch *w)
 			 "once a second");
 }
 
-/* Whoever the daemon before had recorded as running, and runs: it is no newcomer. */
+/* Tasks that the previous daemon recorded and that still run are not new. */
 static void take_records(struct gpu_watch *w)
 {
 	struct gpu_records *records = w->node->records;
@@ -336,7 +344,7 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 		return r;
 	}
 	start_openings(w);
-	/* Whoever is there already. */
+	/* Tasks that already exist. */
 	take_records(w);
 	w->foreign = true;
 	census_want_use(node->census, true);

@@ -1,11 +1,11 @@
 /*
- * All GPU work of this machine, also that without the library: notices a task when it opens the device
- * node (openings.h), or at the latest when the driver lists it (census.h), counts what it uses, and tells
- * the freezer. A task that is a tenant's is charged by its leases; another by the driver's samples, or by
- * its presence.
+ * Watches all GPU work of this machine, including work without the library. It notices a task when
+ * the task opens the device node (openings.h), or at the latest when the driver lists it
+ * (census.h). It counts each task's use and informs the freezer. A tenant's task is charged by its
+ * leases; another task by the driver's samples, or by its presence.
  *
- * Where openings can't be watched, the driver's list is read every census_interval, which is said once.
- * A private daemon watches only with freezer = on. Main thread only.
+ * If openings cannot be watched, the driver's list is read every census_interval; that is logged
+ * once. A private daemon watches only with freezer = on. Main thread only.
  */
 #pragma once
 
@@ -23,61 +23,64 @@ struct engine_name;
 struct tenant;
 
 /*
- * After the node's cards, census and tenants; takes node->records over. *ret is NULL where settings say that
- * nothing is watched.
+ * Call after the node's cards, census and tenants are ready. Takes ownership of node->records. *ret
+ * is NULL if the settings disable the watch.
  */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
-/* Thaws everything. NULL is fine; returns NULL. */
+/* Thaws everything. NULL is allowed; returns NULL. */
 struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 
-/* Every card as read; NULL is fine. */
+/* Call after each census with the readings of all cards. `watch` may be NULL. */
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * What containers without the library that have just been let go may still take of a card: as good as
- * taken. NULL is fine.
+ * Memory of a card that containers without the library may still allocate after they were thawed;
+ * it counts as taken. `watch` may be NULL.
  */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
- * By hand, a container by its name or the beginning of its id: frozen, or with swap_out taken off its GPUs by the
- * driver's checkpoint call; or let go on. *ret_moving: that has begun, and what comes of it is asked for with
- * `poll`. -EINVAL: several are meant; -ENOENT: nothing of that name is known, or `watch` is NULL.
+ * Pauses or resumes a container by request. `name` is its name or a prefix of its id. Pausing
+ * freezes it or, with swap_out, takes it off its GPUs by the driver's checkpoint call. *ret_moving:
+ * a move has begun; ask for its result with `poll`. Returns -EINVAL if several containers match,
+ * -ENOENT if none matches or `watch` is NULL.
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
 
 /*
- * Freezes the container that the process's task is in, as by hand, and tells which. -ENOENT: it is in none;
- * others: it can't be frozen.
+ * Freezes the container of the process's task, as by request, and returns its id. Returns -ENOENT
+ * if the task is in no container, another -errno if the container cannot be frozen.
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
-/* Does the container of that id stand still, as by hand? */
+/* Whether the container of that id is frozen as by request. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
 void gpu_watch_let_go(struct gpu_watch *watch, const char *id);
-/* Is the process in a container that is off its GPUs, or on its way? NULL is fine. */
+/* Whether the process is in a container that is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 
-/* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
+/* The known tasks and containers, and the freezer, for reading only. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /*
- * What the engine calls the container that the tenant's processes live in; NULL: in none, or not known. The
- * watch's, until it next turns. `watch` NULL is fine.
+ * The engine's name for the container of the tenant's processes. NULL if it is in none, or the name
+ * is unknown, or `watch` is NULL. Valid until control returns to the event loop.
  */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);
 
-/* The tenant is called otherwise now. NULL is fine. */
+/* The tenant was renamed. `watch` may be NULL. */
 void gpu_watch_rename_tenant(struct gpu_watch *watch, const char *from, const char *to);
 
-/* Adds "tasks" and "containers" for the state file (use_state.h). NULL is fine: adds nothing. */
+/*
+ * Adds "tasks" and "containers" to the state file (use_state.h). Adds nothing if `watch` is NULL.
+ */
 void gpu_watch_records(struct gpu_watch *watch, json_t *json);
 
-/* The containers that the tenant of that name has tasks in, as `allot ps --json` tells them. NULL is fine. */
+/* The containers with tasks of that tenant, as in `allot ps --json`. `watch` may be NULL. */
 json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *tenant);
 
-/* Adds "tasks", "containers", "watch" to the reply (docs/reference/protocol.md). */
+/* Adds "tasks", "containers" and "watch" to the reply (docs/reference/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);

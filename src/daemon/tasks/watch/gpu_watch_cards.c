@@ -18,7 +18,7 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 	return access(path, F_OK) == 0;
 }
 
-/* The device file of an instance of MIG is that of its card; its own is the capability. */
+/* A MIG instance has its card's device file. Its own file is the capability. */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
 	if (info->caps.is_known)
@@ -26,7 +26,7 @@ static bool is_visible(const struct gpu_info *info, int pid)
 	return has_node(pid, "nvidia", info->minor);
 }
 
-/* Which cards the process could open, by their device files; of simulated ones all. */
+/* The cards that the process can open, by its device files. All cards if they are simulated. */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
 	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1
@@ -41,7 +41,11 @@ static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 	return cards ? cards : all;
 }
 
-/* Cards are numbered by PCI address here; unlike ones CUDA sorts by speed, if it is not told otherwise. */
+/*
+ * Whether the numbers in CUDA_VISIBLE_DEVICES can be matched to cards. Cards are numbered by PCI
+ * address here, but CUDA sorts cards of different models by speed, unless CUDA_DEVICE_ORDER says
+ * otherwise.
+ */
 static bool has_order(const struct gpu_watch *w, uint64_t visible, const char *order)
 {
 	const char *model = NULL;

@@ -1,4 +1,4 @@
-/* Containers that are frozen for what a process in them does (daemon/tasks/violation/violations.h). */
+/* Freezes containers because of a process in them (daemon/tasks/violation/violations.h). */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c share. */
+/* Shared by gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c. */
 #pragma once
 
 #include "daemon/containers/engine/engine_names.h"
@@ -11,24 +11,28 @@ struct gpu_watch {
 	struct node *node;
 	struct gpu_tasks *tasks;
 	struct freezer *freezer;
-	struct openings *openings;  /* NULL: polling alone */
+	struct openings *openings;  /* NULL: polling only */
 	struct engine_names *names; /* NULL: no engine is asked */
 	struct loop_source *timer;
-	uint64_t every_ns; /* of the timer */
-	bool has_read;     /* once: whoever the first reading shows was there before this daemon */
+	uint64_t every_ns; /* interval of the timer */
+	/* a census was read; tasks in the first one are older than this daemon */
+	bool has_read;
 	bool said_many;
-	bool foreign; /* there are tasks that no tenant has, or may be */
+	bool foreign; /* there are, or may be, tasks of no tenant */
 };
 
-/* Counts what tasks and containers used until this census. */
+/* Counts the use of tasks and containers until this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * gpu_watch_cards.c: the cards (bits) that a process could open, by their device files, and of these those that its
- * CUDA_VISIBLE_DEVICES named when it was started.
+ * The cards (bit mask) that a process can open, by its device files, and that its
+ * CUDA_VISIBLE_DEVICES named when it started. In gpu_watch_cards.c.
  */
 uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 
-/* gpu_watch_names.c: who is asked by the settings; and asks for what is not known yet. */
+/*
+ * Starts asking the engines of the settings, and asks for names that are not known yet. In
+ * gpu_watch_names.c.
+ */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
 void gpu_watch_ask_names(struct gpu_watch *watch);

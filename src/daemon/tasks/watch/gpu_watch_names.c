@@ -1,4 +1,7 @@
-/* What engines call the containers with GPU work: asked once as a container's first task begins. */
+/*
+ * The engines' names of containers with GPU work. Each is asked for once, when the container's
+ * first task begins.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* What each task and container uses, from one census to the next: memory, GPU time, and that faded. */
+/*
+ * What each task and container uses from one census to the next: memory, GPU time, and decayed GPU
+ * time.
+ */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"
 #include "daemon/state/tenant.h"
@@ -22,13 +25,16 @@ static const struct gpu_use *find_use(const struct census_card *seen, int pid)
 	return NULL;
 }
 
-/* Samples are longer than the time between two censuses may be: the last one holds for a while. */
+/*
+ * A sampling period may be longer than the time between two censuses, so the last sample stays
+ * valid for a while.
+ */
 static bool has_recent_sample(const struct gpu_task_card *c, uint64_t now_ns)
 {
 	return c->sampled_ns && now_ns - c->sampled_ns < 3 * GPU_ACCOUNT_SAMPLE_NS;
 }
 
-/* Is it at work perhaps, and in no sample? */
+/* Whether the task may have work but is in no sample. */
 static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct census_card *seen,
 			uint64_t now_ns)
 {
@@ -37,7 +43,7 @@ static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct ce
 	       !has_recent_sample(&t->card[card], now_ns);
 }
 
-/* The share of each that the driver's samples leave out. */
+/* The share of each task that the driver's samples leave out. */
 static double unlisted_share(struct gpu_watch *w, unsigned card, const struct census_card *seen,
 			     uint64_t now_ns)
 {
@@ -120,7 +126,10 @@ static void count_card(struct gpu_watch *w, unsigned card, const struct census_c
 		count_task(t, card, seen, unlisted, now_ns);
 }
 
-/* A tenant's time is its leases'; among its processes it goes by what each was busy of late. */
+/*
+ * A tenant's time is that of its leases. It is divided among its processes by their recent busy
+ * time.
+ */
 static void count_tenant(struct gpu_watch *w, struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define PREFIX 4 /* of "GPU-" and "MIG-" */
+#define PREFIX 4 /* length of "GPU-" and "MIG-" */
 
-/* The card whose UUID begins so; negative: none's, or several's. */
+/* The card with this UUID prefix. Negative if none or several match. */
 static int by_uuid(const char *entry, size_t length, const char *const *uuid, unsigned count,
 		   uint64_t visible)
 {

@@ -19,20 +19,20 @@
 #include "base/log.h"
 #include "daemon/tasks/watch/exec_events.h"
 
-#ifndef FAN_REPORT_FID /* glibc before 2.31 */
+#ifndef FAN_REPORT_FID /* missing in glibc before 2.31 */
 #define FAN_REPORT_FID 0x00000200
 #endif
 
-#define SEEN_MAX 256 /* mount namespaces remembered, by a hash */
+#define SEEN_MAX 256 /* remembered mount namespaces, by a hash */
 #define SEEN_NS \
-	(1 * NSEC_PER_SEC) /* a number may come to mean another one; nodes may be made later */
+	(1 * NSEC_PER_SEC) /* namespace numbers are reused, and nodes may be made later */
 #define SCAN_NS (1 * NSEC_PER_SEC)
-#define READS_MOST 64 /* of events in one turn of the loop */
+#define READS_MOST 64 /* most events per turn of the loop */
 
 struct openings {
 	openings_handler handler;
 	void *data;
-	char *paths; /* each ends with a NUL */
+	char *paths; /* NUL-separated */
 	unsigned path_count;
 	const char *path[OPENINGS_MAX_NODES];
 	int fan_fd, exec_fd;
@@ -45,7 +45,7 @@ struct openings {
 
 /* ---- marks ---- */
 
-/* Marks the nodes of this process's own namespace. 0, or -errno of one that is there. */
+/* Marks the nodes of this process's own namespace. Returns 0, or -errno for a node that exists. */
 static int mark_own(struct openings *o)
 {
 	int r = 0;
@@ -68,8 +68,8 @@ static int open_beneath(int root_fd, const char *path)
 }
 
 /*
- * Marks the nodes that a process has of its own. It may have put anything there: links are resolved below
- * its root (Linux 5.6), and nothing but a device is marked, or any file of the host could be.
+ * Marks the nodes that a process has of its own. Its files may be hostile. So links are resolved
+ * below its root (Linux 5.6), and only a device is marked; otherwise any file of the host could be.
  */
 static void mark_of(struct openings *o, int pid)
 {
@@ -88,7 +88,10 @@ static void mark_of(struct openings *o, int pid)
 	}
 }
 
-/* A process that began a program, or that a scan found: is its mount namespace a new one? */
+/*
+ * Checks whether the process has a new mount namespace. Called for each exec, and for each scanned
+ * process.
+ */
 static void look_at(struct openings *o, int pid)
 {
 	char path[64], text[64];
@@ -128,7 +131,10 @@ static void exec_ready(void *data, uint32_t events)
 {
 	struct openings *o = data;
 	uint64_t now_ns = clock_now_ns();
-	/* A driver's node may be made at the first use. Whoever began may be gone before it is looked at. */
+	/*
+	 * The driver may make a node at its first use. The process that executed may have ended by
+	 * the time of the check.
+	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
 		mark_own(o);
@@ -154,7 +160,10 @@ static void handle_events(struct openings *o, const char *buffer, size_t length)
 		if (m.event_len < sizeof(m) || m.event_len > length ||
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
-		/* Lost events are found by the census. A process opens a node more than once. */
+		/*
+		 * Lost events do not matter: the census finds the task. A process opens a node
+		 * several times.
+		 */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;
 		last = m.pid;
@@ -174,7 +183,7 @@ static void opening_ready(void *data, uint32_t events)
 	}
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 static int read_paths(struct openings *o, const char *paths, struct error *err)
 {
@@ -236,7 +245,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 		openings_stop(o);
 		return r;
 	}
-	/* Namespaces that are there already. */
+	/* Finds the namespaces that already exist. */
 	scan(o);
 	*ret = o;
 	return 0;

@@ -1,13 +1,14 @@
 /*
- * Who opens a device node: told by fanotify, at the opening itself, which on a GPU is 90 ms and more before
- * the process holds memory. It needs CAP_SYS_ADMIN. Device nodes are told of by file handle alone
- * (FAN_REPORT_FID, Linux 5.1; on a devtmpfs 5.13), and nobody can be held up at the opening of one:
- * measured on Linux 6.18, and so in fs/notify/fanotify/fanotify.c, fanotify_group_event_mask().
+ * Reports which processes open a device node. fanotify reports the opening itself; on a GPU that is
+ * 90 ms or more before the process holds memory. It needs CAP_SYS_ADMIN. For device nodes, fanotify
+ * reports only file handles (FAN_REPORT_FID, Linux 5.1; on a devtmpfs 5.13) and cannot block the
+ * opening (measured on Linux 6.18; see fanotify_group_event_mask() in
+ * fs/notify/fanotify/fanotify.c).
  *
- * A container may have a node of its own instead of the host's (runc makes one; the NVIDIA runtime mounts
- * the host's). So whatever begins a program is looked at by the process connector (CAP_NET_ADMIN, the
- * host's network namespace), and in a mount namespace not seen for a second the nodes are marked
- * too. Without the connector, all processes are looked through once a second.
+ * A container may have a node of its own instead of the host's (runc makes one; the NVIDIA runtime
+ * mounts the host's). So the process connector (CAP_NET_ADMIN, the host's network namespace)
+ * reports each exec. If the process's mount namespace has not been checked for a second, its nodes
+ * are watched too. Without the connector, all processes are scanned once a second.
  *
  * Main thread only.
  */
@@ -22,18 +23,20 @@
 
 struct openings;
 
-/* A process has opened one of the nodes; it may be gone already. `pid` is never this process. */
+/* A process has opened one of the nodes. It may have ended already. `pid` is never this process. */
 typedef void (*openings_handler)(void *data, int pid);
 
 /*
- * Watches the nodes of these paths (at most OPENINGS_MAX_NODES, comma-separated), here and in every
- * other mount namespace; a path without a node is looked for again. -EPERM and others: it can't be
- * done here, with one line that says what is missing.
+ * Watches the nodes of these comma-separated paths (at most OPENINGS_MAX_NODES), in all mount
+ * namespaces. A missing node is looked for again. Returns -EPERM or another -errno, and one line of
+ * text on what is missing, if watching is impossible.
  */
 int openings_start(struct loop *loop, const char *paths, openings_handler handler, void *data,
 		   struct openings **ret, struct error *err);
-/* NULL is fine; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct openings *openings_stop(struct openings *openings);
 
-/* Are new mount namespaces told of? Else they are found within a second. */
+/*
+ * Whether the connector reports new mount namespaces. Without it, they are found within a second.
+ */
 bool openings_has_connector(const struct openings *openings);

@@ -1,9 +1,9 @@
 /*
- * The state file "<run dir>/use.json": how much GPU time tenants and containers have used, and the GPU
- * tasks that there were, so that a daemon that ends, or is killed, is no amnesty. Written a few seconds
- * after something changed: so much of it is lost at most. What was used goes on to fade while there is no
- * daemon (stamp.h). A file that is torn or another program's is set aside, with one line in the log, and
- * counting begins anew. Main thread only.
+ * The state file "<run dir>/use.json": the GPU time that tenants and containers have used, and the
+ * GPU tasks. So used time is not forgotten when a daemon ends or is killed. It is written a few
+ * seconds after a change, so at most that much is lost. Use keeps decaying while there is no daemon
+ * (stamp.h). A torn or foreign file is set aside with one line in the log, and counting starts from
+ * zero. Main thread only.
  */
 #pragma once
 
@@ -11,9 +11,12 @@
 
 struct node;
 
-/* Takes over what the file has: use.h's, and node->records. After the cards, before tenants and watch. */
+/*
+ * Loads the file into use.h and node->records. Call after the cards were opened, and before tenants
+ * and GPU watch.
+ */
 void use_state_load(struct node *node);
-/* Handler of node->use_timer, which node_save_use_soon() starts: `data` is the node. */
+/* Handler of node->use_timer, which node_save_use_soon() starts. `data` is the node. */
 void use_state_save_due(void *data, uint32_t events);
-/* Writes it now, as far as there has been a use_state_load(): at the end. */
+/* Writes the file at the daemon's end. Does nothing if use_state_load() was not called. */
 void use_state_save(struct node *node);
