@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 
-#define V1_TRIES 25 /* at a time */
+#define V1_TRIES 25 /* per call */
 
-/* ---- where ---- */
+/* ---- mounts ---- */
 
 /* mountinfo writes space, tab, newline and backslash as three octal digits (proc(5)). */
 static void unescape(char *text)
@@ -94,7 +94,7 @@ void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
 		ret->v1_memory.own[0] = '\0';
 }
 
-/* A whole file of /proc; to be freed. */
+/* Reads a whole file of /proc. The caller frees the text. */
 static char *read_whole(const char *path)
 {
 	cleanup_file FILE *f = fopen(path, "re");
@@ -117,7 +117,7 @@ int cgroups_find(struct cgroups *ret)
 	return 0;
 }
 
-/* ---- which ---- */
+/* ---- choice of the freezer ---- */
 
 static const char *control_file(bool is_v2)
 {
@@ -129,7 +129,9 @@ int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_di
 	size_t n = strlen(h->root);
 	if (!h->mount[0] || !path[0])
 		return -EOPNOTSUPP;
-	/* Mounted from within: only what is below that can be reached. */
+	/*
+	 * If only a part of the hierarchy is mounted, only cgroups below that part can be reached.
+	 */
 	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
 		return -EOPNOTSUPP;
 	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
@@ -148,7 +150,7 @@ static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path
 	if (r < 0)
 		return r;
 	snprintf(file, sizeof(file), "%s/%s", ret->dir, control_file(is_v2));
-	/* A kernel before 5.2 has version 2 and no such file. */
+	/* Kernels before 5.2 have version 2 without this file. */
 	if (access(file, W_OK) < 0)
 		return errno == ENOENT ? -EOPNOTSUPP : -errno;
 	return 0;
@@ -161,7 +163,7 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
 	int r = place(&cgroups->v2, true, container->v2_path, &cgroup);
 	if (r < 0) {
 		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
-		/* What kept version 2 from it is told, unless that is not there. */
+		/* Reports version 2's error, unless version 2 is not available. */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
 	if (r == -EPERM)
@@ -190,8 +192,8 @@ static int write_text(const char *file, const char *text)
 }
 
 /*
- * Version 1 may stay FREEZING for ever when processes fork meanwhile; written again it looks at them again
- * (found here on Linux 6.18, and told of in runc's libcontainer, cgroups/fs/freezer.go).
+ * Version 1 may stay FREEZING for ever if processes fork meanwhile. Writing again makes it check
+ * again (observed on Linux 6.18; also in runc's libcontainer, cgroups/fs/freezer.go).
  */
 static int press(const char *file)
 {
@@ -219,7 +221,7 @@ int cgroup_freeze(const struct cgroup *cgroup)
 int cgroup_freeze_again(const struct cgroup *cgroup)
 {
 	int r = cgroup_is_frozen(cgroup);
-	/* Version 2 comes to its end by itself. */
+	/* Version 2 finishes by itself. */
 	if (r != 0 || cgroup->is_v2)
 		return r;
 	r = cgroup_thaw(cgroup);
@@ -256,7 +258,7 @@ int cgroup_is_frozen(const struct cgroup *cgroup)
 	return cgroup->is_v2 ? strstr(text, "frozen 1") != NULL : !strncmp(text, "FROZEN", 6);
 }
 
-/* ---- the dying ---- */
+/* ---- killed processes ---- */
 
 static bool is_killed(int pid)
 {

@@ -4,31 +4,32 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HEX_LEAST 12 /* of an id behind a prefix that no other cgroup has */
-#define HEX_WHOLE 64 /* of one that stands alone: the ids of all four engines */
+#define HEX_LEAST 12 /* shortest id after a prefix that no other cgroup has */
+#define HEX_WHOLE 64 /* length of an id without a prefix, in all four engines */
 
 enum id_kind {
-	ID_HEX,   /* HEX_LEAST digits or more */
+	ID_HEX,   /* at least HEX_LEAST digits */
 	ID_WHOLE, /* HEX_WHOLE digits */
-	ID_NAME,  /* whatever is left: containerd's own ids may be words */
+	ID_NAME,  /* any name, because containerd's ids may be words */
 };
 
-/* One row a way to name the cgroup of a container. */
+/* One row per form of a container's cgroup name. */
 struct pattern {
 	const char *engine;
-	const char *parent; /* beginning of the part above; NULL: any */
-	bool is_inside;     /* `before` may come after other text */
+	const char *parent; /* prefix of the parent part; NULL: any */
+	bool is_inside;     /* `before` may follow other text */
 	const char *before, *after;
 	enum id_kind id;
 };
 
 /*
- * systemd's driver makes "<slice>/<prefix>-<id>.scope" of runc's "slice:prefix:id" (runc,
- * docs/systemd.md); where runc has the cgroupfs driver, such a string is one part of the path as it
- * stands. Docker: docs.docker.com, "Runtime metrics", "Find the cgroup for a given container".
- * containerd's CRI: internal/cri/server/podsandbox/helpers.go, getCgroupsPath. CRI-O: crio.conf(5),
+ * systemd's driver turns runc's "slice:prefix:id" into "<slice>/<prefix>-<id>.scope" (runc,
+ * docs/systemd.md). With runc's cgroupfs driver, that string is itself one part of the path.
+ * Docker: docs.docker.com, "Runtime metrics", "Find the cgroup for a given container". containerd's
+ * CRI: internal/cri/server/podsandbox/helpers.go, getCgroupsPath. CRI-O: crio.conf(5),
  * cgroup_manager. podman: podman-run(1), --cgroup-parent, and libpod's container_internal_linux.go.
- * Monitors ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") fit no row: their rest is no id.
+ * Monitors ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") match no row, because the text
+ * after the prefix is no id.
  */
 static const struct pattern patterns[] = {
 	{ "docker", NULL, false, "docker-", ".scope", ID_HEX },
@@ -45,16 +46,16 @@ static const struct pattern patterns[] = {
 	{ "podman", NULL, false, "libpod-payload-", "", ID_HEX },
 	{ "podman", NULL, false, "libpod-", "", ID_HEX },
 	{ "podman", NULL, true, ":libpod:", "", ID_HEX },
-	/* Of a pod, by the cgroupfs driver: containerd or dockershim. */
+	/* In a pod, with the cgroupfs driver: containerd or dockershim. */
 	{ "container", "pod", false, "", "", ID_WHOLE },
 	{ "container", "kubepods", false, "", "", ID_WHOLE },
 	/* ctr and nerdctl: "/<namespace>/<id>". */
 	{ "containerd", "default", false, "", "", ID_NAME },
-	/* docker run --cgroup-parent, and whoever else names a cgroup by a whole id. */
+	/* docker run --cgroup-parent, and any other cgroup named by a whole id. */
 	{ "container", NULL, false, "", "", ID_WHOLE },
 };
 
-/* Of the characters that containerd has in its names (its package identifiers). */
+/* Whether all characters are allowed in containerd's names (its package identifiers). */
 static bool is_word(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -75,7 +76,7 @@ static bool is_id(const char *text, size_t length, enum id_kind kind)
 	return kind == ID_WHOLE ? length == HEX_WHOLE : length >= HEX_LEAST;
 }
 
-/* The end of the last `word` in the part; NULL: it is not there. */
+/* The end of the last `word` in the part, or NULL if it is not there. */
 static const char *find_last(const char *part, size_t length, const char *word)
 {
 	size_t n = strlen(word);
@@ -92,7 +93,7 @@ static bool fits(const struct pattern *p, const char *parent, size_t parent_leng
 	size_t before = strlen(p->before), after = strlen(p->after);
 	if (p->parent) {
 		size_t n = strlen(p->parent);
-		/* A name of a namespace is all of the part above, and that at the top. */
+		/* A namespace must be the whole parent part, and at the top of the path. */
 		bool is_all = p->id == ID_NAME;
 		if (parent_length < n || memcmp(parent, p->parent, n) != 0 ||
 		    (is_all && parent_length != n))
@@ -126,7 +127,7 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 	while (*part == '/') {
 		part++;
 		size_t length = strcspn(part, "/");
-		/* The last one that fits is the innermost. */
+		/* The last match is the innermost container. */
 		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 			const struct pattern *p = &patterns[i];
 			char id[CONTAINER_ID_MAX];
@@ -155,7 +156,7 @@ const char *container_engine(const char *name)
 	return NULL;
 }
 
-/* Takes the next line apart; false: there are no more. A line that is none has no path. */
+/* Parses the next line. Returns false at the end. A malformed line gives no path. */
 static bool next_line(const char **text, const char **controllers, size_t *controllers_length,
 		      const char **path, size_t *path_length)
 {
@@ -178,7 +179,10 @@ static bool next_line(const char **text, const char **controllers, size_t *contr
 	return true;
 }
 
-/* Is it one of "a,b,c"? "" is a list without any, of version 2. */
+/*
+ * Whether the list "a,b,c" contains `name`. An empty name matches an empty list, which is version
+ * 2.
+ */
 static bool has_controller(const char *list, size_t length, const char *name)
 {
 	size_t n = strlen(name);
@@ -227,7 +231,7 @@ bool container_from_cgroups(const char *text, struct container *ret)
 		own[path_length] = '\0';
 		if (!container_match(own, &length, &engine, id))
 			continue;
-		/* Hierarchies that name different containers are not one process's: the first counts. */
+		/* If hierarchies name different containers, the first one counts. */
 		if (found && strcmp(c.id, id) != 0)
 			continue;
 		if (!found || !strcmp(c.engine, "container"))

@@ -1,8 +1,9 @@
 /*
- * From a process to its container, by the text of /proc/PID/cgroup alone: no engine is asked. Each engine
- * names the cgroup of a container after the container's id, in a manner of its own; one row of a table
- * says how (container.c). The deepest part of a path that fits a row is the container: what is below it
- * (a systemd or an init scope inside) belongs to it, what is above it are slices and pods.
+ * Finds a process's container from the text of /proc/PID/cgroup alone, without asking an engine.
+ * Each engine puts the container's id into the cgroup's name, in a form of its own; container.c has
+ * a table of these forms. The deepest part of a path that matches a form is the container. Parts
+ * below it (a systemd or an init scope inside) belong to the container; parts above it are slices
+ * and pods.
  *
  * Pure; thread safe.
  */
@@ -12,39 +13,48 @@
 
 #define CONTAINER_ID_MAX 128
 #define CONTAINER_PATH_MAX 1024
-#define CONTAINER_SHORT_ID 12 /* characters of an id that engines show */
+#define CONTAINER_SHORT_ID 12 /* characters of an id that engines display */
 
 struct container {
-	const char *engine; /* "docker", "containerd", "cri-o", "podman"; "container" when not told */
+	/* "docker", "containerd", "cri-o" or "podman"; "container" if unknown */
+	const char *engine;
 	char id[CONTAINER_ID_MAX];
-	/* Its cgroup, below the mount of the hierarchy, without a slash at the end; "": it has none there. */
+	/*
+	 * Its cgroup's path below the hierarchy's mount, without a final slash; "" if it has none
+	 * there.
+	 */
 	char v2_path[CONTAINER_PATH_MAX];
-	char v1_path[CONTAINER_PATH_MAX]; /* of the freezer of version 1 */
+	char v1_path[CONTAINER_PATH_MAX]; /* in the freezer hierarchy of version 1 */
 };
 
 /*
- * The container that one path of a cgroup lies in: *ret_length is how much of the path is the
- * container's own cgroup, *ret_engine and ret_id which it is. False: in none.
+ * Finds the container in one cgroup path. *ret_length is the length of the part that is the
+ * container's own cgroup; *ret_engine and ret_id identify the container. Returns false if the path
+ * contains no container.
  */
 bool container_match(const char *path, unsigned *ret_length, const char **ret_engine,
 		     char ret_id[CONTAINER_ID_MAX]);
 
-/* The engine of that name, of those that container_match() tells; NULL: there is none. */
+/* The engine name of container_match() that equals `name`, or NULL. */
 const char *container_engine(const char *name);
 
 /*
- * Of the whole text of /proc/PID/cgroup (proc(5), cgroups(7)): lines "number:controllers:path", version
- * 2 being number 0 without controllers. Every line may name the container; the two that can freeze say
- * where. False: the process is in no container.
+ * Finds the container in the whole text of /proc/PID/cgroup (proc(5), cgroups(7)). Lines are
+ * "number:controllers:path"; version 2 has number 0 and no controllers. Any line may name the
+ * container; the lines of the two freezers give the paths. Returns false if the process is in no
+ * container.
  */
 bool container_from_cgroups(const char *text, struct container *ret);
 
 /*
- * May this cgroup be frozen by a process whose own cgroup in that hierarchy is `own`? Never the root,
- * never what holds `own` itself: a freezer that is frozen thaws nothing.
+ * Whether a process whose own cgroup is `own` may freeze this cgroup. Never the root, and never a
+ * cgroup that contains `own`, because a frozen freezer could not thaw anything.
  */
 bool container_may_freeze(const char *path, const char *own);
 
-/* The path of one hierarchy, "" for version 2 or a controller's name, in such a text; false: none. */
+/*
+ * Reads the path of one hierarchy from such a text: "" for version 2, or a controller's name.
+ * Returns false if there is none.
+ */
 bool container_read_path(const char *text, const char *controller,
 			 char ret_path[CONTAINER_PATH_MAX]);

@@ -20,8 +20,8 @@
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
 #define CARD_WAIT_NS \
-	(1 * NSEC_PER_SEC) /* a daemon that ends waits for a fault until 0.5 s have passed */
-#define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC) /* root's, for a lock that it can do without */
+	(1 * NSEC_PER_SEC) /* a daemon that ends may wait up to 0.5 s for a fault report */
+#define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC) /* for root's daemon and locks that it can do without */
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
 
@@ -34,7 +34,7 @@ void lock_set_dirs(const char *const dirs[LOCK_DIRS])
 	lock_dirs = dirs;
 }
 
-/* What the holder wrote: its pid, and perhaps where it runs. One line. */
+/* Reads one line that the holder wrote: its pid, and perhaps its run directory. */
 static void read_holder(int fd, char *text, size_t size)
 {
 	ssize_t n = pread(fd, text, size - 1, 0);
@@ -49,12 +49,15 @@ static void write_holder(int fd, const char *run_dir)
 	char text[HOLDER_MAX];
 	int n = run_dir ? snprintf(text, sizeof(text), "%d (%.100s)\n", (int)getpid(), run_dir)
 			: snprintf(text, sizeof(text), "%d\n", (int)getpid());
-	/* Only for messages: a full disk or another's file is no reason not to run. */
+	/* The text is only for messages, so a failed write does not matter. */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
 		return;
 }
 
-/* The kernel lets a caller in for as long as the listener's descriptor is open: also when that was killed. */
+/*
+ * The kernel accepts connections while the listener's descriptor is open, even after its process
+ * was killed. So checks whether the process is ending.
+ */
 static bool is_answered(int fd)
 {
 	struct ucred peer;
@@ -94,7 +97,7 @@ int lock_run_dir(const char *run_dir, struct error *err)
 		return error_set_errno(err, errno, "%s", path);
 	uint64_t end_ns = clock_now_ns() + WAIT_NS;
 	int r;
-	/* Held, but nobody answers: the holder begins or ends. */
+	/* The lock is held but nothing answers, so the holder is starting or ending. */
 	while ((r = try_lock(fd)) == -EWOULDBLOCK && !socket_answers(run_dir) &&
 	       clock_now_ns() < end_ns)
 		wait_a_little();
@@ -112,8 +115,8 @@ int lock_run_dir(const char *run_dir, struct error *err)
 }
 
 /*
- * A directory that everyone may put locks into and nobody may take others' out of. Root takes over
- * one that a user made. -1: can't be used by us.
+ * Opens a directory in which all users may create locks but not delete others' locks. Root takes
+ * over a directory that a user made. Returns -1 if it cannot be used.
  */
 static int open_shared_dir(const char *path)
 {
@@ -124,7 +127,7 @@ static int open_shared_dir(const char *path)
 		return -1;
 	if (geteuid() == 0 && st.st_uid != 0 && fchown(fd, 0, 0) < 0)
 		return -1;
-	/* mkdir's mode went through the umask. */
+	/* The umask applied to mkdir's mode. */
 	if ((made || geteuid() == 0) && fchmod(fd, 01777) < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || (st.st_mode & 01777) != 01777)
@@ -132,12 +135,15 @@ static int open_shared_dir(const char *path)
 	return steal_fd(&fd);
 }
 
-/* Opens a lock file that any user's daemon may have made. flock needs no more than reading. */
+/* Opens a lock file that any user's daemon may have made. Read access is enough for flock. */
 static int open_shared_file(int dir, const char *name)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct stat st;
-	/* Not O_CREAT on another's file: fs.protected_regular forbids it in such a directory. */
+	/*
+	 * No O_CREAT for another user's file: fs.protected_regular forbids that in such a
+	 * directory.
+	 */
 	cleanup_fd int fd = openat(dir, name, O_RDWR | flags);
 	if (fd < 0 && errno == ENOENT) {
 		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | flags, 0644);
@@ -151,7 +157,7 @@ static int open_shared_file(int dir, const char *name)
 	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL;
 }
 
-/* A killed daemon's descriptors close one after the other: the run directory's may be first. */
+/* A killed daemon's descriptors close one after the other, perhaps the run directory's first. */
 static int try_lock_until(int fd, uint64_t end_ns)
 {
 	int r;
@@ -160,7 +166,10 @@ static int try_lock_until(int fd, uint64_t end_ns)
 	return r;
 }
 
-/* Root alone can open this file. 0 with *ret_fd -1: the directory can't be ours, as in a user namespace. */
+/*
+ * Locks the file that only root can open. Returns 0 with *ret_fd -1 if the directory cannot be
+ * made, for example in a user namespace.
+ */
 static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, struct error *err)
 {
 	char path[PATH_MAX], holder[HOLDER_MAX];
@@ -189,7 +198,7 @@ static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, stru
 	return 0;
 }
 
-/* 0: locked, or the directory can't be used (*ret_fd -1). */
+/* Returns 0 if the lock was taken, or if the directory cannot be used (*ret_fd is -1). */
 static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns, int *ret_fd,
 		       struct error *err)
 {

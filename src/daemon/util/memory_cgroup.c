@@ -42,7 +42,10 @@ int memory_cgroup_of(int pid, struct memory_cgroup *ret)
 	return r < 0 ? r : memory_cgroup_find(&cgroups, text, ret);
 }
 
-/* A file of a directory that has so many characters of `dir`. "": there is none. */
+/*
+ * Reads a file in the directory that is the first `length` characters of `dir`. The text is "" if
+ * there is none.
+ */
 static void read_file(const char *dir, size_t length, const char *name, char text[TEXT_MAX])
 {
 	char path[FILE_MAX];
@@ -60,7 +63,7 @@ static void read_file(const char *dir, size_t length, const char *name, char tex
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* The number that a text begins with; UINT64_MAX: none, or too large a one ("max"). */
+/* The number at the start of a text. UINT64_MAX if there is none or it is too large ("max"). */
 static uint64_t number(const char *text)
 {
 	uint64_t value = 0;
@@ -73,7 +76,7 @@ static uint64_t number(const char *text)
 	return value;
 }
 
-/* A line "key number" of memory.stat; 0: there is none. */
+/* The value in a line "key number" of memory.stat; 0 if there is none. */
 static uint64_t stat_of(const char *text, const char *key)
 {
 	const char *at = strncmp(text, key, strlen(key)) == 0 ? text : NULL;

@@ -1,7 +1,7 @@
 /*
- * The cgroup that a process's memory is charged to: where it is, and how much more can be charged there. Version 1
- * where that has the memory controller, else version 2 (kernel's Documentation/admin-guide/cgroup-v1/memory.rst
- * and cgroup-v2.rst). Thread safe.
+ * The cgroup to which a process's memory is charged, and how much more can be charged there.
+ * Version 1 if it has the memory controller, else version 2 (the kernel's
+ * Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst). Thread safe.
  */
 #pragma once
 
@@ -14,19 +14,23 @@
 struct memory_cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
-	size_t mount_length; /* of dir: its parents end there */
+	size_t mount_length; /* length of the mount's path in `dir`; parents end there */
 };
 
-/* Of the texts of a process: /proc/PID/cgroup. -EOPNOTSUPP: no such hierarchy is mounted; or -errno. */
+/*
+ * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no such hierarchy is
+ * mounted, or another -errno.
+ */
 int memory_cgroup_find(const struct cgroups *cgroups, const char *text, struct memory_cgroup *ret);
-/* Of a process, as this process sees the mounts. */
+/* Finds the cgroup of a process, by this process's mounts. */
 int memory_cgroup_of(int pid, struct memory_cgroup *ret);
 
 /*
- * Bytes until it or one above it is at its limit; files that are kept in memory and were not used of late don't
- * count. UINT64_MAX: no limit. May be called in a fork of a process with threads.
+ * Bytes until the cgroup or one of its parents reaches its limit, not counting cached files that
+ * were not used recently. UINT64_MAX: no limit. May be called in a forked child of a process with
+ * threads.
  */
 uint64_t memory_cgroup_room(const struct memory_cgroup *cgroup);
 
-/* Puts the calling process there. -errno. May be called in such a fork. */
+/* Moves the calling process there. Returns 0 or -errno. May be called in such a child. */
 int memory_cgroup_join(const struct memory_cgroup *cgroup);

@@ -97,8 +97,9 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * The pidfd was opened before the message was read; its process lives and has the pid that
-	 * connected and sent. A pid that was used twice meanwhile would have had to go round in between.
+	 * The pidfd was opened before the message was read. Its process is alive and has the pid
+	 * that connected and sent. So another process is ruled out, unless the pid was reused in
+	 * between.
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(err, ESRCH, "process %d is not the one that connected", peer->pid);

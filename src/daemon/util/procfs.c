@@ -13,14 +13,14 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* Reads a small file whole; bytes read, or -errno. */
+/* Reads a small file. Returns the number of bytes read, or -errno. */
 static int read_small(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	size_t used = 0;
-	/* /proc gives long files in parts. */
+	/* /proc returns long files in parts. */
 	for (ssize_t n = 1; n > 0 && used < size - 1; used += (size_t)n) {
 		n = read(fd, text + used, size - 1 - used);
 		if (n < 0)
@@ -46,7 +46,10 @@ bool procfs_is_same_program(int pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/* proc(5), /proc/pid/stat: "pid (comm) state ppid ...", comm may hold anything: look from its end. */
+/*
+ * proc(5), /proc/pid/stat: "pid (comm) state ppid ...". comm may contain anything, so parse after
+ * its last ')'.
+ */
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
 	char path[64], text[1024];
@@ -54,7 +57,7 @@ static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 	if (read_small(path, text, sizeof(text)) < 0)
 		return -ESRCH;
 	char *rest = strrchr(text, ')');
-	/* State is field 3, the start time field 22. */
+	/* State is field 3, start time is field 22. */
 	if (!rest || sscanf(rest + 1,
 			    " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 			    " %*s %" SCNu64,
@@ -75,7 +78,7 @@ int procfs_parent(int pid)
 
 bool procfs_is_ending(int pid)
 {
-	const unsigned exiting = 0x4; /* PF_EXITING, the kernel's sched.h; flags are field 9 */
+	const unsigned exiting = 0x4; /* PF_EXITING, from the kernel's sched.h; flags are field 9 */
 	char text[1024];
 	unsigned flags;
 	if (procfs_read(pid, "stat", text, sizeof(text)) < 0)
@@ -92,14 +95,17 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 	int r = read_stat(pid, &state, &start);
 	if (r < 0)
 		return r;
-	/* A zombie is dead: nothing will come from it any more. */
+	/* A zombie counts as gone. */
 	if (state == 'Z' || state == 'X')
 		return -ESRCH;
 	*ret_ticks = start;
 	return 0;
 }
 
-/* One line of /proc/pid/cgroup, "id:controllers:path": frozen in version 2 or 1? */
+/*
+ * Whether one line of /proc/pid/cgroup, "id:controllers:path", is a frozen cgroup, in version 2 or
+ * 1.
+ */
 static bool cgroup_line_is_frozen(char *line)
 {
 	char file[PATH_MAX], text[512];
@@ -112,7 +118,7 @@ static bool cgroup_line_is_frozen(char *line)
 	if (!*controllers) {
 		snprintf(file, sizeof(file), CGROUP_ROOT "%s/cgroup.events", path);
 		if (read_small(file, text, sizeof(text)) <= 0) {
-			/* Where version 1 is mounted as well. */
+			/* If version 1 is mounted too, version 2 is below "unified". */
 			snprintf(file, sizeof(file), CGROUP_ROOT "/unified%s/cgroup.events", path);
 			if (read_small(file, text, sizeof(text)) <= 0)
 				return false;

@@ -1,26 +1,27 @@
-/*
- * What /proc says of a process. Thread safe. A few system calls each: not for hot loops.
- */
+/* A process's data in /proc. Thread safe. A few system calls per function, so not for hot loops. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The file /proc/PID/NAME as text; its length, or -errno. What is longer is cut off. */
+/* Reads the file /proc/PID/NAME as text. Returns its length or -errno. A longer text is cut. */
 int procfs_read(int pid, const char *name, char *text, size_t size);
 
-/* When the process was started (clock ticks since boot): with the pid, names it for good. -ESRCH. */
+/*
+ * The start time of a process in clock ticks since boot. Together with the pid it identifies the
+ * process. Returns -ESRCH if the process is gone.
+ */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 
-/* The pid of its parent; 0: it has none, or is gone. */
+/* The parent's pid; 0 if the process has no parent or is gone. */
 int procfs_parent(int pid);
 
-/* True when the process runs the same program as this one does: the same file. */
+/* Whether the process runs the same program file as this process. */
 bool procfs_is_same_program(int pid);
 
-/* True when the process has begun to end. Its descriptors may be open for a while yet. */
+/* Whether the process has begun to exit. Its descriptors may still be open for a while. */
 bool procfs_is_ending(int pid);
 
-/* True when the process can't run: stopped by a signal or a debugger, or its cgroup is frozen. */
+/* Whether the process cannot run: stopped by a signal or a debugger, or in a frozen cgroup. */
 bool procfs_is_stopped(int pid);

@@ -34,7 +34,7 @@ uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid)
 	return (uint64_t)us * NS_PER_US;
 }
 
-/* A path, or with '@' an abstract name. */
+/* `name` is a path or, with a leading '@', an abstract name. */
 static int connect_to(const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -51,7 +51,7 @@ static int connect_to(const char *name)
 	return steal_fd(&fd);
 }
 
-/* A manager that is slow to read loses a sign of life, not the daemon its time. */
+/* Does not wait for a slow manager; it then misses a message. */
 static void tell(const struct service *s, const char *text)
 {
 	if (send(s->fd, text, strlen(text), MSG_NOSIGNAL) < 0)
@@ -75,7 +75,7 @@ struct service *service_open(void)
 		s->watchdog_ns = service_watchdog_ns(getenv("WATCHDOG_USEC"),
 						     getenv("WATCHDOG_PID"), getpid());
 	}
-	/* Of this process, not of those that it starts. */
+	/* These variables must not reach child processes. */
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");

@@ -1,7 +1,7 @@
 /*
- * What a service manager is told: that the daemon is ready, that it ends, and that its loop still turns. By
- * sd_notify(3)'s protocol, one datagram a message to the socket that $NOTIFY_SOCKET names, so that no library is
- * needed for it. Without that variable nothing is told. Main thread only.
+ * Notifies a service manager that the daemon is ready, that it is ending, and that its event loop
+ * runs. Uses sd_notify(3)'s protocol without a library: one datagram per message to the socket in
+ * $NOTIFY_SOCKET. Does nothing if that variable is not set. Main thread only.
  */
 #pragma once
 
@@ -11,19 +11,23 @@ struct service;
 struct loop;
 
 /*
- * Reads the environment, and takes from it what is this process's alone. NULL when there is no service manager, or
- * none that can be reached (said in the log: a daemon goes on without).
+ * Reads the variables from the environment and removes them, because they are only for this
+ * process. Returns NULL if there is no service manager, or if it cannot be reached. The latter is
+ * logged, and the daemon continues without it.
  */
 struct service *service_open(void);
 
 /*
- * READY=1 with a line that `systemctl status` shows. Where the manager asked for a sign of life, the loop gives one
- * twice in each of its periods from now on. A NULL service is fine.
+ * Sends READY=1 with a line that `systemctl status` shows. If the manager requires watchdog
+ * messages, the loop sends two per period from now on. `service` may be NULL.
  */
 void service_ready(struct service *service, struct loop *loop, const char *status);
 
-/* STOPPING=1; frees it. NULL is fine; returns NULL. */
+/* Sends STOPPING=1 and frees the service. NULL is allowed; returns NULL. */
 struct service *service_close(struct service *service);
 
-/* $WATCHDOG_USEC and $WATCHDOG_PID as given: the period in ns, 0: no sign of life is asked of `pid`. Pure. */
+/*
+ * The watchdog period in ns, from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` needs
+ * no watchdog messages. Pure.
+ */
 uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid);

@@ -1,7 +1,7 @@
 /*
- * A moment that the next daemon understands. Within one boot, by the clock that runs on while the machine
- * sleeps and that nobody sets; over a reboot, by the wall clock, which may have been set meanwhile: a moment
- * that seems to lie ahead is now.
+ * A point in time that the next daemon can interpret. Within one boot it uses CLOCK_BOOTTIME, which
+ * runs during sleep and is never set. Across a reboot it uses the wall clock, which may have been
+ * set meanwhile, so a time in the future counts as now.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define STAMP_BOOT_MAX 40
 
 struct stamp {
-	char boot[STAMP_BOOT_MAX]; /* the kernel's boot_id; "": it can't be read */
+	char boot[STAMP_BOOT_MAX]; /* the kernel's boot_id; "": it cannot be read */
 	uint64_t boot_ns;          /* CLOCK_BOOTTIME */
 	uint64_t wall_ns;          /* CLOCK_REALTIME */
 };
@@ -21,7 +21,7 @@ struct stamp {
 struct stamp stamp_now(void);
 /* Pure. */
 bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
-/* How long after `then` is `now`? Pure. */
+/* The time from `then` to `now`. Pure. */
 uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
 
 json_t *stamp_to_json(const struct stamp *stamp);

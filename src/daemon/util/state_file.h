@@ -1,6 +1,6 @@
 /*
- * A file of state as JSON. It is written whole beside the old one and renamed over it: whoever reads, and a
- * full disk, and a crash, has the old or the new. Any thread.
+ * A state file in JSON. It is written as a new file and renamed over the old one. So readers, a
+ * full disk or a crash leave either the old or the new file. Any thread.
  */
 #pragma once
 
@@ -10,14 +10,16 @@
 #include "daemon/util/json.h"
 
 /*
- * `flags`: jansson's, of the layout. `sync`: and waits for the disk. -errno leaves the old file in force;
- * -EFBIG: it would have more than most_bytes, which no reader takes.
+ * Writes the file. `flags`: jansson's flags for the layout. `sync`: also waits for the disk. On
+ * -errno the old file stays. Returns -EFBIG if the text exceeds most_bytes, which no reader
+ * accepts.
  */
 int state_file_write(const char *path, const json_t *json, size_t flags, size_t most_bytes,
 		     bool sync, struct error *err);
 /*
- * -ENOENT: there is none; -EFBIG; -EINVAL: it is not JSON, or no plain file. The caller owns *ret.
+ * Reads the file. The caller owns *ret. Returns -ENOENT if there is none, -EFBIG if it exceeds
+ * most_bytes, -EINVAL if it is not JSON or not a plain file.
  */
 int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct error *err);
-/* Renames what is not understood to "<path>.bad", over the last one. -errno. */
+/* Renames an invalid file to "<path>.bad", replacing an older one. Returns 0 or -errno. */
 int state_file_set_aside(const char *path);

@@ -1,22 +1,23 @@
 /*
- * Files that are replaced as a whole: written beside the old one and renamed over it, so that a reader, a full disk and a
- * crash have the old or the new. Any thread.
+ * Files that are replaced as a whole: written as a new file and renamed over the old one. So
+ * readers, a full disk or a crash leave either the old or the new file. Any thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Replaces the file. `sync`: and waits for the disk. -errno leaves the old file in force. */
+/* Replaces the file. `sync`: also waits for the disk. On -errno the old file stays. */
 int whole_file_write(const char *path, const char *text, size_t size, bool sync);
-/* The same of lines; "" removes the file. */
+/* Like whole_file_write(), for lines; an empty text removes the file. */
 int whole_file_write_lines(const char *path, const char *lines, bool sync);
 
 /*
- * Reads the file. *ret is the caller's and ends with a NUL. -ENOENT: there is none; -EFBIG: it has more than most_bytes;
- * -EINVAL: it is no plain file. Does not follow a symbolic link.
+ * Reads the file. The caller frees *ret, which ends with a NUL. Returns -ENOENT if there is none,
+ * -EFBIG if it exceeds most_bytes, -EINVAL if it is not a plain file. Does not follow a symbolic
+ * link.
  */
 int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size);
-/* The same, and calls take(data, line) for each line, without its end. */
+/* Reads the file and calls take(data, line) for each line, without its newline. */
 int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),
 			  void *data);

@@ -1,7 +1,7 @@
 /*
- * A thread of the daemon with the lock of what it shares: started and ended in one way.
+ * A thread of the daemon, with the lock of its shared data. All threads start and stop in this way.
  *
- *     run():  with the lock held, until `stop`: waits for `wake` as it likes
+ *     run():  called with the lock held; waits for `wake` as needed, returns when `stop` is set
  */
 #pragma once
 
@@ -13,16 +13,18 @@
 struct worker {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* by the monotonic clock */
-	bool stop;           /* under the lock: run() is to return */
+	pthread_cond_t wake; /* uses the monotonic clock */
+	bool stop;           /* guarded by the lock: run() must return */
 };
 
-/* Starts run(data); `what` is for the error. On error, -errno, there is nothing to end. */
+/* Starts run(data). `what` names the thread in an error. On -errno there is nothing to stop. */
 int worker_start(struct worker *w, const char *what, void *(*run)(void *), void *data,
 		 struct error *err);
-/* Says stop, and signals `wake`; who sleeps elsewhere is to be woken then. */
+/*
+ * Sets `stop` and signals `wake`. If the thread sleeps on anything else, the caller must wake it.
+ */
 void worker_say_stop(struct worker *w);
-/* Waits until run() has returned; nothing of *w may be used then. */
+/* Waits until run() has returned. *w must not be used afterwards. */
 void worker_join(struct worker *w);
-/* Both. */
+/* Calls worker_say_stop() and worker_join(). */
 void worker_stop(struct worker *w);
