@@ -5,7 +5,7 @@
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
 
-/* A number alone is in seconds. */
+/* A number without a unit is in seconds. */
 static int seconds(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -25,7 +25,7 @@ static int docker_socket(const struct config *config, const char *value, char re
 	return settings_put(ret, err, "docker:%s", socket_path(value));
 }
 
-/* Of which engine a socket is, its path says: as engines name them. */
+/* The engine is recognized by the socket's path. */
 static int runtime_socket(const struct config *config, const char *value, char ret[TEXT_MAX],
 			  struct error *err)
 {
@@ -43,7 +43,7 @@ static int runtime_socket(const struct config *config, const char *value, char r
 			 value);
 }
 
-/* The part of "ADDRESS:PORT" that is not said is what it was, or gpu-manager's default. */
+/* The missing part of "ADDRESS:PORT" keeps its present value, or gpu-manager's default. */
 static int port(const struct config *config, const char *value, char ret[TEXT_MAX],
 		struct error *err)
 {

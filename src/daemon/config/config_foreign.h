@@ -1,9 +1,10 @@
 /*
- * Settings under the names that gpu-manager's flags and HAMi's device plugin have for them, so that what a node
- * was set up with can be handed to allotd: each is taken for a setting of ours, or refused with the reason.
+ * Settings under the names that gpu-manager's flags and HAMi's device plugin use, so that a node's
+ * existing configuration can be given to allotd. Each name is mapped to one of our settings, or
+ * rejected with the reason.
  *
  *     gpu-manager: github.com/tkestack/gpu-manager, cmd/manager/options
- *     HAMi:        its device plugin's configuration, as deviceSplitCount
+ *     HAMi:        its device plugin's configuration, such as deviceSplitCount
  *
  * A name may be written with '-' or '_'. Pure.
  */

@@ -1,4 +1,4 @@
-/* For the tables of settings: short names of what their rows are made of. */
+/* Short macros for the rows of the settings tables. */
 #pragma once
 
 #include <stddef.h>

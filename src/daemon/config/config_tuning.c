@@ -1,4 +1,7 @@
-/* What `allotd --tuning FILE` varies: timings and gains that tests, benches and developers try other values of. */
+/*
+ * The values that `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and
+ * developers.
+ */
 #include <errno.h>
 
 #include "daemon/config/config.h"
@@ -111,7 +114,7 @@ static const struct settings_row rows[] = {
 	  S(10), "policy feedback: longest time between two measurements" },
 };
 
-/* The first may not be above the second. */
+/* Checks that the first value is not above the second. */
 static int check_order(const struct config *config, const char *first, const char *second,
 		       struct error *err)
 {
