@@ -1,4 +1,7 @@
-/* The table of allotd's settings, the words and checks of its rows, and what concerns several of them. */
+/*
+ * The table of allotd's settings, with the names and checks of its rows, and checks that concern
+ * several rows.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,7 @@ _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum sharing_way) == sizeof(unsigned),
 	       "a choice is written as an unsigned");
 
-/* ---- words ---- */
+/* ---- names of values ---- */
 
 static const char *const policy_words[] = { [ARBITER_POLICY_LEASE] = "lease",
 					    [ARBITER_POLICY_FEEDBACK] = "feedback",
@@ -51,7 +54,7 @@ const char *config_policy_name(enum arbiter_policy policy)
 	return policy_words[policy];
 }
 
-/* ---- what a value has to be ---- */
+/* ---- checks of values ---- */
 
 static int check_address(const char *value, struct error *err)
 {
@@ -247,7 +250,7 @@ static const struct settings_row rows[] = {
 	  "schedulers may promise this many times a GPU's time", .check = check_above_zero },
 };
 
-/* The remedy depends on whether it is tuning. */
+/* The advice depends on whether the name is a tuning value. */
 static int refuse_name(const char *key, struct error *err)
 {
 	const struct settings_row *tuning = settings_find(&config_tuning, key);

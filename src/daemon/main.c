@@ -1,4 +1,4 @@
-/* allotd: start and end, in order. What it does between is node.c's and the loop's. */
+/* allotd: start and end of the daemon. Between them, node.c and the event loop do the work. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -24,13 +24,13 @@
 #include "daemon/options.h"
 #include "daemon/util/service.h"
 
-static struct node node; /* large; one a process */
+static struct node node; /* static because it is large */
 
 /* ---- background ---- */
 
 /*
- * Goes on in a child of its own session. The parent waits for the child to be ready and exits with
- * what became of it; it does not return here. *ret_fd: where the child says that it is ready.
+ * Continues in a child with its own session. The parent waits until the child is ready, and exits
+ * with the child's result without returning. *ret_fd: where the child reports that it is ready.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -51,7 +51,7 @@ static int go_to_background(int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Lets go of the terminal: the log goes to a file. */
+/* Detaches from the terminal. The log goes to a file. */
 static void leave_terminal(const char *run_dir)
 {
 	char path[NODE_PATH_MAX];
@@ -74,9 +74,9 @@ static void say_ready(int *fd)
 	close_fd(fd);
 }
 
-/* ---- places ---- */
+/* ---- directories ---- */
 
-/* The directory, made and checked, in its absolute form. */
+/* Makes and checks the run directory, and stores its absolute path. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
 	char dir[PATHS_MAX];
@@ -121,7 +121,7 @@ static int prepare_sim(const char *socket_path, struct error *err)
 		return error_set(err, ENAMETOOLONG, "simulated GPU: %s", real);
 	strcpy(node.sim_socket, real);
 	node.simulated = true;
-	/* The simulated NVML looks for its card there. */
+	/* The simulated NVML finds its cards through this variable. */
 	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0 ? error_set_errno(err, errno, "environment")
 						       : 0;
 }
@@ -146,14 +146,15 @@ static gid_t find_admin_group(void)
 static int signal_fd = -1;
 
 /*
- * In a cluster an end waits until the API server knows that this node offers nothing any more, and then until the kubelet has asked
- * for the shares of all pods that were bound before. A pod that finds no daemon is failed by the kubelet, which does not try again.
- * A binding that a scheduler began before it saw the end of the offer is not to be seen at once: so none may be for a while.
- * A second signal ends it at once.
+ * In a cluster, the end waits until the API server knows that this node offers nothing. Then it
+ * waits until the kubelet has requested the shares of all pods bound before. If a pod finds no
+ * daemon, the kubelet fails it and does not retry. A scheduler may still begin a binding until it
+ * has seen the withdrawal, so no new binding must appear for a while. A second signal ends the
+ * daemon at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
 #define QUIET_NS NSEC_PER_SEC
-#define DEPART_NS (20 * NSEC_PER_SEC) /* less than the 30 s that a kubelet gives a pod to end */
+#define DEPART_NS (20 * NSEC_PER_SEC) /* below the 30 s that a kubelet gives a pod to end */
 #define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
 static struct loop_source *departing;
 static uint64_t departing_since_ns, quiet_since_ns;
@@ -196,7 +197,7 @@ static void signal_came(void *data, uint32_t events)
 		loop_quit(node.loop);
 }
 
-/* Before any thread: all inherit the mask. */
+/* Call before threads start, because threads inherit the mask. */
 static int block_signals(struct error *err)
 {
 	sigset_t set;
@@ -210,7 +211,7 @@ static int block_signals(struct error *err)
 	return signal_fd < 0 ? error_set_errno(err, errno, "signals") : 0;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static int start(struct options *options, int *run_lock, struct error *err)
 {
@@ -249,7 +250,7 @@ int main(int argc, char **argv)
 	umask(077);
 	raise_descriptor_limit();
 	node.config = options.config;
-	/* Kept to the end of the process. NULL where the file is gone by now. */
+	/* Freed by the end of the process. NULL if the file is gone. */
 	node.config_file = options.config_file ? realpath(options.config_file, NULL) : NULL;
 	node.is_private = options.is_private || geteuid() != 0;
 	node.lingers = options.is_private;

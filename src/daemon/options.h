@@ -1,4 +1,7 @@
-/* allotd's command line: one table row an option; parsed, and then the files of settings and of tuning. */
+/*
+ * allotd's command line, with one table row per option. Parses it and then the files of settings
+ * and tuning.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +19,8 @@ struct options {
 };
 
 /*
- * Parses argv, and the files of settings and of tuning. Returns -1 to go on; else the exit status, when all is said
- * (--help, --version, --check-config, --list-tuning, errors).
+ * Parses argv and the files of settings and tuning. Returns -1 to continue. Otherwise returns the
+ * exit status, after printing all output (--help, --version, --check-config, --list-tuning,
+ * errors).
  */
 int options_parse(int argc, char **argv, struct options *options);

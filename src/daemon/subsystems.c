@@ -44,13 +44,14 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
-	(1 * NSEC_PER_SEC) /* more, before the first tenant: whoever started it comes */
+	(1 * NSEC_PER_SEC) /* longer before the first tenant: the program that started the daemon is about to connect */
 
 /* ---- timers ---- */
 
 /*
- * Whether nothing can have been charged or lent since the tick before: rest begins a second after the last of that, so
- * what there was before the tick before has been counted there.
+ * Whether nothing can have been charged or lent since the last tick. Arbitrations sleep only a
+ * second after the last charge. So if they slept at the last tick too, all charges before it have
+ * been counted.
  */
 static bool is_at_rest(struct node *node)
 {
@@ -61,7 +62,9 @@ static bool is_at_rest(struct node *node)
 	return was_resting && node->slept_at_tick;
 }
 
-/* Each second: usage to the state files; changed limits; tenants that nobody came back to; who waits. */
+/*
+ * Once a second: saves changed usage, logs changed limits, ends unused tenants, and runs admission.
+ */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -99,7 +102,7 @@ static void drain_due(void *data, uint32_t events)
 static void linger_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	/* Someone who is connected may be about to make a tenant. */
+	/* A connected client may be about to make a tenant. */
 	if (node->tenant_count)
 		return;
 	if (control_connections(node->control)) {
@@ -183,7 +186,7 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 	return 0;
 }
 
-/* A tenant that is to be off its card still: it gets a helper of this daemon's when it is adopted. */
+/* Whether the tenant must stay off its card; adoption gives it a helper of this daemon. */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
 	const struct tenant *t = node_find_tenant(node, key);
@@ -206,7 +209,10 @@ static void stop_tenants(struct node *node)
 		tenant_free(t);
 }
 
-/* When tenants and claims are known: what nobody uses ends, what was off its card is found. */
+/*
+ * Runs when tenants and claims are known: ends unused groups, and brings back what earlier helpers
+ * left off the card.
+ */
 static int sort_out(struct node *node, struct error *err)
 {
 	space_sweep(node);
@@ -312,7 +318,10 @@ static void check_violations(struct node *node, const struct census_card *seen)
 	violations_census(node->violations, seen);
 }
 
-/* A row stands after the rows that it needs when it starts, and before those that must stop while it is there. */
+/*
+ * A row comes after the rows that it needs at its start, and before the rows that must stop while
+ * it still runs.
+ */
 static const struct subsystem subsystems[] = {
 	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
 	{ .name = "timers", start_timers, stop_timers, .populated_changed = populate_timers },
@@ -372,7 +381,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* Saved while those are there whose use it is. */
+	/* Saved while the tenants and containers still exist. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },
@@ -389,7 +398,7 @@ static int make_epoch(uint64_t *ret, struct error *err)
 	do {
 		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
 			return error_set_errno(err, errno, "random numbers");
-		epoch &= (UINT64_C(1) << 53) - 1; /* exact in any JSON reader */
+		epoch &= (UINT64_C(1) << 53) - 1; /* exact in every JSON reader */
 	} while (!epoch);
 	*ret = epoch;
 	return 0;

@@ -1,6 +1,4 @@
-/*
- * The daemon as a whole: its cards, its timers, its parts in order.
- */
+/* The daemon as a whole: its cards, its timers, and its parts in order. */
 #pragma once
 
 #include "base/error.h"
@@ -9,10 +7,11 @@ struct gpu_backend;
 struct node;
 
 /*
- * Opens the backend's cards, starts their arbitration, and every part of the daemon. *node must be zero but for config, run_dir
- * and flags. On failure what was begun is undone by node_close(), which is always safe after this.
+ * Opens the backend's cards, starts their arbitrations and every part of the daemon. *node must be
+ * zero except for config, run_dir and flags. After a failure, node_close() undoes what was done; it
+ * is safe after any result.
  */
 int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
 	      struct error *err);
-/* Tenants' files stay where they are (a new daemon adopts them); everything else is given back. */
+/* Frees everything except tenants' files, which the next daemon adopts. */
 void node_close(struct node *node);
