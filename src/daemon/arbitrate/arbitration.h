@@ -140,4 +140,5 @@ int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pc
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 
+/* The lessee's present state. */
 struct lessee_figures lessee_figures(struct lessee *lessee);

@@ -57,6 +57,10 @@ struct observer {
 	bool in_gang;
 };
 
+/*
+ * Starts and stops observing the process in a slot. observer_add() returns -ENOMEM if out of
+ * memory.
+ */
 int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);
 void observer_remove(struct observer *o, unsigned slot);
 void observer_free(struct observer *o); /* frees the members, not `o` itself */

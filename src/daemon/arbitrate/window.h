@@ -19,6 +19,7 @@ struct window {
 	} sample[WINDOW_STEPS + 1];
 };
 
+/* Starts an empty window over span_ns; value_ns is the counter's present value. */
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns);
 
 /* Adds a sample of the counter. Samples closer together than a step are dropped. */

@@ -52,6 +52,7 @@ void mps_delete(const struct node *node, const char *id);
  */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 
+/* Writes the group's .json file. Returns 0 or -errno. */
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err);
 /*
  * Calls found(data) for each group of the previous daemon whose card is present. Deletes the files

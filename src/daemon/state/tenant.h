@@ -259,6 +259,7 @@ void tenant_publish_quota(struct tenant *tenant, unsigned device);
 /* Whether a checkpoint has moved the tenant off all its GPUs. */
 bool tenant_is_off_card(const struct tenant *tenant);
 
+/* The tenant's usage of a device at one moment. */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 /*
  * Memory that a tenant with on_full "wait" occupies on a device: its grant, or what it holds if

@@ -99,6 +99,10 @@ int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct erro
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);
 
+/*
+ * Adds or removes a callback that decides whether claims are needed. Adding returns -ENOSPC if
+ * there are CLAIMS_MAX_KEEPS.
+ */
 int claims_add_keep(struct claims *claims, claims_keep keep, void *data);
 void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
 

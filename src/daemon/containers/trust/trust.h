@@ -40,4 +40,5 @@ bool trust_is_good(struct trust *trust, const char *path);
 /* Counts and logs a refusal for another reason. Returns -err->code. */
 int trust_refuse(struct trust *trust, struct error *err);
 
+/* The number of refusals so far; 0 if `trust` is NULL. */
 uint64_t trust_refused(const struct trust *trust);

@@ -22,6 +22,7 @@ struct checkpoint_next {
 	size_t index;              /* the process for the step */
 };
 
+/* The next step to the goal, by the states of all `count` processes. */
 struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 				       const enum checkpoint_state *states, size_t count);
 

@@ -60,6 +60,7 @@ void swap_set_order(struct tenant *tenant, enum swap_order order);
 /* Repeats the order, also to processes that have given up on it. */
 void swap_repeat_order(struct tenant *tenant);
 
+/* Sums the reports of the tenant's processes. */
 struct swap_figures swap_figures(const struct tenant *tenant);
 /*
  * Where the tenant's memory is. PLACE_IN also if its processes have given up on leaving, or cannot

@@ -78,7 +78,7 @@ struct card {
 	struct drain *drains;
 	bool unlisted_known; /* unlisted_bytes is valid */
 	uint64_t unlisted_bytes;
-	/* held by processes of no tenant, by the last census: see foreign.h */
+	/* held by processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes;    /* free memory reserved for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* tenants' memory moved off this card, in total */
@@ -188,6 +188,7 @@ struct node {
 /* Finds a tenant by name or, if no tenant has that name, by id. Returns NULL if there is none. */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
+/* Finds a card by the 16 bytes of its UUID. Returns NULL if there is none. */
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
 /*
  * Finds a card by the text of its UUID (gpu_uuid_parse()). Returns NULL if the text is not a UUID

@@ -25,7 +25,7 @@
 
 #define GPU_TASKS_HISTORY 256     /* ended tasks that are kept */
 #define GPU_TASKS_LIVE_MAX 4096   /* each uses a file descriptor, which are limited */
-#define GPU_TASKS_CONTAINERS 1024 /* containers that are kept, not counting those with live tasks */
+#define GPU_TASKS_CONTAINERS 1024 /* containers that are kept; more only while all have live tasks */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 

@@ -11,6 +11,7 @@
 
 struct node;
 
+/* Reads the signs of a process; a sign that is NULL was not found or not read. */
 struct violation_signs signs_of(struct node *node, int pid);
 
 /* Whether the process is this one, an ancestor of this one, or init. */

@@ -154,7 +154,10 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 	s->is_seen = true;
 }
 
-/* The process's tenant, by signs that are at most a few censuses old. */
+/*
+ * Finds the process's tenant. If the signs showed none, they are read again only after SIGNS_LOOKS
+ * censuses.
+ */
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
