@@ -54,7 +54,7 @@ struct lessee {
 	uint64_t charged_counted_ns; /* the part of its charge that is in the card's sum */
 	uint64_t pulsed_ns;          /* its charge at the last pulse */
 	bool is_quiet;               /* all its published figures are zero */
-	uint64_t quiet_ns;           /* until then it was quiet */
+	uint64_t quiet_ns;           /* when it was last seen to be quiet */
 	int gang;                    /* number as a possible gang; negative: none */
 	struct gang_word gang_word;
 	uint32_t turn;     /* as published */

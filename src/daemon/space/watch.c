@@ -37,8 +37,8 @@ static void server_gone(struct mps_group *g, int pid)
 }
 
 /*
- * Words of log lines that explain a failed start. Some parts are cut because MPS misspells the
- * words.
+ * Whether a log line may explain a failed start. "rror" and "annot" match either case of the first
+ * letter.
  */
 static bool tells_failure(const char *text)
 {

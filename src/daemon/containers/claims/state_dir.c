@@ -24,8 +24,8 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 }
 
 /*
- * Directories get mode 0755: containers do not see the parents, but files mounted from below must
- * be listable.
+ * Directories get mode 0755. Containers reach only directories mounted from below, which must be
+ * listable.
  */
 static int make_each(char *path, struct error *err)
 {
