@@ -16,7 +16,7 @@ void patience_learn(struct patience *p, const struct patience_bounds *bounds, ui
 {
 	uint64_t most = bounds->most_ns > bounds->least_ns ? bounds->most_ns : bounds->least_ns;
 
-	/* The bounds may have been others until now. */
+	/* The bounds may have changed since the last call. */
 	if (p->ns < bounds->least_ns)
 		p->ns = bounds->least_ns;
 	if (p->ns > most)

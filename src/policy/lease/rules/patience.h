@@ -1,10 +1,11 @@
 /*
- * Patience: how long a turn is kept for a holder that is idle. It predicts the holder's pauses. To wait costs the pause; to
- * hand over costs a hand-over and another one back. So patience begins short. Each time the holder comes back sooner than
- * that cost it is doubled, up to a bound; each time the holder stays away it is shortened.
+ * Patience: how long a turn is kept for a holder that is idle. Patience predicts the holder's pauses. Waiting costs
+ * the length of the pause; ending the turn costs two hand-overs, there and back. So patience begins short. If a holder that
+ * lost its turn wants to work again before two hand-overs would have paid off, patience doubles, up to a bound. If the
+ * holder stays idle for longer, patience shrinks by an eighth of its excess over the lower bound.
  *
- * Used of tenants, which hold a lease, and of the processes of one, which have turns within it. Pure; nanoseconds of any one
- * clock. Not thread safe.
+ * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease.
+ * Pure. Not thread safe. All times are nanoseconds of any one clock.
  */
 #pragma once
 
@@ -12,19 +13,19 @@
 #include <stdint.h>
 
 struct patience {
-	uint64_t ns;  /* so long a rest ends its turn */
-	bool gave_up; /* lost one for that, at rest since, and not back yet */
-	uint64_t idle_since;
+	uint64_t ns;  /* the holder's turn ends after it has been idle for this long */
+	bool gave_up; /* the holder lost its turn for idleness and has not wanted to work since */
+	uint64_t idle_since; /* start of that idle time; set while gave_up */
 };
 
 struct patience_bounds {
 	uint64_t least_ns, most_ns;
-	double worth_ns; /* two hand-overs: a shorter rest had better been waited for */
+	double worth_ns; /* cost of two hand-overs; waiting through a shorter pause would have been cheaper */
 };
 
-/* At first. */
+/* Initializes `p`. */
 void patience_begin(struct patience *p, uint64_t least_ns);
-/* It loses its turn for resting. */
+/* Call when the holder loses its turn because it was idle since `idle_since_ns`. */
 void patience_lost(struct patience *p, uint64_t idle_since_ns);
-/* It would work again. To be called as often as one likes. */
+/* Call when the holder wants to work again. Further calls are harmless. */
 void patience_learn(struct patience *p, const struct patience_bounds *bounds, uint64_t now_ns);

@@ -1,6 +1,6 @@
 #include "policy/lease/rules/turn_share.h"
 
-#define LEAST_NS UINT64_C(1000000000) /* a turn is thought to be at least so long */
+#define LEAST_NS UINT64_C(1000000000) /* shorter turns count as this long */
 
 void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /*
- * What a share is worth within a turn on the card's memory. Tenants that are swapped out by turns cannot have their share
- * of GPU time while they are away. So in its turn each gets as much more as makes its guarantee and its cap hold over turn
- * and absence together. An absence counts only while the tenant had work, as its guarantee is about that time alone; it is
- * compared with the length of turns as they were seen.
+ * Scales the GPU share of a tenant that takes turns in GPU memory. A tenant gets no GPU time while it is swapped out. So
+ * during its turn in memory its guarantee and its cap are raised, so that both hold over turn and absence together. An
+ * absence counts only while the tenant had work, because a guarantee covers only such time. The scale is
+ * 1 + absence / turn, where the turn is the longer of the last two observed, and at least 1 s.
  *
  * Pure; nanoseconds.
  */
@@ -11,16 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero at first. */
+/* Initialize to all zeros. */
 struct turn_share {
-	uint64_t seen_ns;      /* 0: not yet */
-	bool was_here;         /* then */
-	uint64_t here_ns;      /* its turn so far, or its last one */
-	uint64_t last_here_ns; /* the one before */
-	uint64_t away_ns;      /* with work, between the two */
+	uint64_t seen_ns;      /* time of the last turn_share_see(); 0 before the first */
+	bool was_here;         /* the tenant was in GPU memory at seen_ns */
+	uint64_t here_ns;      /* length of the present turn so far, or of the last turn if swapped out */
+	uint64_t last_here_ns; /* length of the turn before that */
+	uint64_t away_ns;      /* time of the latest absence during which the tenant had work */
 };
 
+/* Records whether the tenant is in GPU memory and has work. Both are taken to hold since the last call. */
 void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
 
-/* By what guarantee and cap are to be multiplied: at least 1. It goes to 1 as a turn gets longer than usual. */
+/* Returns the factor for guarantee and cap, at least 1 (1 if swapped out). It falls towards 1 as the present turn grows. */
 double turn_share_scale(const struct turn_share *s);

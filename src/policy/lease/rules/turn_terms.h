@@ -1,10 +1,10 @@
 /*
- * The terms of turns on a card: how long a turn is, and how much work may be in flight in it.
+ * The terms of turns on a card: how long a turn is, and how much work may be in flight in a turn.
  *
- * A gang's turn (gang.h) costs more than another's: all of its cards wait for the last of them to be free, and its ranks begin
- * with nothing in flight. Work that waits for another rank counts as in flight too, so the usual depth is soon full of
- * it. So while a gang is among a card's tenants, turns are longer and more may be in flight; one does little without the
- * other (docs/decisions/gang-turns.md).
+ * A gang's turn (gang.h) costs more than another tenant's turn: all of the gang's cards wait until the last card is free, and
+ * its ranks begin with nothing in flight. Work that waits for another rank also counts as in flight and soon fills the usual
+ * depth. So while a card has a gang among its tenants, turns are longer and more work may be in flight. Longer turns do
+ * little without the greater depth, and the reverse (docs/decisions/gang-turns.md).
  *
  * Pure; thread safe.
  */
@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct turn_terms {
-	uint64_t quantum_ns;     /* length of a turn at most ... */
-	uint64_t quantum_min_ns; /* ... and at least */
-	uint64_t depth_ns; /* work in flight; by so much CLOSING is sent ahead of a turn's end at most */
+	uint64_t quantum_ns;     /* longest turn */
+	uint64_t quantum_min_ns; /* shortest turn */
+	uint64_t depth_ns; /* most work in flight; also the longest time by which CLOSING precedes a turn's end */
 };
 
-/* Beside a gang each is what `gang` says, where that is more than `usual`. */
+/* Returns `usual` if `has_gang` is false; else, for each field, the larger of `usual` and `gang`. */
 struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct turn_terms *gang,
 				    bool has_gang);
