@@ -17,7 +17,7 @@ struct feedback_config feedback_default_config(void)
 	};
 }
 
-/* With P alone the error that remains is 1 / (1 + p) of the target. */
+/* With P alone, the remaining error is 1 / (1 + p) of the target. */
 static const struct {
 	double p, i_smooth, d_s; /* i_smooth is i x smooth */
 } own_gains[] = {
@@ -76,7 +76,7 @@ double feedback_look(const struct feedback_config *c, struct feedback_loop *loop
 	target = clamp(target, 0, 1);
 	measured = clamp(measured, 0, 1);
 	double before = loop->measured;
-	/* It has run nothing before the first look: the filter begins at zero. */
+	/* The filter begins at zero, because the tenant ran nothing before the first call. */
 	loop->measured += part * (measured - loop->measured);
 	double error = target - loop->measured;
 

@@ -1,16 +1,17 @@
 /*
  * A control law: how much a tenant may launch, from the share of the device that it is meant to have and the share that was
- * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). Pure; its state is the caller's; it knows no tokens, devices or tenants.
+ * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). Pure.
+ * The caller owns the state.
  *
  *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
- * The rate is a share as well: work for that part of the device's time may be begun. Measured shares first pass a filter of
- * time constant `smooth`. With p = 1 and i = 1 / smooth a device that does as it is told is at its target at once, and one
- * that does twice or half as much still gets there.
+ * The rate is also a share: it limits launches to that fraction of the device's time. Measured shares first pass a
+ * low-pass filter with time constant `smooth`. With p = 1 and i = 1 / smooth, a device that follows the rate exactly reaches
+ * its target at once. A device that runs twice or half as much as the rate also converges.
  *
- *   P     the seed's algorithm: the rate is the error, so the share stays below the target by a fixed part
+ *   P     the seed's algorithm: the rate is p x error, so the share stays below the target by a fixed part
  *   PI    no error remains
- *   PID   the same, and a fast rise of the share is met early
+ *   PID   like PI, and also lowers the rate early when the share rises fast
  *
  * The integral stands still while the tenant takes less than it is given, and never leaves the range of the rate: it does
  * not wind up. The period between two samples is halved while the error is large, and grows while it is small.
@@ -22,7 +23,7 @@
 
 enum feedback_control { FEEDBACK_P, FEEDBACK_PI, FEEDBACK_PID };
 
-/* In place of a gain: the control's own. */
+/* As a gain: use the default of the selected control. */
 #define FEEDBACK_OWN_GAIN (-1.0)
 
 struct feedback_gains {
@@ -33,7 +34,7 @@ struct feedback_gains {
 
 struct feedback_config {
 	enum feedback_control control;
-	struct feedback_gains gains; /* each FEEDBACK_OWN_GAIN, or whatever the control, this one */
+	struct feedback_gains gains; /* each is FEEDBACK_OWN_GAIN or an explicit gain */
 	uint64_t period_min_ns,
 		period_max_ns;           /* bounds of the adaptive period; min is where it starts */
 	uint64_t smooth_ns;              /* time constant of the filter of the measured share */
@@ -42,21 +43,21 @@ struct feedback_config {
 };
 
 struct feedback_config feedback_default_config(void);
-/* The gains that are in force: the config's, or the control's own. */
+/* Returns the gains in force: each explicit gain of `config`, else the control's default. */
 struct feedback_gains feedback_gains(const struct feedback_config *config);
 
-/* All zero is how it begins. */
+/* Initialize to all zeros. */
 struct feedback_loop {
-	bool has_measured;  /* `measured` means something */
+	bool has_measured;  /* `measured` is valid */
 	double measured;    /* filtered share */
 	double integral;    /* part of the rate */
-	uint64_t period_ns; /* until the next look; 0: not begun */
+	uint64_t period_ns; /* time until the next call of feedback_look(); 0 before the first */
 };
 
 /*
- * One look at the end of a period of dt_ns: `target` and `measured` are shares, 0 to 1. `is_limited`:
- * the tenant used up what it was given. Returns the rate of the next period, 0 to rate_max; its length
- * is loop->period_ns. Values that are no shares (also NaN) count as the nearest one.
+ * Call at the end of each period; dt_ns is its length. `target` and `measured` are shares, clamped to 0..1 (NaN counts as 0).
+ * `is_limited` says that the tenant used up its allowance. Returns the rate of the next period, 0 to rate_max, and sets
+ * loop->period_ns to the length of that period.
  */
 double feedback_look(const struct feedback_config *config, struct feedback_loop *loop,
 		     double target, double measured, uint64_t dt_ns, bool is_limited);
