@@ -20,7 +20,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (!allocate_made(claim))
 		return false;
-	/* Slots are compared before names: most claims have others. */
+	/* Compare slots before names, since most claims have other slots. */
 	for (unsigned i = 0; i < terms->device_count; i++)
 		for (unsigned card = 0; card < slices->card_count; card++)
 			if (slots_first_common(&terms->device[i].slots, &set->card[card]) >= 0 &&
@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* After a restart its processes may not have moved over yet. */
+/* After a restart, a tenant's processes may not have moved to this daemon yet; they count too. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -58,7 +58,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* Other claims are released by whoever made them. */
+			/* Claims that were not made by slices are released elsewhere. */
 			if (!allocate_made(c))
 				continue;
 			slice_format(slices, card, slot, id);
@@ -110,7 +110,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		*ret_is_new = false;
 		return 0;
 	}
-	/* Of a call whose answer was lost, and the scheduler has thought again since. */
+	/* The answer to an earlier call was lost, and the scheduler has since decided otherwise. */
 	if (claim && allocate_is_lived_in(claim))
 		return error_set(err, EBUSY,
 				 "processes still use tenant '%s', which is to be given other shares: "
@@ -125,9 +125,9 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * A pod's containers are given the slices of its init containers again, which nobody has begun to use then. They
- * share the claim: what the first was told to mount must stay. What a pod wished for beyond that (claims_wish()) ends, as
- * this may be another pod. NULL: it is none of these, or can't be had again as it was made.
+ * The kubelet gives a pod's containers the slices of its init containers again, before any process uses them. Then they share
+ * the claim, since the mounts that the first container got must stay. Changes that a pod had asked for (claims_wish()) end, as
+ * this may be another pod. Returns NULL if no claim has the same terms, or if the claim cannot be restored to them.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

@@ -1,41 +1,45 @@
-/*
- * From the kubelet's choice of slices to a claim, and what its container gets. Main thread only.
- */
+/* Turns the kubelet's choice of slices into a claim, and says what the container gets. Main thread only. */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/injection.h"
 #include "daemon/kubelet/devices/slices.h"
 
-#define ALLOCATE_KEY "slices/" /* before the first of a claim's slices: no other claim has that */
+#define ALLOCATE_KEY "slices/" /* prefix of the key of a claim made by slices; the claim's first slice follows */
 
 /*
- * One container's. Slices that the kubelet gives again have no holder any more, by its own books: a claim that had
- * one of them is released first, unless something still runs in it (-EBUSY); one that had just these is given
- * again. *ret_injection is the caller's. On
- * failure nothing is allocated; *ret_claim and *ret_injection are left alone. Errors else as
- * claims_allocate() and injection_make() have them.
+ * Allocates the slices of one container. If a claim already has exactly these slices, that claim is given again. Any other
+ * claim that has one of the slices is released first, since the kubelet considers the slice free; -EBUSY if a process still
+ * runs in that claim. The caller owns *ret_injection. After an error nothing is allocated, and *ret_claim and *ret_injection
+ * are unchanged. Other errors: those of claims_allocate() and injection_make().
  */
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
 
 /*
- * The claim of a request whose key is its own: the one that is there where it was made with the same, or a new one
- * (*ret_is_new); one that was made with something else is released first, unless something still runs in it (-EBUSY).
+ * Finds or makes the claim of a request that has its own key. An existing claim with the same terms is returned; otherwise a
+ * new claim is made (*ret_is_new). An existing claim with other terms is released first; -EBUSY if a process still runs in that
+ * claim.
  */
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err);
 
-/* The request's device of that card; a new one where it has none, of which memory and limit are to be said. NULL: too many. */
+/*
+ * Returns the request's entry for that card, adding one if needed; the caller then sets memory and limit of a new entry.
+ * Returns NULL if the request has too many devices.
+ */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
-/* True when the claim was made so, and one of its slices is in the set. */
+/* True if the claim was made by slices, and one of the claim's slices is in the set. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
-/* True when the claim was made so. */
+/* True if the claim was made by slices. */
 bool allocate_made(const struct claim *claim);
 
-/* Of any claim: do processes live in it? After a restart they may not have moved over yet, and count. */
+/*
+ * Do processes live in the claim (of any kind)? After a restart also counts processes that may not have moved to the new daemon
+ * yet.
+ */
 bool allocate_is_lived_in(const struct claim *claim);
-/* Is it in force, and made with all that is asked for? */
+/* Is the claim in force, and was it made with the same terms as the request? */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

@@ -1,7 +1,7 @@
 /*
- * Whose the claims are that were made by slices: the ids that the kubelet gives say nothing of a pod, but its books do
- * (pod_resources.h). What it said last of each claim is kept, as far as it named just the claim's slices (reconcile.h).
- * Main thread only.
+ * Which container holds each claim that was made by slices. An Allocate call does not name a pod, but the kubelet's list of pod
+ * resources does (pod_resources.h). The last holder that the list named is kept, if the holder's slices were exactly the
+ * claim's (reconcile.h). Main thread only.
  */
 #pragma once
 
@@ -10,21 +10,27 @@
 
 struct claim_holders;
 
-/* A container, by names. */
+/* A container, named by namespace, pod and container. */
 struct claim_holder {
 	const char *pod_namespace, *pod, *container;
 };
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct claim_holders *claim_holders_new(void);
 struct claim_holders *claim_holders_free(struct claim_holders *holders); /* NULL is fine; returns NULL */
 
-/* By that answer of the kubelet. Without memory it is not noted: by the next answer, then. */
+/*
+ * Records the holder of the claim as found in the kubelet's answer number `answer`. If out of memory, nothing is recorded until
+ * the next answer.
+ */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,
 			const struct pod_holder *holder, uint64_t answer);
-/* That answer was gone through: who was not in it holds nothing. */
+/* To be called after all holders of an answer are noted. Forgets the holders that this answer did not name. */
 void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 
-/* False: it is not known, or nobody has it. The texts are good until the loop goes on. NULL holders know nobody. */
+/*
+ * Returns false if the holder is unknown, the claim has no holder, or `holders` is NULL. The texts stay valid until the next
+ * turn of the loop.
+ */
 bool claim_holders_find(const struct claim_holders *holders, const struct claim *claim,
 			struct claim_holder *ret);

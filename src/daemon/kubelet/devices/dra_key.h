@@ -1,6 +1,6 @@
 /*
- * Keys of claims (daemon/containers/claims) that ResourceClaims made: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" where that
- * is too long. Pure.
+ * Keys of claims (daemon/containers/claims) that were made for ResourceClaims: "dra/<uid>/<namespace>/<name>", or "dra/<uid>"
+ * if that would be too long. Pure.
  */
 #pragma once
 
@@ -17,17 +17,17 @@ struct dra_name {
 
 struct dra_key {
 	char text[TENANT_CLAIM_MAX];
-	struct dra_name name; /* within `text`: it is not to be copied; namespace and name are "" in a short key */
+	struct dra_name name; /* points into `text`, so do not copy this struct; namespace and name are "" in a short key */
 };
 
 void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX]);
-/* False: it is another's. */
+/* Returns false if the key was not made for a ResourceClaim. */
 bool dra_key_parse(const char *key, struct dra_key *ret);
 
-/* The ResourceClaim's path at the API server. Names are as the kubelet's messages were checked to have them. */
+/* Makes the ResourceClaim's path at the API server. Precondition: the names were checked when the kubelet's message was read. */
 #define DRA_CLAIM_PATH_MAX 400
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
-/* Was the tenant made for a ResourceClaim? The cluster's scheduler counts what it has; of others others do. */
+/* Was the tenant made for a ResourceClaim? The cluster's scheduler accounts only for such tenants. */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);

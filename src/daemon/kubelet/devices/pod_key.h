@@ -1,11 +1,11 @@
 /*
  * Keys of claims that were made for a pod's container by name:
  *
- *     pod/<UID>/<container>                what it gets stands in its pod's annotations (allocate_annotated.h)
- *     pod/<UID>/<container>/<device>       and it has that device by the kubelet's books (vcuda.h): who holds it is known
- *                                          there, whoever was thought to be meant when it was made
+ *      pod/<UID>/<container>                the pod's annotations say what the container gets (allocate_annotated.h)
+ *      pod/<UID>/<container>/<device>       the kubelet gave <device> in that call (vcuda.h); the kubelet's list of pod resources
+ *                                           names the real holder of the device, which may be another container
  *
- * Behind the name of an init container stands when it runs: daemon/state/pod_stage.h. Pure; thread safe.
+ * The name of an init container is followed by the stage in which it runs: daemon/state/pod_stage.h. Pure; thread safe.
  */
 #pragma once
 
@@ -17,15 +17,15 @@
 #include "kube/hami/pod.h"
 
 struct pod_key {
-	const char *uid, *container; /* within `text`: it is not to be copied */
-	const char *device;          /* NULL: it names none */
+	const char *uid, *container; /* point into `text`, so do not copy this struct */
+	const char *device;          /* NULL if the key names no device */
 	char text[TENANT_CLAIM_MAX];
 };
 
-/* False: it is another's key. */
+/* Returns false if the key is of another kind. */
 bool pod_key_parse(const char *key, struct pod_key *ret);
-/* Of a container by its place in pod->container. `device` may be NULL. -EINVAL: they are too long. */
+/* Makes the key of the container pod->container[container]. `device` may be NULL. -EINVAL if the names are too long. */
 int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
-/* Is it that container's, of whatever device? */
+/* Does the key belong to that container, with or without any device? */
 bool pod_key_is_of(const char *key, const char *uid, const char *container);

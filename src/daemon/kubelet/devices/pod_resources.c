@@ -16,20 +16,20 @@
 #define METHOD "/v1.PodResourcesLister/List"
 #define PATIENCE_NS (10 * NSEC_PER_SEC)
 #define STALE_NS (60 * NSEC_PER_SEC)
-#define REPLY_MOST_BYTES (16 << 20) /* of some hundred pods: every device that they hold */
+#define REPLY_MOST_BYTES (16 << 20) /* enough for all devices of some hundred pods */
 
 struct pod_resources {
 	struct worker worker;
 	char *socket, *resource;
 	const struct slices *slices;
-	int stop_fd; /* readable from pod_resources_stop() on */
-	/* Under the worker's lock. */
+	int stop_fd; /* becomes readable in pod_resources_stop() */
+	/* Protected by the worker's lock. */
 	bool is_wanted, is_known;
 	uint64_t read_ns, answers;
 	struct slice_set held;
-	Podresources__ListResponse *list; /* NULL: not known */
-	/* The thread's. */
-	bool has_failed; /* and it was said */
+	Podresources__ListResponse *list; /* NULL if unknown */
+	/* Used only by the thread. */
+	bool has_failed; /* the last failure was logged */
 };
 
 static void add_slices(const struct slices *slices, const char *resource,
@@ -173,7 +173,7 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 	return read_ns;
 }
 
-/* The kubelet may name each of a container's devices by itself. -ENOMEM. */
+/* The kubelet may list each device of a container separately. -ENOMEM. */
 static int tell_holder(const char *resource, const Podresources__PodResources *pod,
 		       const Podresources__ContainerResources *c, pod_resources_holder each,
 		       void *data)
@@ -211,7 +211,7 @@ static int tell_all(const struct pod_resources *p, pod_resources_holder each, vo
 	return r;
 }
 
-/* Under the lock: the thread is not held up by more than one look. */
+/* Holds the lock during the callbacks. The thread waits for one such pass at most. */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data)
 {
 	pthread_mutex_lock(&p->worker.lock);
@@ -260,7 +260,7 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p)
 	if (!p)
 		return NULL;
 	ssize_t n = write(p->stop_fd, &one, sizeof(one));
-	(void)n; /* the counter can't overflow */
+	(void)n; /* the write can't fail: the counter can't overflow */
 	worker_stop(&p->worker);
 	free_parts(p);
 	return NULL;

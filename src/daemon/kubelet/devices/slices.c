@@ -20,7 +20,7 @@ void slice_format(const struct slices *slices, unsigned card, unsigned number,
 	snprintf(ret_id, SLICE_ID_MAX, "%s-%u", slices->uuid[card], number);
 }
 
-/* A number as we write it: no sign, no zero in front. */
+/* Accepts only numbers as slice_format() writes them: no sign, no leading zero. */
 static bool parse_slot(const char *text, unsigned below, unsigned *ret)
 {
 	unsigned n = 0;
@@ -81,7 +81,7 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
 {
 	struct slice_share share;
-	/* Each factor on its own side: 64 bits hold 100 times any card. */
+	/* Multiply before dividing; a card's bytes times 100 fit into 64 bits. */
 	share.memory_bytes = card_bytes * count / per_card / MIB * MIB;
 	share.cores_pct = (double)(10000 * count / per_card) / 100;
 	share.limit_pct = is_hard ? share.cores_pct : 100;
@@ -96,7 +96,7 @@ static unsigned left_of(const struct slice_set *available, const struct slice_se
 	return slots_count(&available->card[card]) - slots_count(&taken->card[card]);
 }
 
-/* As many as are wanted and there, the lowest numbers first. */
+/* Takes up to *wanted of the card's available slices, lowest numbers first. */
 static void take(const struct slices *slices, const struct slice_set *available, unsigned card,
 		 unsigned *wanted, struct slice_set *taken)
 {
@@ -108,8 +108,8 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * The next card to take from: of those that must be used anyway the one with the least left; else the
- * smallest that has all that is wanted; else the one with the most, so that the fewest are needed.
+ * Chooses the next card to take from. Prefers a card that is used already, the one with the fewest slices left; else the
+ * smallest card that has all wanted slices; else the card with the most, so that few cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)
@@ -134,7 +134,7 @@ static unsigned choose(const struct slices *slices, const struct slice_set *avai
 	return best;
 }
 
-/* -EINVAL, with the first one that is not available. */
+/* -EINVAL, naming the first slice of `must` that is not available. */
 static int check_must(const struct slices *slices, const struct slice_set *available,
 		      const struct slice_set *must, struct error *err)
 {

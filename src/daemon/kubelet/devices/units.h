@@ -1,6 +1,7 @@
 /*
- * Cards as units of memory of 256 MiB, with gpu-manager's vocabulary: the kubelet is shown as many devices "<UUID>-<number>" of
- * each card as units fit it. It counts with them; which card a container is on they do not say. Pure; thread safe.
+ * Cards as units of 256 MiB of memory, for gpu-manager's vocabulary. For each card the kubelet is shown as many devices
+ * "<UUID>-<number>" as units fit into the card's memory. The kubelet only counts units; a unit's name does not say on which
+ * card the container runs. Pure; thread safe.
  */
 #pragma once
 
@@ -9,14 +10,14 @@
 #define UNITS_MAX_PER_CARD 9999 /* four digits: 2.4 TiB */
 
 struct units {
-	const struct slices *slices; /* of the same cards: what they are called, and where they are */
+	const struct slices *slices; /* gives the names and NUMA nodes of the cards */
 	unsigned count[SLICES_MAX_CARDS];
 };
 
-/* Whole units of so much memory. */
+/* Number of whole units in that much memory. */
 unsigned units_of(uint64_t memory_bytes);
-/* Of all cards. */
+/* Number of units of all cards. */
 unsigned units_count(const struct units *units);
 
-/* -EINVAL with the name that is none of these units', or is there twice, and what would be right; -ENOMEM. */
+/* -EINVAL if a name is not one of these units, or occurs twice; the error names it and says what would be right. -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

@@ -15,7 +15,7 @@
 
 #define SYSFS_DEVICES "/sys/bus/pci/devices"
 
-/* Texts that a device of the list refers to. */
+/* Texts that a device in the list points to. */
 struct texts {
 	char pcie_root[64];
 };
@@ -23,7 +23,7 @@ struct texts {
 int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 {
 	char path[PATHS_MAX], target[PATHS_MAX];
-	/* "../../../devices/pci0000:17/0000:17:01.0/0000:18:00.0" */
+	/* The link is like "../../../devices/pci0000:17/0000:17:01.0/0000:18:00.0". */
 	if (paths_join(sysfs, address, path, sizeof(path), NULL) < 0)
 		return -ENOENT;
 	ssize_t n = readlink(path, target, sizeof(target) - 1);
@@ -38,7 +38,10 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 	return 0;
 }
 
-/* The first of the GPUs that are linked with this one by NVLink, over others too; NULL: none is. */
+/*
+ * Names the NVLink domain after the first GPU that is linked with this GPU, directly or through other GPUs. Returns NULL if
+ * this GPU has no such link.
+ */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {
 	uint64_t reached = UINT64_C(1) << card, before = 0;
@@ -54,7 +57,7 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
-/* What is left when those tenants have theirs that the cluster does not count in claims. */
+/* Computes what is left after the tenants that were not made for ResourceClaims: the cluster does not account for those. */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
 	struct promise_card p = node_promised_to(node, card, dra_key_is_not_of);

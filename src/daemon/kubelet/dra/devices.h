@@ -1,12 +1,18 @@
-/* What this node's GPUs are, for its ResourceSlice. Main thread only. */
+/* Describes this node's GPUs for its ResourceSlices. Main thread only. */
 #pragma once
 
 #include <jansson.h>
 
 struct node;
 
-/* As kube/dra/slice.h has them; those that take no new tenants with a taint. A new reference; NULL: no memory. */
+/*
+ * Returns the devices in the format of kube/dra/slice.h. A GPU that takes no new tenants has a taint. Returns a new reference,
+ * or NULL if out of memory.
+ */
 json_t *dra_node_devices(struct node *node);
 
-/* "pci0000:17", where sysfs has the device of this PCI address: the standard attribute pcieRoot. -ENOENT. */
+/*
+ * Finds the PCIe root of the device with this PCI address, like "pci0000:17", below `sysfs`. This is the standard attribute
+ * pcieRoot. -ENOENT if not found.
+ */
 int dra_pcie_root(const char *sysfs, const char *address, char ret[64]);

@@ -1,4 +1,4 @@
-/* The driver's socket, its registration, its beginning and end. */
+/* The driver's socket and registration; start and stop. */
 #include "daemon/kubelet/dra/dra.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include "kube/dra/names.h"
 
 #define LOOK_NS NSEC_PER_SEC
-#define PUBLISH_NS (30 * NSEC_PER_SEC) /* what nobody tells of is told within that */
-#define SOCKET DRA_DRIVER "-reg.sock"  /* as the kubelet's documentation names such sockets */
+#define PUBLISH_NS (30 * NSEC_PER_SEC) /* changes that are not reported to us are published within this time */
+#define SOCKET DRA_DRIVER "-reg.sock"  /* the kubelet's documentation names such sockets so */
 
 /* ---- settings ---- */
 
@@ -57,7 +57,7 @@ int dra_check(const struct config *config, struct error *err)
 
 /* ---- registration ---- */
 
-/* Each reason once; NULL: it is over. */
+/* Logs each reason once. `why` is NULL when the trouble is over. */
 static void say(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->said || strcmp(dra->said, why) != 0))
@@ -75,7 +75,7 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/* The kubelet tries again by itself. */
+/* No retry here: the kubelet tries again by itself. */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;
@@ -111,8 +111,8 @@ static const struct grpc_method methods[] = {
 /* ---- what is looked at ---- */
 
 /*
- * The kubelet sees a socket come, and asks it; one that was removed is made again. Its directory may come later. False: there is
- * none, perhaps since another driver of our name has it.
+ * Creates the socket, also again if it was removed; the kubelet notices a new socket and calls it. The socket's directory may
+ * not exist yet. Returns false if we have no socket, perhaps because another driver of our name has it.
  */
 static bool keep_socket(struct dra *dra)
 {
@@ -163,7 +163,7 @@ static void health_changed(void *data, struct card *card)
 
 void dra_promises_changed(struct dra *dra)
 {
-	/* Many changes come at once: they are told of together, a moment after the first. */
+	/* Changes often come together, so they are published together, a moment after the first. */
 	if (!dra || !dra->published_ns)
 		return;
 	dra->published_ns = 0;
@@ -201,7 +201,7 @@ static int start(struct dra *dra, struct error *err)
 	return 0;
 }
 
-/* For "hello". */
+/* For the reply to "hello". */
 static json_t *to_json(const struct dra *dra)
 {
 	struct dra_figures figures;
@@ -242,7 +242,7 @@ struct dra *dra_stop(struct dra *dra)
 	claims_remove_keep(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
-	/* With the socket end the calls that wait. */
+	/* Closing the socket ends the calls that wait. */
 	plugin_socket_close(&dra->socket);
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);

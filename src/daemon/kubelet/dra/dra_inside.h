@@ -1,4 +1,7 @@
-/* Between the parts of the DRA driver: dra.c (socket, registration, life), prepare.c (claims), need.c (claims that are gone). */
+/*
+ * Shared by the parts of the DRA driver: dra.c (socket, registration, start and stop), prepare.c (claims), need.c (claims that
+ * are gone).
+ */
 #pragma once
 
 #include <sys/queue.h>
@@ -17,19 +20,19 @@ struct dra {
 	struct kube_client *client;
 	const char *node_name;
 	struct plugin_socket socket;
-	char *said; /* the last error of the socket or of the kubelet that was logged; NULL: none */
-	struct loop_source *timer;     /* each second */
+	char *said; /* the last logged error of the socket or the kubelet; NULL if none */
+	struct loop_source *timer;     /* rings each second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
-	uint64_t published_ns; /* when it was told of the GPUs last; 0: it is to be */
-	uint64_t swept_ns;     /* when CDI specs without a claim were last looked for */
+	uint64_t published_ns; /* when the publisher last got the list of GPUs; 0 if it is to get one now */
+	uint64_t swept_ns;     /* when CDI specs without a claim were last removed */
 	struct dra_need *need;
-	bool is_registered;                                 /* the kubelet said so */
+	bool is_registered;                                 /* the kubelet has confirmed the registration */
 	uint64_t prepared, refused, unprepared, prepare_ns; /* as in struct dra_figures */
 };
 
-/* prepare.c: the methods of the service DRAPlugin, whose data is the struct dra. */
+/* prepare.c: the methods of the service DRAPlugin. `data` is the struct dra. */
 void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
 void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
-/* Drops the calls that wait. */
+/* Drops the calls that still wait. */
 void dra_prepare_end(struct dra *dra);

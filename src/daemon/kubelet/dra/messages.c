@@ -15,7 +15,7 @@
 
 struct grpc_message *dra_message_info(void)
 {
-	/* The endpoint stays empty: it is the socket that the kubelet has asked. */
+	/* The endpoint stays empty: the kubelet then uses the socket that it called. */
 	char *versions[] = { text("v1.DRAPlugin"), text("v1beta1.DRAPlugin") };
 	Dra__PluginInfo info = DRA__PLUGIN_INFO__INIT;
 	info.type = text(PLUGIN_TYPE);
@@ -43,7 +43,7 @@ int dra_status_read(const uint8_t *data, size_t size, char **ret_error)
 
 /* ---- requests ---- */
 
-/* Of DNS: small letters, digits, '-' and '.'. */
+/* Checks for a DNS name: small letters, digits, '-' and '.'. */
 static bool is_name(const char *name, size_t most)
 {
 	size_t length = strlen(name);
@@ -81,11 +81,11 @@ void dra_request_free(struct dra_request *request)
 
 /* ---- answers ---- */
 
-/* One claim's part of the answer; every list is its own. */
+/* The answer for one claim. Owns all its lists. */
 struct prepared {
 	Dra__PreparedClaim claim;
 	Dra__Device *device, **list;
-	char **words; /* of each device its request, and the id */
+	char **words; /* for each device: the name of its request, and the id */
 };
 
 static void free_prepared(struct prepared *p)

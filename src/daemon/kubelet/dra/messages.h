@@ -1,5 +1,6 @@
 /*
- * The kubelet's messages to a DRA driver, in bytes and in plain data. What is made belongs to the caller; pure but for memory.
+ * Converts the kubelet's messages to a DRA driver between bytes and plain data. The caller owns the results. Pure but for
+ * memory.
  */
 #pragma once
 
@@ -10,39 +11,39 @@
 #include "daemon/kubelet/devices/dra_key.h"
 #include "net/grpc_server.h"
 
-#define DRA_MOST_CLAIMS 256 /* of one call: a pod has a few */
+#define DRA_MOST_CLAIMS 256 /* per call; a pod has a few */
 
-/* Of a prepare or unprepare call; dra_request_free() afterwards, always. */
+/* A prepare or unprepare call. Always needs dra_request_free() afterwards. */
 struct dra_request {
 	void *unpacked;
 	size_t count;
 	struct dra_name *name;
 };
 /*
- * -EPROTO: no such message; -E2BIG: too many claims; -EINVAL: a name that can't be one: then it may stand neither in a path of
- * the API server nor in one of a file. -ENOMEM.
+ * -EPROTO if the message is malformed; -E2BIG if it has too many claims; -EINVAL if a name is malformed, and so not safe in a
+ * path of the API server or of a file; -ENOMEM.
  */
 int dra_request_read(const uint8_t *data, size_t size, struct dra_request *ret);
 void dra_request_free(struct dra_request *request);
 
-/* Of NotifyRegistrationStatus. *ret_error: owned, NULL where it was registered. -EPROTO; -ENOMEM. */
+/* Reads NotifyRegistrationStatus. *ret_error is owned by the caller, and NULL if the registration succeeded. -EPROTO; -ENOMEM. */
 int dra_status_read(const uint8_t *data, size_t size, char **ret_error);
 
 struct dra_prepared_device {
 	const char *pool, *device;
-	char request[64]; /* of the claim: a DNS label */
+	char request[64]; /* name of the claim's request: a DNS label */
 };
 
-/* What became of one claim. */
+/* The result for one claim. */
 struct dra_outcome {
 	const char *uid;
-	const char *error; /* NULL: all went well, and of an unprepare call nothing else is told */
+	const char *error; /* NULL on success; for an unprepare call the fields below are unused */
 	const char *cdi_id;
 	const struct dra_prepared_device *device;
 	size_t count;
 };
 
-/* Answers; NULL: no memory. */
+/* Make answers. Return NULL if out of memory. */
 struct grpc_message *dra_message_info(void);
 struct grpc_message *dra_message_prepared(const struct dra_outcome *outcome, size_t count);
 struct grpc_message *dra_message_unprepared(const struct dra_outcome *outcome, size_t count);

@@ -9,13 +9,13 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 
-#define KNOWN_NS (120 * NSEC_PER_SEC) /* an older answer counts no more, and is forgotten */
+#define KNOWN_NS (120 * NSEC_PER_SEC) /* older answers are ignored and forgotten */
 
 struct known {
 	TAILQ_ENTRY(known) link;
 	struct dra_need *need;
 	struct dra_key key;
-	struct kube_call *get; /* NULL: answered */
+	struct kube_call *get; /* NULL once answered */
 	uint64_t asked_ns;
 	enum claim_need answer;
 };
@@ -82,7 +82,7 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/* Its name was too long for the key: the kubelet's word alone counts. */
+	/* The name was too long for the key, so only the kubelet can say when the claim ends. */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

@@ -1,6 +1,6 @@
 /*
- * Whether a claim that a ResourceClaim made is still needed. The kubelet unprepares each claim in the end, by books of its own;
- * where those were lost, the API server says that the claim is gone. Main thread only.
+ * Says whether a claim that was made for a ResourceClaim is still needed. Normally the kubelet unprepares each claim, from its
+ * own records. If the kubelet has lost its records, the API server still says that the ResourceClaim is gone. Main thread only.
  */
 #pragma once
 
@@ -9,9 +9,12 @@
 
 struct dra_need;
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct dra_need *dra_need_new(struct kube_client *client);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is fine; returns NULL */
 
-/* As claims_keep; the data is the struct dra_need. Asks the server in the background: the next call knows. */
+/*
+ * Callback for claims_keep(); `data` is the struct dra_need. Asks the API server in the background, so only a later call has
+ * the answer.
+ */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

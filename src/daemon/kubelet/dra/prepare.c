@@ -1,6 +1,6 @@
 /*
- * NodePrepareResources and NodeUnprepareResources. A call is prepared as a whole: where one of its claims can't be, those that
- * were new are taken back, and each says why. Claims that were prepared before stay as they are.
+ * NodePrepareResources and NodeUnprepareResources. A call is prepared as a whole: if one of its claims fails, the claims that
+ * are new are undone, and each reports the reason. Claims that were prepared before stay as they are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 #include "daemon/state/node/node.h"
 #include "kube/dra/claim.h"
 
-#define PATIENCE_NS (20 * NSEC_PER_SEC) /* for the API server; the kubelet waits 45 s for us */
+#define PATIENCE_NS (20 * NSEC_PER_SEC) /* timeout for the API server; the kubelet waits 45 s for us */
 
 /* One claim of a call. */
 struct item {
 	struct preparation *preparation;
 	struct dra_name name;
-	struct kube_call *get; /* NULL: answered, or given up */
+	struct kube_call *get; /* NULL once answered or given up */
 	struct dra_claim claim;
 	bool is_new; /* the tenant was made for this call */
 	struct error err;
@@ -39,8 +39,8 @@ struct preparation {
 	struct dra *dra;
 	struct grpc_call *call;
 	uint64_t begun_ns;
-	struct dra_request request; /* the names are its */
-	size_t count, waiting;      /* waiting: for the API server */
+	struct dra_request request; /* owns the names */
+	size_t count, waiting;      /* waiting: number of claims that wait for the API server */
 	struct item item[];
 };
 
@@ -69,7 +69,7 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* "gpu/small" is an alternative of the request "gpu", which containers name. */
+/* "gpu/small" is an alternative of the request "gpu"; containers use the name "gpu". */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -91,7 +91,7 @@ static int give(struct item *item, struct error *err)
 	struct claim_request request;
 	struct claim *claim;
 	char name[REGION_NAME_MAX];
-	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
+	/* The name is for people: it is cut if too long, and gets an id if not unique. */
 	snprintf(name, sizeof(name), "%s.%s", item->name.in_namespace, item->name.name);
 	int r = dra_request_make(dra->node, dra->node_name, &item->claim, item->key, name,
 				 item->name.in_namespace, &request, err);
@@ -125,7 +125,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* A claim that could be had is not given without the others: its pod can't start. */
+/* Undoes also the claims that succeeded: without the failed claim the pod can't start. */
 static void take_all_back(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s: %s", why->name.in_namespace, why->name.name,
@@ -172,7 +172,7 @@ static void count(const struct preparation *p, bool has_failed)
 	dra->prepare_ns += clock_now_ns() - p->begun_ns;
 }
 
-/* All that the API server says of the claims is there. */
+/* To be called once the API server has answered for all claims. */
 static void finish(struct preparation *p)
 {
 	const struct item *failed = failed_item(p);
@@ -213,7 +213,7 @@ static void claim_came(void *data, const struct kube_answer *reply)
 		finish(p);
 }
 
-/* The kubelet has taken its call back, or has left. */
+/* The kubelet has cancelled its call or has disconnected. */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	forget(data);
@@ -299,7 +299,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* A claim that is still being prepared is not to come after its end. */
+/* Drops preparations of the claim, which must not be made after its unprepare call. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;
@@ -309,7 +309,7 @@ static void give_up(struct dra *dra, const char *uid)
 				error_set(&p->item[i].err, ECANCELED, "it was unprepared meanwhile");
 }
 
-/* The claim first: a spec without one would start containers that belong to nobody. */
+/* Releases the claim, then removes the spec. If a step fails, the kubelet calls again; a claim that is gone already is fine. */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];

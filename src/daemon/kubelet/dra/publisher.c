@@ -21,17 +21,17 @@
 #define PATH_MAX_BYTES 500
 #define NAME_MAX_BYTES 400
 
-/* Whether the server keeps taints of devices. */
+/* Does the server store taints of devices? */
 enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 
-/* The slice of one GPU, or one that the server has of a GPU that this node has no more. */
+/* The slice of one GPU. The server may also have a slice of a GPU that this node no longer has. */
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
-	char pool[NAME_MAX_BYTES]; /* "": its GPU is gone, so it is to be deleted */
-	json_t *device;            /* a list of one; of none: it takes no new tenants */
-	json_t *object;            /* as the server has it; NULL: it has none */
-	json_t *sent, *taken; /* devices that were written last, and what the server made of them */
+	char pool[NAME_MAX_BYTES]; /* "" if the GPU is gone, so that the slice is to be deleted */
+	json_t *device;            /* a list of one device; empty if the GPU takes no new tenants */
+	json_t *object;            /* as the server has it; NULL if the server has none */
+	json_t *sent, *taken; /* the devices written last, and the server's version of them */
 };
 
 struct publisher {
@@ -39,19 +39,19 @@ struct publisher {
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	bool is_known, fails; /* all of the server's slices; the watch */
-	bool has_devices;     /* what is to be published is known */
+	bool is_known, fails; /* is_known: all of the server's slices are known; fails: the watch does */
+	bool has_devices;     /* publisher_want() has set the devices */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
-	struct kube_call *call;    /* a write under way, of all slices one at a time: */
-	struct gpu_slice *writing; /* its slice */
-	json_t *sending;           /* the devices; NULL: it is deleted */
-	bool is_probing;           /* it is a dry run, to see whether taints are kept */
+	struct kube_call *call;    /* the write under way; slices are written one at a time */
+	struct gpu_slice *writing; /* the slice that is being written */
+	json_t *sending;           /* the devices being written; NULL for a deletion */
+	bool is_probing;           /* the write is a dry run to find out whether taints are stored */
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
-	bool is_waiting;              /* `again` is set: nothing is written before it rings */
-	bool is_refused, is_unshared; /* said so */
+	bool is_waiting;              /* `again` is armed, and nothing is written before it rings */
+	bool is_refused, is_unshared; /* these conditions were logged */
 };
 
 static void update(void *data);
@@ -83,7 +83,7 @@ static struct gpu_slice *find_slice(const struct publisher *p, const char *name)
 	return NULL;
 }
 
-/* Found, or new; NULL: no memory. */
+/* Finds the slice or makes a new one. Returns NULL if out of memory. */
 static struct gpu_slice *take_slice(struct publisher *p, const char *name)
 {
 	struct gpu_slice *s = find_slice(p, name);
@@ -110,7 +110,7 @@ static void drop_slice(struct gpu_slice *s)
 	free(s);
 }
 
-/* A watch and an answer come on two connections, in any order: the newer counts. */
+/* The watch and an answer use two connections, so they arrive in any order. The newer version wins. */
 static void take(struct publisher *p, json_t *object)
 {
 	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
@@ -125,7 +125,10 @@ static void take(struct publisher *p, json_t *object)
 
 /* ---- taints ---- */
 
-/* What is to be written; a new reference. A device without its taint would be given to pods. */
+/*
+ * Returns a new reference to what is to be written. If taints are not stored, a device that needs one is left out: pods would
+ * get it.
+ */
 static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 {
 	return p->taints == TAINTS_KEPT ? json_incref(s->device)
@@ -134,7 +137,7 @@ static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 
 /* ---- writing ---- */
 
-/* A server whose gates are off drops fields without a word. A slice without devices shows nothing of that. */
+/* A server whose gates are off drops fields silently. A slice without devices does not show that. */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
 	if (!json_array_size(devices_of(object)))
@@ -169,7 +172,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* One that is not there was to be deleted, or is made anew. */
+	/* 404 to a deletion means that the slice is gone; 404 to an update means that it must be created anew. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
@@ -240,7 +243,7 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 	start_call(p, s, &(struct kube_request){ .method = "DELETE", .path = path }, NULL);
 }
 
-/* Is it of this Node, and as wanted, or as the server makes of that? */
+/* Is the slice owned by this Node, and are its devices as wanted, or as the server stored what was wanted? */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
 	const json_t *owners = json_object_get(json_object_get(s->object, "metadata"),
@@ -249,14 +252,14 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	const char *uid = json_string_value(json_object_get(owner, "uid"));
 	if (!uid || strcmp(uid, node_uid) != 0)
 		return false;
-	/* An empty list is written as none. */
+	/* The server may store an empty list as no list. */
 	if (!json_array_size(devices) && !json_array_size(has))
 		return true;
 	return json_equal(has, devices) ||
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes it if it is not as it is to be. */
+/* Writes the slice if it is not as wanted. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;
@@ -276,7 +279,7 @@ static void update_slice(struct publisher *p, struct gpu_slice *s, const char *n
 		write_slice(p, s, node_uid, devices, false);
 }
 
-/* One write at a time; each answer comes back here. */
+/* Writes one slice at a time; called again after each answer. */
 static void update(void *data)
 {
 	struct publisher *p = data;
@@ -314,7 +317,7 @@ static void seen(void *data, json_t *object)
 	update(data);
 }
 
-/* A late word of a slice that was deleted is not of the new one of that name. */
+/* Compare the uid: a late event may be about a deleted slice of the same name. */
 static void gone(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
@@ -329,7 +332,7 @@ static void synced(void *data)
 {
 	struct publisher *p = data;
 	p->is_known = true;
-	/* The server may be another one by now, with other gates. */
+	/* After a reconnect the server may be another one, with other gates. */
 	struct gpu_slice *s;
 	LIST_FOREACH(s, &p->slices, link)
 		if (p->is_unshared) {

@@ -1,8 +1,9 @@
 /*
- * Keeps this node's ResourceSlices at the API server as they are to be, one for each GPU: made where there is none, written anew
- * when the GPU's share, health or cordon changes, with the pool's next generation each time, and deleted when the GPU is gone. What
- * somebody else changes or removes is put back. Slices belong to the Node, and go with it. GPUs that take no new tenants are
- * tainted; where the server keeps no taints (gate DRADeviceTaints) their slices have no devices. Main thread only.
+ * Keeps this node's ResourceSlices at the API server up to date, one slice for each GPU. A missing slice is created. A slice is
+ * rewritten, with the pool's next generation, when the GPU's share, health or cordon changes. The slice is deleted when the GPU
+ * is gone. Changes by others are reverted. The Node owns the slices, so they are deleted with the Node. A GPU that takes no new
+ * tenants gets a taint; if the server drops taints (gate DRADeviceTaints), the slice of that GPU lists no device. Main thread
+ * only.
  */
 #pragma once
 
@@ -14,18 +15,21 @@
 struct node_object;
 struct publisher;
 
-/* `node` and `object` stay the caller's. NULL: no memory. */
+/* `node` and `object` must outlive the publisher. Returns NULL if out of memory. */
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object);
-/* The slices stay. NULL is fine; returns NULL. */
+/* The slices stay at the server. NULL is fine; returns NULL. */
 struct publisher *publisher_stop(struct publisher *publisher);
 
-/* The devices that are to be told of (kube/dra/slice.h), whose reference is taken over; NULL: no memory, all stays. */
+/*
+ * Sets the devices to publish (kube/dra/slice.h) and takes over the reference. NULL means that the caller ran out of memory:
+ * nothing changes.
+ */
 void publisher_want(struct publisher *publisher, json_t *devices);
-/* Nothing is written any more, until something is wanted again: the slices are another driver's. */
+/* Stops writing until publisher_want() is called again, because another driver owns the slices now. */
 void publisher_pause(struct publisher *publisher);
-/* The devices that the server's slices have, and how often a write failed. */
+/* Returns the number of devices in the server's slices, and how often a write failed. */
 void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
 		     uint64_t *ret_failures);
-/* Tries again what could not be done: the Node was not known yet. To be called each second. */
+/* Retries what was not possible before because the Node was not known. To be called each second. */
 void publisher_look(struct publisher *publisher);

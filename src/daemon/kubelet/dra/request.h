@@ -1,13 +1,14 @@
-/* From an allocated ResourceClaim to what is asked of the claims store. Main thread only: it looks at the node's cards. */
+/* Makes a claim request from an allocated ResourceClaim. Main thread only, since it reads the node's cards. */
 #pragma once
 
 #include "daemon/containers/claims/claim.h"
 #include "kube/dra/claim.h"
 
 /*
- * All devices of the claim as one tenant; two requests that got one GPU have the sum of both there. *ret refers to `key`,
- * `name`, and the namespace, which stay the caller's. `node_name`: Kubernetes'. -ENODEV: a GPU that is not there, or another
- * node's; -EINVAL: nothing of this driver's is allocated, terms of its requests contradict each other or their capacity.
+ * Makes one tenant's request from all devices of the claim; if several requests got the same GPU, their amounts add up. *ret
+ * points to `key`, `name` and `in_namespace`, which the caller owns. `node_name` is the Kubernetes name. -ENODEV if a GPU does
+ * not exist or belongs to another node. -EINVAL if nothing of this driver is allocated, or if terms of the claim contradict
+ * each other or the capacity.
  */
 int dra_request_make(struct node *node, const char *node_name, const struct dra_claim *claim,
 		     const char *key, const char *name, const char *in_namespace,

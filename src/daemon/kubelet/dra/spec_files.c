@@ -33,7 +33,7 @@ static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX],
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
-/* Then a full disk is no reason to refuse a claim that was prepared before. */
+/* Skips an unchanged file, so that a full disk does not fail a claim that was prepared before. */
 static bool is_written(const char *path, const json_t *spec)
 {
 	json_t *has = json_load_file(path, 0, NULL);
@@ -69,7 +69,7 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err)
 	return 0;
 }
 
-/* Is it the spec of a claim? */
+/* Is the file the spec of an existing claim? */
 static bool is_of_claim(struct claims *claims, const char *leaf)
 {
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {

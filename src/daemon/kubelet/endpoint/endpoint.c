@@ -9,11 +9,11 @@
 #include "base/paths.h"
 #include "daemon/state/node/node.h"
 
-/* A kubelet that starts removes our socket and makes its own a moment later: then it is made anew once. */
+/* A kubelet that starts removes our socket, and creates its own a moment later. The delay lets us renew our socket only once. */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
-/* allot-gpu.sock for nvidia.com/gpu: several plugins may share the directory. */
+/* nvidia.com/gpu becomes allot-gpu.sock; several plugins may share the directory. */
 static void name_socket(const char *resource, char own[ENDPOINT_PATH_MAX])
 {
 	snprintf(own, ENDPOINT_PATH_MAX, "allot-%s.sock", strchr(resource, '/') + 1);
@@ -43,7 +43,7 @@ static int open_socket(struct endpoint *e, struct error *err)
 	return plugin_socket_open(&e->socket, e->node->loop, &service, err);
 }
 
-/* A new socket, and then the kubelet is told of it. */
+/* Opens a new socket, then registers it with the kubelet. */
 static void renew(struct endpoint *e)
 {
 	struct error err = { 0 };
@@ -57,7 +57,7 @@ static void renew(struct endpoint *e)
 		return;
 	}
 	e->is_said = false;
-	/* Its streams have ended with the old one: not for want of a kubelet. */
+	/* The streams ended with the old socket, not because the kubelet has gone. */
 	loop_disarm(e->renew_timer);
 	registrar_want(e->registrar);
 }
@@ -73,7 +73,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_want(e->registrar);
 }
 
-/* A kubelet that stays asks again only when it is told again. */
+/* A kubelet that still runs connects again only after a new registration. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

@@ -1,7 +1,7 @@
 /*
- * One resource at the kubelet: its socket, its registration, and who watches its list of devices. Main thread only.
+ * One resource at the kubelet: our socket, the registration, and the watchers of the list of devices. Main thread only.
  *
- *     kubelet.sock appears -> our socket is made anew -> registrar tells the kubelet -> it calls back
+ *      kubelet.sock appears -> we create our socket anew -> the registrar registers with the kubelet -> the kubelet calls us
  */
 #pragma once
 
@@ -20,37 +20,37 @@ struct plugin_watcher;
 TAILQ_HEAD(plugin_watchers, plugin_watcher);
 
 enum endpoint_role {
-	ENDPOINT_SHARES, /* slices of GPUs: a call for them gets the mounts and variables too */
-	ENDPOINT_MEMORY, /* units of memory, beside slices of time: units.h */
+	ENDPOINT_SHARES, /* slices of GPUs; a call for them also gets mounts and environment variables */
+	ENDPOINT_MEMORY, /* units of memory (units.h), beside slices of time */
 };
 
 struct endpoint {
 	struct node *node;
-	struct plugin *plugin; /* whose methods get the endpoint as their data */
+	struct plugin *plugin; /* its methods get the endpoint as their data */
 	const struct grpc_method *methods;
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
-	void (*kubelet_came)(struct plugin *plugin); /* it has started, or was there already */
+	void (*kubelet_came)(struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
 	enum endpoint_role role;
-	const char *resource;        /* the setting's */
-	char own[ENDPOINT_PATH_MAX]; /* the socket's name in its directory */
+	const char *resource;        /* the value of the setting */
+	char own[ENDPOINT_PATH_MAX]; /* name of our socket in the directory */
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet, is_said; /* is_said: that the socket can't be opened */
+	bool has_kubelet, is_said; /* is_said: the error that the socket can't be opened was logged */
 	struct loop_source *renew_timer;
-	struct grpc_message *list; /* what watchers were told last */
+	struct grpc_message *list; /* the list that watchers got last */
 	struct plugin_watchers watchers;
 	unsigned watcher_count;
 };
 
-/* Does the socket's path fit for that resource?. -EINVAL with what would be right. Pure. */
+/* Checks that the socket's path for that resource is short enough. -EINVAL, with what would be right. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
-/* Of `dir`, the kubelet's, which stays the caller's. endpoint_stop() also after an error. */
+/* `dir` is the kubelet's directory, and must stay valid. Call endpoint_stop() also after an error. */
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err);
-/* Takes the socket away. */
+/* Removes the socket. */
 void endpoint_stop(struct endpoint *e);
 
-/* The last watcher has left. */
+/* To be called when the last watcher has left. */
 void endpoint_is_unwatched(struct endpoint *e);

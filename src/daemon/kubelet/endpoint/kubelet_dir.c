@@ -22,8 +22,8 @@ struct kubelet_dir {
 	const char *dir, *own;
 	kubelet_dir_handler handler;
 	void *data;
-	int fd, watch; /* watch: negative: the directory is not there */
-	bool has_said; /* that it is not, or that it is a removed one */
+	int fd, watch; /* watch is negative while the directory does not exist */
+	bool has_said; /* logged that the directory does not exist or was removed */
 	struct loop_source *source, *look_timer;
 };
 
@@ -35,7 +35,7 @@ static bool has_kubelet(const struct kubelet_dir *k)
 	       lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Only a mount can lead to a removed directory: another one at its place outside is never seen here. */
+/* Only a mount can lead to a removed directory. A new directory at the same path outside is never visible here. */
 static bool is_removed(const struct kubelet_dir *k)
 {
 	struct stat st;
@@ -46,7 +46,7 @@ static void directory_left(struct kubelet_dir *k)
 {
 	if (k->watch < 0)
 		return;
-	/* One that was renamed would still be told of. */
+	/* A renamed directory would still send events. */
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
 	k->handler(k->data, KUBELET_DIR_KUBELET_LEFT);
@@ -56,14 +56,14 @@ static void directory_came(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->has_said = false;
-	/* From here on inotify tells of a kubelet that comes. */
+	/* From here on inotify reports when a kubelet starts. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
 }
 
 /*
- * IN_DELETE_SELF for a removed directory comes only after its last user has left it, and our own socket is such a user.
- * So the path is looked up each second: a watch of the same directory has the same number.
+ * IN_DELETE_SELF for a removed directory comes only after its last user has left, and our own socket is such a user. So the
+ * path is looked up each second: inotify gives the same directory the same watch number.
  */
 static void look(void *data, uint32_t events)
 {
@@ -91,11 +91,11 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 {
 	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
 	if (e->mask & IN_Q_OVERFLOW) {
-		/* Something was missed: as if all were new. */
+		/* The queue overflowed, so handle it as if everything were new. */
 		k->handler(k->data,
 			   has_kubelet(k) ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
 	} else if (e->wd != k->watch) {
-		return; /* of a directory that was */
+		return; /* event of an earlier directory */
 	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
 		directory_left(k);
 		loop_arm(k->look_timer, 0, LOOK_NS);

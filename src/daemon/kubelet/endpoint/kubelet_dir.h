@@ -1,6 +1,6 @@
 /*
- * The directory in which kubelet and plugins have their sockets: what comes and goes in it, by inotify. It may
- * not be there yet, and may be removed or replaced: its path is looked up each second. Main thread only.
+ * Watches, with inotify, the directory in which the kubelet and plugins have their sockets. The directory may not exist yet,
+ * and may be removed or replaced, so its path is looked up each second. Main thread only.
  */
 #pragma once
 
@@ -9,10 +9,13 @@
 #define KUBELET_SOCKET "kubelet.sock"
 
 enum kubelet_dir_event {
-	KUBELET_DIR_KUBELET_CAME, /* its socket was made, or stands there at the start */
-	KUBELET_DIR_KUBELET_LEFT, /* its socket or the directory was removed */
-	KUBELET_DIR_OWN_LEFT,     /* the plugin's was removed, by whomever, us too */
-	/* The directory is a mount of one that was removed: only what mounts it again sees the kubelet's new one. */
+	KUBELET_DIR_KUBELET_CAME, /* the kubelet's socket was created, or existed at the start */
+	KUBELET_DIR_KUBELET_LEFT, /* the kubelet's socket or the directory was removed */
+	KUBELET_DIR_OWN_LEFT,     /* the plugin's socket was removed, possibly by us */
+	/*
+	 * The directory is a mount of a directory that was removed outside. This process cannot see the kubelet's new directory
+	 * until it is mounted again.
+	 */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };
 
@@ -20,7 +23,10 @@ typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
 
 struct kubelet_dir;
 
-/* `dir` and `own` (the name of the plugin's socket in it) stay the caller's. What is there is told of in the loop's next turn. */
+/*
+ * `dir` and `own` (the name of the plugin's socket in `dir`) must stay valid. Events for what already exists come in the loop's
+ * next turn.
+ */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,
 		      struct error *err);

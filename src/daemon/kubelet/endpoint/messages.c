@@ -47,14 +47,14 @@ struct grpc_message *message_empty(void)
 
 /* ---- lists ---- */
 
-/* Where a card hangs, for the kubelet's topology manager. */
+/* A card's NUMA node, for the kubelet's topology manager. */
 struct seat {
 	V1beta1__NUMANode node;
 	V1beta1__NUMANode *nodes[1];
 	V1beta1__TopologyInfo info;
 };
 
-/* NULL: not known. */
+/* Returns NULL if the NUMA node is unknown. */
 static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 {
 	if (numa < 0)
@@ -68,7 +68,7 @@ static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 	return &seat->info;
 }
 
-/* `per_card`: devices of each card. */
+/* `per_card` is the number of devices of each card. */
 static struct grpc_message *list_devices(const struct slices *slices,
 					 const unsigned per_card[SLICES_MAX_CARDS],
 					 const bool is_healthy[SLICES_MAX_CARDS])
@@ -122,7 +122,7 @@ static size_t set_count(const struct slices *slices, const struct slice_set *set
 	return count;
 }
 
-/* The names of a set, into `ids` from *n on. */
+/* Writes the names of a set into `ids`, and lists them from list[*n] on. */
 static void name_set(const struct slices *slices, const struct slice_set *set, char *ids,
 		     char **list, size_t *n)
 {
@@ -166,7 +166,7 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 
 /* ---- what a container gets ---- */
 
-/* One container's answer; every list is its own. */
+/* One container's answer. Owns all its lists. */
 struct allocated {
 	V1beta1__ContainerAllocateResponse response;
 	V1beta1__ContainerAllocateResponse__EnvsEntry *env, **env_list;
@@ -259,7 +259,7 @@ static void free_unpacked(void *unpacked)
 	protobuf_c_message_free_unpacked(unpacked, NULL);
 }
 
-/* An empty list of the kind, for `count` containers. */
+/* Makes a request with empty lists for `count` containers. */
 static int begin(void *unpacked, size_t count, struct message_request *ret)
 {
 	*ret = (struct message_request){ .unpacked = unpacked, .free = free_unpacked };

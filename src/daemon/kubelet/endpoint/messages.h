@@ -1,6 +1,4 @@
-/*
- * The kubelet's messages, in bytes and in plain data. What is made belongs to the caller; pure but for memory.
- */
+/* Converts the kubelet's messages between bytes and plain data. The caller owns the results. Pure but for memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,36 +14,36 @@ struct plugin_options {
 	bool has_pre_start, has_preference;
 };
 
-/* The request of a registration, free(); NULL: no memory. */
+/* Makes the request of a registration; to be freed with free(). Returns NULL if out of memory. */
 uint8_t *message_register(const char *endpoint, const char *resource,
 			  const struct plugin_options *options, size_t *ret_size);
 
-/* Answers; NULL: no memory. */
+/* Make answers. Return NULL if out of memory. */
 struct grpc_message *message_options(const struct plugin_options *options);
 struct grpc_message *message_empty(void);
-/* All slices of every card, healthy or not as their card. */
+/* Lists all slices of every card. A slice is as healthy as its card. */
 struct grpc_message *message_devices(const struct slices *slices,
 				     const bool is_healthy[SLICES_MAX_CARDS]);
-/* The same of all units of memory. */
+/* Lists all units of memory in the same way. */
 struct grpc_message *message_units(const struct units *units,
 				   const bool is_healthy[SLICES_MAX_CARDS]);
-/* One container's slices each. */
+/* One set of slices for each container. */
 struct grpc_message *message_preferred(const struct slices *slices, const struct slice_set *sets,
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);
 
 /*
- * A request of several containers; ids are the kubelet's texts. message_request_free() afterwards, always. -EPROTO:
- * no such message; -E2BIG: more names than `most_ids`.
+ * A request for several containers; the ids are the kubelet's texts. Always needs message_request_free() afterwards. -EPROTO if
+ * the message is malformed; -E2BIG if it has more names than `most_ids`.
  */
 struct message_request {
 	void *unpacked;
 	void (*free)(void *unpacked);
-	size_t count; /* of containers */
+	size_t count; /* number of containers */
 	struct message_container {
-		char **ids; /* wanted; for a preference, those that are available */
+		char **ids; /* the wanted ids; in a preference call, the available ids */
 		size_t count;
-		char **must; /* of a preference */
+		char **must; /* in a preference call: ids that must be in the answer */
 		size_t must_count;
 		int32_t size;
 	} * container;

@@ -1,4 +1,4 @@
-/* Messages of protobuf-c as answers of gRPC. */
+/* Packs messages of protobuf-c as answers of gRPC. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -6,13 +6,13 @@
 
 #include "net/grpc_server.h"
 
-/* The messages have no const; what is packed is only read. */
+/* Casts const away for protobuf-c, which only reads the text when packing. */
 static inline char *text(const char *constant)
 {
 	return (char *)(uintptr_t)constant;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static inline struct grpc_message *pack(const ProtobufCMessage *from)
 {
 	struct grpc_message *m = grpc_message_new(protobuf_c_message_get_packed_size(from));

@@ -26,7 +26,7 @@ void plugin_socket_close(struct plugin_socket *s)
 	s->server = grpc_server_free(s->server);
 }
 
-/* Does a program answer there? The file of one that was killed stays behind. */
+/* Does a program answer at this path? The file of a killed program stays behind. */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -34,7 +34,7 @@ static bool is_served(const char *path)
 		return false;
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* EAGAIN: more wait than it takes. */
+	/* EAGAIN means that the server's backlog is full. */
 	return fd >= 0 &&
 	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
 }

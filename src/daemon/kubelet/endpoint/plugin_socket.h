@@ -1,6 +1,6 @@
 /*
- * The socket on which the kubelet calls a plugin, and its gRPC server. The kubelet removes sockets when it starts, and so may
- * anybody: plugin_socket_is_there() tells. Main thread only.
+ * The socket on which the kubelet calls a plugin, and its gRPC server. The kubelet removes such sockets when it starts, and
+ * others may too: plugin_socket_is_there() detects that. Main thread only.
  */
 #pragma once
 
@@ -9,22 +9,22 @@
 
 #include "net/grpc_server.h"
 
-#define PLUGIN_SOCKET_MAX 108 /* of its path, its NUL included */
+#define PLUGIN_SOCKET_MAX 108 /* bytes of the path, including the NUL */
 
 struct plugin_socket {
-	char path[PLUGIN_SOCKET_MAX]; /* the caller's to fill in */
-	struct grpc_server *server;   /* NULL: it is not open */
-	dev_t device;                 /* the file's, to know it again by ... */
-	ino_t inode;                  /* ... this */
+	char path[PLUGIN_SOCKET_MAX]; /* to be filled in by the caller */
+	struct grpc_server *server;   /* NULL if not open */
+	dev_t device;                 /* device and inode identify the socket's file */
+	ino_t inode;
 };
 
 /*
- * Replaces what is at the path, unless another program serves it (-EADDRINUSE): two that replace each other's socket would
- * register in turns for ever. The service as for grpc_server_new().
+ * Replaces the file at the path, unless another program serves it (-EADDRINUSE): two plugins that replace each other's socket
+ * would register in turns forever. `service` is as for grpc_server_new().
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
-/* Is it open, and its file in its place? */
+/* Is the socket open, and its file still in place? */
 bool plugin_socket_is_there(const struct plugin_socket *s);
-/* Removes the file if it is ours, and ends the server. Also when it is not open. */
+/* Removes the file if it is ours, and stops the server. Fine if the socket is not open. */
 void plugin_socket_close(struct plugin_socket *s);

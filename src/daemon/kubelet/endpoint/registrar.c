@@ -14,24 +14,24 @@
 #include "net/grpc_client.h"
 
 #define METHOD "/v1beta1.Registration/Register"
-#define PATIENCE_NS (15 * NSEC_PER_SEC) /* the kubelet takes 10 s to give up calling back */
+#define PATIENCE_NS (15 * NSEC_PER_SEC) /* longer than the 10 s after which the kubelet gives up calling back */
 #define FIRST_RETRY_NS (5 * NSEC_PER_MSEC)
 #define LAST_RETRY_NS (10 * NSEC_PER_SEC)
-#define REPLY_MOST_BYTES 4096 /* it is empty */
+#define REPLY_MOST_BYTES 4096 /* the reply is empty */
 
 struct registrar {
 	struct worker worker;
 	char *socket, *resource;
 	uint8_t *request;
 	size_t request_size;
-	int stop_fd; /* readable from registrar_stop() on */
-	/* Under the worker's lock. */
+	int stop_fd; /* becomes readable in registrar_stop() */
+	/* Protected by the worker's lock. */
 	uint64_t wants; /* counts registrar_want() and _forget(); an answer to an earlier count is ignored */
 	bool is_wanted;
 	uint64_t since_ns;
 	struct registrar_figures figures;
-	/* The thread's. */
-	char said[ERROR_TEXT_MAX]; /* the last failure that was logged; "": none since it worked */
+	/* Used only by the thread. */
+	char said[ERROR_TEXT_MAX]; /* the last failure that was logged; "" if none since the last success */
 };
 
 static void close_link(struct net_link *link)
@@ -59,20 +59,20 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Each reason once: it is tried again and again. */
+/* Logs each reason once, although the call is repeated. */
 static void tell_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->said, err->text))
 		return;
 	memcpy(r->said, err->text, sizeof(r->said));
-	/* A kubelet that has just made its socket does not listen for some microseconds. */
+	/* A kubelet listens some microseconds after creating its socket. */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else
 		log_warning("device plugin %s: not registered: %s", r->resource, err->text);
 }
 
-/* With the lock held, which it lets go of meanwhile. True: that is done. */
+/* Called with the lock held; releases the lock during the call. Returns true if registered. */
 static bool try_once(struct registrar *r)
 {
 	struct error err = { 0 };
@@ -158,7 +158,7 @@ struct registrar *registrar_stop(struct registrar *r)
 	if (!r)
 		return NULL;
 	ssize_t n = write(r->stop_fd, &one, sizeof(one));
-	(void)n; /* the counter can't overflow */
+	(void)n; /* the write can't fail: the counter can't overflow */
 	worker_stop(&r->worker);
 	free_parts(r);
 	return NULL;

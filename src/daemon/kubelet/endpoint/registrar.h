@@ -1,7 +1,7 @@
 /*
- * Tells the kubelet, at its socket, that there is a plugin. From a thread of its own: before it answers, the
- * kubelet calls the plugin back, which the loop must serve meanwhile. A kubelet that is not there, or refuses, is
- * asked again: after 5 ms first, then after twice as long as before, 10 s at most.
+ * Registers the plugin at the kubelet's socket. Runs in its own thread, because the kubelet calls the plugin back before it
+ * answers, and the loop must serve that call meanwhile. If the kubelet is absent or refuses, the registrar retries after 5 ms,
+ * then after twice as long each time, up to 10 s.
  */
 #pragma once
 
@@ -15,18 +15,21 @@ struct registrar;
 struct registrar_figures {
 	bool is_registered;
 	uint64_t registrations, failures; /* since the daemon started */
-	uint64_t last_ns; /* from registrar_want() to the kubelet's yes, the last time */
+	uint64_t last_ns; /* time from registrar_want() to the kubelet's consent, for the last registration */
 };
 
-/* Nothing happens before registrar_want(). Texts are copied; has_preference: GetPreferredAllocation may be called. */
+/*
+ * Starts the thread; nothing is sent before registrar_want(). Texts are copied. has_preference: the kubelet may call
+ * GetPreferredAllocation.
+ */
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
 		    bool has_preference, struct registrar **ret, struct error *err);
-/* Waits until a call under way has been given up. NULL is fine; returns NULL. */
+/* Aborts a call that is under way, and waits for the thread. NULL is fine; returns NULL. */
 struct registrar *registrar_stop(struct registrar *registrar);
 
-/* Registers, or again, at once. */
+/* Registers at once, even if already registered. */
 void registrar_want(struct registrar *registrar);
-/* The kubelet has gone: nothing is registered, and nobody is there to be asked. */
+/* To be called when the kubelet has gone: the plugin no longer counts as registered, and retries stop. */
 void registrar_forget(struct registrar *registrar);
 
 struct registrar_figures registrar_figures(struct registrar *registrar);

@@ -25,12 +25,12 @@ struct binding {
 	void *data;
 	bool is_failure;
 	char *uid, *name, *pod_namespace;
-	size_t container;          /* unless is_failure */
-	struct kube_shares shares; /* what it got; containers: 0 */
+	size_t container;          /* unset if is_failure */
+	struct kube_shares shares; /* what the container got; `containers` is 0 */
 	enum step step;
-	bool may_be_written; /* the pod: the answer to it was lost */
+	bool may_be_written; /* a write to the pod may have succeeded although its answer was lost */
 	unsigned refusals;
-	json_t *object; /* the pod, or the node, as it was read last */
+	json_t *object; /* the pod or the node as last read */
 	struct kube_call *call;
 	struct alarm again;
 	struct backoff backoff;
@@ -76,7 +76,7 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* The pod's shares without those of the container; -ESTALE when it no longer has just these. */
+/* Removes the container's shares from the pod's to-allocate. -ESTALE if to-allocate no longer has exactly these shares. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -96,7 +96,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* What is to be written to the pod, as a patch of the version that was read. */
+/* Makes the patch for the pod; it applies only to the version that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -122,7 +122,7 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/* Has the write whose answer was lost been done? */
+/* Did the write succeed whose answer was lost? */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -152,7 +152,7 @@ static void pod_came(struct binding *b)
 	finish(b, &err);
 }
 
-/* Written. While others of its containers wait for theirs, the lock is theirs. */
+/* Called once the pod is written. The lock stays held while other containers of the pod wait for their shares. */
 static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
@@ -178,8 +178,8 @@ static void node_came(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * What may be otherwise the next time. A server that was started just now refuses everybody until it has read who may do
- * what; whoever lacks the rights for good hears so a few tries later.
+ * Is the error temporary? A server that has just started refuses all clients until it has loaded its access rules. A client
+ * that truly lacks the rights gets the error after a few retries.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {
@@ -200,7 +200,7 @@ static void try_again(struct binding *b, const struct kube_answer *answer)
 		finish(b, &err);
 		return;
 	}
-	/* Whoever was faster has changed what was read; an answer that was lost may stand for a write. */
+	/* On a conflict, read again. After a lost answer the write may have succeeded. */
 	b->may_be_written |= b->step == STEP_WRITE_POD && !answer->status;
 	if (is_write)
 		b->step--;
@@ -211,7 +211,7 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct binding *b = data;
 	b->call = NULL;
-	/* The pod is gone, and with it what it was to get: the lock remains. */
+	/* The pod and its pending shares are gone; only the lock is left to release. */
 	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
 		go_on(b, STEP_READ_NODE);
 		return;
@@ -297,7 +297,7 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 	b->shares.count = choice->share_count;
 	for (size_t i = 0; i < choice->share_count; i++)
 		b->shares.share[i] = choice->share[i];
-	/* What the watch showed is tried first: mostly nobody has changed it since. */
+	/* First try the version that the watch showed: usually no other client has changed the pod since. */
 	b->object = json_incref(choice->pod->object);
 	b->step = STEP_WRITE_POD;
 	alarm_set(kube_client_reactor(client), &b->again, 0);

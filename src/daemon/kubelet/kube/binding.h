@@ -1,8 +1,8 @@
 /*
- * The node's end of a binding: what a container got is taken off its pod's to-allocate; with the last of it
- * the bind-phase becomes success, or failed when something could not be given; then the node's lock is
- * released, if the pod holds it. Each write is for the object as it was read, and is tried again where
- * somebody was faster or the server is away. The main thread.
+ * The node's part of ending a binding. A container's shares are removed from the pod's to-allocate. With the last of them the
+ * bind-phase becomes success, or failed if some shares could not be given. Then the node's lock is released, if the pod holds
+ * it. Each write applies to the object version that was read. A write is retried after a conflict, or if the server is
+ * unreachable. Main thread only.
  */
 #pragma once
 
@@ -10,23 +10,23 @@
 #include "kube/hami/choice.h"
 #include "kube/hami/pod.h"
 
-#define BINDING_TIMEOUT_S 60 /* of trying, in all */
+#define BINDING_TIMEOUT_S 60 /* total time for retries */
 
 struct binding;
 
-/* err->code is 0 when everything is written. Called once, unless the binding is dropped before. */
+/* err->code is 0 if everything was written. Called once, unless binding_drop() comes first. */
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*
- * A container has what `choice` says. -ESTALE, to `done`: the pod is another one now, or its to-allocate no
- * longer has those shares. NULL: no memory. `node` must stay valid; of the rest copies are made.
+ * Records that a container got its shares of `choice`. `done` gets -ESTALE if the pod was replaced by another, or its
+ * to-allocate no longer has those shares. Returns NULL if out of memory. `node` must stay valid; everything else is copied.
  */
 struct binding *binding_take(struct kube_client *client, const char *node,
 			     const struct choice *choice, binding_done done, void *data);
-/* The pod can't have what it was to get. */
+/* Records that the pod cannot get its shares. */
 struct binding *binding_fail(struct kube_client *client, const char *node,
 			     const struct kube_pod *pod, binding_done done, void *data);
-/* The pod's binding has ended, and its lock was left: only that is released, if it is the pod's. */
+/* Releases the node's lock if the pod still holds it after the pod's binding has ended. */
 struct binding *binding_unlock(struct kube_client *client, const char *node,
 			       const struct kube_pod *pod, binding_done done, void *data);
 struct binding *binding_drop(struct binding *binding); /* NULL is fine; returns NULL */

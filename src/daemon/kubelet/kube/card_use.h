@@ -2,9 +2,9 @@
  * How much of a card's time was used over the last minutes, so that a scheduler can place pods by it. The peak shows load in
  * spite of short lulls; the recent average shows the load now. Pure; not thread safe.
  *
- *     samples:  |.|.|.|.|.|.|.|.|.|.|    one a sixtieth of the window, the newest last
- *                             '-----'    now: the average of the last fifth
- *               '-------------------'    peak: nine tenths of the samples are at or below it
+ *      samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
+ *                              '-----'    now: average of the last fifth
+ *                '-------------------'    peak: nine tenths of the samples are at or below it
  */
 #pragma once
 
@@ -21,16 +21,17 @@ struct card_use {
 };
 
 void card_use_add(struct card_use *use, double pct);
-/* Of the samples that there are; 0 without any. */
+/* Computed from the samples so far; 0 if there are none. */
 double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * Whether the use has changed enough to be published again, as each write costs the API server: by 5 points of time, by any
- * guarantee, or by a twentieth of the card's memory. The use now counts only while opportunistic tenants are there.
+ * Decides whether the use has changed enough to be published again, since each write costs the API server. Enough is 5 points
+ * of time, any change of a guarantee, or a twentieth of the card's memory. The current use counts only while opportunistic
+ * tenants exist.
  */
 struct card_use_news {
-	const struct kube_use *said, *is; /* of one card */
+	const struct kube_use *said, *is; /* last published and current use of one card */
 	uint64_t card_mib;
 	bool has_opportunistic;
 };

@@ -27,13 +27,13 @@
 #include "kube/hami/choice.h"
 #include "kube/hami/scores.h"
 
-#define LOOK_NS (30 * NSEC_PER_SEC) /* how often what is wanted is made anew */
+#define LOOK_NS (30 * NSEC_PER_SEC) /* interval for recomputing what the Node object must have */
 
-/* This node's cards, and how they are linked, as a scheduler is told of them. The main thread. */
+/* This node's cards and their links, as published for a scheduler. Main thread only. */
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What ResourceClaims have is not there for pods that ask otherwise: their scheduler knows nothing of claims. */
+/* Shares of ResourceClaims are subtracted, since the scheduler of other pods does not know about claims. */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
@@ -64,7 +64,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	for (unsigned i = 0; i < node->card_count; i++) {
 		snprintf(scores.id[i], KUBE_ID_MAX, "%s", node->card[i].info.uuid_text);
 		for (unsigned j = 0; j < node->card_count; j++) {
-			/* However near, an instance of MIG is never given beside another card. */
+			/* A MIG instance is never given together with another card, however close the two are. */
 			bool is_no_pair = i == j || placed->card[i].is_instance ||
 					  placed->card[j].is_instance;
 			unsigned score = is_no_pair ? 0 : place_link_score(placed->link[i][j]);
@@ -78,7 +78,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	return 0;
 }
 
-/* *ret_scores is of no cards where no link is known. -ENOMEM. To be freed by cards_free() and scores_free(). */
+/* ret_scores has no cards if no link is known. -ENOMEM. Free the results with cards_free() and scores_free(). */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
 {
@@ -107,11 +107,11 @@ struct node_kube {
 	struct kube_client *client;
 	struct loop_source *source, *timer;
 	struct node_object *object;
-	struct node_pods *pods; /* NULL, as all below: no device plugin's protocol is spoken */
+	struct node_pods *pods; /* this and all below are NULL if no device plugin's protocol is used */
 	struct stale_bindings *stale;
-	struct live_terms *live;      /* NULL: the setting kube_live_terms is off */
-	struct use_publisher *uses;   /* NULL: the setting kube_use_window is 0 */
-	bool object_fails, pods_fail; /* the two watches */
+	struct live_terms *live;      /* NULL if the setting kube_live_terms is off */
+	struct use_publisher *uses;   /* NULL if the setting kube_use_window is 0 */
+	bool object_fails, pods_fail; /* state of the two watches */
 };
 
 static bool is_off(const struct config *config)
@@ -134,7 +134,7 @@ int node_kube_check(const struct config *config, struct error *err)
 	return r < 0 ? error_add(err, r, "kube_labels") : 0;
 }
 
-/* A name may stand in a path and in a selector as it is. */
+/* Checks that the name can be used unescaped in a path and in a selector. */
 static int check_name(const char *name, struct error *err)
 {
 	size_t length = strlen(name);
@@ -146,7 +146,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* As the kubelet calls it where nobody says otherwise: this machine's name in small letters. */
+/* Defaults to the kubelet's default: the host name in small letters. */
 static int find_name(struct node_kube *k, struct error *err)
 {
 	const struct config *config = &k->node->config;
@@ -165,7 +165,7 @@ static int find_name(struct node_kube *k, struct error *err)
 
 /* ---- what happens ---- */
 
-/* Both watches fail together when the server is away: that is said once. */
+/* Logs once if both watches fail together because the server is away. */
 static void say_trouble(struct node_kube *k, bool *fails, const struct error *err)
 {
 	bool was_failing = k->object_fails || k->pods_fail;
@@ -267,7 +267,7 @@ static int start_client(struct node_kube *k, struct error *err)
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
-/* A node that has the DRA driver alone announces nothing on its Node, and has nothing to do with pods. */
+/* A node with only the DRA driver announces nothing on its Node, and does not track pods. */
 static bool has_protocol(const struct config *config)
 {
 	return config->is_kube_plugin || !config->is_kube_dra;
@@ -336,7 +336,7 @@ bool node_kube_withdraw(struct node_kube *k)
 	return k && k->pods && node_object_withdraw(k->object);
 }
 
-/* The lock is taken before a pod is bound, and released when the kubelet was given all of its shares. */
+/* The lock is taken before a pod is bound, and released once the kubelet was given all of the pod's shares. */
 static bool is_pod_on_way(const struct node_kube *k)
 {
 	size_t count;

@@ -22,12 +22,12 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What was last read for a claim. */
+/* What was last read for one claim. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
-	char id[TENANT_ID_MAX]; /* its tenant's: no other claim has it */
-	char *text;             /* kube/own/live.h; NULL: nothing yet */
-	bool is_refused;        /* and that was said */
+	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
+	char *text;             /* see kube/own/live.h; NULL if nothing was read yet */
+	bool is_refused;        /* the change was refused and logged */
 	bool is_there;
 };
 
@@ -112,7 +112,7 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 {
 	char text[ERROR_TEXT_MAX];
 	snprintf(text, sizeof(text), "container %s: its terms stay: %.400s", container, why);
-	text_clean(text); /* as a cut character would be no JSON */
+	text_clean(text); /* a cut character would make invalid JSON */
 	live->node->live_changes_refused++;
 	log_warning_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,
 		       text);
@@ -121,7 +121,10 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 
 /* ---- one claim ---- */
 
-/* By HAMi's vocabulary a claim was made with it; of slices it is not known before whose they are. */
+/*
+ * In HAMi's vocabulary the claim was made with the container's priority. For slices the container was not known when the claim
+ * was made.
+ */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
 {
@@ -134,7 +137,7 @@ static int add_priority(const struct live_terms *live, const struct kube_pod *po
 			const char *container, struct kube_live *said, struct error *err)
 {
 	if (said->has_priority)
-		return 0; /* the annotation goes before */
+		return 0; /* the annotation takes precedence */
 	said->has_priority = true;
 	return priority_read(pod, pod_find_container(pod, container),
 			     live->node->config.kube_priority_resource, &said->priority, err);
@@ -174,7 +177,7 @@ static void forget(struct live_terms *live, struct seen *s)
 	free(s);
 }
 
-/* All that change() goes by. NULL: no memory. */
+/* Collects all inputs of change() as one text. Returns NULL if out of memory. */
 static char *text_of(const struct live_terms *live, const struct claim *claim,
 		     const struct kube_pod *pod, const char *container)
 {
@@ -186,7 +189,7 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
 }
 
-/* `refusal` NULL: it was made. */
+/* `refusal` is NULL if the change was made. */
 static void note_in_audit(struct audit *audit, const struct claim *claim, const json_t *old,
 			  const struct error *refusal)
 {
@@ -208,7 +211,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	struct seen *s = find_seen(live, claim_terms(claim)->id);
 	cleanup_free char *text = text_of(live, claim, pod, container);
 	if (!s || !text)
-		return; /* out of memory: tried again the next time */
+		return; /* out of memory: will be retried */
 	s->is_there = true;
 	struct audit *audit = live->node->audit;
 	const struct audit_actor actor = { .by = AUDIT_BY_KUBERNETES,
@@ -216,7 +219,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod = pod->name,
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
-	/* Given by the plugin once more, as it was made: see allocate.c. */
+	/* The plugin gave the claim again with its original terms, which dropped the change: see allocate.c. */
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
@@ -227,7 +230,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* The figures of a reason change all the time. */
+	/* Log only the first refusal: the figures in the reason change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);
 	if (has_changed)
@@ -239,7 +242,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	}
 }
 
-/* By a scheduler's word the key says it; *ret_container is within *key. NULL: of no pod that is here. */
+/* For a claim whose key names the container. *ret_container points into *key. Returns NULL if the pod is not on this node. */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 struct pod_key *key, const char **ret_container)
 {
@@ -249,7 +252,10 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 	return pods_find(live->pods, key->uid);
 }
 
-/* By slices: the container that the kubelet assigned them to. A container that ends may have the name of the next one. */
+/*
+ * For a claim by slices: finds the container to which the kubelet assigned the slices. A container that is ending may have the
+ * same name as the next one.
+ */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)
 {

@@ -1,9 +1,9 @@
 /*
- * Applies pods' annotations that change the terms of running containers (kube/own/live.h). A claim that was made for a pod's
- * container by name is known at once; a claim by slices, once the kubelet has told which container holds it. The priority comes
- * from the container's limits (kube/hami/priority.h). A pod is read again only when its annotations have changed. A change that
- * cannot be made leaves the claim as it is, is logged once, and is tried again every 30 s, since memory may have become free.
- * The main thread.
+ * Applies pods' annotations that change the terms of running containers (kube/own/live.h). A claim made for a pod's container
+ * by name is matched at once. A claim made by slices is matched once the kubelet has said which container holds it. The
+ * priority comes from the container's limits (kube/hami/priority.h). A pod is read again only if its annotations have changed.
+ * If a change cannot be made, the claim stays unchanged, the error is logged once, and the change is retried every 30 s, since
+ * memory may become free. Main thread only.
  */
 #pragma once
 
@@ -18,14 +18,17 @@
 struct node;
 struct live_terms;
 
-/* All arguments must outlive it; `name` is the node's. NULL: out of memory. */
+/* All arguments must outlive the result; `name` is the node's. Returns NULL if out of memory. */
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is fine; returns NULL */
 
-/* To be called when pods have changed. `again`: also tries once more what was refused. NULL is fine. */
+/* To be called when pods have changed. `again` also retries changes that were refused. NULL is fine. */
 void live_terms_apply(struct live_terms *live, bool again);
 
-/* The terms wanted of a claim with `device_count` devices. -EINVAL: the annotation has another number of values. Pure. */
+/*
+ * Converts the annotation `said` to a wish for a claim with `device_count` devices. -EINVAL if the annotation has another
+ * number of values. Pure.
+ */
 int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);

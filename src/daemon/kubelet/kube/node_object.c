@@ -14,7 +14,7 @@
 #include "kube/hami/handshake.h"
 #include "kube/util/backoff.h"
 
-/* What somebody else keeps changing is put back this often: two writers must not fight at full speed. */
+/* Minimum interval for restoring what others keep changing: two writers must not fight at full speed. */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320
 
@@ -24,18 +24,18 @@ struct node_object {
 	void (*trouble)(void *data, const struct error *err);
 	void *data;
 	struct kube_watch *watch;
-	json_t *metadata; /* as last seen: name, uid, annotations, labels; NULL: there is none */
-	bool is_listing;  /* a list is under way ... */
-	bool is_listed;   /* ... and has named it */
-	bool is_missed;   /* said that the node is not there */
+	json_t *metadata; /* name, uid, annotations and labels as last seen; NULL if there is no Node object */
+	bool is_listing;  /* a list is under way */
+	bool is_listed;   /* the list that is under way has named the object */
+	bool is_missed;   /* logged that the node does not exist */
 	struct wanted wanted;
-	bool is_withdrawn;       /* what is wanted is no longer kept there */
-	struct kube_call *patch; /* under way */
+	bool is_withdrawn;       /* the wanted state is no longer kept up */
+	struct kube_call *patch; /* the patch under way */
 	struct alarm again;
 	struct backoff backoff;
-	uint64_t patched_ns; /* the last patch that succeeded; 0: none */
-	bool is_refused;     /* said that a patch failed, and none has succeeded since */
-	bool is_disputed;    /* said that somebody else writes there too */
+	uint64_t patched_ns; /* time of the last successful patch; 0 if none */
+	bool is_refused;     /* logged that a patch failed, and none has succeeded since */
+	bool is_disputed;    /* logged that another writer changes the same fields */
 };
 
 static void update(void *data);
@@ -46,9 +46,9 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * The object as the watch or an answer to a patch has it, unless it is older than what is known: these come
- * on two connections, in any order. `is_certain`: it is from a list, which is believed, since an API server
- * may come back with an older state.
+ * Takes the object from the watch or from an answer to a patch, unless it is older than the known version: the two come on two
+ * connections, in any order. `is_certain` means that it is from a list. A list is always taken, since an API server may come
+ * back with an older state.
  */
 static bool take(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -114,7 +114,7 @@ static int send_patch(struct node_object *o, const struct patch_pair *annotation
 
 static void send(struct node_object *o, const struct wanting *w, const char *handshake)
 {
-	struct patch_pair annotation[4]; /* those that are wanting, and the handshake */
+	struct patch_pair annotation[4]; /* the missing annotations, and the handshake */
 	size_t annotations = w->annotations;
 	memcpy(annotation, w->annotation, sizeof(w->annotation));
 	if (handshake)
@@ -123,7 +123,7 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
 }
 
-/* Has somebody undone what we wrote a moment ago? Then it is put back later. */
+/* Has another writer undone what we wrote a moment ago? Then it is restored later. */
 static bool is_too_soon(struct node_object *o, const struct wanting *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
@@ -228,7 +228,7 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	/* Not seen yet, it may have what a daemon before this one published. */
+	/* The object was not seen yet, but may have what a previous daemon published. */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
@@ -266,7 +266,7 @@ void node_object_want(struct node_object *o, struct wanted *wanted)
 	wanted_free(&o->wanted);
 	o->wanted = *wanted;
 	*wanted = (struct wanted){ 0 };
-	/* This change is ours: nobody has undone anything. */
+	/* This change is our own, so it is no dispute with another writer. */
 	o->patched_ns = 0;
 	update(o);
 }

@@ -1,6 +1,6 @@
 /*
- * This node's Node object: watched; what is wanted on it is put there, and back when somebody changes it; a
- * scheduler's handshake is answered; its lock and cordon are known. The main thread.
+ * Watches this node's Node object, writes the wanted annotations and labels to it, and restores them if others change them.
+ * Answers a scheduler's handshake, and knows the node's lock and cordon. Main thread only.
  */
 #pragma once
 
@@ -13,23 +13,23 @@
 
 struct node_object;
 
-/* `name`: of the node, and valid as long as this. `trouble` as in watch.h. NULL: no memory. */
+/* `name` is the node's, and must outlive the result. `trouble` is as in watch.h. Returns NULL if out of memory. */
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
 /*
- * Takes back what was published, so that no pod is placed here while no daemon is. false: there is nothing to take back. It has
- * withdrawn once the API server has answered, or could not be asked.
+ * node_object_withdraw() removes what was published, so that no pod is placed here while no daemon runs; false if nothing was
+ * published. node_object_has_withdrawn() is true once the API server has answered or could not be reached.
  */
 bool node_object_withdraw(struct node_object *object);
 bool node_object_has_withdrawn(const struct node_object *object);
 struct node_object *node_object_stop(struct node_object *object); /* NULL is fine; returns NULL */
 
-/* What is to stand there from now on; its contents are taken over, and *wanted is empty then. */
+/* Sets what the Node object is to have from now on. Takes over the contents of *wanted, and leaves it empty. */
 void node_object_want(struct node_object *object, struct wanted *wanted);
 
-/* Of the Node object as last seen; NULL: there is none, as far as is known. */
+/* The uid of the Node object as last seen; NULL if none was seen. */
 const char *node_object_uid(const struct node_object *object);
 
-/* The node's lock as it was last seen. -ENOENT: there is none; -EINVAL: it is broken. */
+/* The node's lock as last seen. -ENOENT if there is none; -EINVAL if it is malformed. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);

@@ -13,8 +13,8 @@ struct node_pods {
 	void (*trouble)(void *data, const struct error *err);
 	void *data;
 	struct kube_watch *watch;
-	struct kube_pod **pod; /* room for `room` */
-	bool *is_listed;       /* of each: the list that is under way has named it */
+	struct kube_pod **pod; /* has space for `room` pods */
+	bool *is_listed;       /* for each pod: the list that is under way has named it */
 	size_t count, room;
 	bool is_listing, is_known;
 };

@@ -1,6 +1,4 @@
-/*
- * The pods of this node, kept up to date by a watch. The main thread.
- */
+/* The pods of this node, kept up to date by a watch. Main thread only. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,18 +10,21 @@
 
 struct node_pods;
 
-/* `changed`: a pod came, changed or went; may be NULL. `trouble` as in watch.h. NULL: no memory. */
+/*
+ * `changed` is called when a pod was added, changed or removed; it may be NULL. `trouble` is as in watch.h. Returns NULL if out
+ * of memory.
+ */
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
 			     void (*trouble)(void *data, const struct error *err), void *data);
 struct node_pods *pods_stop(struct node_pods *pods); /* NULL is fine; returns NULL */
 
-/* All of them, in no order; valid until the loop goes on. */
+/* Returns all pods in no particular order; valid until the next turn of the loop. */
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
-/* By its name: of what has no uid. NULL: there is none. */
+/* Finds a pod by name, for callers that do not know its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,
 				       const char *name);
-/* Has a list been complete since the start? Until then nothing is known. */
+/* True once a complete list was received. Before that, no pod is known. */
 bool pods_are_known(const struct node_pods *pods);

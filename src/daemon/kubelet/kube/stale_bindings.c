@@ -12,15 +12,15 @@
 #include "kube/hami/choice.h"
 
 /*
- * A younger lock is left alone: the write that ends its binding may be under way, and the watch may still show an earlier pod
- * of that name.
+ * A younger lock is left alone: the write that ends its binding may be under way, or the watch may still show an earlier pod of
+ * the same name.
  */
 #define LOCK_LEFT_S 5
 
-/* One pod whose binding is being failed. It stays until the watch shows that, so that it is done once. */
+/* A pod whose binding is being failed. It stays listed until the watch shows the failure, so that this is done once. */
 struct stale_binding {
 	char *uid;
-	struct binding *binding; /* NULL: written, or not to be written */
+	struct binding *binding; /* NULL if written already, or not to be written */
 	LIST_ENTRY(stale_binding) link;
 };
 
@@ -29,8 +29,8 @@ struct stale_bindings {
 	const char *node;
 	const struct node_object *object;
 	const struct node_pods *pods;
-	struct binding *unlocking; /* NULL: none is under way */
-	struct alarm again;        /* when the lock is checked next */
+	struct binding *unlocking; /* NULL if none is under way */
+	struct alarm again;        /* rings when the lock is to be checked next */
 	LIST_HEAD(, stale_binding) cases;
 };
 
@@ -169,7 +169,7 @@ void stale_bindings_check(struct stale_bindings *g)
 	for (c = LIST_FIRST(&g->cases); c; c = next) {
 		const struct kube_pod *of = pods_find(g->pods, c->uid);
 		next = LIST_NEXT(c, link);
-		/* Not while it is being written; where that failed, it is tried anew. */
+		/* Keep it while the write is under way. After a failed write a later check tries again. */
 		if (!c->binding && (!of || !is_over(of)))
 			drop(c);
 	}

@@ -13,13 +13,13 @@
 #include "daemon/state/tenant.h"
 #include "kube/hami/priority.h"
 
-#define SAY_PARTS 20  /* of the window: at the earliest */
-#define ALIVE_PARTS 5 /* at the latest */
+#define SAY_PARTS 20  /* minimum interval: this part of the window */
+#define ALIVE_PARTS 5 /* maximum interval: this part of the window */
 #define MIB_BITS 20
 
 struct watched_card {
 	struct card_use use;
-	uint64_t charged_ns; /* since the last sample */
+	uint64_t charged_ns; /* GPU time charged since the last sample */
 	double held_pct;
 	uint64_t memory_bytes;
 	bool has_opportunistic;
@@ -30,7 +30,7 @@ struct use_publisher {
 	void (*publish)(void *data);
 	void *data;
 	struct loop_source *timer;
-	uint64_t window_ns, sampled_ns, said_ns; /* 0: not yet */
+	uint64_t window_ns, sampled_ns, said_ns; /* 0 if not yet */
 	char *text;
 	struct watched_card card[NODE_MAX_CARDS];
 	struct kube_use said[NODE_MAX_CARDS];
@@ -38,7 +38,7 @@ struct use_publisher {
 
 /* ---- what is used ---- */
 
-/* Placed by use: it has no guarantee, and all others go first. */
+/* Is the tenant placed by use? It has no guarantee, and all other tenants run before it. */
 static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
 	return t->terms.priority <= KUBE_PRIORITY_OPPORTUNISTIC &&
@@ -57,7 +57,10 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 	if (!is_opportunistic(t, device)) {
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
-		/* A newcomer's use is not known yet. A scheduler counts a guarantee that is not in held_pct as used in full. */
+		/*
+		 * A new tenant's use is not known yet, so its guarantee is not added to held_pct: a scheduler counts such a
+		 * guarantee as used in full.
+		 */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;
 	}
@@ -89,7 +92,7 @@ static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 	const struct watched_card *card = &p->card[i];
 	struct kube_use use = { .peak_pct = (unsigned)lround(card_use_peak(&card->use)),
 				.now_pct = (unsigned)lround(card_use_now(&card->use)),
-				/* Not more than is: what is missing counts as used. */
+				/* Round down: a scheduler counts the missing part as used. */
 				.held_pct = (unsigned)card->held_pct,
 				.memory_mib = card->memory_bytes >> MIB_BITS };
 	snprintf(use.id, sizeof(use.id), "%s", p->node->card[i].info.uuid_text);
@@ -127,7 +130,7 @@ static void publish_if_new(void *data, uint32_t events)
 	char *text = uses_format(&uses);
 	if (!text)
 		return;
-	/* Said twice within a second it would be the same text, and count for nothing. */
+	/* The text contains a time in seconds. Publishing the same text twice has no effect. */
 	bool is_new = !p->text || strcmp(p->text, text) != 0;
 	free(p->text);
 	p->text = text;

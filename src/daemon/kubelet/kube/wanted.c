@@ -12,7 +12,7 @@
 
 /* ---- labels ---- */
 
-/* Letters, digits, '-', '_' and '.', a letter or digit at both ends. */
+/* Allows letters, digits, '-', '_' and '.', with a letter or digit at both ends. */
 static bool is_label_part(const char *text, size_t length)
 {
 	return length && length <= LABEL_PART_MAX && strspn(text, ALNUM "-_.") >= length &&
@@ -30,7 +30,7 @@ static bool is_label_name(const char *name)
 	return is_label_part(name, strlen(name));
 }
 
-/* Takes `text` apart into pairs that point into it. */
+/* Splits `text` into pairs that point into it. */
 static int split_labels(char *text, struct patch_pair *label, size_t *ret_count, struct error *err)
 {
 	size_t count = 0;

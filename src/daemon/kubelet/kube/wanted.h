@@ -1,6 +1,4 @@
-/*
- * What is to stand on this node's Node object, and what of it does not. Pure but for memory; thread safe.
- */
+/* What this node's Node object must have, and which part of it is missing. Pure but for memory; thread safe. */
 #pragma once
 
 #include <jansson.h>
@@ -16,25 +14,25 @@
 
 struct wanted {
 	char *cards;      /* hami.io/node-nvidia-register; owned */
-	char *scores;     /* hami.io/node-nvidia-score; NULL: the links are not known; owned */
-	char *uses;       /* allot.dev/node-use; NULL: it is not published; owned */
-	char *label_text; /* what the labels point into; owned */
+	char *scores;     /* hami.io/node-nvidia-score; owned; NULL if the links are unknown */
+	char *uses;       /* allot.dev/node-use; owned; NULL if not published */
+	char *label_text; /* owned; the labels point into it */
 	struct patch_pair label[WANTED_LABELS_MAX];
 	size_t labels;
 };
 
-/* `labels`: "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL with the label that is wrong, -ENOMEM. */
+/* `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL, naming the label that is wrong; -ENOMEM. */
 int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
 		const char *labels, struct wanted *ret, struct error *err);
 void wanted_free(struct wanted *wanted);
 bool wanted_equal(const struct wanted *a, const struct wanted *b);
 
-/* By Kubernetes' rules of names and values. */
+/* Checks the labels by Kubernetes' rules for names and values. */
 int wanted_check_labels(const char *labels, struct error *err);
 
-/* What a patch has to set so that the Node object's metadata say what is wanted. */
+/* What a patch has to set so that the Node object's metadata match `wanted`. */
 struct wanting {
-	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* of `wanted` */
+	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* these point into `wanted` */
 	size_t annotations, labels;
 };
 struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata);

@@ -19,24 +19,24 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "kube/hami/choice.h"
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container's shares that are written to its pod, while the watch still shows them as open. */
+/* A container's shares that were written to its pod, while the watch still shows them as open. */
 struct assignment {
 	TAILQ_ENTRY(assignment) link;
 	size_t container;
 	char uid[];
 };
 
-/* A call on its way. */
+/* A call under way. */
 struct annotated_call {
 	TAILQ_ENTRY(annotated_call) link;
 	struct annotated *annotated;
-	struct grpc_call *call; /* NULL: the kubelet has taken it back */
+	struct grpc_call *call; /* NULL if the kubelet has cancelled the call */
 	uint64_t begun_ns;
-	struct binding *binding; /* NULL: it waits for its pod */
-	struct grpc_message *reply; /* once the binding is written; NULL: the container gets no shares */
+	struct binding *binding; /* NULL while the call waits for its pod */
+	struct grpc_message *reply; /* sent once the binding is written; NULL if the container gets no shares */
 	struct assignment *assignment;
 	char key[TENANT_CLAIM_MAX];
 	bool is_new; /* the claim was made for this call */
@@ -73,7 +73,7 @@ static void forget(struct annotated_call *c)
 	call_free(c);
 }
 
-/* The kubelet hears of it; the record stays while something is being written. */
+/* Answers the kubelet. The record stays while a write is under way. */
 static void refuse(struct annotated_call *c, int r, const struct error *err)
 {
 	c->annotated->plugin->refused++;
@@ -89,7 +89,7 @@ bool annotated_made(const struct claim *claim)
 	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
 
-/* Whoever was meant by the call: a container that the kubelet knows of holds it. */
+/* The claim is needed while the kubelet lists a holder of its device, even if that is not the container in the key. */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {
 	struct slice_set held;
@@ -178,7 +178,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* For choice.h: has the container got shares that the watch still shows as open? */
+/* Callback for choice.h: has the container been given shares that the watch still shows as open? */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
@@ -264,7 +264,7 @@ static void written(void *data, const struct error *err)
 	forget(c);
 }
 
-/* The shares are the container's; or they are not, and the scheduler is told. False: there is no room yet. */
+/* Gives the shares to the container, or fails the binding for the scheduler. Returns false if there is no room yet. */
 static bool give(struct annotated_call *c, const struct choice *choice)
 {
 	struct node_kube *kube = kube_of(c->annotated);
@@ -318,7 +318,7 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 	return choice_make(&q, ret, err);
 }
 
-/* False: it waits on. */
+/* Returns false if the call must wait longer. */
 static bool try_call(struct annotated_call *c)
 {
 	struct choice choice;
@@ -356,7 +356,7 @@ static void retry_calls(void *data, uint32_t events)
 
 /* ---- calls ---- */
 
-/* What is being written is written all the same; to the kubelet the pod has failed, and the claim ends with it. */
+/* A write under way goes on. For the kubelet the pod has failed, and the claim ends with the pod. */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	struct annotated_call *c = data;
@@ -389,7 +389,7 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 	c->call = call;
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&b->calls, c, link);
-	/* From the loop: nothing ends a call within its handler. */
+	/* Try it from the loop: a call must not end within its handler. */
 	loop_arm(b->timer, 0, 0);
 	return 0;
 }

@@ -1,12 +1,12 @@
 /*
  * Allocate in HAMi's vocabulary (kube_vocabulary = hami). The ids that the kubelet picks do not say how much of which card a
- * container gets: the annotations of its pod do, written by the scheduler that bound the pod to this node. So a call waits until
- * the watch shows its pod (kube/hami/choice.h). Then it makes the container's claim, writes to the pod that the container has its
- * shares (daemon/kubelet/kube/binding.h), and is answered. If that cannot be done the kubelet gets an error, and the scheduler
- * finds bind-phase failed.
+ * container gets. The pod's annotations do: the scheduler that bound the pod to this node wrote them. So a call waits until the
+ * watch shows its pod (kube/hami/choice.h). Then the call makes the container's claim, records in the pod that the container
+ * has its shares (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the scheduler sees
+ * bind-phase failed.
  *
- * The claim's key is "pod/<UID>/<container>". The claim ends when its pod has ended or is gone, and no process lives in it.
- * Main thread only.
+ * The claim's key is "pod/<UID>/<container>". The claim ends when its pod has ended or is gone, and no process lives in the
+ * claim. Main thread only.
  */
 #pragma once
 
@@ -24,29 +24,32 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 struct annotated *annotated_stop(struct annotated *annotated);
 
 /*
- * Takes the call over and ends it once it is decided. -EINVAL: the request has several containers, which no kubelet sends.
- * -ENOMEM. After an error the call is still the caller's.
+ * Takes over the call, and ends it once it is decided. -EINVAL if the request has several containers, which no kubelet sends.
+ * -ENOMEM. After an error the caller still owns the call.
  */
 int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
 
-/* Does the claim belong to a pod's container by name (pod_key.h)? And does its pod, or another that holds its device, need it? */
+/*
+ * annotated_made(): was the claim made for a pod's container by name (pod_key.h)? annotated_need(): is the claim still needed
+ * by its pod, or by another pod that holds the claim's device?
+ */
 bool annotated_made(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
-/* Ends the claims whose pods have ended. */
+/* Releases the claims whose pods have ended. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * Can a request that does not fit become one that fits soon? `begun_ns`: when the call began. Yes for ANNOTATED_ENDING_NS while a
- * claim has outlived its pod: its last process is about to end, or the kubelet may still list its devices. Yes for
- * ANNOTATED_LATE_NS in any case: the kubelet assigns devices again before the watch shows the end of the pod that had them.
+ * Can a request that does not fit become one that fits soon? `begun_ns` is when the call began. True during ANNOTATED_ENDING_NS
+ * if a claim has outlived its pod: its last process may be about to end, or the kubelet may still list its devices. True during
+ * ANNOTATED_LATE_NS in any case: the kubelet reassigns devices before the watch shows that their pod has ended.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
 /*
- * Can the result `r` of a call that began at `begun_ns` change soon, because the watch of pods or of the node and its lock lags?
- * For 20 s while no pod is known to wait (-EAGAIN). For ANNOTATED_LATE_NS while several seem to wait or the lock belongs to a pod
- * that ends (-EBUSY), or the binding seems too old (-ETIMEDOUT).
+ * Can the result `r` of a call that began at `begun_ns` change soon, because the watch of pods or of the node and its lock
+ * lags? True for 20 s if no pod is known to wait (-EAGAIN). True for ANNOTATED_LATE_NS if several pods seem to wait or the lock
+ * belongs to a pod that ends (-EBUSY), or if the binding seems too old (-ETIMEDOUT).
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

@@ -33,7 +33,10 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 	return 0;
 }
 
-/* Kernel time: none asked for is a fair part of what others leave, or what was borrowed, behind all others. */
+/*
+ * Sets the GPU time. Without cores and limit, the container gets a fair part of the time that others leave. With a limit alone
+ * it is opportunistic: it gets only borrowed time, after all others.
+ */
 static void set_limits(const struct node *node, struct claim_request *request)
 {
 	for (unsigned i = 0; i < request->device_count; i++) {
@@ -83,7 +86,7 @@ int annotated_request_make(struct node *node, const struct choice *choice,
 		r = pod_key_make(pod, choice->container, NULL, key, err);
 	if (r < 0)
 		return r;
-	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
+	/* The name is for people: it is cut if too long, and gets an id if not unique. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
 	r = annotated_request_sharing(pod, container, ret, err);
 	if (r < 0)

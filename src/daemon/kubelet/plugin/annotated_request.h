@@ -1,19 +1,19 @@
-/* What a scheduler's choice means as a claim. */
+/* Converts a scheduler's choice to a claim request. */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/hami/choice.h"
 
 /*
- * Fills the request, whose texts are `key` and `name`. Shares of one card add up; cores 0 is no guarantee. With
- * kube_memory_scaling above 1 more memory is promised than there is: such tenants take turns on the card (--on-full
- * swap). The priority is what the container's limits say (kube/hami/priority.h). -ENODEV: a card is none of this node's;
- * -EINVAL: a share of no memory, no such priority, or names that are too long.
+ * Fills *ret, which points to `key` and `name`. Shares of the same card add up; cores 0 means no guarantee. With
+ * kube_memory_scaling above 1 more memory is promised than exists: such tenants take turns on the card (--on-full swap). The
+ * priority comes from the container's limits (kube/hami/priority.h). -ENODEV if a card is not on this node. -EINVAL if a share
+ * has no memory, the priority does not exist, or names are too long.
  */
 int annotated_request_make(struct node *node, const struct choice *choice,
 			   char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 			   struct claim_request *ret, struct error *err);
 
-/* How the pod wants the container's GPU to be shared, and with whom: for *ret. The texts are the pod's. */
+/* Sets in *ret how the pod wants the container's GPU to be shared, and with which tenants. *ret points to the pod's texts. */
 int annotated_request_sharing(const struct kube_pod *pod, const char *container,
 			      struct claim_request *ret, struct error *err);

@@ -1,4 +1,4 @@
-/* The five calls of the kubelet. */
+/* The kubelet's five calls. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda.h"
 
-/* A preference names every slice once as available and once as a must. */
+/* A preference call names each slice at most twice: as available and as a must. */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* Of memory nothing is preferred: an Allocate alone names units. */
+/* No preference is offered for memory, so only Allocate names units. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -47,7 +47,7 @@ static enum grpc_status status_of(int error)
 	}
 }
 
-/* Gives the message back. */
+/* Sends the message and frees it. */
 static void answer(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
@@ -63,7 +63,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* What was read of a request, in words; 0 where it was. */
+/* Explains the result of reading a request; returns 0 if the request was read. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
@@ -181,7 +181,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 
 /* ---- Allocate ---- */
 
-/* What was done for the containers of a call. */
+/* The claims made for the containers of a call. */
 struct allocation {
 	size_t count;
 	struct claim **claim;
@@ -196,7 +196,7 @@ static void free_allocation(struct allocation *a)
 	free(a->injection);
 }
 
-/* All of it, as one of the containers can't be had. */
+/* Undoes all claims of the call, since one of its containers failed. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -272,7 +272,10 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 
 /* ---- PreStartContainer ---- */
 
-/* Nothing is left to do then, and we don't ask for the call; whoever calls is told if the devices are not ours. */
+/*
+ * Nothing needs to be done before a start, and we do not ask for this call. A caller still gets an error if the devices are not
+ * ours.
+ */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;

@@ -1,4 +1,4 @@
-/* The plugin's settings, its beginning and end. */
+/* The plugin's settings, start and stop. */
 #include "daemon/kubelet/plugin/reconcile.h"
 #include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin.h"
@@ -15,7 +15,7 @@
 
 /* ---- settings ---- */
 
-/* With gpu-manager's vocabulary slices are hundredths of a card's time. */
+/* In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
 static unsigned slices_per_card(const struct config *config)
 {
 	switch (config->kube_vocabulary) {
@@ -25,7 +25,7 @@ static unsigned slices_per_card(const struct config *config)
 	}
 }
 
-/* What is registered: its role, the setting, and the name that this has. */
+/* A resource to register: its role, the setting for its name, and the name. */
 struct resource {
 	enum endpoint_role role;
 	const char *setting, *name;
@@ -54,7 +54,7 @@ static int check_resources(const struct config *config, struct error *err)
 		int r = resource_name_check(resource[i].name, err);
 		if (r < 0)
 			return error_add(err, r, "%s", resource[i].setting);
-		/* The part behind the domain is the socket's name, so it must be unique. */
+		/* The part after the domain becomes the socket's name, so it must be unique. */
 		if (i && !strcmp(strchr(resource[i].name, '/'), strchr(resource[0].name, '/')))
 			return error_set(err, EINVAL,
 					 "%s: '%.100s': must be another name than %s's, '%.100s'",
@@ -67,7 +67,7 @@ static int check_resources(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* What stands in pods has to be read. */
+/* These vocabularies need the Kubernetes API to read pods. */
 static int check_pods_words(const struct config *config, struct error *err)
 {
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
@@ -192,7 +192,7 @@ struct plugin *plugin_stop(struct plugin *p)
 	if (!p)
 		return NULL;
 	plugin_end_sync(p);
-	/* With the sockets their calls end, which annotated and vcuda may have kept. */
+	/* Closing the sockets ends the calls that annotated and vcuda may hold. */
 	for (unsigned i = 0; i < p->endpoint_count; i++)
 		endpoint_stop(&p->endpoint[i]);
 	p->vcuda = vcuda_stop(p->vcuda);

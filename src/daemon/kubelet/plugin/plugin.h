@@ -1,7 +1,7 @@
 /*
- * The kubelet's device plugin (v1beta1): shows each card as equal slices, with gpu-manager's vocabulary as units of
- * memory too, tells of their health, and gives containers what they need to be a tenant of their share. Of the
- * system daemon alone. Main thread only.
+ * The kubelet's device plugin (v1beta1). It shows each card as equal slices, and with gpu-manager's vocabulary also as units of
+ * memory. It reports the cards' health, and gives containers what they need to be a tenant with their share. Only the system
+ * daemon has this plugin. Main thread only.
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 
 struct plugin;
 
-/* The settings as far as no line shows it by itself: -EINVAL, with what would be right. Pure. */
+/* Checks the settings that depend on each other. -EINVAL, with what would be right. Pure. */
 int plugin_check(const struct config *config, struct error *err);
 
-/* *ret: NULL where the setting kube_plugin is off. Cards, census and claims must be open. */
+/* Sets *ret to NULL if the setting kube_plugin is off. Precondition: cards, census and claims are open. */
 int plugin_start(struct node *node, struct plugin **ret, struct error *err);
-/* Takes the socket away; what was allocated stays. NULL is fine; returns NULL. */
+/* Removes the socket; claims stay. NULL is fine; returns NULL. */
 struct plugin *plugin_stop(struct plugin *plugin);
 
 struct plugin_figures {
-	bool is_registered; /* all of its resources are */
-	/* See registrar.h: of all resources, the time of the slowest. */
+	bool is_registered; /* all resources are registered */
+	/* Totals over all resources, see registrar.h; register_ns is that of the slowest resource. */
 	uint64_t registrations, register_failures, register_ns;
-	uint64_t watchers, slices, healthy_slices;                  /* of all resources */
-	uint64_t disagreements, disagreements_ever, reattributions; /* reconcile.h */
-	uint64_t allocations, refused, allocate_ns; /* of the calls' time, the sum */
+	uint64_t watchers, slices, healthy_slices;                  /* totals over all resources */
+	uint64_t disagreements, disagreements_ever, reattributions; /* see reconcile.h */
+	uint64_t allocations, refused, allocate_ns; /* allocate_ns: total time of the calls */
 };
 
-/* False: there is none. */
+/* Returns false if there is no plugin. */
 bool plugin_figures(struct plugin *plugin, struct plugin_figures *ret);

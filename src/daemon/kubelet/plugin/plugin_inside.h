@@ -18,17 +18,17 @@ struct vcuda;
 
 struct plugin {
 	struct node *node;
-	struct slices slices; /* of the first endpoint */
-	struct units units;   /* of the second */
+	struct slices slices; /* shown by the first endpoint */
+	struct units units;   /* shown by the second endpoint */
 	struct endpoint endpoint[PLUGIN_MAX_ENDPOINTS];
 	unsigned endpoint_count;
-	struct pod_resources *pods; /* who holds slices; NULL: nobody is asked */
-	uint64_t asked_ns;          /* it was, last; 0: never */
+	struct pod_resources *pods; /* which slices pods hold; NULL if the kubelet is not asked */
+	uint64_t asked_ns;          /* when `pods` was last asked; 0 if never */
 	struct reconciler *reconciler;
 	struct claim_holders *holders;
 	struct loop_source *sync_timer;
-	struct annotated *annotated; /* NULL: slices say how much there is of what */
-	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; then annotated is set as well */
+	struct annotated *annotated; /* NULL if slices themselves say how much a container gets */
+	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; then annotated is set too */
 	uint64_t allocations, refused, allocate_ns;
 };
 
@@ -37,16 +37,16 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 
 /* sync_loop.c */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
-/* A claim came: the kubelet is asked who has what in two seconds, not in ten. */
+/* To be called after a claim was made: asks the kubelet for the holders within two seconds instead of ten. */
 void plugin_ask_soon(struct plugin *plugin);
-/* Also when it did not begin, or in part. */
+/* Fine also if plugin_begin_sync() failed or was not called. */
 void plugin_end_sync(struct plugin *plugin);
-/* Asks at once what pods hold, as somebody waits for it. */
+/* Asks the kubelet for the holders at once, because a caller waits. */
 void plugin_ask_pods(struct plugin *plugin);
 
-/* calls.c: the service's methods; how much a request may have. */
+/* calls.c: the service's methods, and the largest allowed size of a request. */
 extern const struct grpc_method plugin_methods[];
 extern const size_t plugin_method_count;
 size_t plugin_request_most_bytes(const struct endpoint *endpoint);
-/* Makes the lists anew and sends them to every watcher. -ENOMEM: some keep the old one. */
+/* Rebuilds the lists and sends them to every watcher. -ENOMEM: some watchers keep the old list. */
 int plugin_publish(struct plugin *plugin);

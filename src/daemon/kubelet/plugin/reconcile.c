@@ -19,10 +19,10 @@
 #include "daemon/kubelet/plugin/vcuda_request.h"
 #include "kube/hami/shares.h"
 
-/* What differs. */
+/* A difference between the sources. */
 struct difference {
 	TAILQ_ENTRY(difference) link;
-	uint64_t answer; /* of the kubelet, that showed it last */
+	uint64_t answer; /* number of the kubelet's answer that showed the difference last */
 	bool is_said;
 	char text[ERROR_TEXT_MAX];
 };
@@ -35,7 +35,7 @@ struct reconciler {
 
 /* ---- one container, pure ---- */
 
-/* What every error of this begins with. */
+/* Adds the common beginning of these errors. */
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
@@ -127,7 +127,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	struct claim *claim = NULL;
 	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
 		claim = claims_find(claims, key);
-	/* A daemon of an earlier version did not say when an init container runs. */
+	/* The key of a claim made by an earlier version does not include the stage of an init container. */
 	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
 	if (!claim)
 		claim = claims_find(claims, key);
@@ -149,7 +149,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 
 /* ---- gpu-manager's vocabulary ---- */
 
-/* Of the claims with a device of the holder's the one that was made for it, else another; NULL: there is none. */
+/* Finds a claim that has a device of the holder, preferring a claim made for the holder's pod. Returns NULL if there is none. */
 static struct claim *find_by_device(struct claims *claims, const char *uid,
 				    const struct pod_holder *holder)
 {
@@ -165,7 +165,7 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 			continue;
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
-		/* A pod's containers are given the devices of its init containers again. */
+		/* The kubelet gives the devices of init containers again to the pod's containers. */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
 	}
@@ -212,13 +212,13 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	struct claim **matched; /* room for all claims */
+	struct claim **matched; /* has space for all claims */
 	size_t matched_count;
-	struct owner *owner; /* of each of those that another container holds; the same room */
+	struct owner *owner; /* the claims that another container holds; has the same space */
 	size_t owner_count, room;
 };
 
-/* Whose a claim is by the kubelet's books. */
+/* The container that holds a claim according to the kubelet. */
 struct owner {
 	struct claim *claim;
 	const struct kube_pod *pod;
@@ -254,7 +254,7 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/* An init container's claim stays its own, as one of its pod's containers uses it. */
+/* Was the claim made for an init container of this pod? Then it stays so, although another container of the pod uses it. */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -277,7 +277,7 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/* Not while the books are read: they are locked then. */
+/* Not to be called inside pod_resources_each(), which holds the lock. */
 static void attribute(struct pass *pass)
 {
 	struct plugin *plugin = pass->plugin;
@@ -285,7 +285,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* Books from before the claim was made have its devices with whoever had them then. */
+		/* An answer from before the claim was made shows the previous holders of its devices. */
 		if (read_ns < o->claim->wanted_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -303,7 +303,7 @@ static void check_holder(void *data, const struct pod_holder *holder)
 	struct error err = { 0 };
 	int r;
 	if (plugin->annotated) {
-		/* The kubelet's books have pods for a while after the API server's. */
+		/* The kubelet lists a pod for a while after the API server has removed it. */
 		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
 							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
@@ -325,7 +325,7 @@ static void check_holder(void *data, const struct pod_holder *holder)
 		pass->matched[pass->matched_count++] = claim;
 }
 
-/* Does its pod run, so that the kubelet has to know it? Of init containers it knows nothing once they have ended. */
+/* Does the claim's pod run, so that the kubelet must list it? The kubelet does not list init containers that have ended. */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
 	struct pod_key key;

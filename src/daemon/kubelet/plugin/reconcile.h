@@ -1,10 +1,10 @@
 /*
- * Compares who holds which devices by three sources, container by container and never by count alone: the kubelet's list
- * (pod_resources.h), the pods' annotations, and our claims. This happens after each new answer of the kubelet. A difference that
- * two answers in a row show is logged once as an error with both sides named, and once more when it is over; one answer alone may
- * show a moment between two steps. Claims that no pod needs end elsewhere (sync_loop.c, allocate_annotated.h). The one correction
- * made here: a claim of gpu-manager's vocabulary goes to the container that holds its device, if that one asked for the same
- * (vcuda.h). Main thread only.
+ * Compares three sources of which container holds which devices: the kubelet's list (pod_resources.h), the pods' annotations,
+ * and our claims. The comparison is per container, never by count alone, and runs after each new answer of the kubelet. A
+ * difference seen in two answers in a row is logged once as an error that names both sides, and once more when it is over; a
+ * single answer may show a moment between two steps. Claims that no pod needs are released elsewhere (sync_loop.c,
+ * allocate_annotated.h). Only one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that
+ * holds the claim's device, if that container asked for the same amounts (vcuda.h). Main thread only.
  */
 #pragma once
 
@@ -20,32 +20,33 @@ struct reconciler;
 
 struct reconcile_figures {
 	uint64_t now, ever;      /* logged differences */
-	uint64_t reattributions; /* claims that went to another container: vcuda.h */
+	uint64_t reattributions; /* claims that moved to another container (vcuda.h) */
 };
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct reconciler *reconcile_new(void);
 struct reconciler *reconcile_free(struct reconciler *r); /* NULL is fine; returns NULL */
-/* Does nothing where `r` is NULL, or the kubelet's list is not read. */
+/* Does nothing if `r` is NULL, or if the kubelet's list was not read. */
 void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 
 /*
- * One container, where ids are slices. 0: one claim has just these; *ret_claim is it. -EEXIST, with both sides: no
- * claim, or others.
+ * Checks one container whose ids are slices. Returns 0 if one claim has exactly these slices; *ret_claim is that claim.
+ * -EEXIST, naming both sides, if there is no such claim or if other claims have the slices.
  */
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 /*
- * One container whose ids are only counted: what its pod's hami.io/vgpu-devices-allocated gave it, and its claim. As above;
- * *ret_claim also where the annotation differs.
+ * Checks one container whose ids are only counted: compares the pod's hami.io/vgpu-devices-allocated with the container's
+ * claim. Results are as for reconcile_slices(), but *ret_claim is set also if the annotation differs.
  */
 int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 
 /*
- * One container that holds hundredths of cards' time: which claim has its first device. As above; *ret_claim also where the
- * claim is another container's, and *ret_container is which of its pod's the holder is.
+ * Checks one container that holds hundredths of cards' time: finds the claim that has the container's first device. Results are
+ * as for reconcile_slices(), but *ret_claim is set also if the claim belongs to another container. *ret_container is the
+ * holder's index in the pod.
  */
 int reconcile_cores(const struct slices *slices, const struct vcuda_names *names,
 		    const struct kube_pod *pod, struct claims *claims,

@@ -1,4 +1,7 @@
-/* Each second: which claims the pods on this node need, and whether all sides agree. And the cards' health, when it changes. */
+/*
+ * Each second: checks which claims the pods on this node need, whether all sources agree, and whether a card's health has
+ * changed.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -15,11 +18,11 @@
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
 #define SOON_NS (2 * NSEC_PER_SEC)
-#define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* a pod may hold all the same what we know nothing of */
+#define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* poll interval without any claim: a pod may still hold slices that we do not know of */
 
 /* ---- which claims are needed ---- */
 
-/* A claim that the plugin did not make is not the kubelet's to keep. */
+/* Claims that the plugin did not make are not the kubelet's to release. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;

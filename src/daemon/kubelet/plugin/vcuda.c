@@ -18,9 +18,9 @@
 #include "daemon/kubelet/plugin/vcuda_inside.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
-/* Until it shows that a pod has ended between its two calls. */
+/* How long the call for another amount of memory waits: by then the watch shows if the pod has ended between its two calls. */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
 static struct node_pods *pods_of(const struct vcuda *v)
@@ -80,13 +80,13 @@ void vcuda_answer(struct vcuda_call *c)
 	grpc_call_send(call, c->reply);
 	grpc_call_end(call, GRPC_OK, NULL);
 	plugin->allocations++;
-	plugin->asked_ns = 0; /* whose devices they are is told soon */
+	plugin->asked_ns = 0; /* ask soon which container holds the devices */
 	plugin->allocate_ns += clock_now_ns() - c->begun_ns;
 }
 
 /* ---- cores ---- */
 
-/* The pod whose call for memory was answered is not to be started any more: so its cores are not asked for. */
+/* Stops expecting the call for cores if the pod whose call for memory was answered will not be started any more. */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
 	struct vcuda_question q = question_of(v, names, v->open_units);
@@ -97,7 +97,7 @@ static void close_open(struct vcuda *v, const struct vcuda_names *names)
 		v->has_open = false;
 }
 
-/* False: it waits on. */
+/* Returns false if the call must wait longer. */
 static bool try_cores(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -144,7 +144,7 @@ uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
 
 /* ---- memory ---- */
 
-/* The pod of which cores were given, while the kubelet may still be at it; NULL: it is not any more. */
+/* The pod whose cores were given, if the kubelet may still make its call for memory; else NULL. */
 static const struct kube_pod *awaited_pod(const struct vcuda *v, struct pod_key *ret_key)
 {
 	const struct kube_pod *pod = pod_key_parse(v->awaited.key, ret_key)
@@ -215,7 +215,7 @@ static bool try_memory(struct vcuda_call *c)
 
 /* ---- calls ---- */
 
-/* False: it waits on. */
+/* Returns false if the call must wait longer. */
 static bool try_call(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -230,7 +230,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* One after the other, as what the first means depends on the one before. */
+/* Handles one call after the other, since the meaning of a call depends on the calls before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
@@ -243,7 +243,7 @@ static void retry_calls(void *data, uint32_t events)
 			return;
 		}
 		if (c->binding)
-			return; /* once it is written: vcuda_go_on() */
+			return; /* continues in vcuda_go_on() once the pod is written */
 		vcuda_forget(c);
 	}
 }
@@ -286,7 +286,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 	}
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&v->calls, c, link);
-	/* From the loop: nothing ends a call within its handler. */
+	/* Try it from the loop: a call must not end within its handler. */
 	loop_arm(v->timer, 0, 0);
 	return 0;
 }

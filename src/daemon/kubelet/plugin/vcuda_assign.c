@@ -1,4 +1,4 @@
-/* What a container gets in gpu-manager's vocabulary. */
+/* Gives a container its devices in gpu-manager's vocabulary. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +21,16 @@
 #include "kube/gpu_manager/vcuda.h"
 
 /*
- * What a pod got in gpu-manager's vocabulary, written to its annotations, where gpu-manager's scheduler counts what is taken
- * of a node: tencent.com/predicate-gpu-idx-N, the cards' numbers, and gpu-assigned. In the background, once: who has what is
- * decided by claims, not by this. Main thread only.
+ * Writes what a pod got to the pod's annotations, from which gpu-manager's scheduler computes the use of a node:
+ * tencent.com/predicate-gpu-idx-N (the cards' numbers) and gpu-assigned. Written once, in the background: the claims are
+ * authoritative, not these annotations. Main thread only.
  */
 
 #define VCUDA_TELL_MAX 64 /* containers of a pod */
 
 struct vcuda_telling {
 	const struct kube_pod *pod;
-	struct claim *const *claim; /* of each container, init containers aside; NULL: it has none */
+	struct claim *const *claim; /* for each container that is not an init container; NULL if it has none */
 	size_t count;
 	bool is_assigned; /* every container has what it asks for */
 };
@@ -38,7 +38,7 @@ struct vcuda_telling {
 #define CARDS_MAX 96 /* bytes: REGION_MAX_DEVICES numbers */
 #define PATH_MAX_BYTES 640
 
-/* The cards' numbers, as "0,1"; false: they do not fit. Pure. */
+/* Writes the cards' numbers, like "0,1". Returns false if they do not fit. Pure. */
 static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
@@ -55,7 +55,7 @@ static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 
 static void told(void *data, const struct kube_answer *answer)
 {
-	/* A pod that is gone has nothing any more. */
+	/* 404 means that the pod is gone, which is fine. */
 	if (answer->err.code && answer->status != 404)
 		log_warning("device plugin: what a pod got can't be written to it: %s",
 			    answer->err.text);
@@ -128,7 +128,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/* Its own, or that of an init container whose devices it was given again. */
+/* Replies with the container's own claim, or with that of an init container whose devices it was given again. */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;
@@ -178,7 +178,7 @@ void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* The kubelet is answered, and its call for memory is to come, unless it came before. */
+/* Answers the kubelet. Then the call for memory is expected, unless it came before. */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -207,7 +207,7 @@ static void written(void *data, const struct error *err)
 	vcuda_go_on(c->v);
 }
 
-/* Of a scheduler that waits for it: that the container has its shares. */
+/* Starts to report to a waiting scheduler that the container has its shares. */
 static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct node_kube *kube = c->v->plugin->node->kube;

@@ -10,7 +10,7 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/state/node/node.h"
 
-#define BOOKS_NS NSEC_PER_SEC /* after an answer the kubelet's books have it for sure */
+#define BOOKS_NS NSEC_PER_SEC /* this long after an answer, the kubelet's list surely contains the devices */
 
 /* A container that uses an init container's claim. */
 struct owners_share {
@@ -42,8 +42,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * The kubelet never took what it was given, as it was started anew meanwhile, and will ask again. Of init containers
- * its books say nothing.
+ * Did the kubelet never record what it was given, because it was restarted meanwhile? Then it will ask again. Not usable for
+ * init containers, since the kubelet's list does not contain them.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

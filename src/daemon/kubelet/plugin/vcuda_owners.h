@@ -1,6 +1,7 @@
 /*
- * Which containers have been given what they ask for, in gpu-manager's vocabulary: who has a claim that the kubelet knows of, or
- * uses the claim of one of its pod's init containers, as the kubelet has given it the same devices again. Main thread only.
+ * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim that the
+ * kubelet knows, or uses the claim of one of its pod's init containers because the kubelet gave it the same devices again. Main
+ * thread only.
  */
 #pragma once
 
@@ -22,19 +23,22 @@ struct vcuda_owners {
 void owners_begin(struct vcuda_owners *o, struct plugin *plugin);
 struct vcuda_names owners_names(const struct vcuda_owners *o);
 
-/* NULL: it has none of its own. */
+/* Returns NULL if the container has no claim of its own. */
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
-/* False also where the kubelet's books do not have it, which were read after it was answered: it will ask again. */
+/*
+ * Has the container been given what it asks for? Also false if the kubelet's list, read after the answer, does not have the
+ * container: the kubelet will then ask again.
+ */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
 /*
- * The claim of an init container of the same pod, which asked for the same, and whose device is in the set; NULL: there is
- * none.
+ * Finds the claim of an init container of the same pod that asked for the same amounts and whose device is in the set. Returns
+ * NULL if there is none.
  */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* That one's is the container's as well, until its pod has started: nobody asks for it then. -ENOMEM. */
+/* Lets the container use that init container's claim, until the pod has started and no more calls for it come. -ENOMEM. */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
-/* Shares of pods that have started, or are gone; all of them with NULL. */
+/* Forgets such shared uses for pods that have started or are gone. If `pods` is NULL, forgets all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

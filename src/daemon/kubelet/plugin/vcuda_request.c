@@ -10,7 +10,7 @@
 
 #define REASONS_MAX 240
 #define CHOSEN_MAX 128
-#define SAME_PCT 0.005 /* shares are said to two decimals */
+#define SAME_PCT 0.005 /* shares have two decimals */
 
 static struct place_request place_request_of(const struct vcuda_ask *ask)
 {
@@ -40,7 +40,10 @@ static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t mem
 
 /* ---- a scheduler's choice ---- */
 
-/* By UUID, or by the number of its device file; where that is not known, by its place. Negative: there is none. */
+/*
+ * Finds the chosen card by UUID or by the number of its device file; if that number is unknown, by its index. Returns a
+ * negative number if there is none.
+ */
 static int find_chosen(const struct node *node, const struct vcuda_ask *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -52,7 +55,7 @@ static int find_chosen(const struct node *node, const struct vcuda_ask *ask, uns
 	return -1;
 }
 
-/* What the scheduler has called it, and where. */
+/* Writes how the scheduler named the card. */
 static void name_chosen(const struct vcuda_ask *ask, unsigned which, char name[CHOSEN_MAX])
 {
 	if (ask->is_by_shares)
@@ -115,7 +118,7 @@ static bool is_same_pct(double a, double b)
 	return a - b < SAME_PCT && b - a < SAME_PCT;
 }
 
-/* Without any memory said it has all of its cards, whatever that is. */
+/* If the container asked for no amount of memory, any amount is right, since it has all of its cards. */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);

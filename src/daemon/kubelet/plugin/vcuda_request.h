@@ -1,4 +1,4 @@
-/* What a container asks for in gpu-manager's vocabulary, on cards, as a claim. */
+/* Converts what a container asks for in gpu-manager's vocabulary to a claim request. */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
@@ -6,18 +6,18 @@
 #include "policy/placement/choose.h"
 
 /*
- * The cards that a scheduler has chosen, else the best of those that have room; `model` is this node's now (topology.h). Fills
- * the request, whose texts are `key` and `name`; `device` is of the kubelet's choice, for the key. -ENOSPC: no card, or not
- * that one, has room, with the reasons; -ENODEV: a number is no card's; -EINVAL: parts of cards where they are not
- * shared (the setting kube_share), too many cards, or names that are too long.
+ * Fills *ret, which points to `key` and `name`. Uses the cards that a scheduler has chosen, else the best cards that have room.
+ * `model` is this node's current state (topology.h); `device` is the kubelet's pick, for the key. -ENOSPC, with reasons, if no
+ * card or not the chosen card has room. -ENODEV if a chosen number is not a card of this node. -EINVAL if parts of cards are
+ * requested but cards are not shared (the setting kube_share), if there are too many cards, or if names are too long.
  */
 int vcuda_request_make(struct node *node, const struct place_node *model,
 		       const struct vcuda_choice *choice, const char *device,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err);
 
-/* Was the claim made with just that? Its live terms (kube/own/live.h) do not count. */
+/* Was the claim made with exactly what `ask` says? Live terms (kube/own/live.h) are ignored. */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask);
 
-/* A name for people: what does not fit is cut, and gets an id where it is not the only one. */
+/* Makes a name for people to read. A long name is cut; a name that is not unique gets an id. */
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX]);
