@@ -1,10 +1,8 @@
-/*
- * What a fork of a program with threads does that goes on without exec. It has system calls alone.
- */
+/* For the child of a fork that continues without exec, although the parent has threads. Uses system calls only. */
 #pragma once
 
 /*
- * Closes every descriptor but `keep`: those of the parent would stay open for its peers, and its locks be held. May be
+ * Closes every descriptor but `keep`. Otherwise the child would keep the parent's connections open and its locks held. May be
  * called right after fork().
  */
 void child_close_others(int keep);

@@ -1,6 +1,6 @@
 /*
- * Scope-bound cleanup for C: a variable declared with one of these gives its resource back when it
- * goes out of scope, by whatever way. steal_pointer() and steal_fd() hand the resource on instead.
+ * Scope-bound cleanup for C. A variable declared with one of these attributes releases its resource when it goes out of scope.
+ * steal_pointer() and steal_fd() pass the resource on instead.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 		value_; \
 	})
 
-/* The same for a file descriptor; leaves -1. */
+/* Does the same for a file descriptor, and leaves -1. */
 static inline int steal_fd(int *fd)
 {
 	int value = *fd;
@@ -29,7 +29,7 @@ static inline int steal_fd(int *fd)
 	return value;
 }
 
-/* Closes *fd if it is one (>= 0), leaves -1 and errno as it was. */
+/* Closes *fd if it is >= 0 and sets it to -1. Keeps errno. */
 static inline void close_fd(int *fd)
 {
 	int saved = errno;

@@ -1,6 +1,6 @@
 /*
- * The daemon's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Never leaves the process:
- * clocks differ across time namespaces.
+ * The daemon's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Values must not leave the process, since clocks differ
+ * across time namespaces.
  */
 #pragma once
 

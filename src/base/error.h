@@ -1,10 +1,10 @@
 /*
- * One error type for the daemon and the command line: an errno code and one line of text that gains
- * context on its way up. Functions return -errno and describe the failure in the struct error that
- * the caller passed (NULL: not wanted). Nothing is allocated; long texts are cut.
+ * One error type for the daemon and the command line: an errno code, and one line of text that gains context on its way up.
+ * Functions return -errno and describe the failure in the caller's struct error; the caller passes NULL if it does not want the
+ * text. Nothing is allocated; long texts are cut.
  *
- *     return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
- *     return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
+ *      return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
+ *      return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
  */
 #pragma once
 
@@ -13,17 +13,17 @@
 #define ERROR_TEXT_MAX 512
 
 struct error {
-	int code; /* positive errno; 0: no error */
+	int code; /* positive errno; 0 if no error */
 	char text[ERROR_TEXT_MAX];
 };
 
-/* Both set code (a positive errno) and text, and return -code. */
+/* Sets code (a positive errno) and text, and returns -code. */
 int error_set(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* As error_set(), with ": " and strerror(code) after the text. */
+/* Like error_set(), but appends ": " and strerror(code) to the text. */
 int error_set_errno(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text; returns `result` unchanged, so that it can be returned on. */
+/* Puts the context and ": " before the text. Returns `result`, so that the caller can return it directly. */
 int error_add(struct error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,7 +1,6 @@
 /*
- * Where this copy of allot keeps its other parts: looked for beside the program itself (allot, or
- * allotd), as built by scripts/build, as built by meson, and as installed. No environment variable leads
- * elsewhere. Thread safe.
+ * Finds the other parts of this copy of allot. Looks beside the program itself (allot or allotd), in the layouts of
+ * scripts/build, meson and an installation. No environment variable changes this. Thread safe.
  */
 #pragma once
 
@@ -14,12 +13,12 @@ enum install_part {
 	INSTALL_SIM_SERVER, /* allot-sim */
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
 	INSTALL_SIM_NVML,   /* the simulated libnvidia-ml.so.1, in the same directory */
-	INSTALL_SIM_MPS,    /* the simulated nvidia-cuda-mps-control, there as well */
-	INSTALL_BENCH,      /* bench/run, with what it imports beside it */
+	INSTALL_SIM_MPS,    /* the simulated nvidia-cuda-mps-control, in the same directory */
+	INSTALL_BENCH,      /* bench/run, with the files that it imports beside it */
 };
 
-/* The absolute path of a part; -ENOENT when this installation lacks it. */
+/* Finds the absolute path of a part. -ENOENT if this installation lacks it. */
 int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err);
 
-/* The absolute path of the directory that this program is in. */
+/* Finds the absolute path of this program's directory. */
 int install_own_directory(char ret_dir[PATHS_MAX], struct error *err);

@@ -1,8 +1,7 @@
 /*
- * Logging of the daemon and the tools: one line each, to stderr. Under systemd (stderr is the
- * journal) each line begins with its priority, "<6>"; otherwise with the program's name.
- * Thread safe: one write() a line. Library code does not log above debug; the caller that decides
- * logs, once.
+ * Logging of the daemon and the tools: one line per message, to stderr. If stderr is systemd's journal, each line begins with
+ * its priority, like "<6>"; otherwise with the program's name. Thread safe: each line is one write(). Library code does not log
+ * above debug; the caller that decides logs, once.
  */
 #pragma once
 
@@ -15,7 +14,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
-/* For a setting; NULL behind the last. */
+/* The words for a setting, ended by NULL. */
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
@@ -24,22 +23,22 @@ void log_init(const char *program);
 void log_set_level(enum log_level level);
 
 /*
- * No line can fill the log, whoever brings it about: each place in the source has a token bucket. For what one user
- * or namespace can bring about at will, it has one for each `key` (a uid, or log_key(); some share): ten lines at
- * once and one a second after that, so that nobody hides what is said of others. Without a key it has one of as much
- * as all keys together. The next line of a bucket tells how many were left out. Debug lines are not limited.
+ * Limits every log call, so that no message can fill the log. Each call site has token buckets of ten lines, refilled by one
+ * line per second. For events that a user or namespace can cause at will, pass a `key` (a uid or log_key()): each key has its
+ * own bucket, shared by some keys, so that no user can suppress messages about others. Without a key one bucket has the
+ * capacity of all keys together. The next line of a bucket reports how many lines were dropped. Debug lines are not limited.
  */
 #define LOG_LIMIT_KEYS 16
 #define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		_Atomic uint64_t empty_ns; /* the bucket has its lines back then */
+		_Atomic uint64_t empty_ns; /* when the bucket will be full again */
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];
 };
 void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level level,
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The key of a name: a namespace. */
+/* Makes the key of a name, for example of a namespace. */
 uint32_t log_key(const char *name);
 
 #define log_write_of(key, level, ...) \

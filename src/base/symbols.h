@@ -1,10 +1,10 @@
 /*
- * A library of the distribution that is loaded only when it is used, as a table of its functions:
+ * Loads a library of the distribution only when it is needed, as a table of its functions:
  *
- *     #define MEMBER(name) __typeof__(gnutls_##name) *name;
- *     struct tls_library { FUNCTIONS(MEMBER) };
- *     #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
- *     static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
+ *      #define MEMBER(name) __typeof__(gnutls_##name) *name;
+ *      struct tls_library { FUNCTIONS(MEMBER) };
+ *      #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
+ *      static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 
 struct symbol_row {
 	const char *symbol;
-	size_t offset; /* of its member in the table */
+	size_t offset; /* of the member in the table */
 };
 
 #define SYMBOL_ROW(type, prefix, name) { #prefix #name, offsetof(type, name) },
 
 /*
- * Loads `library`, or where that is not there `other` (NULL: there is none), and fills `table`. It stays loaded. -ENOENT with what
- * is missing, behind `needs`; the table is unusable then.
+ * Loads `library` (or `other` if `library` is missing and `other` is not NULL), and fills `table`. The library stays loaded. On
+ * -ENOENT the error names what is missing, after the text `needs`, and the table is unusable.
  */
 int symbols_load(const char *library, const char *other, const struct symbol_row *rows,
 		 size_t count, void *table, const char *needs, struct error *err);

@@ -1,16 +1,13 @@
-/*
- * Text from elsewhere (a process's name, what a container's engine says), before it is shown or becomes
- * JSON. Pure; thread safe.
- */
+/* Cleans untrusted text (a process's name, a container engine's output) before it is shown or becomes JSON. Pure; thread safe. */
 #pragma once
 
 #include <stddef.h>
 
 #include "base/error.h"
 
-/* What ends the longest beginning of `text` (`size` bytes at most) that is UTF-8 without control characters. */
+/* Returns the end of the longest prefix of `text` (at most `size` bytes) that is UTF-8 without control characters. */
 const char *text_end_of_clean(const char *text, size_t size);
-/* Puts '?' in place of every byte that is a control character or no part of UTF-8. */
+/* Replaces each control character, and each byte that is not part of valid UTF-8, by '?'. */
 void text_clean(char *text);
-/* -EILSEQ unless all of it is UTF-8 without control characters. */
+/* Returns 0 if the text is UTF-8 without control characters, else -EILSEQ. */
 int text_check(const char *text, struct error *err);

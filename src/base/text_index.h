@@ -1,10 +1,10 @@
 /*
- * Finds things by a text that each of them has: so many chains that a few thousand are found at once, and as much slower
- * with more. Nothing is allocated, so nothing fails: the entry is a part of the thing.
+ * A hash table that finds things by their text. The number of buckets is fixed, and is enough for a few thousand entries; with
+ * more, lookups become proportionally slower. The entry is embedded in the thing, so nothing is allocated and nothing can fail.
  *
- *     struct text_index { bucket[hash % N] } -> entry -> entry      entry.text: the thing's own
+ *      struct text_index { bucket[hash % N] } -> entry -> entry      entry.text points into the thing
  *
- * An index of zeros is empty. One thread at a time.
+ * A zeroed index is empty. Use from one thread at a time.
  */
 #pragma once
 
@@ -23,10 +23,10 @@ struct text_index {
 	struct text_index_entry *bucket[TEXT_INDEX_BUCKETS];
 };
 
-/* The text must stay where it is, and as it is, while it is in the index. Two may have the same: see text_index_find(). */
+/* The text must not move or change while it is in the index. Two entries may have the same text: see text_index_find(). */
 void text_index_add(struct text_index *index, struct text_index_entry *entry, const char *text,
 		    void *thing);
-/* An entry that is not in it is fine. */
+/* An entry that is not in the index is fine. */
 void text_index_remove(struct text_index *index, struct text_index_entry *entry);
-/* The thing that was added first of those with that text. NULL: none. */
+/* Returns the thing with that text; if there are several, the one that was added first. NULL if there is none. */
 void *text_index_find(const struct text_index *index, const char *text);

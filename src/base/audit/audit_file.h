@@ -1,7 +1,7 @@
 /*
- * The file of the audit log: lines are put to its end and nothing else is ever done to it, so that it may have the attribute
- * "append only". What can't be written is counted, and said in the log once until lines go in again; nothing waits for it.
- * One thread.
+ * The audit log's file. Lines are only ever appended, so the file may have the attribute "append only". A line that can't be
+ * written is counted as lost; the failure is logged once, until writing works again. Never blocks to wait for the file. Use
+ * from one thread.
  */
 #pragma once
 
@@ -11,19 +11,19 @@
 #include "base/error.h"
 
 struct audit_file {
-	const char *path;    /* the caller's */
-	const char *counter; /* the same: the metric of what is lost, to be named where it is said */
-	int fd;              /* -1: it could not be opened yet, or any more */
-	bool is_torn;        /* its last line has no end */
-	bool is_failing;     /* and that was said */
+	const char *path;    /* owned by the caller */
+	const char *counter; /* name of the metric that counts lost lines, for messages; owned by the caller */
+	int fd;              /* -1 if the file could not be opened */
+	bool is_torn;        /* the last line in the file is incomplete */
+	bool is_failing;     /* writing fails, and that was logged */
 	uint64_t lines, lost;
-	uint64_t untold; /* of those lost: no line of the file tells of them yet */
+	uint64_t untold; /* lost lines that no line of the file reports yet */
 };
 
-/* Opens it, made where it is missing (0600). A failure is said, and the next line tries again. */
+/* Opens the file, creating it with mode 0600 if needed. A failure is logged, and the next line retries. */
 void audit_file_open(struct audit_file *file, const char *path, const char *counter);
 void audit_file_close(struct audit_file *file);
-/* Under its name there may be another file by now: logrotate moved the old one away. */
+/* Opens the path again, since logrotate may have moved the old file away. */
 void audit_file_reopen(struct audit_file *file);
-/* `line` has no end yet. -errno: it is lost, and counted. */
+/* Appends `line` and a newline. On -errno the line is lost and counted. */
 int audit_file_append(struct audit_file *file, const char *line);

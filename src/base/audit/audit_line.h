@@ -1,6 +1,4 @@
-/*
- * A line of an audit log (allot-audit(5)): when, what and by whom, whichever program's it is. The thread of the file.
- */
+/* Lines of an audit log (allot-audit(5)), for every program. Use from the file's thread. */
 #pragma once
 
 #include <jansson.h>
@@ -8,8 +6,9 @@
 #include "base/audit/audit_file.h"
 
 /*
- * `by` and `what` are taken: who did it, and an object with the rest of the line (NULL: nothing, or no memory). Where lines before it
- * could not be written, one that says how many goes before it, by the program itself: `own`, as a kind.
+ * Writes one line and takes over `by` (who did it) and `what` (an object with the rest of the line; NULL if there is nothing,
+ * or out of memory). If earlier lines were lost, first writes a line with their number, in the name of the program itself,
+ * whose kind is `own`.
  */
 void audit_line_write(struct audit_file *file, const char *own, const char *event, json_t *by,
 		      json_t *what);

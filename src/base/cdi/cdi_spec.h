@@ -1,9 +1,9 @@
 /*
- * A CDI spec (the Container Device Interface, CNCF tag-runtime) of one device, from what a daemon says must be
- * injected. A file a device: of those that people make, DIR/allot-NAME.json has "allot.dev/gpu=NAME".
+ * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from what a daemon wants injected. There is one
+ * file per device: DIR/allot-NAME.json defines "allot.dev/gpu=NAME" for devices made by people.
  *
- * Version 0.3.0 is the lowest that has all that is used, so that old engines take it (podman 4.3 knows 0.5.0
- * at most); a name that begins with a digit needs 0.5.0.
+ * Version 0.3.0 is the lowest that has all features used here, so that old engines accept it (podman 4.3 knows 0.5.0 at most).
+ * A name that begins with a digit needs 0.5.0.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/paths.h"
 
-#define CDI_KIND "allot.dev/gpu" /* of those that people make */
-#define CDI_DIR "/etc/cdi"       /* where every engine looks */
+#define CDI_KIND "allot.dev/gpu" /* the kind of devices made by people */
+#define CDI_DIR "/etc/cdi"       /* every engine looks here */
 
 static inline void cleanup_spec_decref(json_t **json)
 {
@@ -22,18 +22,18 @@ static inline void cleanup_spec_decref(json_t **json)
 }
 #define cleanup_spec cleanup(cleanup_spec_decref)
 
-/* A tenant's name that is a device's too: it ends with a letter or digit. -EINVAL. Pure. */
+/* Checks that a tenant's name is also valid as a device name: it must end with a letter or digit. -EINVAL. Pure. */
 int cdi_check_name(const char *name, struct error *err);
 
 /*
- * Of the device KIND=NAME. `injection`: as in the daemon's reply to `claim`. -EPROTO: it is none; -ENOMEM. The caller owns
- * *ret. Pure.
+ * Makes the spec of the device KIND=NAME. `injection` is as in the daemon's reply to `claim`. -EPROTO if `injection` is
+ * malformed; -ENOMEM. The caller owns *ret. Pure.
  */
 int cdi_spec_make(const char *kind, const char *name, const json_t *injection, json_t **ret,
 		  struct error *err);
 
-/* DIR/allot-NAME.json. -ENAMETOOLONG. Pure. */
+/* Makes the path DIR/allot-NAME.json. -ENAMETOOLONG. Pure. */
 int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], struct error *err);
 
-/* Makes the directory where only that is missing, and puts the file there whole. -errno. */
+/* Writes the file atomically. Creates `dir` if needed, but not its parents. -errno. */
 int cdi_spec_write(const char *dir, const char *path, const json_t *spec, struct error *err);

@@ -1,6 +1,7 @@
 /*
- * The command line of a program that has settings: its own options, and --KEY VALUE for each setting, which goes before the
- * file's. Options are written with '-'; '_' is taken as well. What is wrong is said on standard error, a line each.
+ * The command line of a program that has settings. It accepts the program's own options, and --KEY VALUE for each setting,
+ * which takes precedence over the file. Options are written with '-'; '_' is accepted too. Each error is printed on standard
+ * error as one line.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 struct command_option {
 	const char *name;
-	const char *argument; /* NULL: it has none */
+	const char *argument; /* NULL if the option takes no argument */
 	const char *help;
 };
 
@@ -17,12 +18,12 @@ struct command_line {
 	const struct command_option *option;
 	unsigned option_count;
 	const struct settings_table *table;
-	const struct settings_table *former; /* settings once, whose error says so; or NULL */
-	/* Of an option, by its place. Returns -1 to go on, else the exit status. */
+	const struct settings_table *former; /* names of former settings, whose error says what replaced them; or NULL */
+	/* Handles the option with this index. Returns -1 to go on, else the exit status. */
 	int (*take)(void *data, unsigned option, const char *value);
 };
 
-/* Settings of the command line, which are set after the file's. */
+/* Settings from the command line, to be set after those of the file. */
 struct command_settings {
 	unsigned count;
 	struct command_setting {
@@ -30,17 +31,20 @@ struct command_settings {
 	} * item;
 };
 
-/* Returns -1 to go on, else the exit status. The caller frees settings->item; its texts are argv's and the tables'. */
+/* Returns -1 to go on, else the exit status. The caller frees settings->item; its texts belong to argv and the tables. */
 int command_line_read(const struct command_line *line, int argc, char **argv, void *data,
 		      struct command_settings *settings);
-/* Sets the file's (NULL: none) and then those in *config, and checks all. The same result. */
+/*
+ * Sets the file's settings (NULL if there is no file), then those in `settings`, and checks all. Returns -1 to go on, else the
+ * exit status.
+ */
 int command_line_configure(const struct command_line *line, const struct command_settings *settings,
 			   const char *file, struct config *config);
-/* For --check-config: says what is wrong with the file, or that it is good. Returns the exit status. */
+/* For --check-config: prints what is wrong with the file, or that it is good. Returns the exit status. */
 int command_line_check_file(const struct command_line *line, const char *file,
 			    struct config *config);
 
-/* For settings_complain: `program` is its name. */
+/* A settings_complain callback; `program` is the program's name. */
 void command_line_complain(void *program, const char *text);
-/* What --help says of options and settings. */
+/* Prints the part of --help about options and settings. */
 void command_line_print_help(const struct command_line *line, const struct config *defaults);

@@ -1,7 +1,7 @@
 /*
- * A program's settings: `key = value` lines, '#' begins a comment. One table row a setting: its name, kind, bounds, default
- * and help; the reader, the command line (base/settings/command_line.h) and --help come from the table. A table may also list names that
- * other programs have for its settings. One thread.
+ * A program's settings: lines `key = value`; '#' begins a comment. Each setting is one table row with its name, kind, bounds,
+ * default and help. The reader, the command line (base/settings/command_line.h) and --help use the table. A table may also list
+ * the names that other programs have for its settings. Use from one thread.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 
 #include "base/error.h"
 
-#define SETTINGS_TEXT_MAX 256 /* of a text's field, the final NUL included */
+#define SETTINGS_TEXT_MAX 256 /* size of a text field, including the NUL */
 
-struct config; /* the program's own */
+struct config; /* defined by the program */
 
 enum settings_kind {
 	SETTINGS_TEXT,     /* char[SETTINGS_TEXT_MAX] */
-	SETTINGS_PLACE,    /* the same: a full path, or the word that is its default */
+	SETTINGS_PLACE,    /* char[SETTINGS_TEXT_MAX]: a full path, or the word that is the default */
 	SETTINGS_SWITCH,   /* bool: on or off */
 	SETTINGS_EITHER,   /* bool: true for the second of the row's two words */
-	SETTINGS_CHOICE,   /* unsigned: the place among the row's words */
+	SETTINGS_CHOICE,   /* unsigned: index into the row's words */
 	SETTINGS_COUNT,    /* unsigned */
-	SETTINGS_SIZE,     /* uint64_t, bytes; "0" where min is 0 */
-	SETTINGS_DURATION, /* uint64_t, nanoseconds; no time, as "0" or "0s", where min is 0 */
+	SETTINGS_SIZE,     /* uint64_t, bytes; "0" is allowed if min is 0 */
+	SETTINGS_DURATION, /* uint64_t, nanoseconds; "0" or "0s" is allowed if min is 0 */
 	SETTINGS_PERCENT,  /* double; bounds in hundredths */
 	SETTINGS_NUMBER,   /* double */
 };
@@ -34,27 +34,36 @@ enum settings_kind {
 struct settings_row {
 	const char *name;
 	enum settings_kind kind;
-	size_t offset; /* of its field */
-	/* NULL: settings_default() leaves the field. "auto" of a size or a number: such a value is taken. */
+	size_t offset; /* of the field in struct config */
+	/*
+	 * If NULL, settings_default() leaves the field unchanged. "auto" (for a size or a number) means that "auto" is an
+	 * allowed value.
+	 */
 	const char *default_text;
 	uint64_t min, max;
 	const char *help;
-	const char *const *words; /* of a choice; NULL behind the last */
-	/* A further check of a text, a choice or a number; NULL: none. Returns -errno, with an error that says what would be right. */
+	const char *const *words; /* words of a choice, ended by NULL */
+	/*
+	 * A further check of a text, a choice or a number, or NULL. Returns -errno, with an error that says what would be
+	 * right.
+	 */
 	int (*check)(const char *value, struct error *err);
-	int automatic; /* the field of a size or a number that is "auto" */
+	int automatic; /* the value that stands for "auto" in the field of a size or a number */
 };
 
-/* A setting under a name that another program has for it. '-' and '_' are the same in it. */
+/* Another program's name for a setting. '-' and '_' are equivalent in the name. */
 struct settings_alias {
 	const char *name;
-	const char *setting; /* NULL: refused, or with `must` taken where the value is what is done anyway */
-	/* Puts the setting's value to `ret`; "": there is nothing to set. NULL: the value is the setting's. */
+	const char *setting; /* NULL if the alias is refused, or if only the value `must` is accepted, which needs no setting */
+	/*
+	 * Converts the value to the setting's value in `ret`; "" means that nothing needs to be set. NULL if both values are
+	 * the same.
+	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
-	const char *why;  /* what is taken, or why it is refused; or NULL */
-	const char *must; /* the only value there is, in words */
-	bool is_switch;   /* on a command line "true" without a value */
+	const char *why;  /* what is accepted, or why the alias is refused; or NULL */
+	const char *must; /* the only accepted value, as text */
+	bool is_switch;   /* a switch: without a value on the command line it means "true" */
 };
 
 typedef int (*settings_check)(const struct config *config, struct error *err);
@@ -62,47 +71,47 @@ typedef int (*settings_check)(const struct config *config, struct error *err);
 struct settings_table {
 	const struct settings_row *row;
 	size_t count;
-	const settings_check *check; /* what no value shows by itself; NULL behind the last, or for none */
-	const struct settings_alias *alias; /* one without a name behind the last; or NULL */
-	/* The error of a name that is nobody's, whose code is ENOENT; NULL: "there is no such setting". */
+	const settings_check *check; /* checks that involve several settings, ended by NULL; or NULL */
+	const struct settings_alias *alias; /* ended by an alias without a name; or NULL */
+	/* Makes the error for an unknown name, with code ENOENT. NULL gives "there is no such setting". */
 	int (*unknown)(const char *key, struct error *err);
 };
 
-/* Called once a bad line, with "file:line: key: value: what would be right". */
+/* Called for each bad line, with "file:line: key: value: what would be right". */
 typedef void (*settings_complain)(void *data, const char *text);
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no setting of that name. */
 const struct settings_row *settings_find(const struct settings_table *table, const char *name);
-/* The index-th name that a line may begin with: settings, then aliases; NULL behind the last. */
+/* Returns the index-th name that a line may begin with (first settings, then aliases), or NULL after the last. */
 const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch);
-/* Every field at its default. */
+/* Sets every field to its default. */
 void settings_default(const struct settings_table *table, struct config *config);
-/* -ENOENT: there is no such setting; -EINVAL, -ERANGE: with what would be right. *config is unchanged then. */
+/* -ENOENT if there is no such setting; -EINVAL or -ERANGE with what would be right. On failure *config is unchanged. */
 int settings_set(const struct settings_table *table, struct config *config, const char *key,
 		 const char *value, struct error *err);
-/* Line by line; bad ones change nothing. Returns how many are bad. */
+/* Reads the text line by line; bad lines change nothing. Returns the number of bad lines. */
 unsigned settings_parse(const struct settings_table *table, struct config *config, const char *file,
 			const char *text, settings_complain complain, void *data);
-/* The same of a file; -errno when it can't be read. */
+/* Like settings_parse(), for a file; -errno if the file can't be read. */
 int settings_load(const struct settings_table *table, struct config *config, const char *file,
 		  settings_complain complain, void *data, struct error *err);
-/* The table's checks; `where` begins each complaint. Returns how many fail. */
+/* Runs the table's checks; `where` begins each complaint. Returns the number of failed checks. */
 unsigned settings_check_all(const struct settings_table *table, const struct config *config,
 			    const char *where, settings_complain complain, void *data);
 
-/* For the alias rows. -EINVAL where it is longer than a setting's text. */
+/* Formats the result of an alias's `translate`. -EINVAL if the result is longer than SETTINGS_TEXT_MAX. */
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* 0 or 1, of whichever words programs have for false and true; or -EINVAL. */
+/* Returns 0 for false and 1 for true, in any of the words that programs use for them; or -EINVAL. */
 int settings_parse_bool(const char *value, struct error *err);
 
-/* A number of the row's kind in words. */
+/* Formats a value of the row's kind as text. */
 void settings_format(const struct settings_row *row, uint64_t value, char *text, size_t size);
-/* `defaults`: a config at its defaults. */
+/* `defaults` must be a config with all defaults. */
 void settings_format_default(const struct settings_row *row, const struct config *defaults,
 			     char *text, size_t size);
-/* One line a setting: name, default and meaning. */
+/* Prints one line per setting: name, default and meaning. */
 void settings_print_help(const struct settings_table *table, const struct config *defaults,
 			 FILE *out);
-/* One line an alias: what it is here, or why not. */
+/* Prints one line per alias: the corresponding setting, or why there is none. */
 void settings_print_aliases(const struct settings_table *table, FILE *out);

@@ -1,6 +1,4 @@
-/*
- * What a tenant is doing now, in one word: the `state` of `allot ps` and of metrics. Main thread only.
- */
+/* What a tenant is doing now, in one word: the `state` in `allot ps` and in metrics. Main thread only. */
 #pragma once
 
 #include "daemon/arbitrate/arbitration.h"
@@ -10,19 +8,19 @@ struct tenant;
 enum tenant_condition {
 	TENANT_PAUSED,
 	TENANT_QUEUED,    /* an allocation waits for memory */
-	TENANT_LEAVING,   /* asked to leave the card, and not all of its swappable memory is off */
+	TENANT_LEAVING,   /* asked to leave the card; some of its swappable memory is still there */
 	TENANT_SWAPPED,   /* all of its swappable memory is off the card */
-	TENANT_RETURNING, /* its memory comes back */
+	TENANT_RETURNING, /* its memory is being copied back */
 	TENANT_STARTING,  /* no process has registered yet */
 	TENANT_RUNNING,   /* has work in flight */
-	TENANT_WAITING,   /* held at the gate */
+	TENANT_WAITING,   /* waits for its turn */
 	TENANT_IDLE,
-	TENANT_ENDING, /* removed, and processes of it live */
+	TENANT_ENDING, /* removed, but some of its processes still live */
 	TENANT_CONDITIONS
 };
 
-/* `figures`: of each of its devices, as of now. */
+/* `figures` has the current figures for each of the tenant's devices. */
 enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
-/* "paused", "queued", ...: stable, for people and programs. */
+/* Returns "paused", "queued" and so on; the words are stable, for people and programs. */
 const char *tenant_condition_name(enum tenant_condition condition);

@@ -8,7 +8,7 @@
 struct session;
 
 /*
- * Answers one request (a line, without its end). The reply is one line with its end, to be freed;
- * NULL: out of memory.
+ * Answers one request: a line without its newline. Returns the reply as one line with a newline; the caller frees it. Returns
+ * NULL if out of memory.
  */
 char *dispatch_request(struct session *session, const char *line, size_t length);

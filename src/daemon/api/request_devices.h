@@ -1,4 +1,4 @@
-/* The "devices" of a request: read, checked, and chosen where none is named. Main thread only. */
+/* Reads and checks the "devices" of a request, and chooses devices if none are named. Main thread only. */
 #pragma once
 
 #include "abi/shm/region.h"
@@ -8,20 +8,20 @@
 
 /* One entry of a request's "devices". */
 struct device_request {
-	struct card *card; /* NULL: none named */
+	struct card *card; /* NULL if no card is named */
 	struct promise_request terms;
 };
 
 /*
- * Fills list with at most REGION_MAX_DEVICES entries, none of whose cards is named twice. Returns their
- * number, 0 when the request has no "devices"; -errno with what would be right.
+ * Fills list with at most REGION_MAX_DEVICES entries; no card is named twice. Returns the number of entries, 0 if the request
+ * has no "devices", or -errno with what would be right.
  */
 int request_read_devices(struct node *node, const json_t *request,
 			 struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
 /*
- * The same of a new tenant, with a card for each entry, one where the request names none. -ENODEV: there are too few that take
- * new tenants.
+ * Like request_read_devices(), for a new tenant: each entry gets a card, and a request without devices gets one entry. -ENODEV
+ * if too few cards take new tenants.
  */
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);

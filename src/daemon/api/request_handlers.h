@@ -1,11 +1,9 @@
-/*
- * The handlers of the control protocol's requests (docs/reference/protocol.md): one for each `op`. Main thread only.
- */
+/* The handlers of the control protocol's requests (docs/reference/protocol.md), one for each `op`. Main thread only. */
 #pragma once
 
 #include "daemon/api/session.h"
 
-/* A request's handler: adds to `reply`, or fails with -errno. */
+/* Each handler adds members to `reply`, or returns -errno. */
 int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err);
@@ -21,13 +19,13 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* In trace/. */
+/* In request_trace.c. */
 int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
 		       struct error *err);
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
-/* In claims/. */
+/* In request_claims.c. */
 int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_injection(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
@@ -35,7 +33,7 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 		    struct error *err);
 int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
-/* Adds what the reply to `create` says of a tenant. */
+/* Adds a tenant's members of the reply to `create`. */
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
-/* What a caller should know of terms that were accepted: in the reply and in the log. */
+/* Adds warnings about accepted terms to the reply, and logs them. */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);

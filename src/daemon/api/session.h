@@ -1,6 +1,6 @@
 /*
- * The control protocol (docs/reference/protocol.md) without its socket: one caller, its requests and replies,
- * the tenants it holds. Main thread only.
+ * The control protocol (docs/reference/protocol.md) without its socket: one caller, its requests and replies, and the tenants
+ * that it holds. Main thread only.
  */
 #pragma once
 
@@ -19,29 +19,29 @@ struct tenant_trace;
 
 struct session {
 	struct node *node;
-	struct peer *peer; /* the caller's process; NULL: not known, as by HTTP */
-	int pid;           /* of the caller when it connected, as the kernel says */
+	struct peer *peer; /* the caller's process; NULL if unknown, as for HTTP */
+	int pid;           /* of the caller at the time it connected, according to the kernel */
 	uid_t uid;
-	bool is_admin;    /* root, or in group allot */
-	bool is_page;     /* by HTTP: the token is all that is known of the caller */
-	uint64_t came_ns; /* when the request began to come; 0: not known */
-	/* By id: a tenant may end under its holder. */
+	bool is_admin;    /* the caller is root or in group allot */
+	bool is_page;     /* an HTTP request: only the caller's token is known */
+	uint64_t came_ns; /* when the request began to arrive; 0 if unknown */
+	/* Stored by id, since a tenant may end while it is held. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;
-	struct tenant_trace *trace; /* that it began; NULL: none */
-	/* Descriptors that go with the reply just made: whoever sends that takes them out, and closes them. */
+	struct tenant_trace *trace; /* the trace that the caller began; NULL if none */
+	/* Descriptors that belong to the reply just made. The sender of the reply takes them from here and closes them. */
 	int fds[SESSION_MAX_FDS];
 	unsigned fd_count;
 };
 
-/* The caller is gone: lets go of what it holds, which may end tenants. */
+/* To be called when the caller has gone: releases what it holds, which may end tenants. */
 void session_end(struct session *session);
-/* The same, but for tenants that it holds: the daemon ends. */
+/* To be called when the daemon ends: like session_end(), but the tenants stay. */
 void session_drop(struct session *session);
 
-/* Holds a tenant for this caller, once. -ENOSPC: too many. */
+/* Makes this caller a holder of the tenant; no effect if it is one already. -ENOSPC if it holds too many. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
-/* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */
+/* Finds the tenant that the request's member `key` names. -EPERM if the caller may not change that tenant. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);

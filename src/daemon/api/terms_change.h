@@ -1,6 +1,6 @@
 /*
- * A change of a tenant's terms while it lives, as `allot set` and a pod's annotations ask for it: decided in all its parts,
- * then made at once, and written down; or not made at all. Main thread only.
+ * A change of a live tenant's terms, requested by `allot set` or a pod's annotations. All parts are decided first; then the
+ * whole change is made and saved, or nothing changes. Main thread only.
  */
 #pragma once
 
@@ -10,30 +10,30 @@
 
 struct terms_change {
 	struct promise promise[REGION_MAX_DEVICES];
-	bool changes[REGION_MAX_DEVICES]; /* promise[i] is another than now */
-	enum on_full on_full;             /* fail or wait; swap stays what it is */
+	bool changes[REGION_MAX_DEVICES]; /* promise[i] differs from the current one */
+	enum on_full on_full;             /* fail or wait; swap cannot change */
 	enum elastic_choice elastic;
 	enum on_violation on_violation;
 	int priority;
 };
 
-/* Nothing is to change. */
+/* Returns a change that changes nothing. */
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * -EOPNOTSUPP: to swap, or from it: how memory is had is decided when a container is made, as it can't be moved
- * afterwards. Decide on the devices after this: a quota that is waited for is promised to nobody.
+ * -EOPNOTSUPP for a change to or from swap: how memory is allocated is fixed when a container is made, since memory cannot be
+ * moved later. Call this before terms_change_device(): with `wait` the quota is not promised.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);
 
-/* The device's terms on top of `from` (NULL: those of now). Errors: promise_decide(). */
+/* Decides the device's terms, starting from `from` (NULL means the current terms). Errors: those of promise_decide(). */
 int terms_change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			const struct promise *from, const struct promise_request *request,
 			struct error *err);
 
 /*
- * -EBUSY: the tenant holds more than a lower quota by now; others as the state could not be written. Then all is
- * as before.
+ * Makes the change. -EBUSY if the tenant now holds more than the lower quota; other errors if the state could not be saved.
+ * After an error nothing has changed.
  */
 int terms_change_make(struct tenant *tenant, const struct terms_change *change, struct error *err);

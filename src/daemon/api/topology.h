@@ -1,6 +1,6 @@
 /*
- * How the node's cards hang together: read from the driver once, when the daemon starts, as nothing of
- * it changes while a driver is loaded. Main thread only.
+ * The links between the node's cards. Read from the driver once, when the daemon starts, since they do not change while a
+ * driver is loaded. Main thread only.
  */
 #pragma once
 
@@ -9,18 +9,21 @@
 
 struct topology;
 
-/* Asks the backend about all cards of the node, which must be open; what it can't tell is unknown. -ENOMEM. */
+/*
+ * Asks the backend about all cards of the node, which must be open. Anything the backend can't tell is recorded as unknown.
+ * -ENOMEM.
+ */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct topology *topology_free(struct topology *topology);
 
 /*
- * The node for src/policy/placement: its cards as they are promised now, with their links. Texts are the node's
- * own. A card's memory is used as far as it can't be promised to a new tenant of a claim of this key ("": of none).
+ * Makes the node for src/policy/placement: its cards with their current promises and links. Texts belong to the node. A card's
+ * memory counts as used if it can't be promised to a new tenant whose claim has this key ("" if it has no claim).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 
-/* Where a card sits; nothing is known before topology_read(). */
+/* The place of a card; unknown before topology_read(). */
 struct gpu_seat topology_seat(const struct node *node, unsigned card);
-/* The NUMA node that a card hangs at; -1: not known. */
+/* The NUMA node of a card; -1 if unknown. */
 int topology_numa(const struct node *node, unsigned card);

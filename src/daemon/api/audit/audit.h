@@ -1,11 +1,11 @@
 /*
- * The audit log (setting audit_log; its lines are allot-audit(5)'s): who changed what of whom, and when. One JSON line a
- * thing that happened, written before it is answered.
+ * The audit log (setting audit_log; format: allot-audit(5)) records who changed what, and when. Each event is one JSON line,
+ * written before the request is answered.
  *
- * Who does something is known where a request begins and not where its effects are: so it is set there, for as long as
- * that lasts (audit_set_actor), and what happens meanwhile is that one's doing; else the daemon's own.
+ * The actor is known where a request begins, but not where its effects happen. So audit_set_actor() sets it for the duration of
+ * the request. Without an actor, the daemon itself counts as the actor.
  *
- * NULL is an audit log that is off: every function takes it. Main thread only.
+ * All functions accept NULL, which means that the audit log is off. Main thread only.
  */
 #pragma once
 
@@ -21,46 +21,52 @@ struct node;
 struct tenant;
 
 enum audit_by {
-	AUDIT_BY_DAEMON,     /* by its own rules */
-	AUDIT_BY_SOCKET,     /* uid and pid: SO_PEERCRED */
-	AUDIT_BY_PAGE,       /* by HTTP: who had the token */
-	AUDIT_BY_KUBELET,    /* by a call of the device plugin */
-	AUDIT_BY_KUBERNETES, /* by what an object of the API says */
+	AUDIT_BY_DAEMON,     /* the daemon's own rules */
+	AUDIT_BY_SOCKET,     /* control socket: uid and pid by SO_PEERCRED */
+	AUDIT_BY_PAGE,       /* HTTP: a caller with the token */
+	AUDIT_BY_KUBELET,    /* a call to the device plugin */
+	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
 
-/* Texts are the caller's. */
+/* The caller owns the texts. */
 struct audit_actor {
 	enum audit_by by;
 	uid_t uid;
 	int pid;
-	const char *pod_namespace, *pod, *pod_uid; /* AUDIT_BY_KUBERNETES */
+	const char *pod_namespace, *pod, *pod_uid; /* set for AUDIT_BY_KUBERNETES */
 };
 
 struct audit_figures {
 	uint64_t lines, lost;
 };
 
-/* *ret is NULL if audit_log is off. A file that can't be opened is logged, and is no failure. -ENOMEM. */
+/* Sets *ret to NULL if audit_log is off. If the file can't be opened, that is logged but not an error. -ENOMEM. */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
-/* After SIGHUP. */
+/* To be called on SIGHUP. */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
-/* Names the actor of all lines until the next call; NULL: the daemon itself. The actor stays the caller's. */
+/* Sets the actor of all lines until the next call; NULL means the daemon itself. The caller keeps the actor valid. */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
-/* The same if no actor is set; otherwise false, and the actor stays. */
+/* Sets the actor and returns true if no actor is set; otherwise returns false. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
-/* Writes one line. `what` has its further members, and is consumed; NULL: none, or out of memory. */
+/* Writes one line. Takes over `what`, which has the further members; NULL if there are none, or out of memory. */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
-/* The tenant's present terms, which requests can change. The caller owns the object; NULL: audit_log is off, or no memory. */
+/*
+ * Returns the tenant's current terms that requests can change. The caller owns the object. NULL if audit_log is off, or out of
+ * memory.
+ */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
-/* Adds the members that differ to `what`, as "old" and "new". NULL: there was, or is, no tenant. Pure. */
+/* Adds the members that differ to `what`, as "old" and "new". `old` or `now` is NULL if the tenant did not exist then. Pure. */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
-/* {"tenant","id","uid"}, and for a claim its members: an object for audit_write(), NULL as there. */
+/*
+ * Returns an object for audit_write() with {"tenant","id","uid"}, and for a claim also the claim's members. NULL as for
+ * audit_terms().
+ */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* As subsystem.h has it. */
+/* See subsystem.h. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);

@@ -1,9 +1,9 @@
 /*
- * All that metrics tell of, read once for a page (gather.h) and then only looked at: plain data. Each thing
- * that has samples begins with the labels that all of them have, as text.
+ * All figures of the metrics as plain data, read once for each page (gather.h). Each thing that has samples begins with the
+ * labels common to all its samples, as text.
  *
- * Texts that are pointed to are the node's or constant: the figures last no longer than the call that had
- * them gathered. Times are nanoseconds, shares percent. A field whose validity bit is false has no sample.
+ * Texts that are pointed to belong to the node or are constant, so the figures are valid only during the call for which they
+ * were gathered. Times are in nanoseconds, shares in percent. A field whose validity bit is false has no sample.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "daemon/space/space.h"
 #include "daemon/tasks/violation/violations.h"
 
-#define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
+#define METRICS_LABELS_MAX 384 /* enough for the longest labels: a container on a device */
 #define METRICS_LIBRARIES 4
 #define METRICS_HOST_MAX 65
 #define METRICS_INDEX_MAX 12
@@ -37,11 +37,11 @@ enum metrics_container_state {
 };
 
 struct metrics_daemon {
-	char labels[1]; /* none */
+	char labels[1]; /* always empty */
 	const char *version, *driver;
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
-	/* Of what is not promised, on devices of which something is, in percent; of memory and of time. */
+	/* Share of unpromised memory and time that is on devices with other promises, in percent. */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;
 	const struct namespace_uses *namespaces;
@@ -50,9 +50,9 @@ struct metrics_daemon {
 	uint64_t cpu_ns;
 	bool resident_known;
 	uint64_t resident_bytes;
-	uint64_t connections, requests, refused; /* of the control socket */
+	uint64_t connections, requests, refused; /* on the control socket */
 	uint64_t driver_wait_ns;
-	uint64_t pages, pages_ns; /* of metrics, and processor time for them */
+	uint64_t pages, pages_ns; /* pages of metrics made, and CPU time used for them */
 	uint64_t tenants[TENANT_CONDITIONS];
 	struct admission_counts waits;
 	uint64_t claims_in_force, claims_parked;
@@ -63,11 +63,11 @@ struct metrics_daemon {
 	struct space_figures space;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
-	bool has_plugin; /* its figures are: */
+	bool has_plugin; /* the plugin's figures are valid */
 	struct plugin_figures plugin;
-	bool has_dra; /* its figures are: */
+	bool has_dra; /* the DRA driver's figures are valid */
 	struct dra_figures dra;
-	bool is_watching; /* what is below is known */
+	bool is_watching; /* the figures below are known */
 	uint64_t tasks, tasks_begun;
 	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;
 	uint64_t freezes, thaws, frozen_ns, freeze_failures;
@@ -83,7 +83,7 @@ struct metrics_card {
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
 	double cores_promised_pct, busy_pct;
 	uint64_t charged_ns, quantum_ns, handover_ns;
-	bool has_sensor; /* another than busy time */
+	bool has_sensor; /* the card has sensors other than busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
 	bool is_healthy, is_cordoned;
@@ -93,14 +93,14 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
-	bool has_pod; /* its engine tells what it is; else it is called by the tenant's name */
+	bool has_pod; /* the container engine reports the pod; otherwise the tenant's name is used */
 	const char *namespace, *pod, *container;
-	char claim_labels[EXPOSITION_LABELS_MAX]; /* of a ResourceClaim's; else "" */
-	size_t device_first, device_count;        /* in tenant_device */
+	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */
+	size_t device_first, device_count;        /* range in tenant_device */
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;
-	} library[METRICS_LIBRARIES]; /* what is more is in the last */
+	} library[METRICS_LIBRARIES]; /* further libraries are counted in the last one */
 	unsigned library_count;
 	uint64_t uid;
 	enum tenant_condition condition;
@@ -109,10 +109,10 @@ struct metrics_tenant {
 	uint64_t violations[VIOLATION_REASONS];
 	bool is_corrupt, has_host_quota;
 	uint64_t host_quota_bytes, host_used_bytes;
-	bool waits, is_queued; /* on_full "wait"; it waits now */
+	bool waits, is_queued; /* waits: on_full is "wait"; is_queued: waits now */
 	uint64_t wait_ns, wait_place, wait_passes, waited_ns;
-	bool swaps;             /* on_full "swap" */
-	const char *swap_state; /* NULL: nothing to say */
+	bool swaps;             /* on_full is "swap" */
+	const char *swap_state; /* NULL if not applicable */
 	bool has_swap_figures;
 	uint64_t arena_bytes, arena_ready_bytes, move_failures, move_ns;
 	struct swap_moves moves;
@@ -120,12 +120,12 @@ struct metrics_tenant {
 
 struct metrics_tenant_device {
 	char labels[METRICS_LABELS_MAX];
-	char hami_labels[EXPOSITION_LABELS_MAX]; /* "": not asked for */
+	char hami_labels[EXPOSITION_LABELS_MAX]; /* "" if HAMi's names are off */
 	const char *index, *uuid;
 	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
 	bool has_worked;
 	uint64_t rested_ns;
-	bool waits; /* on_full "wait" */
+	bool waits; /* on_full is "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;
 	uint64_t swappable_bytes, swapped_bytes;

@@ -1,7 +1,7 @@
 /*
- * A metric is a row: its name, type, unit, labels and help, where its value stands in the figures, and the
- * function that writes its samples. Page, list and documentation come from the rows (rows.c). Another name
- * for the same figure is another row.
+ * A metric is a row: its name, type, unit, labels and help, the place of its value in the figures, and the function that writes
+ * its samples. The page, the list and the documentation are made from the rows (rows.c). Another name for the same figure is
+ * another row.
  *
  * Pure; not thread safe.
  */
@@ -18,7 +18,7 @@ enum metric_kind {
 	METRIC_PCT,   /* double, written as a ratio */
 	METRIC_REAL,  /* double */
 	METRIC_FLAG,  /* bool, 0 or 1 */
-	METRIC_OWN,   /* `emit` knows */
+	METRIC_OWN,   /* `emit` reads the value itself */
 };
 
 struct metric {
@@ -26,12 +26,12 @@ struct metric {
 	enum exposition_type type;
 	void (*emit)(const struct metric *metric, const struct metrics_figures *f,
 		     struct exposition *x);
-	const char *labels; /* their names, for people */
+	const char *labels; /* names of the labels, for the documentation */
 	enum metric_kind kind;
-	size_t value; /* offset in what `emit` goes through */
+	size_t value; /* offset in the struct that `emit` reads */
 	const char *unit;
 	const char *help;
-	size_t if_known; /* offset of a validity bit; 0: there is always a value */
+	size_t if_known; /* offset of a validity bit; 0 if the value is always valid */
 };
 
 extern const struct metric metrics_rows[], metrics_rows_hami[], metrics_rows_gpu_manager[];
@@ -42,17 +42,17 @@ struct metric_set {
 	size_t count;
 };
 
-/* The page of the sets, one after the other: text to be freed, and its length. -ENOMEM. */
+/* Makes the page of all sets in order. Returns the text and its length; the caller frees the text. -ENOMEM. */
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 
-/* The rows of all sets as a table in Markdown. */
+/* Prints the rows of all sets as a Markdown table. */
 void metrics_print_list(FILE *out);
 
-/* A thing's value, by the row's kind and offsets, under these labels (emit.c). */
+/* Writes a thing's value with these labels, using the row's kind and offsets (emit.c). */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* One sample for each thing of a kind, by the row's kind and offsets (emit.c). */
+/* Write one sample for each thing of a kind, using the row's kind and offsets (emit.c). */
 void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -61,7 +61,7 @@ void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f
 void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
-/* One sample a state, reason or direction, or a 1 with what there is to know as labels (emit_labels.c). */
+/* Write one sample for each state, reason or direction, or a 1 with information as labels (emit_labels.c). */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -101,7 +101,7 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
 			struct exposition *x);
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-/* Under other projects' names (emit_names.c). */
+/* Write samples under other projects' names (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
 		       struct exposition *x);

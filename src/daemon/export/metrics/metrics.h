@@ -1,7 +1,7 @@
 /*
- * Metrics for Prometheus by HTTP (setting metrics_listen): /metrics, and /healthz and /readyz for whoever
- * looks after the daemon. With metrics_token_file /metrics is for those who name the token. A page is made
- * at most ten times a second, whoever asks how often. Main thread only.
+ * Metrics for Prometheus over HTTP (setting metrics_listen): /metrics, and /healthz and /readyz for supervisors. With
+ * metrics_token_file, /metrics requires the token. A page is made at most ten times a second, however many requests come. Main
+ * thread only.
  */
 #pragma once
 
@@ -11,13 +11,10 @@ struct node;
 struct config;
 struct metrics;
 
-/*
- * What the settings together must not be: -EACCES when metrics could be read from other machines by
- * everyone, -EINVAL. Pure.
- */
+/* Checks combinations of settings. -EACCES if everyone on other machines could read the metrics; -EINVAL. Pure. */
 int metrics_check(const struct config *config, struct error *err);
 
-/* Listens. *ret is NULL where metrics_listen is off. */
+/* Starts to listen. Sets *ret to NULL if metrics_listen is off. */
 int metrics_start(struct node *node, struct metrics **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct metrics *metrics_stop(struct metrics *metrics);

@@ -1,6 +1,6 @@
 /*
- * Which names metrics have beside allot's own, as the setting metrics_names says: "none", or some of "hami" and
- * "gpu-manager", by commas. Pure.
+ * Reads the setting metrics_names: which names metrics have in addition to allot's own. The value is "none", or a
+ * comma-separated list of "hami" and "gpu-manager". Pure.
  */
 #pragma once
 
@@ -9,5 +9,5 @@
 #define METRICS_NAMES_HAMI 1U
 #define METRICS_NAMES_GPU_MANAGER 2U
 
-/* -EINVAL with what would be right. */
+/* -EINVAL, with what would be right. */
 int metrics_names_parse(const char *text, unsigned *ret_names, struct error *err);

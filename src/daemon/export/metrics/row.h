@@ -1,9 +1,9 @@
-/* What rows of metrics are written with: rows.c, rows_hami.c, rows_gpu_manager.c. */
+/* Macros for the tables of metrics: rows.c, rows_hami.c, rows_gpu_manager.c. */
 #pragma once
 
 #include "daemon/export/metrics/metric.h"
 
-/* The offset of a field, which must be of that C type. */
+/* The offset of a field; compiles only if the field has that C type. */
 #define FIELD(type, field, ctype) \
 	(offsetof(struct type, field) + \
 	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct type *)NULL)->field), ctype) \

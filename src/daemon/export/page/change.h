@@ -1,6 +1,6 @@
 /*
- * Changes that are asked for by HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue, whose body is the control
- * protocol's request (docs/reference/protocol.md) without `version` and `op`. Main thread only.
+ * Changes requested over HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue. The body is the control protocol's
+ * request (docs/reference/protocol.md) without `version` and `op`. Main thread only.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 struct node;
 
 /*
- * Makes it (`operation`: what stands behind /api/), as a member of group allot may, and says so in the log. Returns the reply of the control protocol, to be freed;
- * NULL: out of memory. *ret_status is HTTP's for it. `body` NULL: none.
+ * Makes the change with the rights of a member of group allot, and logs it. `operation` is the part of the path after /api/;
+ * `body` is NULL if there is none. Returns the control protocol's reply, which the caller frees, or NULL if out of memory.
+ * *ret_status is the HTTP status.
  */
 char *change_make(struct node *node, const char *operation, const char *body, size_t size,
 		  unsigned *ret_status);

@@ -1,7 +1,8 @@
 /*
- * The state as it changes, to those who look: server-sent events, EVENTS_HZ a second. A state is made once for all of
- * them, and not at all while nobody looks: whole at first, then as differences from the one before. Who has not taken the one
- * before misses this one, and is told of the next whole; who does not take one in SERVER_DEADLINE_NS is dropped. Main thread only.
+ * Sends the state to clients as server-sent events, EVENTS_HZ times a second. Each state is made once for all clients, and not
+ * at all without clients. A client first gets the whole state, then differences from the state before. Backpressure: a client
+ * that has not yet taken the last event skips this one, and gets the whole state next. A client that does not take an event
+ * within SERVER_DEADLINE_NS is dropped. Main thread only.
  */
 #pragma once
 
@@ -15,16 +16,16 @@
 struct events;
 
 int events_new(struct node *node, struct events **ret, struct error *err);
-/* The server's streams must be gone. NULL is fine; returns NULL. */
+/* Precondition: the server's streams have ended. NULL is fine; returns NULL. */
 struct events *events_free(struct events *events);
 
-/* A stream begins, of a call that is answered so. -EBUSY: there are enough. */
+/* Answers the call with a stream of events. -EBUSY if there are too many streams. */
 int events_add(struct events *events, struct server_call *call);
-/* It is over; nothing where it is none of these. */
+/* To be called when the stream has ended. No effect if the call has no stream here. */
 void events_remove(struct events *events, struct server_call *call);
 
 /*
- * What was so before. It is written down from the first that looks on, until ten minutes after the last: NULL where nobody
- * has looked for so long.
+ * Returns the recent history. Recording starts with the first client and stops ten minutes after the last. Returns NULL while
+ * nothing is recorded.
  */
 const struct history *events_history(const struct events *events);

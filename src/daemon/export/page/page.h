@@ -1,14 +1,14 @@
 /*
- * The web page (setting web_listen): cards and tenants as they are now, and, with a token for that, changes. Main thread
+ * The web page (setting web_listen) shows the current cards and tenants, and allows changes with a token for that. Main thread
  * only.
  *
- *     GET /  and what it needs       the page's files (files.h), to everyone
- *     GET /api/rights                what the request's token allows
- *     GET /api/state                 the state (state.h), once
- *     GET /api/history               what was so in the last ten minutes (history.h)
- *     GET /api/topology              as `allot topo --json`
- *     GET /events                    the state as it changes (events.h)
- *     POST /api/set, pause, resume, unqueue       the control protocol's request of that name
+ *      GET /  and its files           the page's files (files.h), for everyone
+ *      GET /api/rights                what the request's token allows
+ *      GET /api/state                 the current state (state.h), once
+ *      GET /api/history               the last ten minutes (history.h)
+ *      GET /api/topology              as `allot topo --json`
+ *      GET /events                    the state as it changes (events.h)
+ *      POST /api/set, pause, resume, unqueue       the control protocol's request of that name
  */
 #pragma once
 
@@ -18,10 +18,10 @@ struct node;
 struct config;
 struct page;
 
-/* What the settings together must not be. Pure. */
+/* Checks combinations of settings. Pure. */
 int page_check(const struct config *config, struct error *err);
 
-/* Listens. *ret is NULL where web_listen is off. */
+/* Starts to listen. Sets *ret to NULL if web_listen is off. */
 int page_start(struct node *node, struct page **ret, struct error *err);
 /* NULL is fine; returns NULL. */
 struct page *page_stop(struct page *page);

@@ -1,6 +1,6 @@
 /*
- * What the page shows, as JSON (docs/reference/protocol.md, "The page's state"): the names of `allot ps --json`, less of them, and who
- * had which card when. Main thread only.
+ * The page's state as JSON (docs/reference/protocol.md, "The page's state"). It uses the names of `allot ps --json` but has
+ * fewer members, and adds which tenant had which card when. Main thread only.
  */
 #pragma once
 
@@ -8,12 +8,12 @@
 #include "daemon/export/page/state_text.h"
 #include "daemon/state/node/node.h"
 
-/* What a series of states has told already of each card's spans. All 0: nothing. */
+/* The spans of each card that a series of states has reported already. Zero it to start a series. */
 struct page_told {
 	uint64_t spans[NODE_MAX_CARDS];
 };
 
-/* One object, to an empty text. */
+/* Writes one object; *s must be empty. */
 void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
-/* The next moment of the history. */
+/* Adds a new moment to the history. */
 void page_state_sample(struct node *node, struct history *history);

@@ -1,16 +1,16 @@
 /*
- * A state's JSON, and where each tenant stands in it: so that whoever was told the state before is told of those tenants alone
- * that are otherwise since. Pure, but for memory; not thread safe.
+ * A state's JSON and the position of each tenant in it. With it, a client that has the previous state gets only the tenants
+ * that have changed. Pure but for memory; not thread safe.
  */
 #pragma once
 
 #include "daemon/state/tenant.h"
 #include "http/dashboard/json_text.h"
 
-/* All zero: an empty one. Out of memory is noted in `json`, as there. */
+/* Zero it to start an empty text. Running out of memory is remembered in `json`. */
 struct state_text {
 	struct json_text json;
-	size_t list_begin, list_end; /* what stands between the brackets of "tenants" */
+	size_t list_begin, list_end; /* position of the text between the brackets of "tenants" */
 	size_t count, room;
 	struct state_row {
 		char id[TENANT_ID_MAX];
@@ -18,15 +18,16 @@ struct state_text {
 	} * row;
 };
 
-/* Member "tenants" of the object that is being written: a tenant's object is written to s->json between begin and end. */
+/* Write the member "tenants" of the current object. Write a tenant's object to s->json between begin and end. */
 void state_text_open_tenants(struct state_text *s);
 void state_text_begin_tenant(struct state_text *s, const char *id);
 void state_text_end_tenant(struct state_text *s);
 void state_text_close_tenants(struct state_text *s);
 
 /*
- * The state `now` as differences from `before`: as it is, but that "tenants" has those alone that are new or otherwise, and that
- * there is a member "gone", the ids of those that are no more; one that is in both has come back as another. Both are whole.
+ * Writes the state `now` as differences from `before`; both must be complete. The result is `now`, with two exceptions:
+ * "tenants" has only new and changed tenants, and a member "gone" has the ids of removed tenants. A tenant in both was removed
+ * and made again with the same id.
  */
 void state_text_write_news(const struct state_text *before, const struct state_text *now,
 			   struct json_text *t);

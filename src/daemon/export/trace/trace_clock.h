@@ -1,6 +1,4 @@
-/*
- * By which clock traced processes record (abi/shm/trace_clock.h), and what its ticks are worth. Thread safe.
- */
+/* The clock by which traced processes record (abi/shm/trace_clock.h), and the duration of its ticks. Thread safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,18 +7,17 @@
 #include "abi/shm/trace_clock.h"
 
 /*
- * The processor's counter, where it goes at one rate on all processors whatever they do (`is_invariant`), and the kernel, by
- * the clock that it took for itself, has not found it unreliable. `kernels` is the text of
- * current_clocksource, "" where there is none. Pure.
+ * Chooses the processor's counter if the counter has a constant rate on all processors (`is_invariant`), and if the kernel has
+ * not rejected it as its own clock source. `kernels` is the text of current_clocksource, or "" if there is none. Pure.
  */
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels);
 
-/* The same of this machine. */
+/* Chooses the clock for this machine. */
 enum trace_clock trace_clock_here(void);
 
-/* One moment by both clocks. */
+/* The same moment on both clocks. */
 struct trace_moment {
-	uint64_t ticks, now_ns; /* now_ns: the daemon's, as of leases */
+	uint64_t ticks, now_ns; /* now_ns: the daemon's clock, as used for leases */
 };
 
 struct trace_moment trace_clock_now(enum trace_clock clock);
