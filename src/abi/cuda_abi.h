@@ -1,9 +1,9 @@
 /*
- * The part of the CUDA driver ABI that allot needs, written down from the published interface so
- * that building allot needs no CUDA toolkit. Names, values and layouts are NVIDIA's; CI compiles
- * driver_table.h against the official headers of several CUDA versions and fails on any difference.
+ * The part of the CUDA driver ABI that allot needs, written down from the published interface, so that building allot needs no
+ * CUDA toolkit. Names, values and layouts are NVIDIA's. CI compiles driver_table.h against the official headers of several CUDA
+ * versions and fails on any difference.
  *
- * Opaque handles stay opaque. A structure is declared in full only where allot reads a field.
+ * Opaque handles stay opaque. A structure is declared in full only if allot reads one of its fields.
  */
 #pragma once
 
@@ -66,10 +66,10 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
-typedef int CUjit_option; /* enumerations: the driver's affair, but for what is named here */
+typedef int CUjit_option; /* enumerations whose values allot does not need, except those named below */
 typedef int CUlibraryOption;
 typedef int CUlimit;
-#define CU_LIMIT_STACK_SIZE 0 /* bytes of each thread */
+#define CU_LIMIT_STACK_SIZE 0 /* bytes per thread */
 typedef int CUdevice_attribute;
 #define CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT 16
 #define CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR 39
@@ -88,7 +88,7 @@ typedef struct CUuuid_st {
 	char bytes[16];
 } CUuuid;
 
-/* Stream handles with a meaning of their own. NULL means one of these two, by the entry's suffix. */
+/* Special stream handles. NULL means one of these two, depending on the entry point's suffix. */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
@@ -117,16 +117,16 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 	CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } CUdriverProcAddressQueryResult;
 
-/* Of a process under the calls that take it off the card (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
+/* States of a process during the calls that take it off the card (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
 typedef enum CUprocessState_enum {
 	CU_PROCESS_STATE_RUNNING = 0,
-	CU_PROCESS_STATE_LOCKED = 1,       /* its calls wait, its work is done */
-	CU_PROCESS_STATE_CHECKPOINTED = 2, /* and nothing of it is on a card */
-	CU_PROCESS_STATE_FAILED = 3,       /* for good */
+	CU_PROCESS_STATE_LOCKED = 1,       /* the process's calls wait, and its work is complete */
+	CU_PROCESS_STATE_CHECKPOINTED = 2, /* locked, and the process has nothing on a card */
+	CU_PROCESS_STATE_FAILED = 3,       /* permanent failure */
 } CUprocessState;
 
 typedef struct CUcheckpointLockArgs_st {
-	unsigned int timeoutMs; /* 0: none */
+	unsigned int timeoutMs; /* 0 means no timeout */
 	unsigned int reserved0;
 	cuuint64_t reserved1[7];
 } CUcheckpointLockArgs;
@@ -327,7 +327,7 @@ typedef enum CUgraphMem_attribute_enum {
 
 typedef struct CUmemAccessDesc_st {
 	CUmemLocation location;
-	int flags; /* 3: read and write */
+	int flags; /* 3 means read and write */
 } CUmemAccessDesc;
 
 typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
@@ -338,7 +338,7 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
-/* Names an allocation of a pool for another process. */
+/* Identifies an allocation of a pool for another process. */
 typedef struct CUmemPoolPtrExportData_st {
 	unsigned char reserved[64];
 } CUmemPoolPtrExportData;
@@ -361,20 +361,20 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* Passed on unread. */
+/* Passed on without being read. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
 
-/* Names memory, or an event, of another process. */
+/* Identifies memory or an event of another process. */
 #define CU_IPC_HANDLE_SIZE 64
 
 typedef struct CUipcMemHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];
 } CUipcMemHandle;
 
-/* Launch attributes are passed on unread: a launch carries a pointer and a count of them. */
+/* Launch attributes are passed on without being read; a launch has a pointer to them and their count. */
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 
 typedef struct CUlaunchConfig_st {
@@ -476,13 +476,13 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
 
-/* Batches whose operations are passed on unread. */
+/* Batches; their operations are passed on without being read. */
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 
-/* Arguments of calls that are refused, or passed on unread. */
+/* Arguments of calls that are refused or passed on without being read. */
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;

@@ -1,6 +1,6 @@
 /*
- * The part of the NVML ABI that allot reads or answers, written down from the published interface
- * (nvml.h), so that building allot needs no CUDA toolkit. NVML itself is loaded at run time.
+ * The part of the NVML ABI that allot reads or answers, written down from the published interface (nvml.h), so that building
+ * allot needs no CUDA toolkit. NVML itself is loaded at run time.
  */
 #ifndef ALLOT_ABI_NVML_ABI_H
 #define ALLOT_ABI_NVML_ABI_H
@@ -26,14 +26,14 @@ typedef enum nvmlReturn_enum {
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
-/* nvmlDeviceGetMemoryInfo: bytes. */
+/* For nvmlDeviceGetMemoryInfo; in bytes. */
 typedef struct nvmlMemory_st {
 	unsigned long long total;
 	unsigned long long free;
 	unsigned long long used;
 } nvmlMemory_t;
 
-/* nvmlDeviceGetMemoryInfo_v2: bytes; `used` excludes `reserved`. version is set by the caller. */
+/* For nvmlDeviceGetMemoryInfo_v2; in bytes. `used` excludes `reserved`. The caller sets version. */
 typedef struct nvmlMemory_v2_st {
 	unsigned int version;
 	unsigned long long total;
@@ -45,14 +45,16 @@ typedef struct nvmlMemory_v2_st {
 #define NVML_STRUCT_VERSION(type, ver) ((unsigned int)(sizeof(type) | ((unsigned int)(ver) << 24U)))
 #define nvmlMemory_v2 NVML_STRUCT_VERSION(nvmlMemory_v2_t, 2)
 
-/* nvmlDeviceGetUtilizationRates: percent. */
+/* For nvmlDeviceGetUtilizationRates; in percent. */
 typedef struct nvmlUtilization_st {
 	unsigned int gpu;
 	unsigned int memory;
 } nvmlUtilization_t;
 
-/* nvmlDeviceGetComputeRunningProcesses and its kin: one process; memory in bytes, all ones when
- * unknown. The second layout is that of _v2 and _v3. */
+/*
+ * For nvmlDeviceGetComputeRunningProcesses and similar calls: one process. Memory is in bytes, all ones if unknown. The second
+ * layout is that of _v2 and _v3.
+ */
 typedef struct nvmlProcessInfo_v1_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
@@ -61,11 +63,11 @@ typedef struct nvmlProcessInfo_v1_st {
 typedef struct nvmlProcessInfo_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
-	unsigned int gpuInstanceId; /* all ones: no MIG */
+	unsigned int gpuInstanceId; /* all ones without MIG */
 	unsigned int computeInstanceId;
 } nvmlProcessInfo_t;
 
-/* nvmlDeviceGetRunningProcessDetailList. version and mode are set by the caller. */
+/* For nvmlDeviceGetRunningProcessDetailList. The caller sets version and mode. */
 typedef struct nvmlProcessDetail_v1_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
@@ -87,7 +89,7 @@ enum nvml_process_mode {
 	NVML_PROCESS_MODE_MPS = 2,
 };
 
-/* nvmlDeviceGetProcessUtilization: microseconds since 1970, percent. */
+/* For nvmlDeviceGetProcessUtilization; microseconds since 1970, percent. */
 typedef struct nvmlProcessUtilizationSample_st {
 	unsigned int pid;
 	unsigned long long timeStamp;
@@ -97,7 +99,7 @@ typedef struct nvmlProcessUtilizationSample_st {
 	unsigned int decUtil;
 } nvmlProcessUtilizationSample_t;
 
-/* nvmlDeviceGetProcessesUtilizationInfo. All but the count is set by the caller. */
+/* For nvmlDeviceGetProcessesUtilizationInfo. The caller sets everything but the count. */
 typedef struct nvmlProcessUtilizationInfo_v1_st {
 	unsigned long long timeStamp;
 	unsigned int pid;
@@ -116,7 +118,7 @@ typedef struct nvmlProcessesUtilizationInfo_v1_st {
 	nvmlProcessUtilizationInfo_v1_t *procUtilArray;
 } nvmlProcessesUtilizationInfo_t;
 
-/* nvmlDeviceGetSamples: the types of samples that tell utilization, and of their values. */
+/* For nvmlDeviceGetSamples: the sample types that report utilization, and the types of their values. */
 typedef union nvmlValue_st {
 	double dVal;
 	int siVal;
@@ -143,7 +145,7 @@ enum nvml_sampling_type {
 };
 #define NVML_VALUE_TYPE_UNSIGNED_INT 1
 
-/* nvmlDeviceGetHandleByUUIDV: version and type are set by the caller. */
+/* For nvmlDeviceGetHandleByUUIDV. The caller sets version and type. */
 typedef struct nvmlUUID_v1_st {
 	unsigned int version;
 	unsigned int type; /* 1: text, 2: bytes */
@@ -153,7 +155,7 @@ typedef struct nvmlUUID_v1_st {
 	} value;
 } nvmlUUID_t;
 
-/* nvmlDeviceGetPciInfo_v3, nvmlDeviceGetNvLinkRemotePciInfo_v2. */
+/* For nvmlDeviceGetPciInfo_v3 and nvmlDeviceGetNvLinkRemotePciInfo_v2. */
 typedef struct nvmlPciInfo_st {
 	char busIdLegacy[16];
 	unsigned int domain;
@@ -164,7 +166,7 @@ typedef struct nvmlPciInfo_st {
 	char busId[32];
 } nvmlPciInfo_t;
 
-/* nvmlDeviceGetTopologyCommonAncestor: where the ways of two cards to the CPU meet. */
+/* For nvmlDeviceGetTopologyCommonAncestor: where the paths of two cards to the CPU meet. */
 enum nvml_topology_level {
 	NVML_TOPOLOGY_INTERNAL = 0, /* on one board */
 	NVML_TOPOLOGY_SINGLE = 10,  /* one PCIe switch */
@@ -174,7 +176,7 @@ enum nvml_topology_level {
 	NVML_TOPOLOGY_SYSTEM = 50,
 };
 
-/* nvmlDeviceGetNvLinkRemoteDeviceType. */
+/* For nvmlDeviceGetNvLinkRemoteDeviceType. */
 enum nvml_nvlink_device {
 	NVML_NVLINK_DEVICE_TYPE_GPU = 0,
 	NVML_NVLINK_DEVICE_TYPE_SWITCH = 2,
@@ -184,7 +186,7 @@ enum nvml_nvlink_device {
 #define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_t, 1)
 #define nvmlUUID_v1 NVML_STRUCT_VERSION(nvmlUUID_t, 1)
 
-/* nvmlEventSetWait_v2: what happened to which card; of an Xid, eventData is its number. */
+/* For nvmlEventSetWait_v2: an event of a card. For an Xid, eventData is the Xid's number. */
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
 typedef struct nvmlEventData_st {
 	nvmlDevice_t device;
@@ -197,7 +199,7 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/* Never looked into: what is answered of these is that there is none. */
+/* Never read: allot answers that none of these exist. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;
@@ -216,7 +218,7 @@ typedef int nvmlValueType_t;
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
 #define NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE 80
 
-/* nvmlDeviceGetAttributes_v2: of a MIG instance; memory in MiB. */
+/* For nvmlDeviceGetAttributes_v2 of a MIG instance; memory is in MiB. */
 typedef struct nvmlDeviceAttributes_st {
 	unsigned int multiprocessorCount;
 	unsigned int sharedCopyEngineCount;

@@ -1,20 +1,20 @@
 /*
  * The region: the memory that one tenant shares with the daemon.
  *
- *   control  one file per tenant, written by the daemon alone. The tenant maps it read-only; the
- *            memfd carries F_SEAL_FUTURE_WRITE, so no writable map can be had from it.
- *   report   one file per tenant, written by the tenant's processes, each in its own slot. Sealed
- *            against shrinking and growing, so that no tenant can make the daemon fault on it.
- *            The daemon believes nothing in it: every value is checked where it is read.
+ *    control  One file per tenant, written only by the daemon. The tenant maps it read-only; the memfd has F_SEAL_FUTURE_WRITE,
+ *             so it cannot be mapped writable.
+ *    report   One file per tenant, written by the tenant's processes, each in its own slot. It is sealed against shrinking and
+ *             growing, so that no tenant can make the daemon fault on it. The daemon trusts nothing in it: it checks every
+ *             value where it reads it.
  *
- * Both are made anew by each daemon that adopts a tenant (a sealed control file can't be written by
- * a second daemon), and mapped by the library over the old addresses.
+ * A daemon that adopts a tenant makes both files anew (it can't write to a control file that another daemon sealed). The
+ * library maps the new files over the old addresses.
  *
- * Nothing here holds a point in time: clocks differ across time namespaces. Durations are in
- * nanoseconds. All integers are native-endian; the two sides share a machine.
+ * No field holds a point in time, since clocks differ across time namespaces. Durations are in nanoseconds. All integers are
+ * native-endian; both sides run on the same machine.
  *
- * Writers and order of each field are stated beside it. D = daemon, T = the slot's own process.
- * "seq_cst" marks the words that two sides decide on; everything else is relaxed.
+ * The writer and the memory order are stated beside each field: D is the daemon, T is the slot's own process. Fields on which
+ * two sides base decisions are "seq_cst"; all others are relaxed.
  */
 #pragma once
 
@@ -29,22 +29,22 @@
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
 #define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
-#define REGION_MAX_SLOTS 1024    /* processes of one tenant at a time */
+#define REGION_MAX_SLOTS 1024    /* processes of one tenant at the same time */
 #define REGION_MAX_EXPORTS 4096  /* see library/memory/exports.h */
-#define REGION_NAME_MAX 64       /* bytes of a tenant's name, the final NUL included */
+#define REGION_NAME_MAX 64       /* bytes of a tenant's name, including the NUL */
 #define REGION_ARENA_CHUNKS 4096 /* parts of a swap arena, see library/swap/swap_arena.h */
-/* Page-locked host memory is counted as if it were on one more device. */
+/* Page-locked host memory is accounted for as one more device. */
 #define REGION_HOST REGION_MAX_DEVICES
 
 /*
- * The lease word: state in the low 8 bits, a change counter above them, so that a waiter on the
- * futex never misses a change that came and went.
+ * The lease word: the state in the low 8 bits, and a change counter above, so that a waiter on the futex never misses a change
+ * that was reverted at once.
  */
 enum lease_state {
 	LEASE_STOP = 0,    /* wait */
-	LEASE_CLOSING = 1, /* start nothing new, let what runs end, report when it has */
+	LEASE_CLOSING = 1, /* start nothing new, let running work finish, and report when it has */
 	LEASE_GO = 2,      /* run, with work in flight bounded by depth_ns */
-	LEASE_FREE = 3,    /* run alone: bounded by free_depth_ns only, counted coarsely */
+	LEASE_FREE = 3,    /* run alone: in-flight work is bounded only by free_depth_ns, and counted coarsely */
 	LEASE_PACED = 4,   /* run beside others: each launch pays its cost, see granted */
 };
 #define LEASE_STATE_MASK 0xffU
@@ -55,20 +55,20 @@ static inline enum lease_state lease_state_of(uint32_t word)
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
 
-/* The steps of which a tenant is to tell the daemon. */
+/* Which sync points of a tenant the library reports to the daemon. */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD,
-	SYNC_POINT_RUNG, /* the end of one is rung for */
-	SYNC_POINT_ENDS_USE, /* the beginning too; and from the end on the slot does not say busy, if nothing is in flight */
+	SYNC_POINT_RUNG, /* the library rings the doorbell at the end of each sync point */
+	SYNC_POINT_ENDS_USE, /* also at the beginning; and after the end the slot is not busy if nothing is in flight */
 };
 
-/* The swap word: what D asks for in the low 8 bits, a change counter above them, as in a lease word. */
+/* The swap word: the daemon's order in the low 8 bits, and a change counter above, as in a lease word. */
 enum swap_order {
 	SWAP_ORDER_IN = 0,  /* be on the card */
-	SWAP_ORDER_OUT = 1, /* leave it: copy what can be moved to the arena, give its memory back */
+	SWAP_ORDER_OUT = 1, /* leave the card: copy all movable memory to the arena, and free it on the card */
 	/*
-	 * The driver is about to be locked under the process, or is (daemon/memory/checkpoint): the library makes no
-	 * calls of its own, and says so by swap_word. Its program's calls wait in the driver.
+	 * The driver's calls of the process are locked, or about to be (daemon/memory/checkpoint). The library makes no calls
+	 * of its own, and confirms this by swap_word. Calls of the program wait in the driver.
 	 */
 	SWAP_ORDER_PARKED = 2,
 };
@@ -80,55 +80,56 @@ static inline enum swap_order swap_order_of(uint32_t word)
 	return (enum swap_order)(word & SWAP_ORDER_MASK);
 }
 
-/* Where the swappable memory of a process is (library/swap/swap.h). */
+/* The place of a process's swappable memory (library/swap/swap.h). */
 enum swap_state {
-	SWAP_NONE = 0, /* it has none: not a swappable tenant's, or not begun */
+	SWAP_NONE = 0, /* no swappable memory: the tenant is not swappable, or swapping has not begun */
 	SWAP_IN = 1,   /* on the card */
 	SWAP_LEAVING = 2,
-	SWAP_OUT = 3, /* in the arena: its calls wait */
+	SWAP_OUT = 3, /* in the arena; the process's calls wait */
 	SWAP_RETURNING = 4,
-	SWAP_SHORT = 5, /* in the arena, and the card has no room: its calls are told so */
+	SWAP_SHORT = 5, /* in the arena, and the card has no room; the process's calls fail with an error */
 };
 
-/* One device as the tenant sees it. Written by D. */
+/* One device of the tenant. Written by D. */
 struct region_control_device {
 	uint8_t uuid[16];                 /* of the card or MIG instance; fixed */
 	_Atomic uint32_t lease;           /* futex word, seq_cst; see above */
-	_Atomic uint32_t cores_pct_x100;  /* guaranteed share, hundredths of a percent; 0: none */
-	_Atomic uint32_t limit_pct_x100;  /* most it may reach; 10000: no cap */
-	_Atomic uint32_t got_1s_pct_x100; /* of the card's time, charged in the last second */
-	_Atomic uint64_t quota_bytes;     /* memory; UINT64_MAX: no quota */
-	_Atomic uint64_t context_bytes;   /* what one CUDA context costs on this card */
+	_Atomic uint32_t cores_pct_x100;  /* guaranteed share, hundredths of a percent; 0 if none */
+	_Atomic uint32_t limit_pct_x100;  /* highest allowed share; 10000 means no cap */
+	_Atomic uint32_t got_1s_pct_x100; /* the card's time charged in the last second */
+	_Atomic uint64_t quota_bytes;     /* memory; UINT64_MAX means no quota */
+	_Atomic uint64_t context_bytes;   /* memory that one CUDA context takes on this card */
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
-	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is begun behind an item this long */
-	uint64_t reserved;             /* 0: an older library queues no launches */
-	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
-	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
+	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is started behind a work item this long */
+	uint64_t reserved;             /* 0, so that an older library queues no launches */
+	_Atomic uint64_t idle_ns; /* present; a lease holder that is idle for this long yields, see region_bell */
+	_Atomic uint64_t unslotted_bytes; /* memory held by the tenant outside any live slot; counts as used */
 	/*
-	 * Swapping: nothing is allocated beyond so much in use; UINT64_MAX: no such bound. The rest of the
-	 * card is kept for somebody who returns. Published before the order that it is kept for.
+	 * Swapping: allocations must not bring the card's use above this value; UINT64_MAX means no bound. The rest of the card
+	 * is reserved for a tenant that returns. Published before the order that needs the room.
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
-	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
-	 * tokens (library/launch/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
+	 * LEASE_PACED: work may start while the tenant's processes have spent fewer tokens than granted
+	 * (library/launch/pace.h). The balance may become negative, so that a kernel that costs more than any grant can run
+	 * too.
 	 */
-	_Atomic uint64_t granted; /* seq_cst; tokens so far; may be taken back from who shares space */
-	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
+	_Atomic uint64_t granted; /* seq_cst; total tokens so far; may be reduced for a tenant that shares space */
+	_Atomic uint32_t grant_change; /* futex word, seq_cst; incremented after each change of `granted` */
 	/*
-	 * Under LEASE_GO: whose turn it is of the tenant's processes; the others wait as in LEASE_STOP. 0:
-	 * everyone's, else the slot + 1. seq_cst; each change is followed by one of the lease word.
+	 * Under LEASE_GO, the tenant's process whose turn it is, as slot + 1; other processes wait as in LEASE_STOP. 0 means
+	 * that all may run. seq_cst; each change is followed by a change of the lease word.
 	 */
 	_Atomic uint32_t turn;
 	/*
-	 * Where memory is waited for (memory_waits): what is held stays below this as well as below the
-	 * quota; for more a process asks, see region_want. 0: nothing is granted yet.
+	 * For a tenant that waits for memory (memory_waits): used memory must stay below this value as well as below the quota.
+	 * A process asks for more by region_want. 0 if nothing is granted yet.
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
-	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; counts up after each answer */
+	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; incremented after each answer */
 	_Atomic uint32_t
-		sync_point_wanted; /* enum region_sync_point; of the steps whose ends are `sync_points` */
+		sync_point_wanted; /* enum region_sync_point: which sync points to report; they are counted in `sync_points` */
 };
 
 struct region_control {
@@ -136,96 +137,101 @@ struct region_control {
 	uint32_t version;
 	uint32_t size_bytes; /* sizeof(struct region_control) */
 	uint32_t device_count;
-	uint64_t epoch; /* differs from one daemon to the next */
+	uint64_t epoch; /* unique for each daemon */
 	char tenant_name[REGION_NAME_MAX];
 	/*
-	 * Counts up at least 10 times a second while the daemon lives; once a second where nobody has work or demand
-	 * and all processes heed `owner`.
+	 * Incremented at least 10 times a second while the daemon lives. Once a second if no tenant has work or demand and all
+	 * processes read `owner`.
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
-	 * 1 while a restarted daemon still waits for processes of this tenant to move over. New
-	 * reservations wait (a second at most): until all have moved, a sum over the slots is short.
+	 * 1 while a restarted daemon still waits for processes of this tenant to move over. New reservations wait meanwhile, up
+	 * to a second, since a sum over the slots is incomplete until all have moved.
 	 */
 	_Atomic uint32_t adopting;
-	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
-	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
-	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
-	uint32_t reserved; /* 0: an older library takes another value for an order to count */
-	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
+	_Atomic uint32_t slot_limit; /* only slots [0, slot_limit) may be in use: the bound for sums */
+	_Atomic uint32_t census;     /* seq_cst; number of D's NVML queries, incremented before each */
+	_Atomic uint32_t memory_waits; /* 1 if allocations wait for a grant; set before the first process joins */
+	uint32_t reserved; /* 0: an older library counts orders by another value */
+	_Atomic uint64_t memory_wait_ns; /* longest wait; 0 means no limit */
 	/*
-	 * Swapping, of all devices at once. arena_bytes is fixed, 0: not swappable; the arena is a third
-	 * file, of which so much has memory as arena_ready_bytes says, which only grows.
+	 * Swapping, for all devices together. arena_bytes is fixed, and 0 if the tenant is not swappable. The arena is a third
+	 * file; arena_ready_bytes of it are backed by memory, a number that only grows.
 	 */
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
 	/*
-	 * 1: what the tenant's allocations wait for can be had once others have had their turn, so they wait
-	 * on. 0: not, or not known; the library has a patience then. Of a daemon without this, always 0.
+	 * 1 if the memory that the tenant's allocations wait for will be free once others have had their turn, so they keep
+	 * waiting. 0 if not or unknown; then the library gives up after a while. Always 0 if the daemon does not know this
+	 * field.
 	 */
 	_Atomic uint32_t swap_hope;
-	/* 1: the card is not large enough for all who may swap there, so the tenant will have to leave it. */
+	/* 1 if the card is too small for all tenants that may swap there, so this tenant will have to leave it. */
 	_Atomic uint32_t swap_is_likely;
-	/* Bit i: device i is a MIG instance, so that its UUID begins so. Fixed; of a daemon without this, 0. */
+	/*
+	 * Bit i is set if device i is a MIG instance, whose UUID starts with "MIG-". Fixed; 0 if the daemon does not know this
+	 * field.
+	 */
 	uint32_t instances;
-	/* Whether its processes record what they do, and by which clock: trace.h. Of a daemon without this, 0. */
+	/* Whether the processes record a trace, and by which clock: trace.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
-	 * By device, hundredths of a percent of its SMs. 0: tokens of LEASE_PACED are threads. Else the tenant
-	 * shares space with others, its work gets so much of the card at most, and tokens are nanoseconds of the
-	 * whole card. Of a daemon without this, 0.
+	 * For each device, hundredths of a percent of its SMs. If 0, tokens of LEASE_PACED are threads. Otherwise the tenant
+	 * shares space with others, its work gets at most this part of the card, and tokens are nanoseconds of the whole card.
+	 * 0 if the daemon does not know this field.
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
-	/* Of [REGION_HOST] only quota_bytes means something. */
+	/* For [REGION_HOST] only quota_bytes is used. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 	/*
-	 * A robust futex that D's main thread holds for as long as it lives: having ended that thread in whatever way,
-	 * the kernel sets FUTEX_OWNER_DIED in it, and D does before it ends by itself. seq_cst. Of a daemon without
-	 * this, 0.
+	 * A robust futex that D's main thread holds while it lives. When that thread ends in any way, the kernel sets
+	 * FUTEX_OWNER_DIED in it; D sets the bit itself before an orderly end. seq_cst. 0 if the daemon does not know this
+	 * field.
 	 */
 	_Atomic uint32_t owner;
 };
 
 /*
- * One process on one device. Written by T, but for a dead process's slot, which D zeroes.
+ * One process on one device. Written by T, except that D zeroes the slot of a dead process.
  *
- * Memory (see ledger.h): a reservation is first tentative, then used. What no call names (code,
- * local memory, what libraries keep) D finds by asking NVML, and writes here as unnamed; so that it
- * takes for such what no moment of the look explains, T says how high used_bytes rose during it. Until
- * D's look what T measured itself around a call (see measured.h) counts, as fresh.
- * Work (see gate.h): launching is raised before the lease word is read, so that D, having written
- * CLOSING, sees every thread that did not see it.
+ * Memory (see ledger.h): a reservation is first tentative, then used. Memory that no call names (code, local memory, memory
+ * that libraries keep) is found by D by asking NVML, and written here as unnamed. So that D does not count an allocation made
+ * during the NVML query as unnamed, T reports the peak of used_bytes during the query. Until D's next query, memory that T
+ * itself measured around a call (see measured.h) counts as fresh.
+ *
+ * Work (see gate.h): `launching` is raised before the lease word is read. So D, having written CLOSING, sees every thread that
+ * did not see CLOSING.
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
-	_Atomic uint64_t tentative_bytes;    /* seq_cst; the reservation under decision, or 0 */
-	_Atomic uint64_t context_used_bytes; /* the part of used_bytes that is contexts */
+	_Atomic uint64_t tentative_bytes;    /* seq_cst; the reservation being decided, or 0 */
+	_Atomic uint64_t context_used_bytes; /* part of used_bytes that belongs to contexts */
 	_Atomic uint64_t peak_bytes;         /* highest used_bytes */
-	_Atomic uint64_t denied;             /* allocations refused for the quota */
-	_Atomic uint64_t unnamed_bytes;      /* D: what NVML shows beyond used_bytes */
-	_Atomic uint64_t census_peak_bytes;  /* highest used_bytes since census number ... */
-	_Atomic uint32_t census;             /* ... this, read after each rise */
-	_Atomic uint32_t unsure; /* 1: NVML may show less than it holds, now or earlier */
+	_Atomic uint64_t denied;             /* number of allocations refused because of the quota */
+	_Atomic uint64_t unnamed_bytes;      /* written by D: what NVML shows beyond used_bytes */
+	_Atomic uint64_t census_peak_bytes;  /* highest used_bytes since the NVML query of number `census` */
+	_Atomic uint32_t census;             /* read after each rise of used_bytes */
+	_Atomic uint32_t unsure; /* 1 if NVML may show less than the process holds, now or earlier */
 
-	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
-	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */
-	_Atomic uint32_t busy;        /* seq_cst; 1 while work is in flight, as far as known */
-	_Atomic uint32_t stuck;       /* passes that gave up waiting for own progress */
+	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between the gate and the driver */
+	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate, which is the demand */
+	_Atomic uint32_t busy;        /* seq_cst; 1 while work is known to be in flight */
+	_Atomic uint32_t stuck;       /* launches let through because a thread waited for its own progress */
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
-	_Atomic uint64_t busy_ns;     /* time with work in flight, up to its last end */
+	_Atomic uint64_t busy_ns;     /* total time with work in flight, up to the end of the last work */
 	_Atomic uint64_t launches;    /* work items handed to the driver */
-	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
-	_Atomic uint32_t recent_us;   /* D: recent busy_ns, fading; divides got_1s for NVML */
-	_Atomic uint32_t idle_us; /* how long it was idle at its last doorbell for that; 0: has work */
-	_Atomic uint64_t fresh_bytes; /* T: measured beyond used_bytes; D moves it to unnamed_bytes */
+	_Atomic uint64_t waited_ns;   /* total time that threads were held at the gate */
+	_Atomic uint32_t recent_us;   /* written by D: a decaying average of busy_ns, to divide got_1s for NVML */
+	_Atomic uint32_t idle_us; /* how long the process was idle when it last rang the doorbell for that; 0 if it has work */
+	_Atomic uint64_t fresh_bytes; /* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
 };
 
 /* How much of a process's memory on one device can be moved to the arena. Written by T. */
 struct region_slot_swap {
-	_Atomic uint64_t movable_bytes; /* on the device or moved off it */
-	_Atomic uint64_t out_bytes;     /* of these, moved off; they count as used all the same */
-	_Atomic uint64_t kept_bytes;    /* movable, but shared with other processes: they stay */
+	_Atomic uint64_t movable_bytes; /* movable memory, on the device or in the arena */
+	_Atomic uint64_t out_bytes;     /* part of movable_bytes that is in the arena; still counts as used */
+	_Atomic uint64_t kept_bytes;    /* movable memory that is shared with other processes and therefore stays */
 	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait because the device is full */
 };
 
@@ -235,66 +241,69 @@ enum region_slot_state {
 };
 
 struct region_slot {
-	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state: D on assignment, D on death */
-	_Atomic uint32_t generation;         /* counts assignments of this slot; D */
-	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
-	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
-	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
-	/* Swapping; all T's. */
+	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state; written by D at assignment and at the process's death */
+	_Atomic uint32_t generation;         /* number of assignments of this slot; written by D */
+	_Atomic int32_t pid;                 /* in the daemon's pid namespace; written by D */
+	_Atomic int32_t own_pid;   /* written by T: getpid() in the process, for the tenant's other processes */
+	_Atomic uint32_t migrated; /* written by T: usage from the report of an earlier daemon was copied here */
+	/* Swapping; all written by T. */
 	_Atomic uint32_t swap_state;    /* enum swap_state */
-	_Atomic uint32_t swap_word;     /* the order that was last carried out, or given up on */
-	_Atomic uint32_t swap_failed;   /* failed moves; an order given up on counts once */
-	_Atomic uint64_t swap_moved_ns; /* how long the last whole move took */
-	_Atomic uint64_t swap_progress_bytes; /* moved ever: grows while a move goes on */
-	_Atomic uint32_t heeds_owner;     /* T: 1: this library reads `owner`; 0: an older one */
-	_Atomic uint32_t swap_copied_mib; /* T: of the move under way; of an older library 0 */
+	_Atomic uint32_t swap_word;     /* the last order that was carried out or abandoned */
+	_Atomic uint32_t swap_failed;   /* number of failed moves; an abandoned order counts once */
+	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
+	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
+	_Atomic uint32_t heeds_owner;     /* written by T: 1 if this library reads `owner`; 0 for an older library */
+	_Atomic uint32_t swap_copied_mib; /* written by T: part of the current move that is copied; 0 for an older library */
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
-	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
+	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST] has memory only */
 };
 
-/* Memory that several processes of the tenant hold, and in which slot it is charged. T alone. */
+/* Memory that several processes of the tenant hold, and the slot that is charged for it. Written only by T. */
 struct region_export {
-	_Atomic uint64_t key;   /* 0: never used */
-	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0: nobody */
+	_Atomic uint64_t key;   /* 0 if never used */
+	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0 if nobody is charged */
 };
 
-/* What all processes of the tenant have paid on one device, under LEASE_PACED. T alone. */
+/* What all processes of the tenant have spent on one device under LEASE_PACED. Written only by T. */
 struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
-	/* Predicted length of the work paid for, where tokens are nanoseconds; of an older library 0. */
+	/* Predicted duration of the work paid for, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
-	/* Of that, what was hardly timed while nobody else ran: a guess, or a bound from above. */
+	/* Part of work_ns whose duration was hardly measured without other work running, and so is a guess or an upper bound. */
 	_Atomic uint64_t untried_ns;
-	uint64_t reserved; /* an older library has a counter here, which nobody reads */
+	uint64_t reserved; /* an older library has an unused counter here */
 };
 
 /*
- * Where the tenant tells D that a look is due: D sleeps on the words of those that it waits for. A ring
- * is a hint, that what the slots say has changed: D looks at them now and then without one, and listens
- * to nobody who rings too often (library/state/bell.h says when to ring, daemon/arbitrate/bell.h who is believed).
+ * The doorbell: the tenant tells D to look at the slots. D sleeps on the words of the tenants for which it waits. A ring is
+ * only a hint that the slots have changed: D also looks at them periodically, and ignores a tenant that rings too often
+ * (library/state/bell.h says when to ring, daemon/arbitrate/bell.h which rings count).
  */
 struct region_bell {
-	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */
-	/* Times that a thread had waited for all that was launched: a program's steps end so. */
+	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; incremented at each ring */
+	/* How often a thread has waited for everything it launched; the steps of a program end so. */
 	_Atomic uint32_t sync_points;
-	/* Of all busy_ns: from the start of each lease until half of the depth was in flight. */
+	/* Part of busy_ns: from the start of each lease until half of the depth was in flight. */
 	_Atomic uint64_t ramp_ns;
-	/* From one sync point until the wait that ended with the next, less the waits at the gate: what a thread did on the CPU. */
+	/*
+	 * Total CPU time of threads between sync points: from one sync point to the wait for the next, without waits at the
+	 * gate.
+	 */
 	_Atomic uint64_t thread_ns;
 };
 
 /*
- * What one process waits for on one device, where its tenant was granted less than its quota. T writes
- * `bytes`, counts `ask` up and rings; D, having decided, and having raised the grant or not, makes
- * `answered` the ask. An ask of 0 bytes takes the one before back.
+ * The memory for which one process waits on one device, if its tenant was granted less than its quota. T writes `bytes`,
+ * increments `ask` and rings. D decides, raises the grant if possible, and then sets `answered` to the value of `ask`. A
+ * request with 0 bytes cancels the previous one.
  */
 struct region_want {
-	_Atomic uint64_t bytes;    /* T: beyond what the tenant holds; 0: nothing */
+	_Atomic uint64_t bytes;    /* T; memory needed beyond what the tenant holds; 0 if none */
 	_Atomic uint32_t ask;      /* T; seq_cst */
 	_Atomic uint32_t answered; /* D; seq_cst */
 };
 
-/* A part of the swap arena, and whose it is. T alone. */
+/* A part of the swap arena, and its owner. Written only by T. */
 struct region_arena_chunk {
 	_Atomic uint64_t owner; /* seq_cst; as in region_export */
 };
@@ -302,15 +311,16 @@ struct region_arena_chunk {
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size_bytes; /* REGION_REPORT_BYTES: an older library takes no other */
-	uint32_t has_steps; /* 1: the file has `steps`; of a daemon without them 0: it ends before */
+	uint32_t size_bytes; /* REGION_REPORT_BYTES; an older library accepts no other value */
+	/* 1 if the file has `steps`; 0 if the daemon does not know `steps`, and the file ends before that field */
+	uint32_t has_steps;
 	struct region_slot slot[REGION_MAX_SLOTS];
 	struct region_export export[REGION_MAX_EXPORTS];
 	struct region_spent spent[REGION_MAX_DEVICES];
 	struct region_bell bell[REGION_MAX_DEVICES];
 	struct region_want want[REGION_MAX_SLOTS][REGION_MAX_DEVICES];
 	struct region_arena_chunk arena[REGION_ARENA_CHUNKS];
-	struct step_counts steps[REGION_MAX_DEVICES]; /* T; not to be touched without has_steps */
+	struct step_counts steps[REGION_MAX_DEVICES]; /* T; do not access unless has_steps is 1 */
 };
 
 #define REGION_REPORT_BYTES offsetof(struct region_report, steps)
@@ -325,13 +335,13 @@ _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
 	       "slot layout");
 
-/* True once the daemon that made it has ended; false also where that can't be told. Thread safe. */
+/* True if the daemon that made the region has ended; false also if unknown. Thread safe. */
 static inline bool region_has_lost_owner(const struct region_control *c)
 {
 	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;
 }
 
-/* True when a mapped control or report file is of a layout that this build can use. Pure; thread safe. */
+/* True if a mapped control or report file has a layout that this build can use. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)
 {
 	return c->magic == REGION_MAGIC && c->version == REGION_VERSION &&

@@ -1,11 +1,12 @@
 /*
- * How processes of a tenant hand each other memory that legacy IPC has no handle for (library/swap/ipc_broker.h): by
- * descriptors, which the daemon keeps. An exchange each on the tenant's socket, as in registration.h:
+ * How processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h): by descriptors, which
+ * the daemon keeps. Each exchange uses the tenant's socket, as in registration.h:
  *
- *   process -> daemon   struct sharing_request; to give, with the descriptor
- *   daemon -> process   struct sharing_reply; to one that takes, with a descriptor of the same
+ *    process -> daemon   struct sharing_request; SHARING_GIVE comes with the descriptor
+ *    daemon -> process   struct sharing_reply; the reply to SHARING_TAKE comes with a descriptor of the same memory
  *
- * The daemon knows the process by its credentials, as in registration.h. What a process gave goes with it.
+ * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes what that
+ * process gave.
  */
 #pragma once
 
@@ -15,9 +16,9 @@
 #define SHARING_VERSION 1U
 
 enum sharing_op {
-	SHARING_GIVE = 1, /* the same key again, by the same process: in place of what was there */
-	SHARING_TAKE = 2, /* ENOENT: nobody gives it */
-	SHARING_DROP = 3, /* is given no longer */
+	SHARING_GIVE = 1, /* a repeated key from the same process replaces the earlier memory */
+	SHARING_TAKE = 2, /* ENOENT if no process gives this key */
+	SHARING_DROP = 3, /* stop giving */
 };
 
 struct sharing_request {
@@ -25,8 +26,8 @@ struct sharing_request {
 	uint32_t version;
 	uint32_t op; /* enum sharing_op */
 	uint32_t reserved;
-	uint64_t key;   /* drawn by whoever gives; never 0 */
-	uint64_t bytes; /* to give */
+	uint64_t key;   /* chosen by the giving process; never 0 */
+	uint64_t bytes; /* size of the given memory */
 };
 
 struct sharing_reply {
@@ -34,5 +35,5 @@ struct sharing_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a positive errno */
 	uint32_t reserved;
-	uint64_t bytes; /* as given */
+	uint64_t bytes; /* the size as given */
 };

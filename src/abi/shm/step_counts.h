@@ -1,12 +1,12 @@
 /*
- * How many steps of a tenant took how long, on one device (library/launch/step.h says what a step is). Its processes count
- * into the same words, so that their steps are merged.
+ * A histogram of the durations of a tenant's steps on one device (library/launch/step.h defines a step). All processes of the
+ * tenant count in the same fields, so their steps are merged.
  *
- * A bucket is a length in units of STEP_UNIT_NS, rounded down to its four highest bits: each power of two has eight buckets,
- * and none but the lowest is wider than an eighth of where it begins.
+ * A bucket is a duration in units of STEP_UNIT_NS, rounded down to its four highest bits. Each power of two has eight buckets;
+ * none but the lowest is wider than an eighth of its lower bound.
  *
- *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
- *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and all that is longer
+ *      bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
+ *      from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and everything longer
  */
 #pragma once
 
@@ -16,14 +16,14 @@
 #define STEP_UNIT_NS UINT64_C(4096)
 #define STEP_BUCKETS 176U
 
-/* Written by all processes of the tenant; relaxed. Each only grows. */
+/* Written by all processes of the tenant; relaxed. The fields only grow. */
 struct step_counts {
 	_Alignas(64) _Atomic uint64_t count;
 	_Atomic uint64_t sum_ns;
 	_Atomic uint64_t bucket[STEP_BUCKETS];
 };
 
-/* Pure; thread safe; so is the next. */
+/* Both functions are pure and thread safe. */
 static inline unsigned step_bucket_of(uint64_t ns)
 {
 	uint64_t units = ns / STEP_UNIT_NS;
@@ -36,7 +36,7 @@ static inline unsigned step_bucket_of(uint64_t ns)
 	return bucket < STEP_BUCKETS ? bucket : STEP_BUCKETS - 1;
 }
 
-/* The shortest step of a bucket; of STEP_BUCKETS, where the last one would end. */
+/* The lower bound of a bucket. For STEP_BUCKETS: the upper bound of the last bucket. */
 static inline uint64_t step_bucket_from_ns(unsigned bucket)
 {
 	return bucket < 8 ? bucket * STEP_UNIT_NS

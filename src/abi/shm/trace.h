@@ -1,17 +1,17 @@
 /*
- * What a traced process records (library/trace/trace.h): a ring of events and a list of names, in a memory file that the
- * daemon makes for the process, sealed against shrinking and growing. The process writes it; `allot trace` has it from
- * the daemon and reads it, and believes nothing in it.
+ * What a traced process records (library/trace/trace.h): a ring of events and a list of names. They are in a memory file that
+ * the daemon creates for the process, sealed against shrinking and growing. The process writes the file; `allot trace` gets it
+ * from the daemon, and treats its contents as untrusted.
  *
- * Whoever records an event takes the next number and writes at that number's place, over what was there: a reader that
- * is too slow loses the oldest, and sees by the numbers how many. `number` of a place is written last, and is 0
- * while the rest changes; so an event that was read while the number stayed the same is whole.
+ * To record an event, a thread takes the next number and writes into that number's place, over the old event. A reader that is
+ * too slow loses the oldest events, and sees from the numbers how many. A place's `number` is 0 while the place is being
+ * written, and is set last. So an event is complete if `number` did not change while it was read.
  *
- * A process asks for its ring by an exchange on the tenant's socket, as in registration.h, once the control page says
- * that it is traced:
+ * A process asks for its ring on the tenant's socket, as in registration.h, once the control page says that the tenant is
+ * traced:
  *
- *   process -> daemon   struct trace_request
- *   daemon -> process   struct trace_reply; when status is 0, with the file's descriptor
+ *    process -> daemon   struct trace_request
+ *    daemon -> process   struct trace_reply; if status is 0, with the file's descriptor
  */
 #pragma once
 
@@ -24,13 +24,13 @@
 
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
-#define TRACE_EVENTS 65536U /* a power of two; at 400,000 launches a second, those of 0.16 s */
+#define TRACE_EVENTS 65536U /* a power of two; holds 0.16 s at 400,000 launches a second */
 #define TRACE_STEP \
-	64U /* so often it is told of how many there are: that is one store less for nearly all */
+	64U /* `next` is updated only once per so many events, which saves a store for nearly all events */
 #define TRACE_NAMES 4096U
-#define TRACE_NAME_MAX 232 /* bytes of a name, the final NUL included */
+#define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
 
-/* region_control.trace: the clock in the low 8 bits, TRACE_NO_CLOCK while nobody traces; above them a counter. */
+/* region_control.trace: the clock in the low 8 bits, TRACE_NO_CLOCK if the tenant is not traced; above, a counter. */
 #define TRACE_CLOCK_MASK 0xffU
 #define TRACE_ORDER_STEP 0x100U
 
@@ -39,26 +39,26 @@ static inline enum trace_clock trace_clock_of(uint32_t order)
 	return (enum trace_clock)(order & TRACE_CLOCK_MASK);
 }
 
-/* What happened, and what the fields say of it beside device, thread and time. */
+/* Kinds of events, and the meaning of the fields other than device, thread and time. */
 enum trace_kind {
 	/*
-	 * Work handed to the driver: subject: the function, the executable graph, or the entry point (a name's key);
-	 * object: stream; amount: blocks, or bytes of a copy; extra: threads of a block; code: the driver's answer.
+	 * Work handed to the driver. subject: the function, the executable graph, or the entry point (a name's key); object:
+	 * stream; amount: blocks, or bytes of a copy; extra: threads per block; code: the driver's result.
 	 */
 	TRACE_KERNEL = 1,
 	TRACE_GRAPH,
 	TRACE_COPY, /* copies and memsets that return at once */
-	TRACE_SYNC, /* the like that is done when the call returns */
-	/* A thread was held: amount: TRACE_WAIT_ flags, of all that it waited for */
+	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
+	/* A thread was held. amount: TRACE_WAIT_ flags of everything it waited for. */
 	TRACE_GATE_WAIT,
-	/* Memory: subject: address or handle, amount: bytes, 0: not known. DENIED: what was asked for. */
+	/* Memory. subject: address or handle; amount: bytes, 0 if unknown. For TRACE_DENIED, amount is what was requested. */
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
-	TRACE_USED, /* amount: what the process's ledger has on the device from here on */
-	TRACE_MEMORY_WAIT, /* an allocation waited for a grant or for room: amount: bytes, code: 0: it got them */
+	TRACE_USED, /* amount: the process's memory on the device by its ledger, from here on */
+	TRACE_MEMORY_WAIT, /* an allocation waited for a grant or for room. amount: bytes; code: 0 if it got the memory */
 	TRACE_AWAY_WAIT, /* a call waited for memory that was not on the card */
-	TRACE_SWAP_OUT,  /* amount: bytes; code: 0: moved */
+	TRACE_SWAP_OUT,  /* amount: bytes; code: 0 if moved */
 	TRACE_SWAP_IN,
 	TRACE_KINDS
 };
@@ -66,20 +66,20 @@ enum trace_kind {
 enum trace_wait {
 	TRACE_WAIT_LEASE = 1, /* another tenant had the card */
 	TRACE_WAIT_TURN = 2,  /* another process of the tenant */
-	TRACE_WAIT_DEPTH = 4, /* enough of its own work was in flight */
-	TRACE_WAIT_GRANT = 8, /* paced, and its grant was used up */
-	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and its cap reached */
+	TRACE_WAIT_DEPTH = 4, /* enough work of its own was in flight */
+	TRACE_WAIT_GRANT = 8, /* paced, and the grant was used up */
+	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its cap */
 };
 
-#define TRACE_LEASED 1U     /* flags of work: it was handed over under a lease */
-#define TRACE_PER_THREAD 2U /* ... into the thread's own default stream */
+#define TRACE_LEASED 1U     /* flag of work: started under a lease */
+#define TRACE_PER_THREAD 2U /* flag of work: started on the thread's own default stream */
 
 struct trace_event {
 	uint64_t begin,
-		end; /* ticks; the same: a moment, or of a kernel that nobody looked how long handing it over took */
+		end; /* in ticks, like begin; equal to begin for an instant event, or for a kernel whose launch was not timed */
 	uint32_t thread; /* gettid() */
 	uint8_t kind;    /* enum trace_kind */
-	uint8_t device;  /* index in the tenant's list; REGION_HOST: page-locked memory */
+	uint8_t device;  /* index in the tenant's list; REGION_HOST for page-locked memory */
 	uint16_t code;
 	uint64_t subject, object, amount;
 	uint32_t extra, flags;
@@ -88,17 +88,17 @@ struct trace_event {
 #define TRACE_EVENT_WORDS (sizeof(struct trace_event) / sizeof(uint64_t))
 
 struct trace_place {
-	_Alignas(64) _Atomic uint64_t number; /* from 1; 0: being written, or never */
+	_Alignas(64) _Atomic uint64_t number; /* starts at 1; 0 if the place is being written, or was never used */
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
 
-/* What a key, or a thread, is called from a moment on. */
+/* The name of a key or a thread from a time on. */
 enum trace_name_kind { TRACE_NAMES_FUNCTION = 1, TRACE_NAMES_ENTRY, TRACE_NAMES_THREAD };
 
 struct trace_name {
 	_Atomic uint32_t is_written;
 	uint32_t kind;  /* enum trace_name_kind */
-	uint64_t key;   /* as in subject, or thread */
+	uint64_t key;   /* the value in `subject`, or the thread */
 	uint64_t since; /* ticks */
 	char text[TRACE_NAME_MAX];
 };
@@ -108,8 +108,8 @@ struct trace_ring {
 	uint32_t version;
 	uint32_t size_bytes;                      /* sizeof(struct trace_ring) */
 	uint32_t clock;                           /* enum trace_clock */
-	_Alignas(64) _Atomic uint64_t next;       /* events so far, or up to TRACE_STEP less */
-	_Alignas(64) _Atomic uint32_t name_count; /* so far; those beyond TRACE_NAMES have no place */
+	_Alignas(64) _Atomic uint64_t next;       /* events so far, or up to TRACE_STEP fewer */
+	_Alignas(64) _Atomic uint32_t name_count; /* names so far; names beyond TRACE_NAMES are not stored */
 	struct trace_place place[TRACE_EVENTS];
 	struct trace_name name[TRACE_NAMES];
 };
@@ -117,14 +117,14 @@ struct trace_ring {
 struct trace_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t order; /* of the control page, which it answers */
+	uint32_t order; /* region_control.trace to which this request responds */
 	uint32_t reserved;
 };
 
 struct trace_reply {
 	uint32_t magic;
 	uint32_t version;
-	int32_t status; /* 0, or a positive errno: ENOENT: that trace is over */
+	int32_t status; /* 0, or a positive errno; ENOENT if that trace has ended */
 	uint32_t reserved;
 };
 
@@ -139,11 +139,14 @@ static inline bool trace_ring_is_valid(const struct trace_ring *ring)
 	       ring->size_bytes == sizeof(*ring);
 }
 
-/* Fetches a line that is about to be written over. */
+/* Prefetches a cache line that is about to be overwritten. */
 static inline void trace_prefetch(const void *line)
 {
 #if defined(__x86_64__)
-	/* The compiler's is a load's, unless it is told of newer processors; older ones take this for nothing. */
+	/*
+	 * The compiler's builtin prefetches for a read, unless newer processors are targeted. Older processors ignore this
+	 * instruction.
+	 */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 #else
 	__builtin_prefetch(line, 1);
@@ -151,8 +154,8 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Writes the event of a number that was taken. Word by word from where its fields are, which is in registers where it is
- * inlined: an event that is put together in memory by its bytes and read back by words waits for the stores.
+ * Writes the event whose number was taken. Each word is built from the fields, which are in registers when inlined: an event
+ * built in memory by bytes and then read by words would stall on the stores.
  */
 static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,
 								   uint64_t number,
@@ -171,7 +174,7 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 		e->extra | (uint64_t)e->flags << 32,
 	};
 
-	/* A reader on another processor has had the line: it is fetched while the driver works. */
+	/* A reader on another processor has taken the next line, so prefetch it while the driver works. */
 	trace_prefetch(&ring->place[(number + 1) % TRACE_EVENTS]);
 	atomic_store_explicit(&p->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -181,7 +184,10 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 	atomic_store_explicit(&p->number, number, memory_order_release);
 }
 
-/* Event `number` as it is at its place. False: it is not there, or not whole; *ret_there is the number that is. */
+/*
+ * Copies the event `number` from its place. Returns false if it is not there or incomplete; *ret_there is the number found
+ * there.
+ */
 static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number,
 				  struct trace_event *ret, uint64_t *ret_there)
 {

@@ -1,7 +1,7 @@
 /*
- * The clock of a trace: ticks that a traced process, in whatever time namespace, and the daemon read alike. Which of
- * the two it is, the daemon says (daemon/export/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
- * reads its own clock beside. Thread safe; may run before libc is ready.
+ * The clock of a trace: ticks that the daemon and a traced process read alike, in any time namespace. The daemon chooses one of
+ * the two clocks (daemon/export/trace/trace_clock.h). Only the daemon knows the duration of a tick, since it reads its own
+ * clock at the same time. Thread safe; may run before libc is ready.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 enum trace_clock {
 	TRACE_NO_CLOCK = 0,
-	TRACE_COUNTER = 1, /* the processor's: some 8 ns to read, where clock_gettime() takes 23 */
-	TRACE_REALTIME = 2, /* nanoseconds since 1970: of all clocks, the one that no namespace shifts */
+	TRACE_COUNTER = 1, /* the processor's counter: takes 8 ns to read, clock_gettime() takes 23 ns */
+	TRACE_REALTIME = 2, /* nanoseconds since 1970: the only clock that no time namespace shifts */
 };
 
 static inline uint64_t trace_ticks(enum trace_clock clock)
