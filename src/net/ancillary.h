@@ -1,7 +1,6 @@
 /*
- * Messages of a unix socket whose peer may send descriptors along. Receiving such a message without room
- * for them makes the kernel close them here, which can wait for ever (net/closer.h). So a message is
- * looked at before it is taken.
+ * Messages on a unix socket whose peer may send descriptors. If such a message is received without room for descriptors, the
+ * kernel closes them in this process, which can block forever (net/closer.h). So a message is inspected before it is received.
  */
 #pragma once
 
@@ -12,20 +11,20 @@
 
 /* The ancillary data of one message. */
 struct ancillary {
-	struct ucred sender; /* zeros without SO_PASSCRED */
+	struct ucred sender; /* zeroed without SO_PASSCRED */
 	bool has_fds;
 };
 
 /*
- * Copies what comes next and leaves it in the socket. Returns its size, of a packet its whole size even
- * where that is more than `size`; 0: the end; -errno, -EAGAIN when nothing is there. After has_fds it must
- * not be received but by ancillary_take(): closer_close() the socket. with_sender: only of a socket with SO_PASSCRED, or the
- * room for the sender would be filled with descriptors. `uid`: the peer's.
+ * Copies the next data and leaves it in the socket. Returns its size (for a packet the whole size, even if larger than `size`),
+ * 0 at the end of the stream, or -errno; -EAGAIN if there is nothing. If has_fds is set, only ancillary_take() may receive the
+ * message; or give up the socket with closer_close(). Set with_sender only for a socket with SO_PASSCRED: otherwise descriptors
+ * would fill the room for the sender. `uid` is the peer's.
  */
 ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sender,
 		       struct ancillary *ret);
 /*
- * Takes the packet that was looked at and its first descriptor, which is close-on-exec and the caller's: to be
- * given to closer_close(), as others that came with it are. -1: there is none.
+ * Receives the inspected packet and returns its first descriptor, which is close-on-exec. The caller owns it, and must close it
+ * with closer_close(); further descriptors are closed that way too. Returns -1 if there is none.
  */
 int ancillary_take(int fd, uid_t uid);

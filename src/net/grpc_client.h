@@ -1,8 +1,8 @@
 /*
- * One unary call of gRPC over a link that has just been opened (HTTP/2 with prior knowledge, RFC 9113, 3.3, by
- * nghttp2). `:authority` is "localhost": servers written in Go refuse the path of a socket there.
+ * One unary gRPC call over a freshly opened link (HTTP/2 with prior knowledge, RFC 9113, 3.3, by nghttp2). `:authority` is
+ * "localhost", since servers written in Go refuse a socket's path there.
  *
- * Any thread; blocks as the link does.
+ * May be used from any thread. Blocks at most as long as the link does.
  */
 #pragma once
 
@@ -11,23 +11,23 @@
 
 struct grpc_request {
 	const char *method; /* "/package.Service/Method" */
-	/* A header beside gRPC's own; NULL: none. */
+	/* An additional header; NULL if none. */
 	const char *header, *header_value;
 	const void *message;
 	size_t size;
-	size_t most_bytes; /* of the reply */
+	size_t most_bytes; /* limit for the reply */
 };
 
 struct grpc_reply {
 	enum grpc_status status;
-	char text[GRPC_TEXT_MAX]; /* what the server says to it; "": nothing */
-	uint8_t *message;         /* the caller's, free(); NULL unless the status is GRPC_OK */
+	char text[GRPC_TEXT_MAX]; /* the server's text for the status; "" if none */
+	uint8_t *message;         /* owned by the caller, to be freed with free(); NULL unless the status is GRPC_OK */
 	size_t size;
 };
 
 /*
- * 0 when the server has told a status, whichever: *ret is written then. -EPROTO: no gRPC, or no whole
- * message; -EMSGSIZE; what the link says.
+ * Returns 0 if the server sent any status; then *ret is written. -EPROTO if the answer is not gRPC, or a message is incomplete;
+ * -EMSGSIZE; the link's errors.
  */
 int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
 		    struct grpc_reply *ret);

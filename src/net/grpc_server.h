@@ -1,11 +1,10 @@
 /*
- * A gRPC server on a unix socket, for one service: calls with one message each way, and streams of answers. On
- * the loop; all of it belongs to the loop's thread.
+ * A gRPC server on a unix socket, for one service. It supports calls with one message each way, and streams of answers. All of
+ * it belongs to the loop's thread.
  *
- * Peers must be root or the user of this process; others are let go at once. None holds the loop or memory:
- * connections, calls, sizes and times have limits, and of a connection some 64 KiB are read in a turn.
- * `:authority` may be whatever the peer likes: older kubelets say the socket's path there, which nghttp2's own
- * check would refuse.
+ * Peers must be root or the user of this process; connections of others are closed at once. No peer can block the loop or
+ * exhaust memory: connections, calls, sizes and times have limits, and about 64 KiB are read from a connection per turn.
+ * `:authority` may have any value, since older kubelets send the socket's path, which nghttp2's own check would refuse.
  */
 #pragma once
 
@@ -20,19 +19,19 @@
 struct grpc_server;
 struct grpc_message;
 
-/* 32 connections, 32 calls each, 1 MiB a request, 8 MiB in all, 5 s, 10 s. */
+/* 32 connections, 32 calls each, 1 MiB per request, 8 MiB in all, 5 s to arrive, 10 s of stall. */
 struct grpc_limits grpc_limits_default(void);
 
 /*
- * listen_fd: a listening socket, non-blocking; the server's on success. The service is copied, its methods
- * are not.
+ * listen_fd is a non-blocking listening socket; the server owns it after success. The service is copied, but its methods are
+ * not.
  */
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
 /*
- * Says goodbye to all, without waiting for anyone. Calls that are kept are gone (see below). NULL is fine;
- * returns NULL. Not from a handler.
+ * Closes all connections without waiting for their peers. Kept calls end with their `gone` callback. NULL is fine; returns
+ * NULL. Not to be called from a handler.
  */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
@@ -40,28 +39,27 @@ unsigned grpc_server_connections(const struct grpc_server *server);
 
 /* ---- messages ---- */
 
-/* One to be filled by the caller; several calls may send the same. NULL: no memory. */
+/* Makes a message for the caller to fill in; several calls may send it. Returns NULL if out of memory. */
 struct grpc_message *grpc_message_new(size_t size);
-/* Where its bytes go, before it is sent. */
+/* Returns the bytes of the message, to be filled in before it is sent. */
 uint8_t *grpc_message_data(struct grpc_message *message);
-/* Gives the caller's reference back. NULL is fine; returns NULL. */
+/* Releases the caller's reference. NULL is fine; returns NULL. */
 struct grpc_message *grpc_message_unref(struct grpc_message *message);
 
 /* ---- calls ---- */
 
 /*
- * The call goes on after its handler has returned. `gone` is told when it ends other than by
- * grpc_call_end(): the peer left or took it back, it did not get on, its time is over, the server ends. The
- * call must not be used from then on.
+ * Keeps the call alive after its handler returns. `gone` is called if the call ends other than by grpc_call_end(): the peer
+ * left, cancelled or stalled, the deadline passed, or the server ends. The call must not be used from then on.
  */
 void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc_call *call),
 		    void *data);
 
 /*
- * Sends a message. A message that waits, with nothing of it sent yet, is replaced by it: for streams whose
- * newest message says all, so a slow peer costs no more than two. The message stays the caller's.
+ * Sends a message. It replaces a waiting message of which nothing was sent yet. This suits streams whose newest message says
+ * everything, so that a slow peer costs at most two messages. The caller keeps its reference to the message.
  */
 void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
 
-/* Ends the call once what was sent is out. `text` (NULL: none) is for who reads the error. */
+/* Ends the call once the sent messages are out. `text` explains the status to people; NULL if none. */
 void grpc_call_end(struct grpc_call *call, enum grpc_status status, const char *text);

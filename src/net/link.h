@@ -1,6 +1,6 @@
 /*
- * A connection to a unix socket of another program, with an end: whatever it waits for is over at end_ns, or
- * when stop_fd becomes readable. Nothing here blocks longer; each end belongs to one thread.
+ * A connection to another program's unix socket, with a deadline: each operation ends at end_ns at the latest, or when stop_fd
+ * becomes readable. A link belongs to one thread.
  */
 #pragma once
 
@@ -10,15 +10,18 @@
 
 struct net_link {
 	int fd;
-	int stop_fd;     /* the caller's; -1: none */
-	uint64_t end_ns; /* by base/clock.h */
+	int stop_fd;     /* owned by the caller; -1 if none */
+	uint64_t end_ns; /* on the clock of base/clock.h */
 };
 
-/* A stream socket at that path; fd is owned by the caller, net_link_close(). -ETIMEDOUT: its queue stayed full; -ECANCELED; -errno. */
+/*
+ * Connects a stream socket to that path. Close it with net_link_close(). -ETIMEDOUT if the server's queue stayed full;
+ * -ECANCELED; -errno.
+ */
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns);
 void net_link_close(struct net_link *link);
 
-/* Up to `size` bytes, some at least; 0: the other side has ended. -ETIMEDOUT, -ECANCELED, -errno. */
+/* Reads at least one and up to `size` bytes; 0 if the other side has closed. -ETIMEDOUT, -ECANCELED, -errno. */
 ssize_t net_link_read(const struct net_link *link, void *data, size_t size);
-/* All of them. */
+/* Writes all bytes; errors as for net_link_read(). */
 int net_link_write(const struct net_link *link, const void *data, size_t size);

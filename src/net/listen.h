@@ -1,11 +1,11 @@
-/* The daemon's sockets in the file system. */
+/* Binds the daemon's unix sockets. */
 #pragma once
 
 #include "base/error.h"
 
 /*
- * A unix socket of this type (SOCK_STREAM, SOCK_SEQPACKET), bound to `path` in place of what was there, and
- * not yet listening: until then nobody can connect, so the caller sets the file's owner and mode first.
- * Returns the descriptor, close-on-exec and non-blocking, which the caller closes; or a negative errno.
+ * Makes a unix socket of this type (SOCK_STREAM, SOCK_SEQPACKET) and binds it to `path`, replacing what was there. The socket
+ * does not listen yet, so nobody can connect before the caller has set the file's owner and mode. Returns a close-on-exec,
+ * non-blocking descriptor, which the caller closes, or -errno.
  */
 int listen_bind(const char *path, int type, struct error *err);
