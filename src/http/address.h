@@ -1,7 +1,7 @@
 /*
- * Where something is served, as settings have it. Main thread only.
+ * The address at which something is served, as in settings. Main thread only.
  *
- *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
+ *      off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 
 struct address {
 	struct sockaddr_storage storage;
-	socklen_t length; /* 0: off */
+	socklen_t length; /* 0 if the address is "off" */
 };
 
-/* Pure. -EINVAL with what would be right. Names are not looked up: an address is given in numbers. */
+/* Parses an address; IP addresses must be numeric, since names are not looked up. -EINVAL, with what would be right. Pure. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
-/* Whether only this machine can reach it: a unix socket, or an address of the loopback. Pure. */
+/* True if only this machine can reach the address: a unix socket or a loopback address. Pure. */
 bool address_is_local(const struct address *address);
 
 /*
- * A listening socket, non-blocking; the caller's. A unix socket that nobody listens on any more is replaced;
- * `is_open`: everyone may connect to it. -EADDRINUSE and others, with the address.
+ * Makes a non-blocking listening socket, owned by the caller. Replaces a unix socket on which nobody listens any more.
+ * `is_open` lets everyone connect to a unix socket. -EADDRINUSE and others, naming the address.
  */
 int address_listen(const struct address *address, bool is_open, int *ret_fd, struct error *err);
-/* What the socket listens on, as in the setting; a port that was chosen is told. */
+/* Writes the address of a listening socket, as in the setting, with the actual port if the kernel chose it. */
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
-/* Removes the file of a unix socket that this process listens on. */
+/* Removes the file of a unix socket on which this process listens. */
 void address_forget(const struct address *address);

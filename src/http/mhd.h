@@ -1,6 +1,6 @@
 /*
- * libmicrohttpd, loaded when the first server starts: most of allotd's daemons serve nothing, and it and what it needs
- * cost each 3 MiB and 2.5 ms. Thread safe after that.
+ * libmicrohttpd, loaded when the first server starts: most daemons serve nothing, and the library with its dependencies costs
+ * each process 3 MiB and 2.5 ms. Thread safe once loaded.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #define MHD_LIBRARY "libmicrohttpd.so.12"
 
-/* Every function of it that is used. */
+/* All functions of the library that are used. */
 #define MHD_FUNCTIONS(X) \
 	X(start_daemon) \
 	X(stop_daemon) \

@@ -1,9 +1,9 @@
 /*
- * A small HTTP server on an event loop, by libmicrohttpd. No client can hold the loop up: sockets never block,
- * a request's line and headers have to fit 16 KiB together, bodies have a limit (0: none are taken), and so has the
- * number of connections. Each has SERVER_DEADLINE_NS for a request to come, and again for the answer's way to it;
- * then it is closed. When all places are taken, the address with the most connections loses one that does nothing.
- * Main thread only.
+ * A small HTTP server on an event loop, by libmicrohttpd. No client can block the loop. Sockets are non-blocking. A request's
+ * line and headers must fit into 16 KiB together. Bodies have a size limit (0 means that no bodies are accepted), and
+ * connections a number limit. A request must arrive within SERVER_DEADLINE_NS, and its answer must be taken within the same
+ * time; else the connection is closed. If all places are taken, the address with the most connections loses an idle one. Main
+ * thread only.
  */
 #pragma once
 
@@ -15,74 +15,80 @@
 #include "http/server_terms.h"
 
 struct server;
-struct server_text; /* a body that several answers share */
-struct server_call; /* a request that is answered later */
-struct server_part; /* of a stream; several streams may be sent it */
+struct server_text; /* a body shared by several answers */
+struct server_call; /* a request that can be answered later */
+struct server_part; /* part of a stream; can be sent to several streams */
 
-/* A proxy that authorizes its clients, as the Kubernetes API server, keeps their Authorization to itself. */
+/*
+ * A proxy that authorizes its clients, like the Kubernetes API server, does not pass their Authorization header on; this header
+ * replaces it.
+ */
 #define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct server_request {
 	const char *method, *path;
-	/* Headers; NULL: there is none. The first may come as SERVER_PROXIED_AUTHORIZATION as well. */
+	/* Headers; NULL if missing. `authorization` may also come from SERVER_PROXIED_AUTHORIZATION. */
 	const char *authorization, *host, *origin;
-	const char *body; /* the handler's until it returns; a NUL stands behind it; NULL: none */
+	const char *body; /* valid until the handler returns; followed by a NUL; NULL if there is none */
 	size_t body_size;
-	struct server_call *call; /* for server_call_answer() */
-	void *tls; /* the connection's gnutls_session_t, until the handler returns; NULL: without */
-	/* The handler's, kept as long as the connection: when it has found out who that is. 0 at first. NULL without TLS. */
+	struct server_call *call; /* to be passed to server_call_answer() */
+	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
+	/*
+	 * For the handler's use, one value per connection: when the handler identified the client. Initially 0. NULL without
+	 * TLS.
+	 */
 	uint64_t *known_ns;
 };
 
-/* One of text, own and line, in this order. */
+/* The first of text, own and line that is set is the body. */
 struct server_answer {
 	unsigned status;
-	struct server_text *text;          /* the caller's */
-	char *own;                         /* by malloc(); the server's from then on */
-	const char *line;                  /* is copied */
-	const char *type;                  /* of own and line; NULL: plain text */
-	const char *header, *header_value; /* one more; NULL: none */
-	bool is_last;                      /* `text` is the server's from then on */
-	bool is_later; /* not yet: server_call_answer() has the rest. From a handler alone. */
+	struct server_text *text;          /* owned by the caller */
+	char *own;                         /* from malloc(); the server takes it over */
+	const char *line;                  /* copied */
+	const char *type;                  /* type of own and line; NULL means plain text */
+	const char *header, *header_value; /* one more header; NULL if none */
+	bool is_last;                      /* the server takes over `text` */
+	bool is_later; /* no answer yet: server_call_answer() will give it. Only from a handler. */
 	/*
-	 * A stream of `type`, whose parts server_stream_send() has. It lasts until its reader closes it, or does not take
-	 * a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. From a handler alone.
+	 * Begin a stream of `type`; server_stream_send() sends its parts. The stream lasts until its reader closes it, or does
+	 * not take a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. Only from a handler.
 	 */
 	bool is_stream;
 };
 
-/* What the request's address names behind '?', decoded; "": without a value; NULL: it does not. Until the handler returns. */
+/*
+ * Returns the decoded value of an argument after '?' in the URL, "" if it has no value, or NULL if it is missing. Valid until
+ * the handler returns.
+ */
 const char *server_request_argument(const struct server_request *request, const char *name);
 
 int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
-/* Closes every connection; calls that wait are gone: nobody may answer them any more. NULL is fine; returns NULL. */
+/* Closes every connection. Waiting calls must not be answered any more. NULL is fine; returns NULL. */
 struct server *server_stop(struct server *server);
 
 unsigned server_connections(const struct server *server);
 
-/* The answer of a handler that said is_later: once, from any place, or never. */
+/* Answers a call whose handler returned is_later. May be called once, from anywhere, or never. */
 void server_call_answer(struct server_call *call, const struct server_answer *answer);
 
 /*
- * A part of streams, of which `size` bytes are to be written by the caller before it is sent. NULL: out of memory. Who
- * made it gives it back when it has been sent; streams that still take it keep it.
+ * Makes a part with space for `size` bytes, which the caller fills in before sending. Returns NULL if out of memory. The caller
+ * frees its reference after sending; streams that still send the part keep theirs.
  */
 struct server_part *server_part_new(size_t size);
 char *server_part_bytes(struct server_part *part);
 struct server_part *server_part_free(struct server_part *part); /* NULL is fine; returns NULL */
-/*
- * Sends a stream its next part, and never keeps one for later: -EAGAIN while the one before has not been taken
- * whole.
- */
+/* Sends the next part to a stream. Parts are not queued: -EAGAIN while the previous part has not been fully taken. */
 int server_stream_send(struct server_call *call, struct server_part *part);
-/* Whether it would be taken now: what is told to nobody need not be made. */
+/* True if a part would be accepted now. If no stream is ready, the part need not be made. */
 bool server_stream_is_ready(const struct server_call *call);
 
-/* Bytes that are constant. NULL: out of memory. */
+/* Makes a body from constant bytes. Returns NULL if out of memory. */
 struct server_text *server_text_of(struct server *server, const void *bytes, size_t length,
 				   const char *type);
-/* Takes `text` over in any case; it may be sent to several. NULL: out of memory. */
+/* Makes a body from `text`, which is taken over in any case. Several answers may use the body. Returns NULL if out of memory. */
 struct server_text *server_text_new(struct server *server, char *text, size_t length,
 				    const char *type);
-/* Answers that are under way keep what they need of it. NULL is fine; returns NULL. */
+/* Releases the body; answers under way keep what they need. NULL is fine; returns NULL. */
 struct server_text *server_text_free(struct server *server, struct server_text *text);

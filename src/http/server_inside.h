@@ -1,5 +1,7 @@
-/* Between the parts of the HTTP server: server.c has who is let in, the loop and certificates, server_call.c connections and
- * their requests, server_stream.c answers that go on. */
+/*
+ * Shared by the parts of the HTTP server: server.c (accepting, the loop, certificates), server_call.c (connections and their
+ * requests), server_stream.c (streams).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,46 +13,49 @@
 #include "http/server_terms.h"
 #include "http/tls.h"
 
-#define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* for those whose time is over */
+#define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* interval for checking deadlines */
 
-/* What a connection does; each has an end, but the handler's turn and a stream that waits for its next part. */
+/* What a connection is doing. Each stage has a deadline, except the handler's, and a stream that waits for its next part. */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
-/* The address of a connection's peer, without its port; of IPv6 the /64 network. All zero: a unix socket. */
+/* The address of a connection's peer without its port; for IPv6, the /64 network. All zero for a unix socket. */
 struct server_peer {
 	uint8_t bytes[8];
 	uint8_t is_v6;
 };
 
-/* A connection, which has one request at a time: so it is the call, too. */
+/* A connection. It has one request at a time, so it is also the call. */
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;
-	struct MHD_Connection *at; /* of the request */
-	int fd;                    /* libmicrohttpd's */
+	struct MHD_Connection *at; /* the connection of the request */
+	int fd;                    /* owned by libmicrohttpd */
 	struct server_peer peer;
 	enum stage stage;
 	uint64_t since_ns;
 	char *body;
 	size_t size, room;
-	unsigned refused;            /* status for what came so far; 0: it is fine */
-	bool is_begun, is_suspended; /* the request */
-	struct MHD_Response *answer; /* that came later */
+	unsigned refused;            /* status for an invalid request; 0 so far if valid */
+	bool is_begun, is_suspended; /* state of the request */
+	struct MHD_Response *answer; /* the answer that came later */
 	unsigned status;
 	bool is_stream;
-	struct server_part *part; /* being taken; NULL: none */
+	struct server_part *part; /* the part being sent; NULL if none */
 	size_t part_taken;
-	uint64_t known_ns; /* the handler's */
+	uint64_t known_ns; /* for the handler's use */
 };
 
-/* What serves with one certificate. The first of the server's takes who comes; others end with their last connection. */
+/*
+ * A libmicrohttpd daemon with one certificate. The server's first generation accepts connections; older generations end with
+ * their last connection.
+ */
 struct generation {
 	struct generation *next;
 	struct server *server;
 	struct MHD_Daemon *daemon;
 	struct loop_source *source, *soon_timer;
 	unsigned count;
-	bool has_resumed; /* a call was answered since libmicrohttpd ran */
+	bool has_resumed; /* a call was answered since libmicrohttpd last ran */
 };
 
 struct server {
@@ -60,27 +65,27 @@ struct server {
 	struct loop_source *listen_source, *look_timer;
 	struct server_call *calls;
 	unsigned count;
-	size_t bodies; /* bytes of all requests */
-	bool is_deaf;  /* nobody is let in for now */
+	size_t bodies; /* total bytes of all requests' bodies */
+	bool is_deaf;  /* accepting is paused */
 	struct tls tls;
-	uint64_t renewed_ns; /* the files were looked at */
+	uint64_t renewed_ns; /* when the files were last checked */
 };
 
-/* false: somebody may be let in again. */
+/* `is_deaf` pauses accepting; false resumes it. */
 void server_set_deaf(struct server *server, bool is_deaf);
 
 void server_set_stage(struct server_call *call, enum stage stage);
-/* Adds those of every answer. */
+/* Adds the headers that every answer has. */
 void server_add_headers(const struct server *server, struct MHD_Response *response);
-/* libmicrohttpd goes on with a call that was suspended. */
+/* Lets libmicrohttpd continue a suspended call. */
 void server_wake(struct server_call *call);
 
-/* The answer that a stream is; NULL: out of memory. */
+/* Makes the answer that sends a stream. Returns NULL if out of memory. */
 struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
-/* The call's stream is over. */
+/* To be called when the call's stream has ended. */
 void server_stream_end(struct server_call *call);
 
-/* What libmicrohttpd calls; `data` is the generation. */
+/* Callbacks for libmicrohttpd; `data` is the generation. */
 void server_connection_told(void *data, struct MHD_Connection *at, void **context,
 			    enum MHD_ConnectionNotificationCode what);
 void *server_request_began(void *data, const char *uri, struct MHD_Connection *at);

@@ -1,4 +1,4 @@
-/* Terms that an HTTP server (server.h) is started with: its socket, certificates, limits and handlers. */
+/* The parameters for starting an HTTP server (server.h): its socket, certificates, limits and handlers. */
 #pragma once
 
 #include <stddef.h>
@@ -26,29 +26,31 @@ struct server_terms {
 	/* A listening socket, which the server takes over on success. */
 	int listen_fd;
 	/*
-	 * PEM files. The server reads both again within SERVER_RENEW_NS of a change, at the next connection. If it can't use
-	 * the new ones, it logs that and keeps the old ones. A connection keeps its certificate until its next answer. NULL:
-	 * no TLS. The names are the caller's and must stay valid.
+	 * PEM files. After a change, the server reads both again at the next connection, within SERVER_RENEW_NS. If the new
+	 * files are unusable, the server logs that and keeps the old certificate. A connection keeps its certificate until its
+	 * next answer. NULL means no TLS. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*
-	 * PEM file of the CA certificates for clients. The server asks each client for a certificate, but lets in those
-	 * without: the handler has the session and verifies it. Read again as the others. NULL: it does not ask.
+	 * PEM file of the CA certificates for clients. The server asks each client for a certificate, but also accepts clients
+	 * without one: the handler gets the session and verifies it. Read again like the files above. NULL means that the
+	 * server does not ask.
 	 */
 	const char *client_ca_file;
-	unsigned connections_max; /* 0: SERVER_MAX_CONNECTIONS */
-	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Less where all connections are taken. */
+	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */
+	/* Time between an answer and the next request; 0 means SERVER_DEADLINE_NS. Shorter while all connections are taken. */
 	uint64_t idle_ns;
 	/*
-	 * Most bytes of a request's body: a longer one is read, dropped and answered with 413. 0: no bodies; a request with
-	 * one is answered before the body is read. All requests together may hold SERVER_BODIES times that, else 503.
+	 * Largest size of a request's body. A longer body is read, dropped and answered with 413. 0 means no bodies: a request
+	 * with a body is answered before the body is read. All requests together may hold SERVER_BODIES times this size; beyond
+	 * that they get 503.
 	 */
 	size_t body_max;
 	server_handler handler;
 	/* A stream has ended; its call must not be used again. NULL if no handler begins streams. */
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data;
-	/* Of every answer; the caller's, constant. NULL: none. */
+	/* Headers of every answer; constant, and owned by the caller. NULL if none. */
 	const struct server_header *headers;
 	size_t header_count;
 };

@@ -1,6 +1,6 @@
 /*
- * Certificate and key of an HTTP server, and the certificates that vouch for its clients: PEM files that may be replaced
- * while it runs. Main thread only.
+ * The certificate and key of an HTTP server, and the CA certificates for its clients. These PEM files may be replaced while the
+ * server runs. Main thread only.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 #define TLS_FILES 3
 
 struct tls {
-	const char *certificate_file, *key_file; /* the caller's; NULL: no TLS */
-	const char *client_ca_file; /* the same; NULL: clients are not asked for theirs */
-	/* As read last; NULL: not yet. */
+	const char *certificate_file, *key_file; /* owned by the caller; NULL means no TLS */
+	const char *client_ca_file; /* owned by the caller; NULL if clients are not asked for certificates */
+	/* Contents as last read; NULL if not read yet. */
 	char *certificate, *key, *client_ca;
-	struct stat seen[TLS_FILES]; /* when they were read last, or tried */
+	struct stat seen[TLS_FILES]; /* state of the files when they were last read or tried */
 };
 
-/* Reads all that are named. On failure it has the texts that it had; -errno with the path and what is wrong. */
+/* Reads all files that are set. -errno, with the path and what is wrong; the old contents then stay. */
 int tls_read(struct tls *tls, struct error *err);
-/* Whether a file is another one, or was written, since then. */
+/* True if a file was replaced or written since the last tls_read(). */
 bool tls_is_changed(const struct tls *tls);
 void tls_free(struct tls *tls);

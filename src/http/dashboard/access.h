@@ -1,17 +1,18 @@
 /*
- * Who may see the page's state, and who may change something: as the command line has it, with the means that HTTP has.
- * Pure, but for the token's file; main thread only.
+ * Decides who may see the page's state, and who may change something. Same rights as on the command line, with the means of
+ * HTTP. Pure, except for reading the token's file; main thread only.
  *
- * Of allotd: `allot ps` shows all tenants to whoever may open the control socket: of the system's daemon everyone on the machine, of
- * a private one its user. A connection by TCP does not tell who it is. So reading needs the token of web_token_file, but where
- * that is none, the page can be reached from this machine alone and the daemon is the system's, or where the unix
- * socket's mode tells. Changing needs the token of web_change_token_file, always: whoever names it is as a member of group allot.
+ * In allotd: `allot ps` shows all tenants to everyone who may open the control socket. For the system daemon this is everyone
+ * on the machine, for a private daemon its user. A TCP connection does not show the user. So reading needs the token of
+ * web_token_file, with two exceptions. If there is no such file, the page must be reachable from this machine only and the
+ * daemon must be the system's. On a unix socket the socket's mode decides. Changing always needs the token of
+ * web_change_token_file, which gives the rights of a member of group allot.
  *
- * What a browser was made to send by another site has no token: it is in a header that only the page's own script
- * writes, never in a cookie. Where reading needs none, another site could point a name of its own at this
- * machine; so then the Host header must be an address or "localhost".
+ * A request that another site makes a browser send has no token: the token is in a header that only the page's own script sets,
+ * never in a cookie. If reading needs no token, another site could point its own host name at this machine. Then the Host
+ * header must be an IP address or "localhost".
  *
- * Of allot-scheduler, whose page changes nothing, reading alone: whoever is on its machine, or its pod, may, else who names the token.
+ * In allot-scheduler, whose page only reads: reading is allowed from its own machine or pod; others need the token.
  */
 #pragma once
 
@@ -20,31 +21,31 @@
 #include "base/error.h"
 #include "http/address.h"
 
-/* Of a page, by the names that both programs have for them. Texts are the caller's; "none", "off": not. */
+/* A page's settings; both programs have these names. The caller owns the texts. "none" and "off" mean unset. */
 struct access_settings {
 	const char *web_listen, *web_token_file, *web_tls_certificate, *web_tls_key;
-	const char *web_change_token_file; /* NULL: there is no such setting */
+	const char *web_change_token_file; /* NULL if the program has no such setting */
 };
 
 struct access_terms {
-	const char *token_file, *change_token_file; /* "none", NULL: none */
-	bool is_unix;                               /* who may connect is the socket's to say */
+	const char *token_file, *change_token_file; /* "none" or NULL if there is none */
+	bool is_unix;                               /* a unix socket: its mode decides who may connect */
 };
 
 struct access_request {
-	const char *authorization, *host, *origin; /* NULL: there is none */
+	const char *authorization, *host, *origin; /* NULL if the request has no such header */
 };
 
 enum access_verdict {
 	ACCESS_GRANTED,
 	ACCESS_NEEDS_TOKEN,
-	ACCESS_WRONG_HOST,   /* a name, where an address or localhost is right */
-	ACCESS_WRONG_ORIGIN, /* another site's */
-	ACCESS_NO_CHANGES,   /* nobody may change anything */
-	ACCESS_UNREADABLE,   /* a token's file; *err says why */
+	ACCESS_WRONG_HOST,   /* a host name where an IP address or "localhost" is required */
+	ACCESS_WRONG_ORIGIN, /* the origin is another site */
+	ACCESS_NO_CHANGES,   /* changes are not enabled */
+	ACCESS_UNREADABLE,   /* a token's file can't be read; *err says why */
 };
 
-/* What settings must not be: -EINVAL, -EACCES. Pure. `is_private`: the daemon is one user's. */
+/* Check combinations of settings: -EINVAL, -EACCES. Pure. `is_private` means that the daemon belongs to one user. */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,
 			 bool is_private, struct error *err);
@@ -54,7 +55,7 @@ enum access_verdict access_may_read(const struct access_terms *terms,
 enum access_verdict access_may_change(const struct access_terms *terms,
 				      const struct access_request *request, struct error *err);
 
-/* Whether a Host header (NULL: there is none) is an address in numbers or "localhost", with a port or without. */
+/* True if the Host header is a numeric IP address or "localhost", with or without a port. `host` is NULL if there is none. */
 bool access_is_plain_host(const char *host);
-/* Whether an Origin header (NULL: there is none, which is fine) is of the site that Host names. */
+/* True if the Origin header names the same site as the Host header, or if `origin` is NULL. */
 bool access_is_own_origin(const char *origin, const char *host);

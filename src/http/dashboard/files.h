@@ -1,13 +1,13 @@
 /*
- * A page's files, which are part of the program: a program's own and those that both have (src/http/dashboard/site), as embed.py
- * writes them down. Constant; thread safe.
+ * The files of a page, compiled into the program by embed.py: the program's own files, and those shared by both programs
+ * (src/http/dashboard/site). Constant; thread safe.
  */
 #pragma once
 
 #include <stddef.h>
 
 struct page_file {
-	const char *path; /* as it is asked for: "/", "/page.css" */
+	const char *path; /* the path in a request: "/", "/page.css" */
 	const char *type; /* its Content-Type */
 	const unsigned char *bytes;
 	size_t size;
