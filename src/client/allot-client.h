@@ -1,44 +1,41 @@
 /*
- * liballot-client: asks a running allotd what its GPUs and tenants are, and changes what tenants may have.
- * It speaks to the daemon's operator socket, as the command `allot` does; `allot run` is what makes tenants.
+ * liballot-client queries a running allotd for its GPUs and tenants, and changes tenants' terms. It uses the daemon's operator
+ * socket, like the command `allot`. Only `allot run` makes tenants.
  *
- *     struct allot_error err;
- *     allot_client *client;
- *     allot_list *list;
+ *      struct allot_error err;
+ *      allot_client *client;
+ *      allot_list *list;
  *
- *     if (allot_client_open(NULL, NULL, &client, &err) < 0)
- *         errx(1, "%s", err.text);
- *     if (allot_client_list(client, &list, &err) < 0)
- *         errx(1, "%s", err.text);
- *     for (size_t i = 0; i < allot_list_tenant_count(list); i++)
- *         puts(allot_tenant_name(allot_list_tenant(list, i)));
- *     allot_list_free(list);
- *     allot_client_close(client);
+ *      if (allot_client_open(NULL, NULL, &client, &err) < 0)
+ *          errx(1, "%s", err.text);
+ *      if (allot_client_list(client, &list, &err) < 0)
+ *          errx(1, "%s", err.text);
+ *      for (size_t i = 0; i < allot_list_tenant_count(list); i++)
+ *          puts(allot_tenant_name(allot_list_tenant(list, i)));
+ *      allot_list_free(list);
+ *      allot_client_close(client);
  *
  * Compile and link with `pkg-config --cflags --libs allot-client`.
  *
- * Units: memory is in bytes, shares are in percent of one GPU's time (0 to 100), times in seconds; the unit
- * is in each name.
+ * Units: memory is in bytes, shares in percent of one GPU's time (0 to 100), times in seconds. Each name contains its unit.
  *
- * Errors: what can fail returns 0 or a negative errno, and where `err` is not NULL describes a failure
- * there: the number, positive, and one line that names the value and what would be right. Results are
- * written on success alone. The daemon's own refusals, such as -ENOENT for a tenant that is not there, are
- * in docs/reference/protocol.md; -ECONNRESET says that the daemon went away (open again), -ETIMEDOUT that it did
- * not answer for ten seconds (close and open again), -ENOMEM that memory ran out. A NULL where an object is
- * asked for is the caller's mistake, except where NULL is spoken of.
+ * Errors: a function that can fail returns 0 or a negative errno. If `err` is not NULL, it describes the failure: the positive
+ * errno, and one line that names the value and says what would be right. Results are written only on success. The daemon's own
+ * errors, such as -ENOENT for a tenant that does not exist, are in docs/reference/protocol.md. -ECONNRESET means that the
+ * daemon went away (open again), -ETIMEDOUT that it did not answer for ten seconds (close and open again), -ENOMEM that memory
+ * ran out. Do not pass NULL for an object unless the function's comment allows it.
  *
- * Ownership: what allot_client_open(), allot_client_list(), allot_change_new() and allot_client_request()
- * return is the caller's, to be given back by the function that is named there. Devices, tenants, shares
- * and all strings of a list belong to the list and end with it.
+ * Ownership: the caller owns the results of allot_client_open(), allot_client_list(), allot_change_new() and
+ * allot_client_request(), and frees each with the function named there. Devices, tenants, shares and all strings of a list
+ * belong to the list and end with it.
  *
- * Threads: a client or a change is used by one thread at a time; different ones are independent. A list
- * never changes, and may be read by several threads. A child made by fork() must not use a client of its
- * parent's. allot_client_open() reads the environment (ALLOT_RUN_DIR, XDG_RUNTIME_DIR), which no other thread may
- * change meanwhile. No signal handler, no thread, no output, and no descriptor that a program that is executed
- * would inherit; a daemon that goes away raises no SIGPIPE.
+ * Threads: use a client or a change from one thread at a time; different ones are independent. A list never changes, and may be
+ * read by several threads. A child made by fork() must not use its parent's client. allot_client_open() reads the environment
+ * (ALLOT_RUN_DIR, XDG_RUNTIME_DIR), which no other thread may change meanwhile. The library installs no signal handler, starts
+ * no thread and prints nothing. Its descriptors are closed on exec, and a daemon that goes away raises no SIGPIPE.
  *
- * Stability: functions and constants are only ever added while the library is liballot-client.so.0; each
- * symbol has the version in which it appeared.
+ * Stability: functions and constants are only added while the library is liballot-client.so.0. Each symbol has the version in
+ * which it was added.
  */
 #ifndef ALLOT_CLIENT_ALLOT_CLIENT_H
 #define ALLOT_CLIENT_ALLOT_CLIENT_H
@@ -52,31 +49,31 @@ extern "C" {
 
 #define ALLOT_ERROR_TEXT_MAX 512
 
-/* The caller's own, on its stack as a rule. `text` ends with a NUL, and has no newline. */
+/* Owned by the caller, usually on its stack. `text` ends with a NUL, and has no newline. */
 struct allot_error {
 	int code; /* positive errno */
 	char text[ALLOT_ERROR_TEXT_MAX];
 };
 
 typedef struct allot_client allot_client; /* a connection to a daemon */
-typedef struct allot_list allot_list;     /* what there was at one moment */
-typedef struct allot_device allot_device; /* a GPU, or a MIG instance; of a list */
-typedef struct allot_tenant allot_tenant; /* of a list */
-typedef struct allot_share allot_share;   /* what a tenant has of one device; of a list */
-typedef struct allot_change allot_change; /* what is to be changed of a tenant */
+typedef struct allot_list allot_list;     /* a snapshot of devices and tenants */
+typedef struct allot_device allot_device; /* a GPU or a MIG instance; belongs to a list */
+typedef struct allot_tenant allot_tenant; /* belongs to a list */
+typedef struct allot_share allot_share;   /* a tenant's share of one device; belongs to a list */
+typedef struct allot_change allot_change; /* changes to be made to a tenant */
 
-/* The library's own version: "0.1.0". */
+/* Returns the library's own version: "0.1.0". */
 const char *allot_client_version(void);
 
 /* ---- connections ---- */
 
 /*
- * Connects to a daemon that runs. run_dir: the one of this run directory; NULL: the one that `allot ps`
- * asks, the system's first, else the caller's own. simulated: NULL for the machine's GPUs, else the
- * simulated GPU that `allot run --sim` was given, such as "h200"; not looked at beside run_dir.
+ * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is the daemon that `allot ps`
+ * uses: the system's, else the caller's own. simulated is NULL for the machine's GPUs, else the simulated GPU that `allot run
+ * --sim` was given, such as "h200"; ignored if run_dir is given.
  *
- * -ENOENT: none runs. -EACCES: the caller may not open its socket. -EPERM: it belongs neither to root nor
- * to the caller. Give it back with allot_client_close().
+ * -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the socket belongs neither to root nor to
+ * the caller. Free the client with allot_client_close().
  */
 int allot_client_open(const char *run_dir, const char *simulated, allot_client **ret_client,
 		      struct allot_error *err);
@@ -84,111 +81,119 @@ int allot_client_open(const char *run_dir, const char *simulated, allot_client *
 /* NULL is fine. */
 void allot_client_close(allot_client *client);
 
-/* The daemon's name and version, "allotd 0.1.0"; the client's. */
+/* Returns the daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
 const char *allot_client_daemon(const allot_client *client);
 
-/* Readable or hung up when the daemon has gone, for poll(); stays the client's. Nothing may be read there. */
+/*
+ * Returns a descriptor for poll(): readable or hung up when the daemon has gone. It belongs to the client; do not read from it.
+ */
 int allot_client_fd(const allot_client *client);
 
 /* ---- what there is ---- */
 
-/* Asks for all devices and tenants, of one moment. Give it back with allot_list_free(). */
+/* Gets a snapshot of all devices and tenants. Free it with allot_list_free(). */
 int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_error *err);
 
 /* NULL is fine. */
 void allot_list_free(allot_list *list);
 
 /*
- * The same as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes: also what has no function
- * here. The list's.
+ * Returns the list as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes it. It also has the values
+ * for which there is no function here. The text belongs to the list.
  */
 const char *allot_list_json(const allot_list *list);
 
-/* i is less than the count; NULL otherwise. */
+/* Return NULL if i is not less than the count. */
 size_t allot_list_device_count(const allot_list *list);
 const allot_device *allot_list_device(const allot_list *list, size_t i);
 size_t allot_list_tenant_count(const allot_list *list);
 const allot_tenant *allot_list_tenant(const allot_list *list, size_t i);
 
-/* The tenant of that name or id; NULL: there is none. */
+/* Returns the tenant with that name or id, or NULL if there is none. */
 const allot_tenant *allot_list_find_tenant(const allot_list *list, const char *name);
 
-/* The daemon's number for it, from 0: what changes and shares name it by. */
+/* Returns the daemon's index of the device, from 0; changes and shares use it. */
 int allot_device_index(const allot_device *device);
 const char *allot_device_uuid(const allot_device *device);
 const char *allot_device_name(const allot_device *device);
 
-/* What can be held on it, the driver's own reserve left out. */
+/* Returns the device's memory without the driver's own reserve. */
 uint64_t allot_device_memory_bytes(const allot_device *device);
 
-/* By all processes, of tenants or not, a second ago at most. -ENODATA: the driver does not say. */
+/* Memory used by all processes, tenants or not; at most a second old. -ENODATA if the driver does not say. */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
 /* GPU time charged to all tenants in the last second. */
 double allot_device_busy_pct(const allot_device *device);
 
-/* To tenants, by quotas and guarantees that were asked for. */
+/* The quotas and guarantees promised to tenants, as far as they were requested. */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);
 
-/* NULL: it is healthy; else one line that says why not. */
+/* Returns NULL if the device is healthy; else one line with the reason. */
 const char *allot_device_fault(const allot_device *device);
 
-/* 1: it takes no new tenants; 0. */
+/* Returns 1 if the device takes no new tenants, else 0. */
 int allot_device_is_cordoned(const allot_device *device);
 
 const char *allot_tenant_name(const allot_tenant *tenant);
 
-/* Unlike a name never used again. */
+/* Returns the tenant's id. Unlike a name, an id is never reused. */
 const char *allot_tenant_id(const allot_tenant *tenant);
 
 /*
- * "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending", as
- * docs/reference/protocol.md has them; a later daemon may have more.
+ * Returns "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending"; see
+ * docs/reference/protocol.md. A later daemon may have more states.
  */
 const char *allot_tenant_state(const allot_tenant *tenant);
 
-/* Of who made it. */
+/* Returns the uid of the user who made the tenant. */
 uint32_t allot_tenant_uid(const allot_tenant *tenant);
 
-/* -100 to 100; higher may interrupt lower. */
+/* Returns -100 to 100; a higher priority may interrupt a lower one. */
 int allot_tenant_priority(const allot_tenant *tenant);
 
-/* A share a device that it may use, in its order: its GPU 0 is the first. i as above. */
+/*
+ * A tenant has one share for each device it may use, in its own order: the first is the tenant's GPU 0. Returns NULL if i is
+ * not less than the count.
+ */
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
 
-/* allot_device_index() of its device. */
+/* Returns the allot_device_index() of the share's device. */
 int allot_share_device_index(const allot_share *share);
 uint64_t allot_share_memory_quota_bytes(const allot_share *share);
 
-/* 1: the quota was asked for; 0: it is what others were not promised, and changes with that. */
+/* Returns 1 if the quota was requested; 0 if it is the memory not promised to others, which changes with their promises. */
 int allot_share_memory_is_given(const allot_share *share);
 uint64_t allot_share_memory_used_bytes(const allot_share *share);
 
-/* Guaranteed; 0: nothing is. */
+/* Returns the guaranteed share; 0 if there is no guarantee. */
 double allot_share_cores_pct(const allot_share *share);
 
-/* May be reached when others leave time unused: as asked for, and as in force now, lent time included. */
+/*
+ * The highest share that the tenant may reach when others leave time unused: as requested, and as in force now, including lent
+ * time.
+ */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
 
-/* GPU time charged in the last 1 and 60 seconds, or since the tenant was made. */
+/* Return the GPU time charged in the last 1 and 60 seconds, or since the tenant was made if that is shorter. */
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
-/* Thread time held back at gates, and allocations refused, since the tenant was made. */
+/* Return the total time that threads were held at gates, and the number of refused allocations, since the tenant was made. */
 double allot_share_waited_s(const allot_share *share);
 uint64_t allot_share_denied(const allot_share *share);
 
 /* ---- changes ---- */
 
-/* In place of a device's index: the only device of the tenant. */
+/* Use instead of a device's index for a tenant that has only one device. */
 #define ALLOT_ONLY_DEVICE (-1)
 
 /*
- * Gathers what allot_client_set() is to change, all of it or nothing; what is not named stays. May be used
- * for several tenants. NULL: no memory. Give it back with allot_change_free().
+ * Makes an empty change for allot_client_set(), which applies all of a change or nothing; values that are not set stay. A
+ * change may be used for several tenants. Returns NULL if out of memory. Free it with allot_change_free().
  */
 allot_change *allot_change_new(void);
 
@@ -196,41 +201,41 @@ allot_change *allot_change_new(void);
 void allot_change_free(allot_change *change);
 
 /*
- * Each returns 0, -EINVAL for a value that no daemon would take (nothing is gathered then), or -ENOMEM. Of
- * one device a later call goes before an earlier one.
+ * Each returns 0, -EINVAL for a value that no daemon would accept (the change then stays as it was), or -ENOMEM. A later call
+ * for the same device replaces an earlier one.
  */
 int allot_change_memory_bytes(allot_change *change, int device_index, uint64_t quota_bytes);
 
-/* What others were not promised, now and as that changes, in place of a quota. */
+/* Instead of a fixed quota: the memory not promised to others, now and as that changes. */
 int allot_change_memory_rest(allot_change *change, int device_index);
 int allot_change_cores_pct(allot_change *change, int device_index, double cores_pct);
 int allot_change_cores_limit_pct(allot_change *change, int device_index, double limit_pct);
 int allot_change_priority(allot_change *change, int priority);
 
-/* Whether it may use what others leave unused, on all of its devices: 1 or 0. */
+/* Sets whether the tenant may use time that others leave unused, on all of its devices: 1 or 0. */
 int allot_change_elastic(allot_change *change, int is_elastic);
 
-/* tenant: a name or an id. What the daemon warns of is then in allot_client_warnings(). */
+/* Applies the change. tenant is a name or an id. Warnings of the daemon are then in allot_client_warnings(). */
 int allot_client_set(allot_client *client, const char *tenant, const allot_change *change,
 		     struct allot_error *err);
 
 /*
- * What the daemon warned of in its last reply to allot_client_set(), a line each; "": nothing. The client's,
- * until the next call with it.
+ * Returns the daemon's warnings in its last reply to allot_client_set(), one per line; "" if none. The text belongs to the
+ * client, until its next call.
  */
 const char *allot_client_warnings(const allot_client *client);
 
-/* Of allot_client_pause(): its memory leaves the devices too, for host memory. */
+/* Flag of allot_client_pause(): also move the tenant's memory from the devices to host memory. */
 #define ALLOT_PAUSE_SWAP_OUT 1U
-/* Of allot_client_pause(): returns once the request is taken. Since 0.1. */
+/* Flag of allot_client_pause(): return once the request is accepted. Since 0.1. */
 #define ALLOT_PAUSE_NO_WAIT 2U
 
 /*
- * A paused tenant starts no more work on its devices; what runs already ends. Where its memory leaves, or comes
- * back by the driver's checkpoint call, these return when that is over: that takes as long as the bytes
- * take. -EBUSY, -ENOSPC: it is paused, but its memory can't leave; -ECANCELED: resumed by somebody meanwhile; -ESRCH:
- * it ended meanwhile. `tenant` may also be a container with GPU work, by name or by the beginning of its id, for root and
- * group allot. -EINVAL: flags that this version does not have.
+ * A paused tenant starts no more work on its devices; running work completes. If memory is moved out, or back by the driver's
+ * checkpoint call, these functions return when the move is over; its duration grows with the number of bytes. -EBUSY or -ENOSPC
+ * if the tenant is paused, but its memory can't be moved; -ECANCELED if the tenant was resumed by another client meanwhile;
+ * -ESRCH if it ended meanwhile; -EINVAL if this version does not know the flags. For root and group allot, `tenant` may also be
+ * a container with GPU work, by name or by the beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);
@@ -239,8 +244,8 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 /* ---- everything else ---- */
 
 /*
- * Any request of docs/reference/protocol.md: `op` with `members`, a JSON object, "{}" or NULL. The whole reply as JSON
- * is the caller's, to be given back with allot_free(); ret_reply may be NULL. -EINVAL: members is no object.
+ * Sends any request of docs/reference/protocol.md: `op` with `members`, which is a JSON object, "{}" or NULL. *ret_reply gets
+ * the whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
  */
 int allot_client_request(allot_client *client, const char *op, const char *members,
 			 char **ret_reply, struct allot_error *err);

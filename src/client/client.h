@@ -1,6 +1,6 @@
 /*
- * A connection to a daemon (docs/reference/protocol.md): JSON objects, one a line, one reply a request.
- * Thread safety: one caller at a time.
+ * A connection to a daemon (docs/reference/protocol.md). Messages are JSON objects, one per line; each request gets one reply.
+ * Use from one thread at a time.
  */
 #pragma once
 
@@ -14,43 +14,47 @@
 struct client;
 
 /*
- * Connects to the daemon of a run directory, and makes sure that it is root's or the caller's own.
- * -ENOENT when none runs there, -EACCES when the caller may not open the socket. The caller owns
- * the client.
+ * Connects to the daemon of a run directory, and checks that it belongs to root or the caller. -ENOENT if no daemon runs there;
+ * -EACCES if the caller may not open the socket. The caller owns the client.
  */
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
-/* NULL is fine; returns NULL. A tenant held through this connection is let go. */
+/* Tenants held through this connection are released. NULL is fine; returns NULL. */
 struct client *client_free(struct client *client);
 
-/* Readable or hung up when the daemon is gone: it never speaks first. Stays the client's. */
+/*
+ * Returns a descriptor for poll(): readable or hung up when the daemon is gone, since the daemon sends only replies. Belongs to
+ * the client.
+ */
 int client_fd(const struct client *client);
 
 const char *client_run_dir(const struct client *client);
 
 /*
- * Sends op with `body` (an object that this takes over; NULL: none), and waits for the reply, some
- * seconds at most. A refusal is returned as the daemon's -errno with the daemon's text;
- * -ECONNRESET when the daemon went away, -ETIMEDOUT when it does not answer. The caller owns
- * *ret_reply (ret_reply may be NULL).
+ * Sends op with `body` (an object that is taken over; NULL if none), and waits some seconds for the reply. If the daemon
+ * refuses, returns its -errno with its text; -ECONNRESET if the daemon went away; -ETIMEDOUT if it does not answer. The caller
+ * owns *ret_reply; ret_reply may be NULL.
  */
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);
 
-/* The same in two steps: the reply's text, which the caller frees, and what it says. */
+/*
+ * The same in two steps. client_request_text() gets the reply as text, which the caller frees; client_read_reply() interprets
+ * it.
+ */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);
 int client_read_reply(struct client *client, const char *text, json_t **ret_reply,
 		      struct error *err);
 
 /*
- * Takes the descriptors that came with the last reply, at most `most`, in their order; those that are left are closed
- * by the next request. They are the caller's. Returns how many.
+ * Takes the descriptors that came with the last reply, at most `most`, in order. The caller owns them. The next request closes
+ * those that were not taken. Returns their number.
  */
 #define CLIENT_FDS_MAX 16
 size_t client_take_fds(struct client *client, int *ret_fds, size_t most);
 
-/* What a reply warns of, to stderr: "allot: COMMAND: warning: TEXT". */
+/* Prints the warnings of a reply to stderr: "allot: COMMAND: warning: TEXT". */
 void client_print_warnings(const char *command, const json_t *reply);
 
 static inline void cleanup_client_pointer(struct client **client)

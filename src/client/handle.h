@@ -1,4 +1,4 @@
-/* What the files of liballot-client share: its objects, and the way of a failure to its caller. */
+/* Shared by the files of liballot-client: its objects, and how errors are passed to the caller. */
 #pragma once
 
 #include <jansson.h>
@@ -7,25 +7,25 @@
 #include "client/allot-client.h"
 #include "client/client.h"
 
-/* All that the library exports; the rest is hidden. Also in liballot-client.map. */
+/* Marks exported functions; everything else is hidden. They are also listed in liballot-client.map. */
 #define ALLOT_PUBLIC __attribute__((visibility("default")))
 
 struct allot_client {
 	struct client *connection;
 	char *daemon;
-	char *warnings; /* NULL: none */
+	char *warnings; /* NULL if none */
 };
 
-/* The request's members that change something. */
+/* Members of the request that make the change. */
 struct allot_change {
 	json_t *members;
 };
 
-/* Hands an error on to the caller, who may not want it; returns `result`. */
+/* Copies an error to the caller's err, unless that is NULL. Returns `result`. */
 int handle_fail(int result, const struct error *from, struct allot_error *err);
 
-/* The request "set" of a tenant; NULL: no memory. The caller owns it. */
+/* Makes the request "set" for a tenant. The caller owns it. Returns NULL if out of memory. */
 json_t *change_to_request(const struct allot_change *change, const char *tenant);
 
-/* The list's own, from a reply and its text, which it takes over, also when it fails: NULL, no memory. */
+/* Makes a list from a reply. Takes over the reply, also on failure. Returns NULL if out of memory. */
 struct allot_list *list_new(json_t *reply);

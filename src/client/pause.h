@@ -1,4 +1,4 @@
-/* Pausing a tenant or a container, and letting it go on, until there is an outcome. */
+/* Pauses or resumes a tenant or a container, and waits for the outcome. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,16 +7,16 @@
 
 struct client_pause_options {
 	bool swap_out;
-	bool no_wait; /* return when the daemon has accepted the request, not when it is carried out */
-	/* May be NULL. Gets each reply, the first and the last too; false: wait no longer. */
+	bool no_wait; /* return once the daemon has accepted the request, without waiting for the outcome */
+	/* May be NULL. Called with each reply, including the first and the last. Returns false to stop waiting. */
 	bool (*watch)(void *data, const json_t *reply);
 	void *data;
 };
 
 /*
- * op: "pause" or "resume", as in docs/reference/protocol.md. Where memory leaves, or comes back by checkpoint, this waits
- * until that is over, which takes as long as the bytes take; the move goes on in the daemon when the
- * caller ends meanwhile. 0, or the daemon's refusal; -ESRCH: it ended meanwhile; -EINTR: `watch` said false.
+ * op is "pause" or "resume", as in docs/reference/protocol.md. If memory is moved out, or back by checkpoint, waits until the
+ * move is over; its duration grows with the number of bytes. The daemon continues the move if the caller ends. Returns 0, or
+ * the daemon's error; -ESRCH if the target ended meanwhile; -EINTR if `watch` returned false.
  */
 int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err);
