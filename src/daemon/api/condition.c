@@ -17,7 +17,9 @@ const char *tenant_condition_name(enum tenant_condition condition)
 	return names[condition];
 }
 
-/* Of one whose memory is off its cards or moves; `otherwise` of one whose memory is on them, to stay. */
+/*
+ * The condition of a tenant whose memory is off its cards or moving; `otherwise` if its memory is on the cards and stays there.
+ */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {
 	switch (swap_way_of(&t->terms) == SWAP_BY_LIBRARY ? swap_place(t)

@@ -20,19 +20,19 @@
 #include "net/closer.h"
 #include "net/listen.h"
 
-#define BACKLOG 4096 /* the kernel's somaxconn bounds it */
+#define BACKLOG 4096 /* limited by the kernel's somaxconn */
 #define ACCEPT_BATCH 64
-#define TURN_NS NSEC_PER_MSEC /* of requests at a time: then others of the loop have theirs */
+#define TURN_NS NSEC_PER_MSEC /* time for requests per turn; then the loop's other events are handled */
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
-/* Of one uid. Its requests are answered in turn with those of others, one at a time. */
+/* The connections of one uid. Users are served in turn, one request each. */
 struct user {
 	struct user *next;
 	uid_t uid;
-	unsigned count; /* connections */
+	unsigned count; /* number of connections */
 	TAILQ_HEAD(, connection) ready;
-	TAILQ_ENTRY(user) link; /* in control.ready, while something of it is */
+	TAILQ_ENTRY(user) link; /* in control.ready, while a connection of the user is ready */
 };
 
 struct connection {
@@ -43,13 +43,13 @@ struct connection {
 	struct peer peer;
 	bool has_sender; /* SO_PASSCRED is on, to confirm the peer */
 	bool is_ready;
-	uint64_t active_ns; /* its last request, or when it came */
+	uint64_t active_ns; /* when the last request came, or the connection was made */
 	int fd;
 	struct loop_source *source;
-	bool ends; /* close as soon as the output is written */
-	char *in;  /* the begun line */
+	bool ends; /* close once the output is written */
+	char *in;  /* the incomplete line */
 	size_t in_used, in_size;
-	char *out; /* the reply being written; NULL: none */
+	char *out; /* the reply being written; NULL if none */
 	size_t out_used, out_sent;
 	uint64_t out_since_ns;
 	struct session session;
@@ -60,14 +60,14 @@ struct control {
 	int fd;
 	struct loop_source *source;
 	struct loop_source *timer;
-	struct loop_source *turn; /* armed while something is ready */
+	struct loop_source *turn; /* armed while a user is ready */
 	struct connection *connections;
 	struct user *users;
 	TAILQ_HEAD(, user) ready;
 	unsigned count;
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct user *user_of(struct control *control, uid_t uid)
 {
 	struct user *u = control->users;
@@ -143,7 +143,7 @@ static void connection_close(struct connection *c)
 	connection_free(c);
 }
 
-/* Some of the reply; the descriptors of the session, if there are any, go with its first byte. */
+/* Sends part of the reply. The session's descriptors go with its first byte. */
 static ssize_t send_some(struct connection *c)
 {
 	union {
@@ -169,7 +169,7 @@ static ssize_t send_some(struct connection *c)
 	return n;
 }
 
-/* False: the connection is broken. */
+/* Returns false if the connection is broken. */
 static bool flush(struct connection *c)
 {
 	while (c->out) {
@@ -204,7 +204,7 @@ static bool has_line(const struct connection *c)
 	return c->in_used && memchr(c->in, '\n', c->in_used);
 }
 
-/* Answers the first line that is here. */
+/* Answers the first complete line. */
 static bool answer_line(struct connection *c)
 {
 	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
@@ -223,7 +223,7 @@ static bool answer_line(struct connection *c)
 	return true;
 }
 
-/* 1: read something, or nothing is there; 0: the end; negative: broken. */
+/* Returns 1 if something was read or nothing is there, 0 at the end of the stream, or negative if broken. */
 static int read_some(struct connection *c)
 {
 	if (c->in_size - c->in_used < READ_SIZE) {
@@ -239,8 +239,8 @@ static int read_some(struct connection *c)
 	if (n < 0)
 		return n == -EAGAIN || n == -EINTR ? 1 : (int)n;
 	if (ancillary.has_fds)
-		return -EPROTO; /* nobody has to send any here */
-	struct error ignored;   /* then it stays unconfirmed */
+		return -EPROTO; /* clients never need to send descriptors */
+	struct error ignored;   /* the peer then stays unconfirmed */
 	if (n > 0 && c->has_sender)
 		peer_confirm(&c->peer, &ancillary.sender, &ignored);
 	n = recv(c->fd, c->in + c->in_used, (size_t)n, MSG_DONTWAIT);
@@ -275,7 +275,7 @@ static void connection_ready(void *data, uint32_t events)
 	set_ready(data);
 }
 
-/* Users in turn, one request each. */
+/* Serves the users in turn, one request each. */
 static void turn_due(void *data, uint32_t events)
 {
 	struct control *control = data;
@@ -296,13 +296,13 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* No answer is on its way. */
+/* True if no reply is under way. */
 static bool is_idle(const struct connection *c)
 {
 	return !c->out && !c->is_ready;
 }
 
-/* Both are of users who may lose one: is `a` to go before `b`? */
+/* Both connections may be closed to make room: should `a` be closed rather than `b`? */
 static bool goes_before(const struct connection *a, const struct connection *b)
 {
 	if (a->user->count != b->user->count)
@@ -313,8 +313,8 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * All places that are not root's are taken: the user with the most connections gives one up, if it has more than the one who
- * comes, and one that keeps nothing for it.
+ * Called when all places not reserved for root are taken. The user with the most connections loses one, if that user has more
+ * than the newcomer's user has. Only a connection without a tenant can be closed.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -328,7 +328,7 @@ static bool make_room(struct control *control, unsigned count_of_comer)
 	return first;
 }
 
-/* How many there are of users who are not root. */
+/* Number of connections of users other than root. */
 static unsigned count_of_others(const struct control *control)
 {
 	unsigned count = control->count;
@@ -391,7 +391,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	c->fd = fd;
 	c->user = user;
 	c->active_ns = clock_now_ns();
-	struct error ignored; /* what needs the process itself is refused later */
+	struct error ignored; /* requests that need the process itself are refused later */
 	if (peer_open(fd, &c->peer, &ignored) < 0)
 		c->peer = (struct peer){ .pid = peer.pid, .uid = peer.uid, .pidfd = -1 };
 	c->has_sender = c->peer.pidfd >= 0 && !c->peer.confirmed;
@@ -404,7 +404,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	control->connections = c;
 	control->count++;
 	user->count++;
-	/* Whoever comes will ask what the cards hold. */
+	/* A new client is likely to ask for the memory use of the cards. */
 	census_request(node->census);
 	return 0;
 }
@@ -437,7 +437,7 @@ static void listener_ready(void *data, uint32_t events)
 				refuse_and_close(fd, &err);
 			continue;
 		}
-		/* Out of descriptors or memory: the connection stays queued; look again in a while. */
+		/* Out of descriptors or memory: the connection stays in the kernel's queue, and is retried later. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);
 			loop_arm(control->timer, TIMER_NS, TIMER_NS);

@@ -13,7 +13,7 @@
 
 #define PROTOCOL_VERSION 1
 
-/* One row a request. */
+/* One row per request. */
 static const struct {
 	const char *op;
 	int (*handle)(struct session *, const json_t *, json_t *, struct error *);
@@ -60,13 +60,13 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 /* ---- the audit log ---- */
 
 struct audit_request {
-	const char *op; /* NULL: not one that is written down */
+	const char *op; /* NULL if the request is not recorded */
 	char id[TENANT_ID_MAX];
-	json_t *old;  /* its tenant's terms before; NULL: it had none */
-	json_t *what; /* the line's, as far as it is known by then */
+	json_t *old;  /* the tenant's terms before; NULL if there was no tenant */
+	json_t *what; /* the part of the line that is known before the request */
 };
 
-/* One row a request that changes something, and what of it stands in the line beside the tenant. */
+/* One row for each request that changes something, and the members that the audit line gets besides the tenant. */
 static const struct {
 	const char *op;
 	const char *members[3];
@@ -82,7 +82,7 @@ static const struct {
 	{ "cordon", { "uuid", "index", "cordoned" } },
 };
 
-/* What has control characters or is no text is no name. */
+/* Skips a value that is not text, or has control characters: it is not a valid name. */
 static void add_member(json_t *what, const char *key, const json_t *value)
 {
 	if (json_is_string(value))
@@ -115,7 +115,7 @@ static void begin_audit(struct session *session, const json_t *request, struct a
 	audit_set_actor(node->audit, &actor);
 	const char *const *members = members_of(json_string_value(json_object_get(request, "op")),
 						&ret->op);
-	/* What a move has come to is a question. */
+	/* A poll for the progress of a move changes nothing. */
 	if (!members || json_is_true(json_object_get(request, "poll"))) {
 		ret->op = NULL;
 		return;
@@ -141,7 +141,7 @@ static void add_outcome(struct node *node, struct audit_request *of, const json_
 	const char *id = json_string_value(json_object_get(reply, "id"));
 	const struct tenant *t = node_find_tenant(node, id ? id : of->id);
 	if (!t && of->old)
-		return; /* it has ended, and its own line says so */
+		return; /* the tenant has ended, which has its own line */
 	cleanup_json json_t *now = t ? audit_terms(node->audit, t) : NULL;
 	cleanup_json json_t *about = t ? audit_about(node->audit, t) : NULL;
 	if (about)
@@ -193,7 +193,7 @@ static json_t *failure(const struct error *err)
 {
 	json_t *reply = json_pack("{s:b, s:s, s:i}", "ok", 0, "error", err->text, "errno",
 				  err->code);
-	/* Text that quotes the request may have been cut inside a character: not UTF-8 any more. */
+	/* A text that quotes the request may have been cut within a character, so that it is no longer UTF-8. */
 	return reply ? reply
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }
@@ -208,8 +208,8 @@ static bool is_list(const json_t *request)
 }
 
 /*
- * A list of many tenants takes milliseconds to make. So all who had asked when one was begun are told that one:
- * connections that ask without end cost one list a round, not one each.
+ * Making a list of many tenants takes milliseconds. All callers that were waiting when a list was begun get that list. So
+ * clients that ask all the time cost one list per round, not one each.
  */
 static const char *find_list(const struct session *session)
 {

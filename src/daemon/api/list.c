@@ -1,4 +1,4 @@
-/* Requests that only tell: hello, list, tasks. What `allot ps --json` prints (docs/reference/protocol.md). */
+/* Requests that only read: hello, list, tasks. `allot ps --json` prints the result (docs/reference/protocol.md). */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,13 +26,13 @@ static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
 };
 
-/* Shares to two decimals: more is noise. */
+/* Rounds shares to two decimals; more would be noise. */
 static double rounded(double pct)
 {
 	return (double)(int64_t)(pct * 100 + 0.5) / 100;
 }
 
-/* Whether it is well and takes new tenants. */
+/* Describes whether the card is healthy and takes new tenants. */
 static json_t *health_to_json(const struct card *card)
 {
 	char reason[HEALTH_REASON_MAX];
@@ -84,7 +84,7 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* null: none ended of late. */
+/* null if no step ended recently. */
 static json_t *steps_to_json(const struct step_figures *s)
 {
 	if (!s->is_known)
@@ -93,7 +93,7 @@ static json_t *steps_to_json(const struct step_figures *s)
 			 "p50_ms", ms_or_null(s->p50_ns), "p99_ms", ms_or_null(s->p99_ns));
 }
 
-/* null of a tenant that takes turns. */
+/* null for a tenant that takes turns. */
 static json_t *pace_to_json(const struct arbiter_pace *p)
 {
 	if (!p->is_member)
@@ -120,7 +120,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->spare_pct), "elastic_reason", elastic_reason_name(f->elastic_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
 		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
-	/* Beyond the stable fields. */
+	/* Members that are not part of the stable interface. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",
@@ -148,7 +148,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	return json;
 }
 
-/* How a tenant waits for memory: null where it does not. */
+/* How a tenant waits for memory; null if it does not. */
 static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 {
 	const struct tenant_admission *a = &t->admission;
@@ -178,7 +178,7 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
-/* Of what it holds on a card, what can leave it, what has, and what stays by the reason for it. */
+/* The tenant's memory on a card: what can be moved out, what was moved out, and what stays, by reason. */
 static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct swap_device_figures *f)
 {
 	uint64_t used = tenant_usage(t, i).used_bytes;
@@ -191,7 +191,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > told ? used - told : 0));
 }
 
-/* null: none of its processes can be moved by its library, and by checkpoint it is not asked to. */
+/* null if neither the library nor a checkpoint can move memory of the tenant's processes. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

@@ -1,6 +1,6 @@
 /*
- * Requests of claims by people and engines: claim, injection, release, claims (docs/reference/protocol.md). Their keys are
- * "cdi/<name>"; those of other kinds are a scheduler's, which are listed here and no more.
+ * Requests for claims by people and container engines: claim, injection, release, claims (docs/reference/protocol.md). The keys
+ * of such claims are "cdi/<name>". Claims with other keys belong to a scheduler, and can only be listed here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static int read_key(const json_t *request, struct key *ret, const char **ret_nam
 	return 0;
 }
 
-/* The claim that a request means; -EPERM when it is another's. */
+/* Finds the claim that a request names. -EPERM if the claim belongs to another user. */
 static int find_own(struct session *session, const json_t *request, struct claim **ret,
 		    struct error *err)
 {
@@ -155,7 +155,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* Named by a person, who is told rather than given another name. */
+	/* A person chose the name, so report the conflict rather than choose another name. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,

@@ -86,7 +86,7 @@ static bool is_named(const struct device_request *list, int count, const struct 
 	return false;
 }
 
-/* More memory left to promise, then more time, then fewer tenants. */
+/* True if `a` has more unpromised memory than `b`; else more unpromised time; else fewer tenants. */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
 	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
@@ -98,8 +98,8 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 }
 
 /*
- * The emptiest card that the list does not name; NULL when it names all. An instance of MIG is no part of
- * a list of several.
+ * Returns the emptiest card that the list does not name, or NULL if all are named. MIG instances are skipped for a list of
+ * several devices.
  */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
@@ -118,7 +118,7 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 	return best;
 }
 
-/* All at once, by their links. What is asked of each is looked at when it is promised. */
+/* Chooses all cards together by their links. Whether each request fits is checked when it is promised. */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {
 	const char *named[REGION_MAX_DEVICES];
@@ -147,14 +147,14 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 }
 
 /*
- * Names a card for each entry of the list that names none: the emptiest of those that the list does not name, and of cards
- * that are equally empty those that are nearest to each other and to those named. False when there are too few cards.
+ * Chooses a card for each entry that names none. The emptiest cards not in the list come first; among equally empty cards,
+ * those nearest to each other and to the named cards. Returns false if there are too few cards.
  */
 static bool choose_cards(struct node *node, struct device_request *list, int count)
 {
 	if (count > 1 && choose_near(node, list, count))
 		return true;
-	/* One, or cards whose time is all promised: these are refused or scaled later, one by one. */
+	/* One entry, or cards whose time is all promised: the promise is refused or scaled later, for each card. */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)
 			list[i].card = choose_emptiest(node, list, count);

@@ -1,4 +1,4 @@
-/* Requests of `allot trace`: trace, trace_poll, trace_end. What the replies say is in docs/reference/protocol.md. */
+/* Requests of `allot trace`: trace, trace_poll, trace_end. For the replies see docs/reference/protocol.md. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "daemon/api/session.h"
 #include "daemon/export/trace/tenant_trace.h"
 
-#define POLL_RINGS_MAX SESSION_MAX_FDS /* in one reply; the rest comes with the next */
+#define POLL_RINGS_MAX SESSION_MAX_FDS /* per reply; further rings come with the next */
 
 static const char *const end_names[] = {
 	[ARBITER_END_UNKNOWN] = "unknown", [ARBITER_END_IDLE] = "idle",
@@ -43,7 +43,7 @@ int request_trace(struct session *session, const json_t *request, json_t *reply,
 	return 0;
 }
 
-/* `rings`, whose descriptors come with the reply, in the same order. */
+/* Makes the member `rings`; the descriptors go with the reply in the same order. */
 static json_t *rings_to_json(struct session *session)
 {
 	struct trace_ring_given given;
@@ -131,7 +131,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	return 0;
 }
 
-/* Processes stop recording; what their rings have can still be read. */
+/* The processes stop recording; the events in their rings can still be read. */
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err)
 {

@@ -78,7 +78,7 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 
 /* ---- create ---- */
 
-/* The name asked for, or "p<pid>", "p<pid>-2", ... */
+/* Uses the requested name, or "p<pid>", "p<pid>-2" and so on. */
 static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
 {
 	const char *wanted = NULL;
@@ -136,7 +136,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
-/* 1: it is there; 0: it is not, and *on_violation stays. */
+/* Returns 1 if the member is present; 0 if not, and *on_violation is unchanged. */
 static int read_on_violation(const json_t *request, enum on_violation *on_violation,
 			     struct error *err)
 {
@@ -148,7 +148,7 @@ static int read_on_violation(const json_t *request, enum on_violation *on_violat
 	return r;
 }
 
-/* `"command":true`: what descends from the caller is the tenant's, whether it registers or not. */
+/* For `"command":true`: all descendants of the caller belong to the tenant, whether they register or not. */
 static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
 			struct error *err)
 {
@@ -157,7 +157,7 @@ static int note_command(const struct session *session, const json_t *request, st
 	int r = json_read_bool(request, "command", &is_command, err);
 	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
-	/* Looked at while its pidfd is held: the pid may be another process's since it connected. */
+	/* Read the start time while the pidfd is held: the pid may have been reused since the caller connected. */
 	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
 	    !peer_is_alive(session->peer))
 		return error_set(
@@ -180,7 +180,7 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
 		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
-	/* Never 0, which means without a limit. */
+	/* Never 0, which would mean no limit. */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
 	return 0;
 }
@@ -369,10 +369,10 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	return 0;
 }
 
-/* What is paused or resumed, as the request says. */
+/* What a request asks to pause or resume. */
 struct pausing {
 	bool paused, swap_out;
-	bool is_poll; /* asks only what came of a request before, which swap_out names */
+	bool is_poll; /* only asks for the result of an earlier request, with the same swap_out */
 };
 
 static int read_pausing(const json_t *request, bool paused, struct pausing *ret, struct error *err)
@@ -423,7 +423,7 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/* The reply's progress, for a tenant whose library moves its memory off its GPUs. */
+/* Adds the progress of a tenant whose library moves its memory off the GPUs. */
 static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);
@@ -467,11 +467,11 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
-	/* An offender may have outlived its tenant. */
+	/* A process that bypassed the library may have outlived its tenant. */
 	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
 	    violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
-	/* What is no tenant may be a container, which has no owner here. */
+	/* The name may belong to a container, which has no owner here. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)
@@ -532,7 +532,7 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	return is_ending ? tenant_state_save(tenant, true, err) : 0;
 }
 
-/* By "index" or "uuid". */
+/* Finds the card by "index" or "uuid". */
 static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
 {
 	const char *text = NULL;

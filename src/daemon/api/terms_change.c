@@ -49,7 +49,7 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 	return r;
 }
 
-/* Of a claim's tenant the store has the terms, and its own file follows. */
+/* The terms of a claim's tenant are in the claims store; the tenant's own file is saved later. */
 static int write_down(struct tenant *tenant, struct error *err)
 {
 	if (!*tenant->terms.claim.key)
@@ -64,13 +64,13 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
-	/* After the quotas: who waits is let go up to them. */
+	/* After the quotas: a waiting tenant may now allocate up to them. */
 	admission_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;
 }
 
-/* The tenant may have allocated since it was asked: now that the quota is down, look again. */
+/* The tenant may have allocated since the check, so check again now that the quota is lower. */
 static int check_held(struct tenant *tenant, const struct terms_change *before, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {

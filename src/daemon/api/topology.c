@@ -12,8 +12,8 @@
 #include "policy/placement/tree.h"
 
 struct topology {
-	struct gpu_seat *seat; /* a card each */
-	struct gpu_link *link; /* of cards a and b at a * count + b */
+	struct gpu_seat *seat; /* one for each card */
+	struct gpu_link *link; /* the link of cards a and b is at a * count + b */
 };
 
 static_assert(NODE_MAX_CARDS <= PLACE_MAX_CARDS, "every GPU is in the model");
@@ -75,7 +75,7 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 		.memory_total_bytes = card->info.memory_bytes,
 		.memory_used_bytes = card->info.memory_bytes - promise_rest_bytes(&promised),
 		.cores_total_mpct = PLACE_CORES_WHOLE_MPCT,
-		/* Guarantees may sum to more than there is. */
+		/* Guarantees may add up to more than 100 %. */
 		.cores_used_mpct = used_mpct < PLACE_CORES_WHOLE_MPCT ? (uint32_t)lround(used_mpct)
 								      : PLACE_CORES_WHOLE_MPCT,
 		.slots_total = UINT32_MAX,

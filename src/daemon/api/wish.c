@@ -1,4 +1,4 @@
-/* Claims whose terms are others than they were made with, for as long as somebody wishes so. */
+/* Claims whose terms temporarily differ from those they were made with, because somebody asked for that. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
 
-#define SAME_PCT 0.005 /* shares are said to two decimals */
+#define SAME_PCT 0.005 /* shares have two decimals */
 
 static bool is_same_pct(double a, double b)
 {
@@ -57,7 +57,7 @@ int claims_take_asked(struct claim *claim, const struct store_claim *written, st
 	return 0;
 }
 
-/* All of a device's terms: what is wished for, on top of what it was made with. */
+/* Combines all terms of a device: the requested changes, on top of the terms it was made with. */
 static struct promise_request request_of(const struct promise *asked,
 					 const struct promise_request *wish)
 {
@@ -92,7 +92,7 @@ static int decide(struct claim *claim, const struct claim_asked *asked,
 	for (unsigned i = 0; r >= 0 && i < tenant->terms.device_count; i++) {
 		struct promise_request request = request_of(&asked->promise[i], &wish->device[i]);
 		struct promise now = tenant->terms.device[i].promise, from = asked->promise[i];
-		/* What it has need not be left by others once more. */
+		/* Memory that the tenant already has need not be unpromised again. */
 		if (is_same_memory(&now, &request) && change->on_full == tenant->terms.on_full) {
 			from.memory_given = now.memory_given;
 			from.quota_bytes = now.quota_bytes;
@@ -115,7 +115,7 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 	if (is_nothing && !before)
 		return 0;
 	int r = decide(claim, &asked, wish, &change, &changes, err);
-	/* The same as it was made with, but wished for: that too is to be known after a restart. */
+	/* If the requested terms equal the original ones, still record that they were requested, for the next daemon. */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_asked *kept = is_nothing ? NULL : malloc(sizeof(*kept));
@@ -123,7 +123,7 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
 	if (kept)
 		*kept = asked;
-	claim->asked = kept; /* what is written down has it */
+	claim->asked = kept; /* the saved state includes it */
 	r = terms_change_make(claim->tenant, &change, err);
 	claim->asked = r < 0 ? before : kept;
 	free(r < 0 ? kept : before);

@@ -94,7 +94,7 @@ json_t *audit_terms(const struct audit *audit, const struct tenant *tenant)
 			 t->swapped_out);
 }
 
-/* The members of `from` that are others in `beside`, or not in it. */
+/* Returns the members of `from` that are missing or different in `beside`. */
 static json_t *differing(const json_t *from, const json_t *beside)
 {
 	json_t *result = json_object(), *value;
