@@ -1,4 +1,4 @@
-/* Samples of rows that tell by labels: what there is to know, which state of some, for which reason. */
+/* Samples of rows that carry information, a state or a reason in labels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
 
-/* Labels of a thing, to which more are added. */
+/* A thing's labels with additional labels. */
 struct more_labels {
 	char text[MORE_LABELS_MAX];
 };
@@ -109,7 +109,7 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
-/* Of one that never had a step there are no samples. */
+/* A tenant device without any step so far has no samples. */
 void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	char name[64];

@@ -1,4 +1,4 @@
-/* Samples under other projects' names, whose labels are not allot's. */
+/* Samples with other projects' names and labels. */
 #include <stdio.h>
 
 #include "daemon/export/metrics/metric.h"
@@ -32,7 +32,7 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 
 /* ---- gpu-manager ---- */
 
-/* One of its figures, of one device. */
+/* Returns one figure of one device. */
 typedef double (*figure)(const struct metrics_tenant_device *d);
 
 static double use(const struct metrics_tenant_device *d)

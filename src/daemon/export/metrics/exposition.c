@@ -24,7 +24,7 @@ const char *exposition_type_name(enum exposition_type type)
 
 /* ---- the text ---- */
 
-/* Where so many more bytes may be written; NULL: out of memory, now or before. */
+/* Returns space for that many more bytes, or NULL if memory ran out, now or before. */
 static char *reserve(struct exposition *x, size_t bytes)
 {
 	if (x->failed)
@@ -58,7 +58,7 @@ static void add_text(struct exposition *x, const char *text)
 	add(x, text, strlen(text));
 }
 
-/* In a help text a backslash and a new line are escaped, a quotation mark is not. */
+/* A help text escapes backslashes and newlines, but not quotation marks. */
 static void add_help(struct exposition *x, const char *help)
 {
 	for (; *help; help++) {
@@ -119,7 +119,10 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 
 /* ---- numbers ---- */
 
-/* The digits end at `end`; returns where they begin. A page has thousands: printf would be half of it. */
+/*
+ * Writes digits that end at `end`, and returns their start. A page has thousands of numbers, and printf would take half of its
+ * time.
+ */
 static char *write_digits(char *end, uint64_t value)
 {
 	do {
@@ -166,7 +169,7 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
 
 /* ---- labels ---- */
 
-/* How many bytes the UTF-8 character at `c` has; 0: it is none. Overlong forms and surrogates are none. */
+/* Returns the length in bytes of the UTF-8 character at `c`, or 0 if malformed. Overlong forms and surrogates are malformed. */
 static size_t character_length(const unsigned char *c)
 {
 	size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -181,7 +184,7 @@ static size_t character_length(const unsigned char *c)
 	return length;
 }
 
-/* The next character as it is written; moves *value on. */
+/* Writes the next character, escaped if needed, and advances *value. */
 static size_t escape(const char **value, char to[4])
 {
 	size_t length = character_length((const unsigned char *)*value);
@@ -206,7 +209,7 @@ void exposition_label(char *text, size_t size, const char *key, const char *valu
 {
 	size_t used = strlen(text);
 	size_t key_length = strlen(key);
-	/* A comma, an equals sign, two quotation marks and the end. */
+	/* Room for a comma, an equals sign, two quotation marks and the NUL. */
 	if (size - used < key_length + 5)
 		return;
 	if (used)

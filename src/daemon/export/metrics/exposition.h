@@ -2,9 +2,9 @@
  * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per
  * line. Pure; not thread safe.
  *
- *      # HELP allot_device_memory_bytes What can be held on the device.
- *      # TYPE allot_device_memory_bytes gauge
- *      allot_device_memory_bytes{device="0",uuid="GPU-1"} 151523885056
+ *     # HELP allot_device_memory_bytes What can be held on the device.
+ *     # TYPE allot_device_memory_bytes gauge
+ *     allot_device_memory_bytes{device="0",uuid="GPU-1"} 151523885056
  *
  * Running out of memory is remembered: all functions may still be called, and exposition_end() reports it.
  */

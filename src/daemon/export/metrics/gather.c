@@ -88,7 +88,7 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/* Who it is to Kubernetes; what is no pod has its tenant's name. */
+/* Reads the pod's name; a tenant without a pod uses its own name. */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
@@ -138,7 +138,7 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/* `devices`: those of the tenant, in their order. */
+/* `devices` are the tenant's, in order. */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {
@@ -333,7 +333,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->has_dra = dra_figures(node->dra, &m->dra);
 }
 
-/* How much of what is free lies on cards that are begun. */
+/* Computes how much of the unpromised resources is on cards that are partly promised. */
 static void gather_fragments(const struct metrics_figures *f, struct metrics_daemon *m)
 {
 	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;

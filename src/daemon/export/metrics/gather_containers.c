@@ -1,4 +1,4 @@
-/* GPU work without the library, as `allot tasks` tells of it. */
+/* GPU work without the library, as in `allot tasks`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* By the names that freezer.h gives. */
+/* Uses the names from freezer.h. */
 static enum metrics_container_state state_of(const struct gpu_container *c)
 {
 	static const struct {
@@ -31,7 +31,7 @@ static void label_container(char *labels, const struct gpu_container *c)
 	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
 }
 
-/* Those that have no GPU work any more are counted, and not told of one by one. */
+/* Containers without GPU work are counted, but have no samples of their own. */
 static bool is_told(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;

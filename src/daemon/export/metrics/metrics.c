@@ -17,18 +17,18 @@
 #include "http/server.h"
 #include "http/token.h"
 
-#define PAGE_NS (100 * NSEC_PER_MSEC) /* a page is good for that long */
-#define DRIVER_NS (10 * NSEC_PER_SEC) /* a driver that does not answer for so long is not well */
+#define PAGE_NS (100 * NSEC_PER_MSEC) /* a page may be reused for this long */
+#define DRIVER_NS (10 * NSEC_PER_SEC) /* a driver that does not answer within this time counts as unhealthy */
 
 struct metrics {
 	struct node *node;
 	struct address address;
 	struct server *server;
-	struct server_text *page; /* the last one; NULL: none */
+	struct server_text *page; /* the last page; NULL if none */
 	uint64_t page_ns;         /* when it was made */
 	uint64_t started_ns;      /* since 1970 */
 	uint64_t pages, pages_cost_ns;
-	bool token_failed; /* said so */
+	bool token_failed; /* that was logged */
 };
 
 int metrics_check(const struct config *config, struct error *err)
@@ -114,7 +114,7 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 200, .line = "ok\n" };
 }
 
-/* Ready: whoever asks for a part of a GPU now is answered, and it is known who has what. */
+/* Ready means that requests for parts of a GPU are answered, and that all existing tenants are known. */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
 	const struct tenant *t;
@@ -142,7 +142,7 @@ static const struct {
 
 /* ---- who may ask ---- */
 
-/* False: *ret says why not. */
+/* If it returns false, *ret says why. */
 static bool may_ask(struct metrics *m, const char *authorization, struct server_answer *ret)
 {
 	const char *path = m->node->config.metrics_token_file;

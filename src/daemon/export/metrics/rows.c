@@ -1,4 +1,4 @@
-/* The metrics. docs/reference/metrics.md has this table too: `allotd --list-metrics` prints it. */
+/* The metrics. docs/reference/metrics.md contains the same table, printed by `allotd --list-metrics`. */
 #include "daemon/export/metrics/row.h"
 
 #define OF_DAEMON emit_daemon, ""

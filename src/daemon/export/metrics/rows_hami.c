@@ -1,6 +1,6 @@
 /*
- * HAMi's names for what its monitor on a node tells (HAMi, docs/metrics.md), so that its dashboards go on: its
- * labels, and its ratios, which are percent.
+ * HAMi's names for the metrics of its node monitor (HAMi, docs/metrics.md), so that its dashboards keep working. Labels are
+ * HAMi's, and its ratios are in percent.
  */
 #include "daemon/export/metrics/row.h"
 

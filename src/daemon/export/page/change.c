@@ -7,7 +7,7 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-#define NOBODY ((uid_t)-1) /* owns no tenant: the right is the group's */
+#define NOBODY ((uid_t)-1) /* a uid that owns no tenant: the group gives the rights */
 
 static unsigned status_of(int code)
 {
@@ -24,7 +24,10 @@ static unsigned status_of(int code)
 	}
 }
 
-/* The line of the protocol for it; NULL: out of memory. What is no object goes as it is, and is refused there. */
+/*
+ * Makes the protocol's line for the request. Returns NULL if out of memory. A body that is not an object is passed on, and
+ * refused later.
+ */
 static char *make_line(const char *operation, const char *body, size_t size)
 {
 	json_error_t where;

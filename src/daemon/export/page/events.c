@@ -9,14 +9,14 @@
 #include "daemon/gpu/census.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* until the first state: the stream has begun by then */
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first state, so that the stream has begun by then */
 #define KEEP_NS (HISTORY_SAMPLES * HISTORY_EVERY_NS)
 
 static const char before[] = "data: ", after[] = "\n\n";
 
 struct reader {
 	struct server_call *call;
-	bool has_last; /* it took the last state: so it is told of differences */
+	bool has_last; /* the client took the last state, so it gets differences */
 };
 
 struct events {
@@ -25,12 +25,12 @@ struct events {
 	unsigned count;
 	struct loop_source *tick, *sample_timer;
 	struct page_told told;
-	struct state_text last;  /* what was told last; empty: nothing */
-	struct history *history; /* NULL: nobody has looked of late */
-	uint64_t left_ns;        /* when the last reader went */
+	struct state_text last;  /* the state sent last; empty if none */
+	struct history *history; /* NULL if nobody has watched recently */
+	uint64_t left_ns;        /* when the last client left */
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =
@@ -109,7 +109,7 @@ int events_add(struct events *e, struct server_call *call)
 	}
 	if (!e->count) {
 		watch_spans(e, true);
-		/* As for whoever asks on the control socket: what the cards hold should be of now. */
+		/* Like a client of the control socket, a new watcher should see current memory use. */
 		census_request(e->node->census);
 		loop_arm(e->tick, FIRST_NS, TICK_NS);
 	}

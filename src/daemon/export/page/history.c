@@ -8,16 +8,16 @@ struct row {
 	struct row *next;
 	char id[TENANT_ID_MAX];
 	unsigned card;
-	uint64_t last;                                 /* moment that it has a sample of */
-	struct history_sample sample[HISTORY_SAMPLES]; /* moment n is at n % HISTORY_SAMPLES */
+	uint64_t last;                                 /* the last moment that has a sample */
+	struct history_sample sample[HISTORY_SAMPLES]; /* moment n is stored at n % HISTORY_SAMPLES */
 	bool is_there[HISTORY_SAMPLES];
 };
 
 struct history {
 	struct row *rows,
-		*hint; /* in the order in which they came; the one that was added to last */
+		*hint; /* rows in the order in which they were added; hint: the row that was used last */
 	unsigned count;
-	uint64_t moment; /* from 1; 0: there was none */
+	uint64_t moment; /* starts at 1; 0 if there was none */
 	uint64_t moment_ns[HISTORY_SAMPLES];
 };
 
@@ -64,7 +64,7 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 	return row && row->card == card && !strcmp(row->id, id);
 }
 
-/* Tenants are told of in the same order each time, so it is mostly the next. */
+/* Tenants come in the same order each time, so the row after the last one usually matches. */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {
 	struct row *next = h->hint ? h->hint->next : h->rows;

@@ -2,13 +2,13 @@
  * The web page (setting web_listen) shows the current cards and tenants, and allows changes with a token for that. Main thread
  * only.
  *
- *      GET /  and its files           the page's files (files.h), for everyone
- *      GET /api/rights                what the request's token allows
- *      GET /api/state                 the current state (state.h), once
- *      GET /api/history               the last ten minutes (history.h)
- *      GET /api/topology              as `allot topo --json`
- *      GET /events                    the state as it changes (events.h)
- *      POST /api/set, pause, resume, unqueue       the control protocol's request of that name
+ *     GET /  and its files           the page's files (files.h), for everyone
+ *     GET /api/rights                what the request's token allows
+ *     GET /api/state                 the current state (state.h), once
+ *     GET /api/history               the last ten minutes (history.h)
+ *     GET /api/topology              as `allot topo --json`
+ *     GET /events                    the state as it changes (events.h)
+ *     POST /api/set, pause, resume, unqueue       the control protocol's request of that name
  */
 #pragma once
 

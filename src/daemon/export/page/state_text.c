@@ -68,7 +68,10 @@ static bool is_alike(const struct state_text *a, const struct state_row *x,
 	       !memcmp(a->json.text + x->begin, b->json.text + y->begin, size);
 }
 
-/* Of `before`, from `first` on; its count: it is not there. Tenants keep their order, so it is mostly the first. */
+/*
+ * Returns the index in `before`, searching from `first`; before->count if not found. Tenants keep their order, so the first
+ * usually matches.
+ */
 static size_t find(const struct state_text *before, size_t first, const char *id)
 {
 	while (first < before->count && strcmp(before->row[first].id, id) != 0)
@@ -114,7 +117,7 @@ void state_text_write_news(const struct state_text *before, const struct state_t
 	json_text_bytes(t, now->json.text, now->list_begin);
 	write_rows(before, now, t, &gone);
 	json_text_close(&gone, ']');
-	/* All that stands behind the list, but for the last brace. */
+	/* Everything after the list, except the last brace. */
 	json_text_bytes(t, now->json.text + now->list_end, now->json.used - now->list_end - 1);
 	char *ids = json_text_end(&gone);
 	if (ids)

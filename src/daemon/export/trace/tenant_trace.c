@@ -14,10 +14,10 @@
 #include "daemon/util/procfs.h"
 
 #define PIDS_STEP 64
-#define MIX 2654435761U /* so that the orders of two daemons differ */
+#define MIX 2654435761U /* makes the orders of two daemons differ */
 
 struct tenant_trace {
-	struct tenant *tenant; /* NULL: it has ended */
+	struct tenant *tenant; /* NULL if the tenant has ended */
 	struct arbitration *watched[REGION_MAX_DEVICES];
 	unsigned watched_count;
 	char name[REGION_NAME_MAX];
@@ -27,7 +27,7 @@ struct tenant_trace {
 	uint64_t told[REGION_MAX_DEVICES];
 	struct trace_ring_given waiting[TENANT_TRACE_WAITING_MAX]; /* oldest first */
 	unsigned waiting_count, ring_count;
-	int *pids; /* that have asked */
+	int *pids; /* pids that have asked for a ring */
 	size_t pid_count, pid_size;
 };
 
@@ -51,7 +51,7 @@ uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device)
 	return &trace->told[device];
 }
 
-/* What was before is not told: up to the last lease that is over. */
+/* Starts with the next lease: leases that are over are not reported. */
 static int watch(struct tenant_trace *trace, struct error *err)
 {
 	struct tenant *tenant = trace->tenant;
@@ -102,7 +102,7 @@ int tenant_trace_begin(struct tenant *tenant, int pid, uid_t uid, struct tenant_
 	return 0;
 }
 
-/* The cards go on without. */
+/* Stops watching the cards' leases. */
 static void leave(struct tenant_trace *trace)
 {
 	while (trace->watched_count)

@@ -15,7 +15,7 @@
 
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 {
-	/* Slow ones, that it takes when the counter failed its checks. */
+	/* Slow clocks, which the kernel uses if the counter failed its checks. */
 	static const char *const refuges[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies" };
 
 	for (size_t i = 0; i < sizeof(refuges) / sizeof(refuges[0]); i++)
@@ -24,7 +24,7 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 	return is_invariant ? TRACE_COUNTER : TRACE_REALTIME;
 }
 
-/* Intel's and AMD's manuals, CPUID leaf 0x80000007, EDX bit 8; Arm's counter always is. */
+/* Intel's and AMD's manuals: CPUID leaf 0x80000007, EDX bit 8. Arm's counter is always invariant. */
 static bool is_invariant(void)
 {
 #if defined(__x86_64__)
@@ -52,7 +52,7 @@ struct trace_moment trace_clock_now(enum trace_clock clock)
 	struct trace_moment best = { 0 };
 	uint64_t least = UINT64_MAX;
 
-	/* The pair that was least disturbed. */
+	/* Keep the pair of readings that was disturbed least. */
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = trace_ticks(clock);
 		uint64_t now_ns = clock_now_ns();
