@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST 65536 /* descriptors, where there is no call for all */
+#define MOST 65536 /* descriptors to close if the kernel has no close_range() */
 
 void child_close_others(int keep)
 {

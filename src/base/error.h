@@ -3,8 +3,8 @@
  * Functions return -errno and describe the failure in the caller's struct error; the caller passes NULL if it does not want the
  * text. Nothing is allocated; long texts are cut.
  *
- *      return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
- *      return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
+ *     return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
+ *     return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
  */
 #pragma once
 

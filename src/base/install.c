@@ -13,8 +13,8 @@ struct part {
 };
 
 /*
- * In each row: scripts/build, meson's own tree, installed (these programs in <prefix>/bin).
- * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu"); ALLOT_DATADIR: data.
+ * Each row: scripts/build, meson's own tree, installed (programs in <prefix>/bin). ALLOT_LIBDIR is the libraries' directory
+ * below the prefix ("lib/x86_64-linux-gnu"), ALLOT_DATADIR that of data.
  */
 static const struct part parts[] = {
 	[INSTALL_DAEMON] = { "allotd", { "allotd", "../daemon/allotd", "../libexec/allot/allotd" } },

@@ -20,7 +20,7 @@ static const char *log_program = "allot";
 static enum log_level log_level_max = LOG_LEVEL_INFO;
 static bool log_to_journal;
 
-/* True when stderr is the stream that systemd connected to the journal: JOURNAL_STREAM=dev:inode. */
+/* True if stderr is the stream that systemd connected to the journal: JOURNAL_STREAM=dev:inode. */
 static bool stderr_is_journal(void)
 {
 	const char *value = getenv("JOURNAL_STREAM");
@@ -64,17 +64,17 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 	size_t length = (size_t)n + (m > 0 ? (size_t)m : 0);
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
-	/* Names that others chose stand in it: none may begin a line of its own, or tell a terminal what to do. */
+	/* The line may contain untrusted names: they must not begin a new line or control a terminal. */
 	line[length] = '\0';
 	text_clean(line);
 	line[length++] = '\n';
-	/* A log that can't be written has nowhere to say so. */
+	/* If the log can't be written, there is no place to report that. */
 	ssize_t written = write(STDERR_FILENO, line, length);
 	(void)written;
 	errno = saved;
 }
 
-/* False: the bucket has no line left, and one more is counted. */
+/* Returns false if the bucket is empty, and counts the dropped line. */
 static bool take_line(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
 {
 	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;

@@ -12,7 +12,7 @@ struct unit {
 	uint64_t scale;
 };
 
-/* Letters alone are decimal and those with an i binary, as in Kubernetes' quantities. */
+/* Units of letters alone are decimal, those with an i binary, as in Kubernetes' quantities. */
 static const struct unit size_units[] = {
 	{ "B", 1 },
 	{ "KiB", 1ULL << 10 },
@@ -64,10 +64,7 @@ static bool is_alnum(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/*
- * Writes "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?', and a long
- * text is cut.
- */
+/* Writes "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?', and a long text is cut. */
 static int refuse(struct error *err, int code, const char *text, const char *reason,
 		  const char *hint)
 {
@@ -92,10 +89,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 	return NULL;
 }
 
-/*
- * Reads digits [. digits] at the start of text. Returns the rest, or NULL when there is no number
- * there or it does not fit.
- */
+/* Reads digits [. digits] at the start of text. Returns the rest, or NULL if there is no number or it does not fit. */
 static const char *read_decimal(const char *text, struct decimal *ret)
 {
 	struct decimal d = { 0 };
@@ -122,7 +116,7 @@ static const char *read_decimal(const char *text, struct decimal *ret)
 	return c;
 }
 
-/* decimal x scale, rounded down. False when it does not fit into 63 bits. */
+/* Computes decimal x scale, rounded down. Returns false if the result does not fit into 63 bits. */
 static bool scale_decimal(const struct decimal *d, uint64_t scale, uint64_t *ret)
 {
 	unsigned __int128 value = (unsigned __int128)d->fraction * scale;
@@ -136,7 +130,7 @@ static bool scale_decimal(const struct decimal *d, uint64_t scale, uint64_t *ret
 	return true;
 }
 
-/* What sizes and durations share. */
+/* The common part of sizes and durations. */
 static int parse_scaled(const char *text, const struct unit *units, const char *hint,
 			uint64_t *ret_value, struct error *err)
 {
@@ -152,7 +146,7 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 	if (!rest)
 		return refuse(err, EINVAL, text, "not a number with a unit", hint);
 	unit = find_unit(units, rest);
-	/* A plain 0 is told what is wrong with it, rather than that it has no unit. */
+	/* For a plain 0, report that it is 0 rather than that the unit is missing. */
 	if (number.whole == 0 && number.fraction == 0 && (unit || !*rest))
 		return refuse(err, EINVAL, text, "must be more than 0", hint);
 	if (!unit)
@@ -207,7 +201,7 @@ int parse_cores(const char *text, double *ret_pct, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* Others count GPUs: 0.3 is 30 % there, and would be next to nothing here. */
+	/* Other systems count GPUs: 0.3 is 30 % there, but would be 0.3 % here. */
 	if (pct < 1 && !strchr(text, '%')) {
 		snprintf(hint, sizeof(hint),
 			 "write %g for that part of a GPU, or %g%% for less than one percent",

@@ -5,7 +5,7 @@
  * Each returns 0 and writes its ret_ output, or returns -EINVAL (-ERANGE if the value does not fit) and leaves the output
  * unchanged. On failure err has one line that names the value and says what would be right:
  *
- *      '4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB
+ *     '4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB
  *
  * Pure: no allocation, no locale, no environment; thread safe. `text` is not NULL.
  */

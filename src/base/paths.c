@@ -22,7 +22,7 @@ static bool is_word(const char *spec)
 	return *spec != '\0';
 }
 
-/* FNV-1a, 32 bits: tells two description files of the same name apart; no secret depends on it. */
+/* FNV-1a, 32 bits. Distinguishes description files of the same name; not used for security. */
 static uint32_t hash_path(const char *path)
 {
 	uint32_t hash = 2166136261U;
@@ -32,7 +32,7 @@ static uint32_t hash_path(const char *path)
 	return hash;
 }
 
-/* "sim-" and up to 16 harmless bytes of the file's name, and the hash of its path. */
+/* Makes "sim-", up to 16 safe characters of the file's name, and the hash of its path. */
 static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 {
 	const char *slash = strrchr(real_path, '/');

@@ -1,10 +1,10 @@
 /*
  * The places of the daemon's files (docs/reference/protocol.md, "Files"), and the check whether a directory can be trusted.
  *
- *      base                   run directory                 contents
- *      /run/allot             <base>/gpu                    allotd.sock, allotd.lock, tenants/
- *      $XDG_RUNTIME_DIR/allot <base>/sim-<name>             the same, and sim.sock
- *      /tmp/allot-<uid>
+ *     base                   run directory                 contents
+ *     /run/allot             <base>/gpu                    allotd.sock, allotd.lock, tenants/
+ *     $XDG_RUNTIME_DIR/allot <base>/sim-<name>             the same, and sim.sock
+ *     /tmp/allot-<uid>
  *
  * The system daemon's base is /run/allot. A user's own base is $ALLOT_RUN_DIR if set, else the second or third line. A user's
  * base belongs to the user, and nobody else may write to it.

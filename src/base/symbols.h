@@ -1,10 +1,10 @@
 /*
  * Loads a library of the distribution only when it is needed, as a table of its functions:
  *
- *      #define MEMBER(name) __typeof__(gnutls_##name) *name;
- *      struct tls_library { FUNCTIONS(MEMBER) };
- *      #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
- *      static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
+ *     #define MEMBER(name) __typeof__(gnutls_##name) *name;
+ *     struct tls_library { FUNCTIONS(MEMBER) };
+ *     #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
+ *     static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
  */
 #pragma once
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Bytes of the character that begins here (RFC 3629: no surrogates, nothing longer than it must be, nothing
- * above U+10FFFF); 0: it is none, or a control character, of C0 or of C1.
+ * Returns the length of the character at `c` (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), or 0 if it
+ * is malformed or a control character of C0 or C1.
  */
 static size_t clean_length(const unsigned char *c, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* FNV-1a (draft-eastlake-fnv): texts are short, and whoever chooses them gains nothing by making them alike. */
+/* FNV-1a (draft-eastlake-fnv). Texts are short, and a user gains nothing by provoking collisions. */
 static uint32_t hash_of(const char *text)
 {
 	uint32_t hash = 2166136261U;

@@ -21,7 +21,7 @@ static void complain(struct audit_file *file, int code, const char *what)
 static int open_it(struct audit_file *file)
 {
 	struct stat st;
-	/* Without waiting: it may be a pipe that nobody reads, which is refused below. */
+	/* Open without blocking: the path may be a pipe without a reader, which is refused below. */
 	cleanup_fd int fd = open(
 		file->path,
 		O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
@@ -35,7 +35,7 @@ static int open_it(struct audit_file *file)
 		complain(file, EINVAL, "must be a file");
 		return -EINVAL;
 	}
-	/* The daemon before may have been killed, or out of space, within a line. */
+	/* The previous daemon may have been killed, or out of disk space, within a line. */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1)
 		last = '\n';
 	file->is_torn = last != '\n';
@@ -84,7 +84,7 @@ static int append(struct audit_file *file, const char *line)
 		file->is_torn = false;
 		return 0;
 	}
-	/* The disk became full within the line: what is there is no line, and stays. */
+	/* The disk became full within the line; the incomplete part stays. */
 	file->is_torn = (size_t)n > begin || (begin && n == 0);
 	return -ENOSPC;
 }

@@ -8,7 +8,7 @@
 
 #define AUDIT_VERSION 1
 
-/* RFC 3339 in UTC. */
+/* Adds the time, RFC 3339 in UTC. */
 static void add_time(json_t *line)
 {
 	struct timespec now;
@@ -32,7 +32,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	if (what)
 		json_object_update(line, what);
 	char *text = json_dumps(line, JSON_COMPACT);
-	/* No memory: the next line tells of it. */
+	/* If out of memory, the next line reports the loss. */
 	int r = audit_file_append(file, text ? text : "{}");
 	free(text);
 	json_decref(what);
@@ -40,7 +40,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	return r;
 }
 
-/* That some are missing is the first thing to be read where they are. */
+/* Reports lost lines first, at the place where they are missing. */
 static void tell_of_lost(struct audit_file *file, const char *own)
 {
 	uint64_t untold = file->untold, lost = file->lost;
@@ -49,7 +49,7 @@ static void tell_of_lost(struct audit_file *file, const char *own)
 		file->untold = 0;
 		return;
 	}
-	/* This one is not missed. */
+	/* If the report itself fails, it does not count as a lost line. */
 	file->untold = untold;
 	file->lost = lost;
 }

@@ -23,7 +23,7 @@ int cdi_check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* The texts of two members of an object; false: one is missing. */
+/* Reads two text members of an object. Returns false if one is missing. */
 static bool two_texts(const json_t *object, const char *first, const char *second,
 		      const char *ret[2])
 {
@@ -73,7 +73,7 @@ static json_t *make_mounts(const json_t *from)
 	return steal_pointer(&list);
 }
 
-/* A node stands at the same path in and out: another needs hostPath, of version 0.5.0. */
+/* A device node has the same path on the host and in the container; a different path needs hostPath, of version 0.5.0. */
 static json_t *make_nodes(const json_t *from)
 {
 	cleanup_spec json_t *list = json_array();
@@ -104,7 +104,7 @@ int cdi_spec_make(const char *kind, const char *name, const json_t *injection, j
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		is_whole = is_whole && parts[i];
-		/* An empty list is refused by some readers. */
+		/* Some readers refuse an empty list. */
 		if (json_array_size(parts[i]))
 			json_object_set(edits, names[i], parts[i]);
 		json_decref(parts[i]);
@@ -133,7 +133,7 @@ static int write_text(const char *path, const char *text, struct error *err)
 	char fresh[PATHS_MAX + 16];
 	size_t size = strlen(text);
 
-	/* Of no name that an engine reads. */
+	/* A temporary name that no engine reads. */
 	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path);
 	cleanup_fd int fd = mkstemp(fresh);
 	if (fd < 0)

@@ -7,14 +7,14 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-#define CODE_OPTION 256 /* and those behind it: options, then setting_name()s */
+#define CODE_OPTION 256 /* first code: options, then the names of setting_name() */
 
 void command_line_complain(void *program, const char *text)
 {
 	fprintf(stderr, "%s: %s\n", (const char *)program, text);
 }
 
-/* A name of the index-th option that is a setting; NULL behind the last. */
+/* Returns the name of the index-th option that is a setting, or NULL after the last. */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {
 	size_t former = line->former ? line->former->count : 0;
@@ -25,7 +25,7 @@ static const char *setting_name(const struct command_line *line, size_t index, b
 	return settings_name(line->table, index - former, ret_is_switch);
 }
 
-/* Of the program's own options and of all settings, in both ways to write them. */
+/* Makes the program's own options and all settings, each in both spellings. */
 static struct option *make_options(const struct command_line *line,
 				   char (**ret_names)[NAME_MAX_BYTES])
 {
@@ -75,7 +75,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 		command_line_complain((void *)line->program, "out of memory");
 		return 1;
 	}
-	opterr = 0; /* it would use two lines */
+	opterr = 0; /* getopt's own message would take two lines */
 	while ((code = getopt_long(argc, argv, ":", options, NULL)) >= 0) {
 		unsigned option = (unsigned)(code - CODE_OPTION);
 		bool is_switch;
@@ -102,7 +102,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 	return 1;
 }
 
-/* Returns how many lines are bad, or -1 where the file can't be read, when all is said. */
+/* Returns the number of bad lines, or -1 if the file can't be read; prints the errors. */
 static int load(const struct command_line *line, const char *file, struct config *config)
 {
 	struct error err = { 0 };
@@ -127,7 +127,7 @@ int command_line_configure(const struct command_line *line, const struct command
 		command_line_complain((void *)line->program, err.text);
 		return 1;
 	}
-	/* Only now: what is wrong in the file may be put right by the command line. */
+	/* Check only now: the command line may correct a setting of the file. */
 	return settings_check_all(line->table, config,
 				  file && !settings->count ? file : "command line",
 				  command_line_complain, (void *)line->program)

@@ -37,7 +37,7 @@ static int set_text(const struct settings_row *row, char *field, const char *val
 	return 0;
 }
 
-/* The value's place among `words`, or -EINVAL. */
+/* Returns the value's index in `words`, or -EINVAL. */
 static int find_word(const char *const *words, const char *value, struct error *err)
 {
 	char names[128] = "";
@@ -87,7 +87,7 @@ static int refuse_range(const struct settings_row *row, const char *value, struc
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* Nothing at all, which parsers of sizes, durations and percents refuse. */
+/* Is the value zero? The parsers of sizes, durations and percents refuse zero. */
 static bool is_nothing(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
@@ -254,7 +254,7 @@ int settings_set(const struct settings_table *table, struct config *config, cons
 
 void settings_default(const struct settings_table *table, struct config *config)
 {
-	/* A default that its own row refuses is a fault of the table: the unit tests look for it. */
+	/* A default that its own row refuses is a bug in the table; the unit tests check that. */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->row[i].default_text)
 			set_row(&table->row[i], config, table->row[i].default_text, NULL);
@@ -338,7 +338,7 @@ int settings_parse_bool(const char *value, struct error *err)
 
 /* ---- the lines of a file ---- */
 
-/* Cuts white space off both ends, in place. */
+/* Removes white space from both ends, in place. */
 static char *trim(char *text)
 {
 	while (isspace((unsigned char)*text))
