@@ -2,18 +2,18 @@
  * liballot-client queries a running allotd for its GPUs and tenants, and changes tenants' terms. It uses the daemon's operator
  * socket, like the command `allot`. Only `allot run` makes tenants.
  *
- *      struct allot_error err;
- *      allot_client *client;
- *      allot_list *list;
+ *     struct allot_error err;
+ *     allot_client *client;
+ *     allot_list *list;
  *
- *      if (allot_client_open(NULL, NULL, &client, &err) < 0)
- *          errx(1, "%s", err.text);
- *      if (allot_client_list(client, &list, &err) < 0)
- *          errx(1, "%s", err.text);
- *      for (size_t i = 0; i < allot_list_tenant_count(list); i++)
- *          puts(allot_tenant_name(allot_list_tenant(list, i)));
- *      allot_list_free(list);
- *      allot_client_close(client);
+ *     if (allot_client_open(NULL, NULL, &client, &err) < 0)
+ *         errx(1, "%s", err.text);
+ *     if (allot_client_list(client, &list, &err) < 0)
+ *         errx(1, "%s", err.text);
+ *     for (size_t i = 0; i < allot_list_tenant_count(list); i++)
+ *         puts(allot_tenant_name(allot_list_tenant(list, i)));
+ *     allot_list_free(list);
+ *     allot_client_close(client);
  *
  * Compile and link with `pkg-config --cflags --libs allot-client`.
  *

@@ -1,7 +1,7 @@
 /*
  * The address at which something is served, as in settings. Main thread only.
  *
- *      off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
+ *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
  * The region: the memory that one tenant shares with the daemon.
  *
- *    control  One file per tenant, written only by the daemon. The tenant maps it read-only; the memfd has F_SEAL_FUTURE_WRITE,
- *             so it cannot be mapped writable.
- *    report   One file per tenant, written by the tenant's processes, each in its own slot. It is sealed against shrinking and
- *             growing, so that no tenant can make the daemon fault on it. The daemon trusts nothing in it: it checks every
- *             value where it reads it.
+ *   control  One file per tenant, written only by the daemon. The tenant maps it read-only; the memfd has F_SEAL_FUTURE_WRITE,
+ *            so it cannot be mapped writable.
+ *   report   One file per tenant, written by the tenant's processes, each in its own slot. It is sealed against shrinking and
+ *            growing, so that no tenant can make the daemon fault on it. The daemon trusts nothing in it: it checks every
+ *            value where it reads it.
  *
  * A daemon that adopts a tenant makes both files anew (it can't write to a control file that another daemon sealed). The
  * library maps the new files over the old addresses.
@@ -217,7 +217,7 @@ struct region_slot_device {
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between the gate and the driver */
 	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate, which is the demand */
 	_Atomic uint32_t busy;        /* seq_cst; 1 while work is known to be in flight */
-	_Atomic uint32_t stuck;       /* launches let through because a thread waited for its own progress */
+	_Atomic uint32_t stuck;       /* waits at the depth bound that were abandoned because nothing progressed */
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns;     /* total time with work in flight, up to the end of the last work */
 	_Atomic uint64_t launches;    /* work items handed to the driver */

@@ -2,9 +2,9 @@
  * How a process joins its tenant: one exchange on the tenant's unix socket (SOCK_SEQPACKET), after which both sides close the
  * connection. The daemon learns of the process's death by a pidfd.
  *
- *    process -> daemon   struct registration_request; the kernel adds SCM_CREDENTIALS
- *    daemon -> process   struct registration_reply; if status is 0, with two file descriptors (SCM_RIGHTS): control, opened
- *                        read-only, and report. A third descriptor is the swap arena, if control says that there is one.
+ *   process -> daemon   struct registration_request; the kernel adds SCM_CREDENTIALS
+ *   daemon -> process   struct registration_reply; if status is 0, with two file descriptors (SCM_RIGHTS): control, opened
+ *                       read-only, and report. A third descriptor is the swap arena, if control says that there is one.
  *
  * A process that registers again (after a restart of the daemon, or after a fork) gets its own new slot. `previous_epoch` tells
  * the daemon that usage is about to be carried over.

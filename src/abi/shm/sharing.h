@@ -2,8 +2,8 @@
  * How processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h): by descriptors, which
  * the daemon keeps. Each exchange uses the tenant's socket, as in registration.h:
  *
- *    process -> daemon   struct sharing_request; SHARING_GIVE comes with the descriptor
- *    daemon -> process   struct sharing_reply; the reply to SHARING_TAKE comes with a descriptor of the same memory
+ *   process -> daemon   struct sharing_request; SHARING_GIVE comes with the descriptor
+ *   daemon -> process   struct sharing_reply; the reply to SHARING_TAKE comes with a descriptor of the same memory
  *
  * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes what that
  * process gave.

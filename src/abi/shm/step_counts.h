@@ -5,8 +5,8 @@
  * A bucket is a duration in units of STEP_UNIT_NS, rounded down to its four highest bits. Each power of two has eight buckets;
  * none but the lowest is wider than an eighth of its lower bound.
  *
- *      bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
- *      from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and everything longer
+ *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
+ *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and everything longer
  */
 #pragma once
 

@@ -10,8 +10,8 @@
  * A process asks for its ring on the tenant's socket, as in registration.h, once the control page says that the tenant is
  * traced:
  *
- *    process -> daemon   struct trace_request
- *    daemon -> process   struct trace_reply; if status is 0, with the file's descriptor
+ *   process -> daemon   struct trace_request
+ *   daemon -> process   struct trace_reply; if status is 0, with the file's descriptor
  */
 #pragma once
 

@@ -3,9 +3,9 @@
  * are added automatically. Running out of memory is remembered: all functions may still be called, and json_text_end() reports
  * it. Pure; not thread safe.
  *
- *      json_text_open(&t, NULL, '{');
- *      json_text_whole(&t, "index", 0);
- *      json_text_close(&t, '}');
+ *     json_text_open(&t, NULL, '{');
+ *     json_text_whole(&t, "index", 0);
+ *     json_text_close(&t, '}');
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * each GPU of this node has. Each ResourceClaim that the scheduler has allocated becomes one tenant. The claim's memory becomes
  * the tenant's quota, and the claim's cores the tenant's share. Only the system daemon has this driver. Main thread only.
  *
- *      kubelet finds our socket -> GetInfo -> NodePrepareResources: read the claim from the API server, make a tenant,
- *      write the CDI spec -> containers of any pod of the claim start with that spec -> NodeUnprepareResources
+ *     kubelet finds our socket -> GetInfo -> NodePrepareResources: read the claim from the API server, make a tenant,
+ *     write the CDI spec -> containers of any pod of the claim start with that spec -> NodeUnprepareResources
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * One resource at the kubelet: our socket, the registration, and the watchers of the list of devices. Main thread only.
  *
- *      kubelet.sock appears -> we create our socket anew -> the registrar registers with the kubelet -> the kubelet calls us
+ *     kubelet.sock appears -> we create our socket anew -> the registrar registers with the kubelet -> the kubelet calls us
  */
 #pragma once
 

@@ -2,9 +2,9 @@
  * How much of a card's time was used over the last minutes, so that a scheduler can place pods by it. The peak shows load in
  * spite of short lulls; the recent average shows the load now. Pure; not thread safe.
  *
- *      samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
- *                              '-----'    now: average of the last fifth
- *                '-------------------'    peak: nine tenths of the samples are at or below it
+ *     samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
+ *                             '-----'    now: average of the last fifth
+ *               '-------------------'    peak: nine tenths of the samples are at or below it
  */
 #pragma once
 
