@@ -5,9 +5,9 @@
 
 #include "net/closer.h"
 
-#define FDS_MOST 253 /* of one message: SCM_MAX_FD of Linux, include/net/scm.h */
+#define FDS_MOST 253 /* per message: SCM_MAX_FD of Linux, include/net/scm.h */
 
-/* Those that the kernel gave us nevertheless; the message still in the socket has them as well. */
+/* Closes descriptors that the kernel gave us with the peeked message; the message in the socket still has them too. */
 static void give_up_fds(const struct cmsghdr *c, uid_t uid, int *ret_first)
 {
 	size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

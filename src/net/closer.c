@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 
-#define QUEUES 64 /* the first is root's */
+#define QUEUES 64 /* the first is for root */
 #define STACK_BYTES ((size_t)65536)
-#define STUCK_NS NSEC_PER_SEC /* that one close() takes */
+#define STUCK_NS NSEC_PER_SEC /* a single close() that takes longer is stuck */
 #define STUCK_COUNT 1024
-#define EMPTY_READS 16 /* a peer that goes on writing is not waited for */
+#define EMPTY_READS 16 /* limit for a peer that keeps writing */
 
 struct waiting {
 	struct waiting *next;
@@ -25,8 +25,8 @@ struct queue {
 	pthread_cond_t filled;
 	bool has_thread;
 	struct waiting *first, **last;
-	unsigned count;    /* the one being closed included */
-	uint64_t since_ns; /* that one is being closed; 0: none is */
+	unsigned count;    /* includes the one being closed */
+	uint64_t since_ns; /* when the current close() began; 0 if none */
 };
 
 static struct queue queues[QUEUES];
@@ -78,7 +78,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* The program's signals are for its own threads. */
+/* The program's signals must go to its own threads. */
 static bool start_thread(struct queue *q)
 {
 	pthread_attr_t attributes;
@@ -113,7 +113,7 @@ void closer_close(uid_t uid, int fd)
 	}
 	pthread_mutex_unlock(&q->lock);
 	free(w);
-	/* Without memory there is no better way. */
+	/* Out of memory: close it here, although that may block. */
 	if (fd >= 0)
 		close(fd);
 }

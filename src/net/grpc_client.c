@@ -11,14 +11,14 @@
 
 /* One call under way. */
 struct exchange {
-	uint8_t *out; /* the request in its frame */
+	uint8_t *out; /* the request with its frame header */
 	size_t out_size, out_sent;
 	struct grpc_inbox in;
 	size_t most_bytes;
 	bool has_status;
 	enum grpc_status status;
 	char text[GRPC_TEXT_MAX];
-	int error; /* negative: what ended it */
+	int error; /* negative if an error ended the call */
 	bool is_closed;
 };
 
@@ -56,7 +56,7 @@ static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
-/* The status comes behind the message, or alone in its place. */
+/* The status comes after the message in trailers, or alone in the headers. */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
 		       void *user)
@@ -162,7 +162,7 @@ static int exchange(const struct net_link *link, nghttp2_session *session, struc
 		n = nghttp2_session_mem_recv(session, chunk, (size_t)n);
 		if (x->error < 0 || n < 0)
 			return x->error < 0 ? x->error : -EPROTO;
-		/* It has seen what is no HTTP/2, and takes the rest without a word. */
+		/* nghttp2 has seen a violation of HTTP/2, and silently ignores further input. */
 		if (!x->is_closed && !nghttp2_session_want_read(session))
 			return -EPROTO;
 	}
@@ -185,7 +185,7 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/* An empty message has no bytes: what is told apart is told by the status. */
+			/* An empty message has no bytes; the status alone distinguishes it from no message. */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

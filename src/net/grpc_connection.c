@@ -1,4 +1,4 @@
-/* One peer of the gRPC server: bytes in and out, and what HTTP/2 (nghttp2) makes of them. */
+/* One peer of the gRPC server: bytes in and out, and HTTP/2 (nghttp2). */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 
 #define CHUNK 16384
 #define CHUNKS_A_TURN 4
-/* An answer to each of a peer's PINGs and SETTINGS is kept until it reads: so many, then it is let go. */
+/* Limit for queued answers to a peer's PINGs and SETTINGS; beyond it the connection is closed. */
 #define ACKS_MOST 256
 
 /* ---- what nghttp2 tells ---- */
@@ -68,7 +68,7 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 	return 0;
 }
 
-/* An answer that is out before its request is there: the rest need not come (RFC 9113, 8.1). */
+/* The answer is complete before the request: the rest of the request is not needed (RFC 9113, 8.1). */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct grpc_call *call;
@@ -108,7 +108,7 @@ static int make_session(struct grpc_connection *c)
 		nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame_came);
 		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
-		/* What of HTTP's rules matters here, grpc_call_header() checks; see grpc_server.h. */
+		/* grpc_call_header() checks the HTTP rules that matter here; see grpc_server.h. */
 		nghttp2_option_set_no_http_messaging(option, 1);
 		nghttp2_option_set_max_outbound_ack(option, ACKS_MOST);
 		r = nghttp2_session_server_new2(&c->session, callbacks, c, option);
@@ -123,7 +123,7 @@ static int make_session(struct grpc_connection *c)
 
 /* ---- bytes ---- */
 
-/* 0, also when the socket takes no more; negative: the connection is over. */
+/* Returns 0, also if the socket takes no more; negative if the connection is over. */
 static int send_waiting(struct grpc_connection *c)
 {
 	for (;;) {
@@ -152,7 +152,7 @@ static int send_waiting(struct grpc_connection *c)
 
 static int take_waiting(struct grpc_connection *c)
 {
-	static uint8_t chunk[CHUNK]; /* of the loop's one thread */
+	static uint8_t chunk[CHUNK]; /* static, since only the loop's thread uses it */
 	for (unsigned i = 0; i < CHUNKS_A_TURN; i++) {
 		ssize_t n = recv(c->fd, chunk, sizeof(chunk), 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -175,7 +175,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* Who does not take what it is told is not listened to meanwhile. */
+/* Backpressure: stop reading from a peer while our output to it is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;
@@ -184,7 +184,7 @@ static void ready(void *data, uint32_t events)
 		r = take_waiting(c);
 	if (r >= 0)
 		r = send_waiting(c);
-	/* Both sides have said goodbye, or what came was no HTTP/2. */
+	/* Both sides have sent GOAWAY, or the input was not HTTP/2. */
 	bool is_over = !nghttp2_session_want_read(c->session) &&
 		       !nghttp2_session_want_write(c->session) && !c->out_size;
 	if (r < 0 || is_over || (c->out_size && (events & EPOLLHUP)))
@@ -231,7 +231,7 @@ void grpc_connection_free(struct grpc_connection *c)
 	struct grpc_call *call;
 	loop_remove(c->source);
 	if (c->session && c->has_begun) {
-		/* A goodbye, as far as the socket takes it at once; it may send of calls, too. */
+		/* Send GOAWAY as far as the socket takes it now; may also send data of calls. */
 		nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
 		send_waiting(c);
 	}

@@ -42,7 +42,7 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/* Whoever is not over yet says again when it will be. */
+/* Checks all deadlines; each connection and call then sets its next one. */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
@@ -66,7 +66,7 @@ static bool may_come(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/* False when each of the others has a call. */
+/* Returns false if all other connections have calls. */
 static bool make_room(struct grpc_server *server)
 {
 	struct grpc_connection *c, *longest = NULL;
@@ -85,7 +85,7 @@ static void somebody_comes(void *data, uint32_t events)
 	struct grpc_server *server = data;
 	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* It would be called again at once. */
+		/* Without a pause, this would be called again at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			set_deaf(server, true);
 			grpc_server_due(server, clock_now_ns() + DEAF_NS);

@@ -1,4 +1,4 @@
-/* One call: its request as it comes in, its answer as it goes out. */
+/* One call: its request as it arrives, and its answer as it is sent. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static nghttp2_nv header(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
-/* The two headers of a status; `number` is the caller's room for it. Returns how many. */
+/* Makes the two headers of a status. `number` is space provided by the caller. Returns the number of headers. */
 static size_t status_headers(const struct grpc_call *call, char number[4], nghttp2_nv *headers)
 {
 	snprintf(number, 4, "%d", (int)call->status);
@@ -145,7 +145,7 @@ static void reset(struct grpc_call *call, uint32_t code)
 	grpc_connection_wake(call->connection);
 }
 
-/* Headers alone: what was asked for can't be done, or was not for us to do. */
+/* Answers with headers only: the call failed or was not valid. */
 static void answer_headers(struct grpc_call *call, const char *http_status)
 {
 	char number[4];
@@ -157,7 +157,7 @@ static void answer_headers(struct grpc_call *call, const char *http_status)
 		reset(call, NGHTTP2_INTERNAL_ERROR);
 }
 
-/* The first time with headers in front, then there is more of what nghttp2 knows already. */
+/* Sends data. The first time it also sends the headers; later it resumes the stream. */
 static void answer_data(struct grpc_call *call)
 {
 	nghttp2_session *session = call->connection->session;
@@ -198,7 +198,7 @@ static void end(struct grpc_call *call, enum grpc_status status, const char *tex
 	call->gone = NULL;
 	call->status = status;
 	grpc_text_encode(text ? text : "", call->text);
-	/* Its handler may be reading it still: see grpc_call_arrived(). */
+	/* Otherwise the handler may still be reading the request: see grpc_call_arrived(). */
 	if (!call->has_arrived)
 		free_request(call);
 	if (has_more(call) || call->has_headers)
@@ -262,7 +262,7 @@ static void take_timeout(struct grpc_call *call, const char *value, size_t size)
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer)
 {
-	/* As SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 9113, 6.5.2). */
+	/* Counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, 6.5.2). */
 	call->header_bytes += name_size + value_size + 32;
 	if (call->header_bytes > GRPC_HEADERS_MOST_BYTES)
 		return false;
@@ -364,7 +364,7 @@ void grpc_call_arrived(struct grpc_call *call)
 
 /* ---- time ---- */
 
-/* Whoever kept it must know: only grpc_call_end() by themselves ends it silently. */
+/* Ends a kept call and calls its `gone` callback; only grpc_call_end() itself ends a call without the callback. */
 static void end_kept(struct grpc_call *call, enum grpc_status status, const char *text)
 {
 	void (*gone)(void *data, struct grpc_call *call) = call->gone;
@@ -377,7 +377,7 @@ void grpc_call_look(struct grpc_call *call, uint64_t now_ns)
 {
 	uint64_t stalled_ns = call->sent_ns + server_of(call)->service.limits.stall_ns;
 	if (has_more(call) && now_ns >= stalled_ns) {
-		/* Its stream is closed with the loop's next turn, which tells who keeps it. */
+		/* The stream is closed in the loop's next turn, which then calls `gone`. */
 		call->sent_ns = now_ns;
 		reset(call, NGHTTP2_CANCEL);
 	}

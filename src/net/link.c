@@ -11,7 +11,7 @@
 
 #define FULL_PAUSE_NS (5 * NSEC_PER_MSEC)
 
-/* A socket says EAGAIN when more wait than it listens to: soon there are fewer. */
+/* connect() returns EAGAIN if the server's backlog is full; retry after a pause. */
 static int connect_in_time(int fd, const struct sockaddr_un *address, int stop_fd, uint64_t end_ns)
 {
 	const struct timespec pause = clock_to_timespec(FULL_PAUSE_NS);

@@ -14,7 +14,7 @@
 struct loop {
 	int epoll_fd;
 	bool quit;
-	struct loop_source *removed; /* freed after the batch that may still name them */
+	struct loop_source *removed; /* freed after the current batch, whose events may still refer to them */
 };
 
 struct loop_source {
@@ -140,7 +140,7 @@ int loop_step(struct loop *loop, int timeout_ms)
 		uint64_t expirations;
 		if (source->dead)
 			continue;
-		/* Disarmed or armed anew since it became readable: not due. */
+		/* The timer was disarmed or re-armed after it became readable, so it is not due. */
 		if (source->is_timer && read(source->fd, &expirations, sizeof(expirations)) < 0)
 			continue;
 		source->handler(source->data, event[i].events);
