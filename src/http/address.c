@@ -110,7 +110,10 @@ static const char *path_of(const struct address *address)
 	return address->length && address->storage.ss_family == AF_UNIX ? un->sun_path : NULL;
 }
 
-/* A daemon that was killed leaves its socket. One that answers is another's, and so is what is no socket. */
+/*
+ * A killed daemon leaves its socket behind. Refuses if the socket answers, since another program uses it, or if the file is not
+ * a socket.
+ */
 static int clear_path(const struct address *address, const char *path, struct error *err)
 {
 	struct stat st;
@@ -158,7 +161,7 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", text);
-	/* A port is free again as soon as its daemon has ended. Two at a time can't have it all the same. */
+	/* Makes the port available as soon as its daemon has ended. Two daemons still can't share it. */
 	if (!path)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0)

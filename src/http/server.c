@@ -10,12 +10,12 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* How long a connection keeps its place when all are taken and others wait. */
-#define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* whoever was idle for less comes again at once */
+/* How long a connection is safe from being closed when all places are taken and others wait. */
+#define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* a client that was idle for less time would connect again at once */
 #define SILENT_LEAST_NS \
-	(100 * NSEC_PER_MSEC) /* a handshake and a request's first line are on their way */
-#define REQUEST_LEAST_NS (2 * NSEC_PER_SEC) /* the rest of a request is */
-#define MEMORY_BYTES ((size_t)16384)        /* of a connection: request, headers and what is read */
+	(100 * NSEC_PER_MSEC) /* time for a handshake and a request's first line to arrive */
+#define REQUEST_LEAST_NS (2 * NSEC_PER_SEC) /* time for the rest of a request to arrive */
+#define MEMORY_BYTES ((size_t)16384)        /* per connection: request, headers and read buffer */
 
 /* ---- the loop ---- */
 
@@ -41,7 +41,7 @@ static void drop_if_done(struct generation *g)
 	generation_end(g);
 }
 
-/* Lets libmicrohttpd do what there is to do; some of it may be due without another event. */
+/* Runs libmicrohttpd. Some of its work may be due without a further event. */
 static void turn(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -64,7 +64,7 @@ static void mhd_ready(void *data, uint32_t events)
 
 static int generation_begin(struct server *s, struct error *err);
 
-/* Files that were replaced: who comes from now on gets the new ones. */
+/* Checks for replaced files: new connections get the new certificate. */
 static void renew(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -89,11 +89,11 @@ static void renew(struct server *s)
 	}
 	log_error("TLS: %s: going on with what was read before", err.text);
 	tls_free(&s->tls);
-	memcpy(before.seen, s->tls.seen, sizeof(before.seen)); /* said once */
+	memcpy(before.seen, s->tls.seen, sizeof(before.seen)); /* logs an error only once */
 	s->tls = before;
 }
 
-/* Whether others may have its place, when all are taken. */
+/* May the connection be closed for another when all places are taken? */
 static bool can_give_way(const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - c->since_ns;
@@ -113,7 +113,7 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 	return count;
 }
 
-/* The oldest connection that may be closed, of the address that has the most connections. NULL: there is none. */
+/* Returns the oldest connection that may be closed, of the address with the most connections, or NULL if there is none. */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
 	struct server_call *first = NULL;
@@ -130,7 +130,7 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
 	return first;
 }
 
-/* Seen from inside as if the client had closed it. */
+/* For libmicrohttpd it looks as if the client had closed the connection. */
 static bool make_room(struct server *s)
 {
 	struct server_call *first = first_to_give_way(s, clock_now_ns());
@@ -142,14 +142,14 @@ static bool make_room(struct server *s)
 	return s->count < s->terms.connections_max;
 }
 
-/* We accept, not libmicrohttpd: so it is known who is too many before it is let in. */
+/* This server accepts connections itself instead of libmicrohttpd, so that it can apply its limits first. */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	renew(s);
-	/* It waits in the kernel's queue until one ends, or has had its time: look(). */
+	/* The connection waits in the kernel's queue until another ends or times out: look(). */
 	if (s->count >= s->terms.connections_max && !make_room(s)) {
 		server_set_deaf(s, true);
 		return;
@@ -157,12 +157,12 @@ static void somebody_comes(void *data, uint32_t events)
 	int fd = accept4(s->terms.listen_fd, (struct sockaddr *)&from, &length,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
-		/* The name of a unix socket may be longer than is told. It closes the socket on failure. */
+		/* The address of a unix socket may be longer than the buffer. On failure add_connection() closes the socket. */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
 		turn(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		/* It would be called again at once. */
+		/* Without a pause, this would be called again at once. */
 		server_set_deaf(s, true);
 		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
 	}
@@ -175,7 +175,7 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/* Seen from inside as if the client had closed it. */
+/* For libmicrohttpd it looks as if the client had closed the connection. */
 static void look(void *data, uint32_t events)
 {
 	struct server *s = data;
@@ -268,7 +268,7 @@ static int start_daemon(struct generation *g, struct error *err)
 		       : error_set(err, EIO, "libmicrohttpd does not start");
 }
 
-/* The new one is the server's first. */
+/* Makes a generation, which becomes the server's first. */
 static int generation_begin(struct server *s, struct error *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));
@@ -295,7 +295,7 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/* Tells of each connection's end. Who waits for a handler is let go before, as libmicrohttpd demands. */
+/* Ends each connection with its callback. Suspended connections are resumed first, as libmicrohttpd requires. */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -351,7 +351,7 @@ int server_start(const struct server_terms *terms, struct server **ret, struct e
 	if (r >= 0)
 		r = generation_begin(s, err);
 	if (r < 0) {
-		s->terms.listen_fd = -1; /* still the caller's */
+		s->terms.listen_fd = -1; /* the caller still owns it */
 		server_stop(s);
 		return r;
 	}

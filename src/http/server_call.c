@@ -50,7 +50,7 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 		at, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct server_call *c = calloc(1, sizeof(*c));
 	if (!c) {
-		/* Nobody could see to its end. */
+		/* Close it: there is no memory to track the connection. */
 		shutdown(info->connect_fd, SHUT_RDWR);
 		return;
 	}
@@ -106,7 +106,7 @@ void server_connection_told(void *data, struct MHD_Connection *at, void **contex
 		connection_ended(*context);
 }
 
-/* The first line of a request is there: its time begins. */
+/* The first line of a request has arrived; its deadline starts now. */
 void *server_request_began(void *data, const char *uri, struct MHD_Connection *at)
 {
 	const struct generation *g = data;
@@ -116,7 +116,7 @@ void *server_request_began(void *data, const char *uri, struct MHD_Connection *a
 	return NULL;
 }
 
-/* An answer has gone out: the time for the next begins. */
+/* An answer was sent; the deadline for the next request starts now. */
 void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 			  enum MHD_RequestTerminationCode why)
 {
@@ -141,7 +141,7 @@ void server_wake(struct server_call *c)
 {
 	c->is_suspended = false;
 	c->generation->server->mhd->resume_connection(c->at);
-	/* It is seen to when libmicrohttpd runs next; no event of its own would bring that about. */
+	/* Run libmicrohttpd soon, since no event would otherwise make it handle the resumed call. */
 	c->generation->has_resumed = true;
 	loop_arm(c->generation->soon_timer, 0, 0);
 }
@@ -150,7 +150,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 					  const struct server_answer *answer)
 {
 	const char *line = answer->own ? answer->own : answer->line;
-	/* Copied: a line may be the handler's only until it is asked again. */
+	/* Copy the line: it may be valid only until the handler is called again. */
 	struct MHD_Response *response = s->mhd->create_response_from_buffer(
 		strlen(line), (void *)(uintptr_t)line,
 		answer->own ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
@@ -163,7 +163,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 	if (answer->header)
 		s->mhd->add_response_header(response, answer->header, answer->header_value);
 	server_add_headers(s, response);
-	/* Who came with the old certificate comes again with the new one. */
+	/* Closing makes a client with the old certificate reconnect and get the new one. */
 	if (g != s->generations)
 		s->mhd->add_response_header(response, "Connection", "close");
 	return response;
@@ -269,7 +269,7 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 	return MHD_YES;
 }
 
-/* What is refused is read all the same, so that its sender gets to read why. */
+/* A refused body is still read, so that the client reads the answer. */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
 	if (!c->refused && size > s->terms.body_max - c->size)
@@ -302,9 +302,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Called when the headers are there, for each part of a body, and once more when all is. Where bodies are not taken, what has
- * no business with one is answered then; another is answered at once, and its body left unread, so the connection
- * ends with it. Called again when a later answer is there.
+ * Called when the headers have arrived, for each part of a body, and once more at its end; also when a later answer is ready.
+ * If bodies are not accepted, a request that must not have a body is answered at the headers. A request with a body is then
+ * answered at once; the body stays unread, so the connection ends.
  */
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,

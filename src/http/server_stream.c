@@ -1,4 +1,4 @@
-/* Answers that go on: a part at a time, to readers of whom none is waited for. */
+/* Streams of events: one part at a time, without waiting for any reader. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
-#define KERNEL_BYTES 65536 /* doubled by it: what it keeps of parts that a reader does not take */
+#define KERNEL_BYTES 65536 /* send buffer for parts that a reader has not taken; the kernel doubles it */
 
 struct server_part {
 	unsigned references;
@@ -38,12 +38,12 @@ struct server_part *server_part_free(struct server_part *part)
 	return NULL;
 }
 
-/* Called by libmicrohttpd while there is room for more. */
+/* Callback of libmicrohttpd, called while there is room for more data. */
 static ssize_t give(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
 	if (!c->part) {
-		/* All is with the kernel: the connection sleeps until there is another part. */
+		/* All data is in the kernel's buffer: suspend the connection until the next part. */
 		server_set_stage(c, STAGE_STREAM);
 		c->is_suspended = true;
 		c->generation->server->mhd->suspend_connection(c->at);
@@ -62,9 +62,9 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 {
 	const struct server *s = c->generation->server;
 	int kept = KERNEL_BYTES;
-	/* Else megabytes: a slow reader would be told of what was so a minute ago. */
+	/* The default of megabytes would let a slow reader see states that are a minute old. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
-	/* Also where it comes to nothing: its handler is told of the end then. */
+	/* Set also if no response can be made: the handler is then told that the stream ended. */
 	c->is_stream = true;
 	struct MHD_Response *response = s->mhd->create_response_from_callback(
 		MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);

@@ -86,7 +86,7 @@ bool access_is_own_origin(const char *origin, const char *host)
 	return !origin || (after && host && !strcasecmp(after + strlen("://"), host));
 }
 
-/* ACCESS_GRANTED where the token in the file is named. */
+/* Returns ACCESS_GRANTED if the request presents the token of the file. */
 static enum access_verdict names_token(const char *key, const char *file, const char *authorization,
 				       struct error *err)
 {
@@ -117,7 +117,7 @@ enum access_verdict access_may_read(const struct access_terms *terms,
 									     : ACCESS_WRONG_HOST;
 	enum access_verdict verdict = names_token("web_token_file", terms->token_file,
 						  request->authorization, err);
-	/* Who may change something may see it. */
+	/* A client that may change something may also read. */
 	if (verdict != ACCESS_GRANTED) {
 		struct error other = { 0 };
 		if (names_change_token(terms, request, &other) == ACCESS_GRANTED)

@@ -8,10 +8,7 @@
 #include "base/log.h"
 #include "http/token.h"
 
-/*
- * The page needs nothing from elsewhere, and runs nothing that is not its own: no script or style in its text, no frame
- * around it.
- */
+/* The page loads nothing from other sites, and runs only its own files: no inline script or style, and no frame around it. */
 static const struct server_header headers[] = {
 	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
 				     "frame-ancestors 'none'; object-src 'none'" },
@@ -27,7 +24,7 @@ struct site {
 	struct site_terms terms;
 	struct address address;
 	struct server *server;
-	bool token_failed; /* said so */
+	bool token_failed; /* that was logged */
 };
 
 static bool is_none(const char *file)
@@ -60,7 +57,7 @@ static struct access_request request_of(const struct server_request *request)
 	return (struct access_request){ request->authorization, request->host, request->origin };
 }
 
-/* False: *ret says why not. */
+/* If it returns false, *ret says why. */
 static bool is_granted(struct site *site, enum access_verdict verdict, const struct error *err,
 		       struct server_answer *ret)
 {
@@ -134,7 +131,7 @@ void site_answer_stream(int added, struct server_answer *ret)
 					       .type = SITE_EVENTS_TYPE };
 }
 
-/* What the request's token allows. */
+/* Answers what the request's token allows. */
 static void answer_rights(struct site *site, const struct server_request *request,
 			  struct server_answer *ret)
 {
@@ -157,7 +154,7 @@ static void answer_method(const char *allow, struct server_answer *ret)
 				       .header_value = allow };
 }
 
-/* A file of the page, or that there is none. */
+/* Answers with a file of the page, or 404. */
 static void answer_file(struct site *site, const struct server_request *request,
 			struct server_answer *ret)
 {
@@ -165,7 +162,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->terms.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/* Given back when it has been sent: its bytes are the program's. */
+		/* The server releases the text after sending; the bytes are part of the program. */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };
@@ -212,7 +209,7 @@ static int check_token(const char *key, const char *file, struct error *err)
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
-/* Who may see it, for the log. */
+/* Logs who may see the page. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
 	const struct access_settings *settings = &site->terms.settings;
