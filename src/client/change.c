@@ -1,4 +1,4 @@
-/* liballot-client's changes: the members of the request "set", gathered. */
+/* liballot-client's changes: collects the members of the request "set". */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ ALLOT_PUBLIC void allot_change_free(allot_change *change)
 	free(change);
 }
 
-/* Without an index: the only one. */
+/* An entry without an index is for the tenant's only device. */
 static bool is_device(const json_t *device, int index)
 {
 	const json_t *own = json_object_get(device, "index");
@@ -33,7 +33,7 @@ static bool is_device(const json_t *device, int index)
 	return index == ALLOT_ONLY_DEVICE ? !own : own && json_integer_value(own) == index;
 }
 
-/* What is gathered of that device, made where nothing was yet; the change's. NULL: no memory. */
+/* Returns the entry of that device, adding one if needed. The change owns it. Returns NULL if out of memory. */
 static json_t *get_device(allot_change *change, int index)
 {
 	json_t *devices = json_object_get(change->members, "devices");
@@ -58,7 +58,7 @@ static json_t *get_device(allot_change *change, int index)
 	return json_array_append_new(devices, device) ? NULL : device;
 }
 
-/* Takes `value` over. */
+/* Takes over `value`. */
 static int put(allot_change *change, int index, const char *key, json_t *value)
 {
 	json_t *device = get_device(change, index);
@@ -72,7 +72,7 @@ static int put(allot_change *change, int index, const char *key, json_t *value)
 
 static int put_pct(allot_change *change, int index, const char *key, double pct)
 {
-	/* Written so that what is no number is refused. */
+	/* Written so that NaN is refused. */
 	if (index < ALLOT_ONLY_DEVICE || !(pct >= 0 && pct <= 100))
 		return -EINVAL;
 	return put(change, index, key, json_real(pct));
@@ -122,7 +122,7 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 {
 	json_t *request = json_deep_copy(change->members);
 
-	/* A name that is no UTF-8 can't be written, nor be a tenant's: the daemon refuses the empty one. */
+	/* A name that is not UTF-8 can't be sent, and no tenant has such a name. Send an empty name, which the daemon refuses. */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {
 		json_decref(request);

@@ -18,10 +18,10 @@
 struct client {
 	int fd;
 	char run_dir[PATHS_MAX];
-	/* What came after the last reply's newline, none as a rule: buffer[0..used). */
+	/* Bytes after the last reply's newline: buffer[0..used). Usually there are none. */
 	char *buffer;
 	size_t used, size;
-	int fds[CLIENT_FDS_MAX]; /* that came with the last reply */
+	int fds[CLIENT_FDS_MAX]; /* received with the last reply */
 	size_t fd_count;
 };
 
@@ -77,7 +77,7 @@ static int connect_socket(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Anybody may put a socket into /tmp: tell our plans to root and ourselves only. */
+/* Anyone can create a socket in /tmp, so talk only to root and to ourselves. */
 static int check_peer(int fd, const char *run_dir, struct error *err)
 {
 	struct ucred peer;
@@ -172,7 +172,7 @@ static int send_request(struct client *client, const char *op, json_t *body, uin
 	if (!text)
 		return error_set(err, ENOMEM, "out of memory");
 	length = strlen(text);
-	text[length] = '\n'; /* in place of the NUL, which nothing needs any more */
+	text[length] = '\n'; /* overwrites the NUL, which is not needed any more */
 	return send_all(client, text, length + 1, deadline_ns, err);
 }
 
@@ -210,7 +210,7 @@ static void keep_fds(struct client *client, struct msghdr *message)
 	}
 }
 
-/* As recv(), without waiting; descriptors that come along are kept. */
+/* Like recv(), without blocking; descriptors that come along are stored. */
 static ssize_t receive(struct client *client)
 {
 	union {
@@ -239,7 +239,7 @@ size_t client_take_fds(struct client *client, int *ret_fds, size_t most)
 	return count;
 }
 
-/* Reads until the buffer holds a whole line; writes the line's length without its newline. */
+/* Reads until the buffer contains a whole line. Returns the line's length without its newline in *ret_length. */
 static int receive_line(struct client *client, uint64_t deadline_ns, size_t *ret_length,
 			struct error *err)
 {

@@ -1,4 +1,4 @@
-/* liballot-client's connections, and what is asked of the daemon over them. */
+/* liballot-client's connections, and its requests to the daemon. */
 #include "client/handle.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ ALLOT_PUBLIC int allot_client_list(allot_client *client, allot_list **ret_list,
 	return 0;
 }
 
-/* A line each. NULL: no memory. */
+/* Joins the warnings, one per line. Returns NULL if out of memory. */
 static char *join_warnings(const json_t *warnings)
 {
 	size_t length = 0;

@@ -1,4 +1,4 @@
-/* liballot-client's lists: the reply to "list", read in place. Its objects are the members of the reply. */
+/* liballot-client's lists: the reply to "list", read in place. The list's objects are members of the reply. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +41,13 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/* Devices, tenants and shares are objects of the reply, under other names. */
+/* Devices, tenants and shares are JSON objects of the reply, cast to other types. */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);
 }
 
-/* What an older daemon does not say is "" or 0. */
+/* Values that an older daemon does not send are "" or 0. */
 static const char *text_of(const void *object, const char *key)
 {
 	const char *text = json_string_value(member(object, key));
@@ -72,7 +72,7 @@ static const void *item(const void *object, const char *key, size_t i)
 	return json_array_get(member(object, key), i);
 }
 
-/* A function of the API that answers with one member of its object. */
+/* Defines a public function that returns one member of its object. */
 #define MEMBER(type, object, name, read, key) \
 	ALLOT_PUBLIC type allot_##object##_##name(const allot_##object *object) \
 	{ \

@@ -5,7 +5,7 @@
 
 #define POLL_NS 50000000
 
-/* By its id, where it has one: another tenant may get the name. */
+/* Uses the tenant's id if known, since another tenant may get the name. */
 static int ask(struct client *client, const char *op, const char *name, const json_t *first,
 	       bool swap_out, json_t **ret_reply, struct error *err)
 {
@@ -21,7 +21,7 @@ static int ask(struct client *client, const char *op, const char *name, const js
 	return r;
 }
 
-/* A move goes on in the daemon: asks until there is an outcome. */
+/* The move goes on in the daemon: polls until there is an outcome. */
 static int await(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, const json_t *first, struct error *err)
 {
