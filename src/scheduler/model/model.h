@@ -1,11 +1,11 @@
 /*
- * The cluster as the scheduler knows it: the cards of each node, and what of them each pod has, from the objects that a
- * watch brings, one after the other and in any order. What a pod has is what its annotations say, or what was reserved for
- * it a moment ago; it is given back when the pod ends or is gone. A namespace's quotas say what its pods may have together.
+ * The scheduler's model of the cluster: the cards of each node and the shares of cards that each pod has. The model is built
+ * from the objects of a watch, which may come in any order. A pod has the shares that its annotations name, or those
+ * that were just reserved for it. The shares are freed when the pod ends or is deleted. Quotas limit the sum of a namespace.
  *
  *     node -> card (policy/placement/node.h): total, used          pod -> its node, its shares of cards
  *
- * Of an object nothing is kept but what is needed: some 150 bytes a card, 200 a pod. One thread.
+ * The model keeps only what it needs of each object: about 150 bytes per card and 200 per pod. Not thread-safe.
  */
 #pragma once
 
@@ -21,61 +21,66 @@ struct model;
 
 struct model_terms {
 	struct request_terms request;
-	uint64_t hold_ns; /* how long a reservation holds, or a choice that was never bound; 0: as HAMi, 300 s */
-	uint64_t gang_patience_ns; /* backfill_reservation.h; 0: lone pods leave nothing to gangs */
-	uint64_t gang_hold_ns; /* the same of the room for a gang whose pods have not all come; 0: there are no gangs */
+	uint64_t hold_ns; /* lifetime of a reservation, or of an assignment whose pod was never bound; 0: 300 s, as in HAMi */
+	uint64_t gang_patience_ns; /* see backfill_reservation.h; 0: gangs never get a backfill reservation */
+	uint64_t gang_hold_ns; /* lifetime of reservations for a gang whose pods have not all come; 0: gangs are off */
 };
 
 enum model_kind { MODEL_NODES, MODEL_PODS, MODEL_QUOTAS };
 
-/* The texts in `terms` are kept, not copied. -ENOMEM. */
+/* The strings in `terms` are not copied and must outlive the model. Returns 0 or -ENOMEM. */
 int model_new(const struct model_terms *terms, struct model **ret);
-struct model *model_free(struct model *model); /* NULL is fine; returns NULL */
+struct model *model_free(struct model *model); /* `model` may be NULL; returns NULL */
 const struct request_terms *model_request_terms(const struct model *model);
 
-/* A list follows: what it does not name by the time of model_synced() is gone. */
+/* Starts a full list of objects of this kind. model_synced() ends the list and removes every object not named in the list. */
 void model_begin(struct model *model, enum model_kind kind);
 void model_synced(struct model *model, enum model_kind kind);
-/* Have nodes and pods been complete once? Before that nothing may be decided. Quotas may never come: who asks may wait for them. */
+/*
+ * Returns true once full lists of nodes and of pods have been read. Make no decision before that. Quota lists are not
+ * required, because they may never come; a caller may wait for them itself.
+ */
 bool model_is_ready(const struct model *model);
 
 /*
- * A node is there, or has changed. -EINVAL: what it says of its cards can't be true: it is set aside, so that no pod is
- * given to it, until it says something else; -ENOMEM.
+ * Adds or updates a node. Returns -EINVAL if the node's description of its cards is impossible: the node then gets no pods
+ * until its description changes. Returns -ENOMEM if memory runs out.
  */
 int model_node(struct model *model, const json_t *node, struct error *err);
 void model_node_gone(struct model *model, const char *name);
 
 /*
- * A pod is there, or has changed. -EINVAL: what it says can't be read: what was known of it stays; -ENOMEM. Only a pod that
- * has cards, or asks for some, is kept.
+ * Adds or updates a pod. Returns -EINVAL if the pod's annotations or requests are malformed: the earlier state of the pod then
+ * stays. Returns -ENOMEM if memory runs out. Pods that neither have nor request cards are not stored.
  */
 int model_pod(struct model *model, const json_t *pod, struct error *err);
 void model_pod_gone(struct model *model, const json_t *pod);
 
 /*
- * A ResourceQuota is there, or has changed. -EINVAL: what it says of cards can't be meant: what was known of it stays; -ENOMEM.
+ * Adds or updates a ResourceQuota. Returns -EINVAL if its limits for cards are malformed: the earlier limits then stay.
+ * Returns -ENOMEM if memory runs out.
  */
 int model_quota(struct model *model, const json_t *quota, struct error *err);
 void model_quota_gone(struct model *model, const json_t *quota);
 
-/* It is so late now, by a clock that never goes back: what was held for too long is given back. To be called each second or so. */
+/* Sets the current time (monotonic clock) and frees expired reservations. Call about once a second. */
 void model_advance(struct model *model, uint64_t now_ns);
 
-/* What the clock on the wall says, in seconds since 1970: for what is read from annotations, and written to them. Together with the above. */
+/* Sets the wall-clock time, in seconds since 1970, that annotations use. Call together with model_advance(). */
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * What extender_decide() reserved for a pod is given back, once it is certain that it was not bound: where an answer never
- * came the watch, or time, will tell. A uid that is not known is fine.
+ * Frees what extender_decide() reserved for a pod. Call only when the pod certainly was not bound. If the API server's answer
+ * to the bind was lost, do not call: the watch or the expiry settles the case. An unknown uid is ignored.
  */
 void model_release(struct model *model, const char *uid);
 
 /*
- * Pods of a gang (gang.h) are bound while as many as its size are asked to be. model_come(): extender_decide() has decided for
- * this one, and it waits from now on; or it does not any more. model_turn(): may its binding begin? LOST: its room is kept no
- * longer, and it is to be asked for anew. model_go(): it begins. A pod that is in no gang may at once. model_turn_text(): why
- * not, as snprintf().
+ * Pods of a gang (gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
+ * model_come(): extender_decide() has decided for this pod, so the pod now waits (`has_come`) or no longer waits.
+ * model_turn(): returns MODEL_TURN_GO if the binding may begin, as it always may for a pod outside a gang. MODEL_TURN_LOST means
+ * that the pod's reservation has been freed and the pod must be decided for again.
+ * model_go(): records that the binding begins. model_turn_text(): writes why the pod waits; returns as snprintf().
  */
 enum model_turn { MODEL_TURN_GO, MODEL_TURN_WAIT, MODEL_TURN_LOST };
 void model_come(struct model *model, const char *uid, bool has_come);
@@ -83,7 +88,10 @@ enum model_turn model_turn(const struct model *model, const char *uid);
 void model_go(struct model *model, const char *uid);
 int model_turn_text(const struct model *model, const char *uid, char *text, size_t size);
 
-/* Groups of pods that nobody has said the size of, each once: their pods are placed each by itself. Texts as below. */
+/*
+ * Returns up to `most` pod groups of unknown size, each group once; pods of such a group are placed one by one. The strings
+ * belong to the model and are valid until the next call that changes the model.
+ */
 struct model_unsized {
 	const char *group; /* "namespace/name" */
 	const char *by;    /* the annotation or label that names it */
@@ -91,51 +99,54 @@ struct model_unsized {
 size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
 
 /*
- * Pods that no node was found for, before something of the cards was given back: each is told of once, some seconds later,
- * unless it has got what it asked for meanwhile; and pods of gangs that are to come. `most` at a time; texts are the model's, until the next call that changes it.
+ * Returns up to `most` pods that kube-scheduler should try again: pods that found no node before some share of a card was freed,
+ * and pods of gangs that should be tried again. A pod is returned once, some seconds after the change, and only if it still
+ * waits. The strings belong to the model and are valid until the next call that changes the model.
  */
 struct model_passed_over {
 	const char *pod_namespace, *name;
 };
 size_t model_take_passed_over(struct model *model, struct model_passed_over *ret, size_t most);
 
-/* A namespace: what its pods may have, and have; the text is the model's, until the next call that changes it. */
+/* The limits and the usage of a namespace. The string is the model's, valid until the next call that changes the model. */
 struct model_quota_view {
 	const char *pod_namespace;
 	struct quota_limits limits;
 	struct quota_amounts used;
 };
-/* false: it has no quota of cards. */
+/* Returns false if the namespace has no quota for cards. */
 bool model_find_quota(const struct model *model, const char *pod_namespace,
 		      struct model_quota_view *ret);
-/* Each namespace of a quota, or of a pod that is kept. */
+/* Calls `each` for every namespace that has a quota or a stored pod. */
 void model_each_quota(const struct model *model,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
 /*
- * Opportunistic pods (opportunistic.h) that have had too little for `patience_ns` (0: none goes), and pods that are in the way of others of higher
- * priority, and are to go: each is returned once, and counts as leaving for two
- * minutes. To be called each second or so. `most` at a time; texts are the model's, until the next call that changes it.
+ * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that have had too little compute for `patience_ns`
+ * (0: no pod is evicted for this reason), and pods that must make room for a pod of higher priority. Each pod is returned once
+ * and counts as leaving for two minutes. Call about once a second. The strings belong to the model, valid until the next call
+ * that changes the model.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
-	bool is_displaced; /* another pod needs its memory or its place; else it has too little of: */
-	bool is_preempted; /* it is no opportunistic pod: that pod has a higher priority */
-	const char *for_namespace, *for_pod; /* that pod */
+	bool is_displaced; /* true: evicted to make room for another pod; false: too little compute on `card` */
+	bool is_preempted; /* the evicted pod is not opportunistic; the other pod has a higher priority */
+	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
-	unsigned used_pct, asked_pct; /* of that card: by others; by all opportunistic pods */
+	unsigned used_pct, asked_pct; /* compute of `card`: used by other pods; requested by all opportunistic pods */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
-/* It may not be evicted: it stays for some minutes, and others go in its place. A uid that is not known is fine. */
+/* Call when the eviction of a pod was refused. The pod is spared for some minutes; others may be chosen. Ignores unknown uids. */
 void model_keep_opportunistic(struct model *model, const char *uid);
 
 /*
- * Nodes with cards that were shut to opportunistic pods since this was asked: their annotation allot.dev/node-shut is to be `text`, which
- * is the caller's; NULL: there is to be none. 1, 0: no more, or -ENOMEM. model_cooldown_again(): it could not be written.
+ * Returns the next node whose set of cards closed to opportunistic pods has changed. The caller must set the node's annotation
+ * allot.dev/node-shut to `text`, or remove the annotation if `text` is NULL, and must free `text`. Returns 1 if *ret was
+ * written, 0 if there is no more such node, or -ENOMEM. Call model_cooldown_again() if the annotation could not be written.
  */
 struct model_cooldown {
-	const char *node; /* the model's, until the next call that changes it */
+	const char *node; /* the model's, valid until the next call that changes the model */
 	char *text;
 };
 int model_take_cooldown(struct model *model, struct model_cooldown *ret);
@@ -143,21 +154,21 @@ void model_cooldown_again(struct model *model, const char *node);
 
 struct model_counts {
 	size_t nodes;       /* that have cards */
-	size_t nodes_aside; /* whose cards can't be true */
+	size_t nodes_aside; /* whose description of their cards was rejected */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
-	size_t gangs_waiting; /* nobody of which is bound */
-	size_t gangs_placed;  /* as many as their size are */
+	size_t gangs_waiting; /* no pod of the gang is bound */
+	size_t gangs_placed;  /* at least as many pods as the gang's size are bound */
 };
 struct model_counts model_counts(const struct model *model);
 
-/* One card, and one share of one, as they are now; texts are the model's, until the next call that changes it. */
+/* The current state of one card, and of one share of a card. Strings are valid until the next call that changes the model. */
 struct model_card_view {
 	const char *node;
-	unsigned index; /* of the node's list */
+	unsigned index; /* in the node's list of cards */
 	const struct place_card *card;
-	const struct use_card *use; /* what is used of it; NULL: not known */
-	uint64_t borrowed_pct;      /* that pods placed by use have asked for */
-	uint64_t cooldown_for_ns;   /* it takes none of these; 0: it does */
+	const struct use_card *use; /* measured use of the card; NULL if unknown */
+	uint64_t borrowed_pct;      /* compute that opportunistic pods have requested */
+	uint64_t cooldown_for_ns;   /* how long the card stays closed to opportunistic pods; 0: the card is open */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;
@@ -165,7 +176,7 @@ struct model_share_view {
 	uint64_t memory_mib;
 	unsigned cores_pct;
 };
-/* Each in turn; for metrics. */
+/* Call `each` for every card or share; for metrics. */
 void model_each_card(const struct model *model,
 		     void (*each)(void *data, const struct model_card_view *view), void *data);
 void model_each_share(const struct model *model,

@@ -1,6 +1,6 @@
 /*
- * The model's gangs: which pods belong together, what each may have (gang.h), and for how long room is kept for them. For the
- * model's files and the extender's verbs; a pod in no gang has none of this.
+ * The model's gangs: which pods form a gang, the state of each pod (gang.h), and how long reservations are kept for the gang.
+ * Internal to the model and the extender. Pods outside gangs have no such state.
  *
  *     gangs: "namespace/name" -> gang -> its members, in the order in which they came: model_pod->member
  */
@@ -14,32 +14,32 @@ struct gang_rank {
 	struct gang *gang;
 	struct model_pod *pod;
 	struct gang_rank *next;
-	unsigned size;   /* that it says; 0: none */
+	unsigned size;   /* gang size that this pod names; 0: none */
 	uint64_t source; /* request_source() */
-	char *broken;    /* why what it says of its gang can't be read; owned, NULL: it can */
-	json_t *asked;   /* names of the nodes of its last filter; NULL: there was none */
-	bool is_gated;   /* nobody may schedule it yet */
-	bool has_come, is_going; /* of the room that is kept for it: GANG_COME, GANG_GOES */
+	char *broken;    /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
+	json_t *asked;   /* node names of the pod's last filter call; NULL if there was none */
+	bool is_gated;   /* the pod has scheduling gates */
+	bool has_come, is_going; /* state of a pod with a reservation: GANG_COME, GANG_GOES */
 };
 
 struct gang {
 	struct string_map_entry entry;
 	struct gang_rank *first;
-	const char *by;           /* what named it; constant */
-	unsigned size;            /* 0: nobody has said */
-	unsigned other_size;      /* that somebody else says; 0: all agree */
-	bool is_told;             /* that it has no size */
-	bool was_there;           /* as many as its size */
-	unsigned failures;        /* how often in a row not all came in time */
-	uint64_t held_until_ns;   /* the room that is kept; 0: none is */
-	uint64_t call_at_ns;      /* those that have not come are called then */
-	uint64_t paused_until_ns; /* 0: it is not */
-	uint64_t lacks_since_ns;  /* there is no room for all; 0: there was, or nobody has looked */
-	/* Of the last time when there was not room for all: as long as nothing has changed since, there is none. */
-	uint64_t failed_at;       /* the model's `rooms` + 1; 0: there was none */
-	const json_t *failed_for; /* what was asked then; a member's, as long as failed_at is set */
-	unsigned failed_fits;     /* so many would have had some */
-	uint16_t name_at;         /* in `text` */
+	const char *by;           /* name of the annotation or label that names the gang; constant */
+	unsigned size;            /* number of pods; 0 if unknown */
+	unsigned other_size;      /* a different size that another pod names; 0 if all agree */
+	bool is_told;             /* the missing size has been reported */
+	bool was_there;           /* at least `size` pods have existed */
+	unsigned failures;        /* times in a row that not all pods came in time */
+	uint64_t held_until_ns;   /* when the gang's reservations expire; 0: none */
+	uint64_t call_at_ns;      /* when to trigger a retry of pods that have not come */
+	uint64_t paused_until_ns; /* 0: not paused */
+	uint64_t lacks_since_ns;  /* since when there is no room for all; 0: there is room, or not tried yet */
+	/* The last failed attempt to find room for all. Until something changes, a new attempt would fail too. */
+	uint64_t failed_at;       /* value of the model's `rooms` + 1 at that time; 0: no failed attempt */
+	const json_t *failed_for; /* node names of that attempt; owned by a member; valid while failed_at is set */
+	unsigned failed_fits;     /* number of pods that would have found room */
+	uint16_t name_at;         /* offset in `text` */
 	char text[];
 };
 
@@ -48,46 +48,46 @@ static inline const char *gang_name(const struct gang *gang)
 	return gang->text + gang->name_at;
 }
 
-/* Takes in what the pod says of its gang, and why that can't be read; it has been taken in else. -ENOMEM. */
+/* Records the gang that the pod names, or in `broken` why the pod's gang annotations are malformed. Returns 0 or -ENOMEM. */
 int model_gang_take(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_said *said, const struct error *broken, struct error *err);
-/* It ends, or is gone. */
+/* Removes the pod from its gang, because the pod ends or was deleted. */
 void model_gang_leave(struct model *model, struct model_pod *pod);
 
 enum gang_state gang_state_of(const struct gang_rank *member);
 struct gang_roll gang_roll_of(const struct gang *gang);
 
-/* The nodes of its last filter: what is not the same makes another try worthwhile. A reference is taken. */
+/* Stores the node names of the member's last filter call. Changed names permit a new attempt. Takes a reference to `names`. */
 void gang_note_asked(struct gang_rank *member, json_t *names);
 
-/* Room was found for all: it is kept from now on. Those that were turned away before are called, but for who asks now. */
+/* Room was found for all pods and is kept from now on. Triggers a retry of the pods rejected before, except `but`, the asker. */
 void model_gang_held(struct model *model, struct gang *gang, const struct gang_rank *but);
-/* There was none: only so many would fit. What is kept for it is given back, unless it has begun. */
+/* Records a failed attempt in which only `fits` pods found room. Frees the gang's reservations unless bindings have begun. */
 void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
-/* Was that so a moment ago, and has nothing changed since? */
+/* Returns true if the last attempt failed and nothing has changed since. */
 bool model_gang_still_fails(const struct model *model, const struct gang_rank *asker);
 
-/* What was reserved for a member in bind is kept as long as its gang's is. */
+/* Makes a reservation of bind for this member last as long as the reservations of its gang. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_turn.c ---- */
 
-/* Its binding has failed: true: its room is kept for it all the same, since others of its gang are bound. */
+/* After a failed binding: returns true if the reservation is kept, because other pods of the gang are bound already. */
 bool model_gang_keeps(struct model *model, struct gang_rank *member);
 
 /* ---- model_backfill.c ---- */
 
-/* There is no room for the gang: has it waited for long enough to be given a backfill reservation? */
+/* Call when the gang found no room: gives the gang a backfill reservation if it has waited long enough. */
 void model_backfill_consider(struct model *model, struct gang_rank *asker);
-/* It has room, or is gone; nothing where it has none. */
+/* Ends the gang's backfill reservation, if any, because the gang has room or is gone. */
 void model_backfill_end(struct model *model, const struct gang *gang);
 void model_backfill_advance(struct model *model);
-/* Is the node left to another than the pod? NULL: one that nothing is known of. */
+/* Returns true if the node is reserved for a gang and closed to this pod. `pod` is NULL if the pod is unknown to the model. */
 bool model_backfill_bars(const struct model *model, const struct model_node *node,
 			 const struct model_pod *pod);
-/* To whom nodes are left. */
+/* Returns the name of the gang that has the backfill reservation. */
 const char *model_backfill_name(const struct model *model);
 
 /* ---- as time goes on ---- */
 
-/* What is kept for too long is given back. */
+/* Frees reservations that have expired. */
 void model_gangs_advance(struct model *model);

@@ -1,14 +1,14 @@
 /*
- * What the model is made of: for its own files and the extender's verbs.
+ * The model's internal structures, for the files of the model and of the extender only.
  *
  *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
- *     pods:  uid  -> model_pod    what its annotations note, what is reserved for it; at most one of both is charged
+ *     pods:  uid  -> model_pod    the shares in its annotations (noted) and its reservation; at most one of them is charged
  *     quotas: "namespace/name" -> model_quota, spaces: namespace -> model_space    model_quota.c
- *     open:  the pods that are bound to no node yet: only they have anything that time takes back
+ *     open:  list of the pods that are not bound yet; only these can have shares that expire
  *
  *     gangs: "namespace/name" -> gang   model_gang.h
  *
- * A node is kept while it is there or a pod names it: pods may be heard of before their node.
+ * A node entry lives while the node exists or a pod names the node. The watch may report a pod before its node.
  */
 #pragma once
 
@@ -25,67 +25,67 @@ struct model_room;  /* model_room.c */
 struct place_tally; /* policy/placement/room.h */
 struct gang_rank;   /* model_gang.h */
 
-/* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
+/* Fields that a filter call reads come first: the call scans all nodes and is bound by memory latency. */
 struct model_node {
-	struct string_map_entry entry;    /* by its name */
-	struct inventory inventory;       /* empty while it is not there */
-	uint64_t filtered_in;             /* the model's `filters` as one asked about it */
-	char *aside;                      /* why what it says can't be true; NULL: it can */
-	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
+	struct string_map_entry entry;    /* key: node name */
+	struct inventory inventory;       /* empty while the node does not exist */
+	uint64_t filtered_in;             /* value of the model's `filters` at the last filter call that named this node */
+	char *aside;                      /* why the node's description of its cards was rejected; NULL if accepted */
+	const struct model_pod *kept_for; /* pod for which other pods are evicted from this node; NULL if none */
 	bool is_there, is_listed;
-	bool is_reserved; /* lone pods leave it to the model's backfill reservation */
-	bool is_cooldown_news; /* which of its cards are shut to opportunistic pods is to be written to it */
-	bool is_room_old;         /* its cards are used otherwise since `room` was counted */
-	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
-	struct model_pod *pods; /* that are charged here */
-	size_t references;      /* of what pods hold */
-	uint64_t said;          /* a digest of its annotations, to know them again */
-	struct use use;         /* of its cards: of nothing, unless pods are placed by use */
+	bool is_reserved; /* part of the backfill reservation: closed to lone pods */
+	bool is_cooldown_news; /* the node's annotation of cards closed to opportunistic pods must be rewritten */
+	bool is_room_old;         /* the use of its cards has changed since `room` was counted */
+	struct place_tally *room; /* its room for the usual requests (model_room.c); owned; NULL: not counted yet */
+	struct model_pod *pods; /* list of the pods that are charged to this node */
+	size_t references;      /* number of references that pods hold */
+	uint64_t said;          /* digest of its annotations, to detect changes */
+	struct use use;         /* measured use of its cards; empty unless opportunistic pods are enabled */
 	char name[];
 };
 
 struct model_hold {
-	struct model_node *node; /* NULL: there is none; a reference */
+	struct model_node *node; /* a reference; NULL if there is no hold */
 	struct inventory_hold hold;
 	uint64_t expires_ns; /* 0: never */
 };
 
 struct model_quota;
 
-/* A namespace, while pods or quotas are of it. */
+/* A namespace; exists while pods or quotas are in the namespace. */
 struct model_space {
-	struct string_map_entry entry; /* by its name */
-	struct model_quota *quotas;    /* of cards */
-	struct quota_limits limits;    /* of all of these */
-	struct quota_amounts used;     /* by what its pods are charged */
+	struct string_map_entry entry; /* key: namespace */
+	struct model_quota *quotas;    /* list of the quotas that limit cards */
+	struct quota_limits limits;    /* the tightest limits of all quotas */
+	struct quota_amounts used;     /* sum of what its pods are charged */
 	size_t references;
 	char name[];
 };
 
 struct model_pod {
-	struct string_map_entry entry; /* by its uid */
+	struct string_map_entry entry; /* key: pod uid */
 	struct model_hold noted, reserved;
-	struct model_hold *charged;             /* one of both, or NULL */
-	struct model_pod *next, **at;           /* of the node that it is charged to */
-	struct model_pod *next_open, **at_open; /* NULL: it is bound */
-	struct request *request; /* while it is open: what it asks for; NULL: can't be read */
-	char *broken;            /* why not; NULL: it can */
-	uint64_t said;           /* a digest of what was noted */
-	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
-	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
+	struct model_hold *charged;             /* &noted, &reserved or NULL */
+	struct model_pod *next, **at;           /* links in the list of the charged node */
+	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
+	struct request *request; /* the pod's request, while open; NULL if malformed */
+	char *broken;            /* why the request is malformed; NULL if valid */
+	uint64_t said;           /* digest of the annotations behind `noted` */
+	uint64_t turned_away_at; /* value of `rooms` + 1 when a filter found no node; 0: never, or already reported */
+	uint64_t unseen_until_ns; /* expiry of a pod known only from a filter call; 0 once the watch has named the pod */
 	const char *pod_namespace; /* the name of `space` */
 	struct model_space *space; /* a reference */
-	struct gang_rank *member;  /* NULL: it is in no gang */
+	struct gang_rank *member;  /* NULL if in no gang */
 	int32_t priority;
-	int64_t since_s;   /* when it was placed, as its annotation says; 0: it does not */
-	uint64_t going_ns; /* its eviction was asked for: until then it is taken to go */
-	uint64_t kept_ns;  /* that was refused: until then it stays */
-	struct model_node *wants; /* it would find room there if others ended; NULL: nowhere; a reference */
-	uint64_t wants_ns; /* since then */
-	bool may_preempt;  /* there, who has a lower priority, and not opportunistic pods alone */
+	int64_t since_s;   /* when the pod was placed, from its annotation; 0 if unknown */
+	uint64_t going_ns; /* eviction requested: the pod counts as leaving until then */
+	uint64_t kept_ns;  /* eviction refused: no new eviction before then */
+	struct model_node *wants; /* node where the pod would fit if other pods ended; a reference; NULL if none */
+	uint64_t wants_ns; /* time at which `wants` was set */
+	bool may_preempt;  /* on `wants`: pods of lower priority may be evicted, not only opportunistic pods */
 	bool is_bound, is_ending, is_listed;
-	bool is_called;   /* to be told of, as one that was passed over */
-	uint16_t name_at; /* in `text`, behind the uid */
+	bool is_called;   /* to be returned by model_take_passed_over() */
+	uint16_t name_at; /* offset in `text`, after the uid */
 	char text[];
 };
 
@@ -94,19 +94,19 @@ struct model {
 	struct string_map nodes, pods, words, quotas, spaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
-	uint64_t changes;  /* grows with each change of a node, or of what a pod is or has */
-	uint64_t filters;  /* how many have been asked */
-	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
-	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
-	bool has_called; /* there is a pod that is_called */
+	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
+	uint64_t filters;  /* number of filter calls so far */
+	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
+	uint64_t room_ns; /* since when rejected pods should be looked for; 0: no need */
+	bool has_called; /* some pod has is_called set */
 	uint64_t now_ns;
-	int64_t wall_s;           /* at now_ns; 0: nobody has said */
-	bool keeps_opportunistic; /* they are evicted for nobody */
-	bool has_cooldown;        /* there is a node that is_cooldown_news */
+	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
+	bool keeps_opportunistic; /* opportunistic pods are never evicted to make room */
+	bool has_cooldown;        /* some node has is_cooldown_news set */
 	struct fit fit;
-	struct gang *reservation; /* who has one (backfill_reservation.h); NULL: nobody */
+	struct gang *reservation; /* gang with the backfill reservation (backfill_reservation.h); NULL if none */
 	uint64_t reserved_since_ns;
-	struct model_room *room; /* owned; NULL: nothing was asked for yet */
+	struct model_room *room; /* owned; NULL before the first request */
 };
 
 static inline const char *model_pod_name(const struct model_pod *pod)
@@ -114,7 +114,7 @@ static inline const char *model_pod_name(const struct model_pod *pod)
 	return pod->text + pod->name_at;
 }
 
-/* Its end is under way, or was asked for. */
+/* Returns true if the pod is terminating or its eviction was requested. */
 static inline bool model_is_going(const struct model *model, const struct model_pod *pod)
 {
 	return pod->is_ending || pod->going_ns > model->now_ns;
@@ -125,7 +125,7 @@ static inline struct cooldown_now model_both_clocks(const struct model *model)
 	return (struct cooldown_now){ model->now_ns, model->wall_s };
 }
 
-/* It was placed by use: scheduler/opportunistic/opportunistic.h. */
+/* Returns true if the pod was placed by measured use (scheduler/opportunistic/opportunistic.h). */
 static inline bool model_is_opportunistic(const struct model_pod *pod)
 {
 	return pod->charged && inventory_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
@@ -133,12 +133,12 @@ static inline bool model_is_opportunistic(const struct model_pod *pod)
 
 /* ---- model_node.c ---- */
 
-/* NULL: none is there of that name. */
+/* Returns NULL if no such node exists. */
 struct model_node *model_find_node(const struct model *model, const char *name);
-/* Its entry, with a reference more; a new one where nothing is known yet. NULL: no memory. */
+/* Returns the node's entry and takes a reference. Creates the entry if the name is new. NULL if memory runs out. */
 struct model_node *model_node_take(struct model *model, const char *name);
 void model_node_give(struct model *model, struct model_node *node);
-/* What a Node object says. */
+/* Extracts the GPU data of a Node object. */
 struct inventory_said model_node_said(const struct model *model, const json_t *node);
 void model_nodes_begin(struct model *model);
 void model_nodes_synced(struct model *model);
@@ -147,26 +147,26 @@ void model_nodes_free(struct model *model);
 /* ---- model_pod.c ---- */
 
 struct model_pod *model_find_pod(const struct model *model, const char *uid);
-/* What it has is given back, until it is put back: to look at a node as it is without it. */
+/* Removes the pod's charge until model_put_back(), so that the caller sees the node without this pod. */
 void model_lift(struct model_pod *pod);
-/* One that was not lifted stays as it is. */
+/* Restores the charge. Does nothing if the pod was not lifted. */
 void model_put_back(struct model_pod *pod);
 /*
- * The same as model_pod(), of a pod that a filter's call was about: it may be ahead of the watch. Without a watch that names
- * it, it is forgotten after a while.
+ * Like model_pod(), for the pod of a filter call, which may be newer than the watch. If the watch never names the pod, the
+ * model forgets the pod after a while.
  */
 int model_pod_ahead(struct model *model, json_t *pod, struct error *err);
 /*
- * What these shares are on that node, to be charged by inventory_charge(). -EINVAL, -ENOMEM. To be given up by model_drop_hold(),
- * while it is not charged, or by model_reserve_hold().
+ * Converts shares of that node's cards into a hold for inventory_charge(). Returns 0, -EINVAL or -ENOMEM. Pass the hold to
+ * model_drop_hold() while uncharged, or to model_reserve_hold().
  */
 int model_make_hold(struct model *model, const struct model_pod *pod, struct model_node *node,
 		    const struct kube_shares *shares, struct model_hold *ret, struct error *err);
-/* Nobody is told of room. */
+/* Releases a hold without reporting new room. */
 void model_drop_hold(struct model *model, struct model_hold *hold);
-/* Charges it, in place of what was reserved for the pod before; it is the pod's. */
+/* Charges the hold in place of the pod's earlier reservation. The pod takes ownership of the hold. */
 void model_reserve_hold(struct model *model, struct model_pod *pod, struct model_hold *hold);
-/* Charges these shares for so long, in place of what was reserved for it before. -EINVAL, -ENOMEM: nothing is reserved. */
+/* Reserves the shares for a limited time, replacing the pod's earlier reservation. On -EINVAL or -ENOMEM, nothing is reserved. */
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
 void model_drop_reserved(struct model *model, struct model_pod *pod);
@@ -177,12 +177,12 @@ void model_pods_free(struct model *model);
 
 /* ---- model_quota.c ---- */
 
-/* Its entry, with a reference more; a new one where nothing is known yet. NULL: no memory. */
+/* Returns the namespace's entry and takes a reference. Creates the entry if the name is new. NULL if memory runs out. */
 struct model_space *model_space_take(struct model *model, const char *name);
-void model_space_give(struct model *model, struct model_space *space); /* NULL is fine */
-/* NULL: it has no quota of cards. */
+void model_space_give(struct model *model, struct model_space *space); /* `space` may be NULL */
+/* Returns NULL if the namespace has no quota for cards. */
 const struct model_space *model_find_limited(const struct model *model, const char *name);
-/* The fit that has begun: what is left of its pod's namespace's quota holds, if there is one. */
+/* Limits the current `fit` to what is left of the namespace's quota, if there is a quota. */
 void model_hold_to_quota(struct model *model, const char *pod_namespace);
 void model_quotas_begin(struct model *model);
 void model_quotas_synced(struct model *model);
@@ -190,52 +190,53 @@ void model_quotas_free(struct model *model);
 
 /* ---- model_passed_over.c ---- */
 
-/* Something was given back for good, or a node says something else of its cards. */
+/* Call when shares were freed for good or a node's description of its cards changed: waiting pods may fit now. */
 void model_note_room(struct model *model);
-/* A namespace may have more. */
+/* Call when a namespace's limits or usage changed so that its pods may get more. */
 void model_note_room_in(struct model *model, const struct model_space *space);
-/* What a filter has answered for a pod that will be bound. */
+/* Records whether a filter call found no node for the pod. */
 void model_note_turned_away(struct model *model, const char *uid, bool is_turned_away);
 
 /* ---- model_room.c ---- */
 
-/* A pod is there that was not known: what it asks for is counted. */
+/* Counts the request of a new pod. */
 void model_count_request(struct model *model, const struct request *request);
 /*
- * What is asked for, with the prices of now. Valid until the next change of a node's cards or the next count; NULL: nothing is
- * asked for, or there is no memory.
+ * Returns the histogram of requests with current prices. The result is valid until a node's cards change or a request is
+ * counted. Returns NULL if no requests were counted or memory runs out.
  */
 const struct place_histogram *model_histogram(struct model *model);
 /*
- * What a request, that of the model's `fit`, would take of the room on such cards, by the prices of the last model_histogram(): its
- * shares go where each takes least. MODEL_ROOM_ALL, what all room of the cluster is worth, where it does not fit. `room`: the
- * node's, which has not changed since; NULL: it is counted.
+ * Returns the value of the room that the request of the model's `fit` would use up on these cards, at the prices of the last
+ * model_histogram(). Each share goes to the card where the loss is least. Returns MODEL_ROOM_ALL, the value of all room in the
+ * cluster, if the request does not fit. `room` is the node's current tally; if NULL, the function counts the room itself.
  */
 #define MODEL_ROOM_ALL 1.0
 double model_room_loss(struct model *model, const struct inventory *inventory,
 		       const struct place_tally *room);
-/* The node has no cards any more. */
+/* Call when the node has no cards any more. */
 void model_room_forget(struct model *model, struct model_node *node);
-/* The same of cards that are no node's of the model's. */
+/* Call when interned strings of cards outside the model's nodes were freed. */
 void model_room_words_gone(struct model *model);
 void model_room_free(struct model *model);
 
 /* ---- model_opportunistic.c, model_displace.c ---- */
 
-/* That card of the node is shut to opportunistic pods from now on: model_take_cooldown(). */
+/* Closes a card to opportunistic pods from now on. model_take_cooldown() reports the change. */
 void model_cooldown_card(struct model *model, struct model_node *node, unsigned card);
-/* It is taken to go from now on. *ret gets its names. */
+/* Counts the pod as leaving from now on and writes its names to *ret. */
 void model_name_victim(struct model *model, struct model_pod *opportunistic,
 		       struct model_eviction *ret);
 /*
- * A filter's call has found no node for the pod. Would the end of opportunistic pods, or of pods of lower priority, make room on this one?
- * *ret_priority: the highest of those; INT32_MIN: all are opportunistic pods.
+ * For a pod that found no node in a filter call: returns true if evicting opportunistic pods, or pods of lower priority if
+ * `may_preempt`, would make room on this node. *ret_priority gets the highest priority among the latter, or INT32_MIN
+ * if all victims are opportunistic.
  */
 bool model_want_costs(struct model *model, const struct request *request, const char *uid,
 		      bool may_preempt, const char *node, int32_t *ret_priority);
-/* This one is remembered: who is to go is told by model_take_evictions() some seconds later. */
+/* Remembers this node for the pod. model_take_evictions() returns the pods to evict some seconds later. */
 void model_want(struct model *model, const char *uid, bool may_preempt, const char *node);
-/* The pod that room on the node is kept for, before one of that uid and priority; NULL: none. */
+/* Returns the pod for which room on the node is kept ahead of a pod of that uid and priority, or NULL if none. */
 const struct model_pod *model_kept_for(const struct model *model, const struct model_node *node,
 				       const char *uid, int32_t priority);
 void model_forget_want(struct model *model, struct model_pod *pod);
