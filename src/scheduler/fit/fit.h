@@ -1,11 +1,11 @@
 /*
- * Does a pod fit a node's cards, and which does it take. Pure, but for what a caller lends, which is too large for a stack; one
- * thread at a time.
+ * Decides whether a pod fits a node's cards and which cards the pod gets. Pure, except for the scratch memory `struct fit`,
+ * which the caller provides because it is too large for a stack. Use a `struct fit` from one thread at a time.
  *
- * Containers are given their cards one after the other: those that run together first, so that each finds what the others
- * have left. Of two, each leaves the other the cards that it can't do without: all that can be is found. An init container has
- * ended before they begin: it finds the node as it is now, but for the sidecars before it, and goes on cards of theirs where
- * those suffice, which then carry the more of both.
+ * Containers get their cards one after the other. The containers that run together come first, and each sees what the earlier
+ * ones left. With two such containers, each leaves the other the cards that the other needs, so any solution is found. An init
+ * container ends before the main containers begin. So an init container sees the node without them, but with the sidecars
+ * started before it. It reuses the main containers' cards if those suffice; such a card is charged the larger of both shares.
  */
 #pragma once
 
@@ -24,88 +24,89 @@ struct fit_pick {
 	struct place_need need;
 };
 
-/* Words of cards that were looked at before: what was found then holds for as long as the cards stay as they are. */
+/* Cache of answers for interned strings (types, modes) of cards. An answer is valid as long as the cards do not change. */
 #define FIT_MEMO_WORDS 8
 struct fit_memo {
 	unsigned count;
-	const char *word[FIT_MEMO_WORDS]; /* of cards */
+	const char *word[FIT_MEMO_WORDS]; /* interned strings of cards */
 	bool is_wanted[FIT_MEMO_WORDS];
 };
 
 struct fit {
-	uint64_t now_ns; /* the caller's: by what is known of cards' use */
+	uint64_t now_ns; /* set by the caller; used to judge the age of measured use */
 	const struct request *request;
 	struct fit_memo types, modes;
 	const char *type,
-		*mode;  /* words of the card that was looked at last: most others have the same */
-	bool is_wanted; /* what was found of them; `type` NULL: nothing yet */
+		*mode;  /* strings of the last card checked; most cards have the same */
+	bool is_wanted; /* answer for `type` and `mode`; unset while `type` is NULL */
 	struct fit_quota quota;
-	/* What is laid out to be chosen from, and what came of it. */
+	/* Candidates for a choice, and its results. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
-	struct place_card seen[PLACE_MAX_CARDS]; /* by who fills what others leave */
-	uint64_t serves[REQUEST_SHARES_MAX];     /* the cards that serve each part, a bit each */
-	uint64_t both;                           /* of two parts: those that serve both at a time */
+	struct place_card seen[PLACE_MAX_CARDS]; /* the cards as an opportunistic pod sees them */
+	uint64_t serves[REQUEST_SHARES_MAX];     /* per part: bit i is set if card i serves the part */
+	uint64_t both;                           /* with two parts: cards that serve both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
-	struct inventory_share share[REQUEST_SHARES_MAX]; /* what they would be charged */
+	struct inventory_share share[REQUEST_SHARES_MAX]; /* what the picks would be charged */
 };
 
-/* The request that all is about from now on; valid as long. To be called anew after any change of a node's cards. */
+/* Sets the request for the calls that follow; `request` must stay valid. Call again after any change of a node's cards. */
 void fit_begin(struct fit *fit, const struct request *request);
-/* Words of cards have been given back: another may be where one of them was. */
+/* Clears the caches. Call when interned strings of cards were freed, because a new string may reuse their address. */
 void fit_words_gone(struct fit *fit);
-/* After that: its namespace may have so much, and has that without it. Without this call there is no quota. */
+/* Sets the namespace's quota and its usage without this pod. Call after fit_begin(); without this call there is no quota. */
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 		 const struct quota_amounts *used);
-/* What else is asked for, to choose cards by from now on; valid as long. */
+/* Sets the histogram of other requests by which cards are chosen; `histogram` must stay valid. */
 void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram);
 
 /*
- * A node's cards as the request finds them: for an opportunistic pod (opportunistic.h) their time is taken by use, for all others they are as they
- * are. *ret is room for them, valid until the next call; fit_check() and fit_choose() look through this by themselves.
+ * Returns the node's cards as the request sees them. An opportunistic pod (opportunistic.h) sees compute by measured use; for
+ * other pods, returns `inventory` itself. *ret is scratch memory for the result, valid until the next call. fit_check()
+ * and fit_choose() do this themselves.
  */
 const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
 				struct inventory *ret);
-/* What an opportunistic pod's time on card i is judged by. */
+/* Returns the data by which the compute of card i is judged for an opportunistic pod. */
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
 
 /*
- * Of card[i], which may be used otherwise than in the inventory: why it does not serve a share of a part of the fit's request, or
- * PLACE_FITS.
+ * Returns why card i cannot serve a share of this part of the request, or PLACE_FITS if the card can. `card` may show another use
+ * of card i than the inventory does.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *part);
 
-/* Why not. */
+/* Why a request does not fit. */
 struct fit_reasons {
-	const struct request_part *part;           /* the first that does not fit */
-	enum place_reason reason[PLACE_MAX_CARDS]; /* of each card */
-	bool is_beyond_quota;                      /* with nothing used of it, too */
+	const struct request_part *part;           /* the first part that does not fit */
+	enum place_reason reason[PLACE_MAX_CARDS]; /* per card */
+	bool is_beyond_quota;                      /* the request exceeds the quota even if nothing else used the quota */
 };
 
-/* Does it? A request of no part does. *ret is written where it does not. */
+/* Returns true if the request fits; a request without parts always fits. Otherwise writes the reasons to *ret. */
 bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret);
 
-/* Of each card by itself why it does not serve that part; PLACE_FITS: it does. To be told of a node that fits. */
+/* Writes for each card alone why the card does not serve that part, or PLACE_FITS. Used to explain a node that fits. */
 void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
-/* Would the end of others help, as far as the cards themselves tell? */
+/* Returns true if the request could fit once other pods end, as far as the cards alone can tell. */
 bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
-/* When a part of the request runs. */
+/* Returns the stage in which a part of the request runs: init, sidecar or main. */
 enum inventory_stage fit_stage(const struct request_part *part);
 
-/* As place_reasons_text(). */
+/* Writes the reasons as text; parameters and result as for place_reasons_text(). */
 int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,
 		     char *text, size_t size);
 
 /*
- * The shares of cards that it gets. -ENOSPC: it does not fit, and *ret_reasons is written; -ENOMEM. *ret is to be freed by
- * shares_free().
+ * Chooses the shares of cards for the request. On success returns 0; free *ret with shares_free(). If the request does not
+ * fit, returns -ENOSPC and writes *ret_reasons. Returns -ENOMEM if memory runs out.
  */
 int fit_choose(struct fit *fit, const struct inventory *inventory, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons);

@@ -1,7 +1,7 @@
 /*
- * Whether what a pod would get of a node's cards is more than is left of its namespace's quota. Mostly that is known before
- * any node is looked at, from what is asked; a part of a card in percent, a whole card, and an init container, which may
- * share the cards of others or not, depend on the cards. Pure; of fit.c.
+ * Decides whether the shares that a pod would get exceed what is left of its namespace's quota. The request alone usually
+ * decides that, before any node is checked. The answer depends on the cards in three cases: memory in percent, whole cards, and
+ * init containers, which may or may not share cards with other containers. Pure; internal to fit.c.
  */
 #pragma once
 
@@ -9,34 +9,34 @@
 #include "scheduler/request/request.h"
 
 enum fit_quota_state {
-	FIT_QUOTA_KEPT,    /* whichever cards it gets; also where there is no quota */
-	FIT_QUOTA_PASSED,  /* whichever cards it gets */
-	FIT_QUOTA_BY_CARD, /* to be looked at for each */
+	FIT_QUOTA_KEPT,    /* within the quota on any cards, or there is no quota */
+	FIT_QUOTA_PASSED,  /* beyond the quota on any cards */
+	FIT_QUOTA_BY_CARD, /* depends on the card */
 };
 
 struct fit_quota {
 	enum fit_quota_state state;
-	bool is_beyond; /* the quota itself is less than what is asked: nobody's end would help */
-	bool has_init;  /* containers that may share the cards of others */
-	bool is_over;   /* cards were found, and together they were too much */
+	bool is_beyond; /* the request exceeds the whole quota, so it would not fit even if all other pods ended */
+	bool has_init;  /* the request has init containers, which may share cards with others */
+	bool is_over;   /* cards were found, but their sum exceeds the quota */
 	struct quota_limits left;
-	struct quota_amounts lasting; /* at least: of all parts that run together */
+	struct quota_amounts lasting; /* lower bound for all parts that run together */
 	struct quota_amounts
-		beside; /* at least: of the pod's, beside one share of the part that is looked at */
+		beside; /* lower bound for the pod without one share of the current part */
 };
 
-/* No quota. */
+/* Resets `quota` to "no quota". */
 void fit_quota_clear(struct fit_quota *quota);
-/* `used`: by others than the pod. */
+/* Sets the quota for a request. `used` is the usage of the namespace without this pod. */
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
-/* Cards are looked at for that part from now on. */
+/* Sets the part for which cards are checked from now on. */
 void fit_quota_look_at(struct fit_quota *quota, const struct request_part *part);
 
-/* As a share of a card is charged. */
+/* Returns the amounts that a share of a card is charged against a quota. */
 struct quota_amounts fit_quota_of(const struct place_need *need);
 
-/* Not this card, whichever others there are. */
+/* Returns true if the quota excludes this card, whichever other cards are chosen. */
 static inline bool fit_quota_refuses(const struct fit_quota *quota, const struct place_card *card,
 				     const struct place_request *request)
 {
