@@ -1,7 +1,8 @@
 /*
- * Reviews of pods that get ResourceClaims. A pod names ResourceClaimTemplates, which are made before the review is answered, so
- * that no pod names one that can't be had. A template is called after its terms: the pods of a namespace that ask for the same
- * share one, nothing is made for a dry run, and what is made for a pod that is refused later serves the next. One thread.
+ * Admission reviews of pods that get ResourceClaims. Such a pod names ResourceClaimTemplates. The webhook creates the templates
+ * before it answers, so that no pod names a missing template. A template's name is derived from its content, so pods of a
+ * namespace with equal requests share a template. A dry run creates nothing. If a pod is rejected later, its template stays for
+ * the next pod. Not thread-safe.
  */
 #pragma once
 
@@ -12,18 +13,18 @@
 
 struct claim_reviews;
 
-/* Both stay the caller's. NULL: no memory. */
+/* The caller keeps ownership of both arguments, which must outlive the result. Returns NULL if memory runs out. */
 struct claim_reviews *claim_reviews_new(struct kube_client *client,
 					const struct webhook_terms *terms);
-/* Nobody is told any more of those under way. Before the client's end. NULL is fine; returns NULL. */
+/* Drops all pending reviews without calling `done`. Call before the client is freed. `reviews` may be NULL; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* As webhook_review() returns it; the handler's. NULL: no memory. */
+/* `answer` is as from webhook_review(), and the callback owns it. NULL if memory ran out. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*
- * 0: *ret_answer is the answer. 1: it needs the API server; `done` is called once, later. -EINVAL, -ENOMEM as webhook_review().
- * A reference to `review` is taken.
+ * Starts a review. Returns 0 if *ret_answer is the answer already. Returns 1 if the API server must be asked first: `done` is
+ * then called once, later. Returns -EINVAL or -ENOMEM as webhook_review() does. Takes a reference to `review`.
  */
 int claim_reviews_start(struct claim_reviews *reviews, json_t *review, claim_reviewed done,
 			void *data, json_t **ret_answer, struct error *err);

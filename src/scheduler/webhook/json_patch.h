@@ -1,6 +1,6 @@
 /*
- * Changes to an object in JSON, written down as a JSON Patch (RFC 6902) while they are made. A failure of memory is kept, so
- * that it need be looked for only once. One thread.
+ * Changes a JSON object and records the changes as a JSON Patch (RFC 6902). Errors are sticky: the caller may check
+ * `has_failed` and `is_misshapen` once, after all changes. Not thread-safe.
  */
 #pragma once
 
@@ -9,28 +9,31 @@
 #include <stddef.h>
 
 struct json_patch {
-	json_t *operations; /* NULL: none yet */
-	bool has_failed;    /* no memory: neither object nor patch are to be used */
-	bool is_misshapen;  /* a member was of another type than it has to be: the same */
+	json_t *operations; /* NULL before the first change */
+	bool has_failed;    /* memory ran out: do not use the object or the patch */
+	bool is_misshapen;  /* a member has the wrong type: do not use the object or the patch */
 };
 
 void json_patch_free(struct json_patch *patch);
 
-/* `object`, which is at `path` of the whole, gets `value` by that name, in place of one that it may have. Takes `value` over. */
+/*
+ * Adds or replaces the member `name` of `object`. `path` is the object's JSON Pointer in the document. Takes ownership of
+ * `value`.
+ */
 void json_patch_put(struct json_patch *patch, json_t *object, const char *path, const char *name,
 		    json_t *value);
-/* The member of that name is taken away. */
+/* Removes the member `name`. */
 void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name);
-/* The list gets `value` at its end. Takes `value` over. */
+/* Appends `value` to the list. Takes ownership of `value`. */
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);
 
 /*
- * The member of that name; where there is none, `fresh` is put there. Takes `fresh` over. NULL: no memory, or it has
- * another type, which the patch remembers.
+ * Returns the member `name`; if missing, adds `fresh` and returns that. Takes ownership of `fresh`. Returns NULL, with the error
+ * recorded in the patch, if memory runs out or the member's type differs from the type of `fresh`.
  */
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);
 
-/* "path/name", by the rules for names with '/' or '~' inside. To be freed; NULL: no memory. */
+/* Returns "path/name", with '/' and '~' in the name escaped (RFC 6901). The caller frees the result. NULL if memory runs out. */
 char *json_patch_path(const char *path, const char *name);

@@ -1,9 +1,9 @@
 /*
- * The mutating webhook: what becomes of a pod that asks for GPUs before it is stored (kubernetes.io, "AdmissionReview v1").
- * What it asks is completed and checked, in HAMi's vocabulary and in gpu-manager's; it gets the scheduler's name;
- * what would get round the library is dealt with as the operator says. What is wrong is denied with what would be right.
- * Where a DeviceClass is set, the pod asks by ResourceClaims instead (webhook_claims.c), and the cluster's own scheduler places it.
- * Pure; thread safe.
+ * The mutating webhook, which changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). The
+ * webhook completes and checks requests in the vocabularies of HAMi and gpu-manager, and sets the scheduler's name. The operator
+ * configures the treatment of settings that would bypass the library. A denial says what would be right.
+ * If a DeviceClass is set, the webhook turns requests into ResourceClaims (webhook_claims.c), and the cluster's default
+ * scheduler places the pod. Pure; thread-safe.
  */
 #pragma once
 
@@ -14,63 +14,69 @@
 #include "base/error.h"
 #include "scheduler/request/quota.h"
 
-/* On a pod, where the operator lets them; on a namespace the webhook's configuration has to look for it. */
+/*
+ * Label by which a pod opts out of the webhook, if the operator permits that. The same label on a namespace works only through
+ * the selector of the webhook's configuration.
+ */
 #define WEBHOOK_LABEL "allot.dev/webhook"
 #define WEBHOOK_LABEL_HAMI "hami.io/webhook"
 #define WEBHOOK_IGNORE "ignore"
 
-/* On ResourceClaimTemplates that pods are turned to. */
+/* Label of the ResourceClaimTemplates that the webhook creates. */
 #define WEBHOOK_LABEL_MANAGED "app.kubernetes.io/managed-by"
 #define WEBHOOK_MANAGER "allot-scheduler"
 
-/* Of what gets round the library. */
+/* What to do with a setting that bypasses the library. */
 enum webhook_guard { GUARD_ALLOW, GUARD_WARN, GUARD_REWRITE, GUARD_DENY };
 
-/* What a namespace may have, and has. */
+/* The limits and the usage of a namespace. */
 struct webhook_quota {
 	struct quota_limits limits;
 	struct quota_amounts used;
 };
 
-/* Texts are the caller's. Lists are separated by commas, and their items are patterns of fnmatch(3). */
+/* The caller owns the strings. Lists are separated by commas, and their items are fnmatch(3) patterns. */
 struct webhook_terms {
-	const char *scheduler; /* what pods get for a schedulerName */
-	bool is_forced;        /* also those that name another */
-	/* The resources' names. */
+	const char *scheduler; /* the schedulerName that pods get */
+	bool is_forced;        /* also for pods that name another scheduler */
+	/* Names of the extended resources. */
 	const char *gpu, *memory, *memory_pct, *cores, *priority;
 	const char *vcuda_cores, *vcuda_memory;
-	/* Where a container says nothing of it; 0: nothing is said then, but of GPUs one. */
+	/* Defaults for containers that name no value. 0: no default, except that the number of GPUs is then 1. */
 	unsigned default_gpus, default_cores;
 	uint64_t default_memory_bytes;
-	const char *runtime_class; /* for pods with GPUs that have none; "none" */
-	bool needs_both;           /* memory and compute must be said */
-	bool needs_estimate;       /* of duration, or of concurrency */
+	const char *runtime_class; /* runtime class for GPU pods without one; or "none" */
+	bool needs_both;           /* containers must request both memory and compute */
+	bool needs_estimate;       /* pods must estimate their duration or concurrency */
 	enum webhook_guard environment, mounts, privileged;
-	bool guards_others;     /* pods that ask for no GPU as well */
-	const char *images;     /* those that containers with GPUs may have: a list */
-	const char *namespaces; /* those that are let alone: a list, or "none" */
-	bool has_opt_out;       /* a pod's label counts */
-	/* Pods that ask for GPUs in their limits get ResourceClaims of this DeviceClass instead; NULL: they do not. */
+	bool guards_others;     /* the guards apply also to pods without GPU requests */
+	const char *images;     /* list of images that containers with GPUs may use */
+	const char *namespaces; /* list of namespaces to ignore, or "none" */
+	bool has_opt_out;       /* pods may opt out by label */
+	/* Turn GPU limits of pods into ResourceClaims of this DeviceClass. If NULL, do not create claims. */
 	const char *device_class;
-	/* False: nothing is known of that namespace. NULL: of none. */
+	/* Writes a namespace's quota to *ret; returns false if unknown. The pointer is NULL if quotas are not checked. */
 	bool (*quota)(void *data, const char *name, struct webhook_quota *ret);
 	void *data;
 };
 
-/* Of a review, where there is a device_class. */
+/* Data of a review for claims; used only if the terms have a device_class. */
 struct webhook_claims {
-	const json_t *sizes_mib; /* in: dra_add_memory_sizes() of the cluster; NULL: not known */
-	bool needs_sizes; /* out: they have to be known: the response is none, and it is to be reviewed again */
-	/* in: an empty list. out: ResourceClaimTemplates that have to be there before the response is given. */
+	const json_t *sizes_mib; /* in: the cluster's card sizes, from dra_add_memory_sizes(); NULL if unknown */
+	bool needs_sizes; /* out: sizes_mib is required. There is no response; review again with sizes_mib. */
+	/* in: an empty list. out: ResourceClaimTemplates that the caller must create before it sends the response. */
 	json_t *templates;
 };
 
 /*
- * The review with its response; a new object. NULL: it is no review that could be answered (-EINVAL), or there is no memory
- * (-ENOMEM); err says so. `claims`: not NULL where there is a device_class.
+ * Returns a new object: the review with its response. Returns NULL and sets err if the review cannot be answered (-EINVAL) or
+ * memory runs out (-ENOMEM). `claims` must not be NULL if the terms have a device_class.
  */
 json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);
 
-/* A review that webhook_review() has taken, with a response that denies, for this reason. NULL: no memory. */
+/*
+ * Builds the answer that denies a review, for this reason. webhook_review() must have accepted the review. NULL if memory
+ * runs out.
+ */
 json_t *webhook_deny(const json_t *review, const struct error *why);

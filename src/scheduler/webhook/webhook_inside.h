@@ -1,6 +1,8 @@
-/* Between the parts of the webhook: webhook.c has the review, webhook_ask.c what containers ask for, webhook_guard.c what would
- * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates, webhook_claims.c
- * what becomes ResourceClaims. */
+/*
+ * Shared by the parts of the webhook. webhook.c handles the review. webhook_ask.c reads the containers' requests. webhook_guard.c
+ * handles settings that bypass the library. webhook_strip.c removes annotations reserved for schedulers. webhook_workload.c
+ * applies presets and estimates. webhook_claims.c creates ResourceClaims.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -14,7 +16,7 @@
 struct webhook_claims;
 struct webhook_terms;
 
-/* In the order of webhook_ask.c's rows. */
+/* In the order of the table rows in webhook_ask.c. */
 enum webhook_resource {
 	ASK_GPU,
 	ASK_MEMORY,
@@ -29,20 +31,20 @@ enum webhook_resource {
 const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource);
 
 struct webhook_container {
-	json_t *object;   /* within the pod */
-	const char *name; /* the pod's; "" where it has none */
-	char path[40];    /* as a patch has it */
+	json_t *object;   /* a borrowed part of the pod */
+	const char *name; /* string of the pod; "" if the container has no name */
+	char path[40];    /* JSON Pointer within the pod */
 	bool is_init;
-	bool has[ASK_COUNT]; /* its limits, or its requests, name it */
+	bool has[ASK_COUNT]; /* the container's limits or requests name the resource */
 	int64_t value[ASK_COUNT];
-	bool is_asking; /* for a GPU, or a part of one */
+	bool is_asking; /* requests a GPU or a share of one */
 };
 
-/* A review under way. What is denied is in err, as one line. */
+/* The state of a review. `err` gets the reason of a denial, as one line. */
 struct webhook_work {
 	const struct webhook_terms *terms;
-	struct webhook_claims *claims; /* where the terms have a device_class */
-	json_t *pod;                   /* a copy, which is changed */
+	struct webhook_claims *claims; /* used only if the terms have a device_class */
+	json_t *pod;                   /* a copy, which the webhook changes */
 	const char *pod_namespace;
 	struct json_patch patch;
 	json_t *warnings;
@@ -51,30 +53,33 @@ struct webhook_work {
 	struct error *err;
 };
 
-/* Takes off what only schedulers and daemons write (docs/reference/protocol.md), with a warning each. */
+/* Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), with a warning for each. */
 void webhook_strip(struct webhook_work *w);
 
-/* These return 0; -EACCES: not allowed; -EINVAL: what stands in the pod is wrong; err names it and what would be right. */
+/*
+ * The next functions return 0, -EACCES if not allowed, or -EINVAL if the pod is malformed; err says what is wrong and what to
+ * do.
+ */
 
-/* What each container asks for, as it stands there; of all of them, also where one is wrong. */
+/* Reads each container's request without changes. Reads all containers even if one is malformed. */
 int webhook_read_asks(struct webhook_work *w);
-/* Counts, defaults, bytes in units, priority; then whether it is consistent, and within the namespace's quota. */
+/* Completes counts, defaults, memory units and priority; then checks consistency and the namespace's quota. */
 int webhook_complete_asks(struct webhook_work *w);
-/* Environment, mounts, privilege, images. `is_ours`: the pod asks for GPUs and is for our scheduler. */
+/* Checks environment, mounts, privileges and images. `is_ours` is true if the pod requests GPUs and uses our scheduler. */
 int webhook_guard(struct webhook_work *w, bool is_ours);
-/* allot.dev/workload, allot.dev/duration, allot.dev/concurrency. */
+/* Applies the annotations allot.dev/workload, allot.dev/duration and allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * The limits become claims; after webhook_complete_asks(). -ENODATA without a word: claims->needs_sizes. Its container's name is
- * that of a claim in the pod.
+ * Turns limits into claims; call after webhook_complete_asks(). Returns -ENODATA, with no text in err, if claims->needs_sizes was
+ * set. A container's name is also the name of its claim in the pod.
  */
 int webhook_make_claims(struct webhook_work *w);
 
-/* For whoever made the pod. */
+/* Adds a warning for the user who created the pod. */
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A text among the pod's metadata, `kind` labels or annotations. NULL: none. */
+/* Returns a value from the pod's metadata, where `kind` is "labels" or "annotations". NULL if missing. */
 const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name);
-/* Does one pattern of the list fit? */
+/* Returns true if a pattern of the list matches the text. */
 bool webhook_is_listed(const char *list, const char *text);
