@@ -1,43 +1,43 @@
 /*
- * What the verbs say of a pod that is in a gang: it is placed when there is room for as many as the gang's size, which is kept
- * for all of them at once. Inside extender*.c alone.
+ * How the verbs treat a pod of a gang. The pod is placed only when there is room for as many pods as the gang's size; the room is
+ * then reserved for all of them at once. Internal to extender*.c.
  *
- * Two gangs that each have a part of what the other needs can't be: room is kept for all of a gang or for none of it, by
- * one thread. What kube-scheduler has taken for a gang whose other pods it can't place, such as memory of the machine, is
- * given back when the room for the gang is: after a time, and it is not kept again before others had theirs (gang.h).
+ * Two gangs cannot deadlock by each holding part of what the other needs: one thread reserves room for a whole gang or for none
+ * of it. kube-scheduler may hold resources, such as host memory, for a gang whose other pods it cannot place. These are freed
+ * when the gang's reservations expire. The gang gets new reservations only after other gangs had their chance (gang.h).
  */
 #pragma once
 
 #include "scheduler/extender/extender_inside.h"
 
-/* Why a pod may not go to a node where it fits: the gang's name. */
+/* Why a pod may not use a node on which it fits. The argument is the name of the gang with the backfill reservation. */
 #define EXTENDER_RESERVED "is left to gang %.63s, which waits for room"
 
 #define GANG_TEXT_MAX 512
 
 enum gang_word {
-	GANG_AS_ANY,  /* as a pod that is in none */
-	GANG_AT_NODE, /* on `node` alone; elsewhere `text` is why not */
-	GANG_NOT_NOW, /* on no node: nodes that it fits fail by `text`, the others by what they lack */
-	GANG_NOT_SO, /* on no node, by `text` */
+	GANG_AS_ANY,  /* treat the pod as one outside a gang */
+	GANG_AT_NODE, /* accept `node` only; `text` is the reason for all other nodes */
+	GANG_NOT_NOW, /* accept no node: `text` is the reason for nodes that the pod fits; others give their own reason */
+	GANG_NOT_SO, /* accept no node; `text` is the reason for all */
 };
 
 struct gang_answer {
 	enum gang_word word;
-	const char *node; /* the model's */
+	const char *node; /* string of the model */
 	char text[GANG_TEXT_MAX];
 };
 
-/* For filter, by names. Room may be kept from then on, for all of its gang. */
+/* For filter calls with node names. May reserve room for the whole gang. */
 void extender_gang_filter(struct model *model, const struct ask *ask, json_t *names,
 			  struct gang_answer *ret);
 
-/* For bind. -EAGAIN: no room is kept for its gang; -ESTALE: it is on another node. */
+/* For bind. Returns 0, -EAGAIN if no room is reserved for the gang, or -ESTALE if the reservation is on another node. */
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 
-/* Why a pod that is not bound waits for its gang, as it is now; nothing is looked for. false: it does not. */
+/* Writes why an unbound pod waits for its gang, without a new search for room. Returns false if the pod does not wait. */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
-/* For preempt: would the end of all pods of lower priority make room for as many of its gang as are missing? */
+/* For preempt: returns true if the end of all pods of lower priority would make room for the missing pods of the gang. */
 bool extender_gang_may_preempt(struct model *model, const struct ask *ask, int32_t priority);
