@@ -1,6 +1,6 @@
 /*
- * What a binding writes, in HAMi's words: annotations and label of the pod, the Binding, and the texts of events.
- * Pure; thread safe.
+ * The content that a binding writes, in HAMi's format: annotations and label of the pod, the Binding, and the texts of events.
+ * Pure; thread-safe.
  */
 #pragma once
 
@@ -12,20 +12,20 @@
 #include "scheduler/bind/decision.h"
 
 /*
- * Bodies of requests, to be freed by free(); NULL: no memory. `version`: of the pod, as it was read: another one is
- * refused with 409. `shares`: the decision's, as text.
+ * These build request bodies. The caller frees the result; NULL if memory runs out. `version` is the pod's version that was read;
+ * if the pod has changed since, the server rejects the request with 409. `shares` is the decision's shares as text.
  */
 char *bind_pod_patch(const struct decision *decision, const char *shares, int64_t now_s,
 		     const char *version);
 char *bind_failed_patch(const char *version);
 char *bind_body(const struct decision *decision, const char *version);
 
-/* Is this the pod that was decided on? -ESTALE with what it is instead. */
+/* Returns 0 if this is the pod of the decision. Otherwise returns -ESTALE, and err says what differs. */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
-/* Does the pod say that it is to get, or has got, just these shares of that node? */
+/* Returns true if the pod's annotations already name exactly these shares of the decision's node. */
 bool bind_is_said(const struct decision *decision, const char *shares, const struct kube_pod *pod);
 
-/* Of events, as HAMi has them. */
+/* Reasons of events, as in HAMi. */
 #define BIND_SUCCEED "BindingSucceed"
 #define BIND_FAIL "BindingFailed"
 void bind_success_text(const struct decision *decision, char *text, size_t size);

@@ -1,10 +1,10 @@
 /*
- * One binding: its calls, one after the other.
+ * One binding, as a sequence of API calls.
  *
  *     read the pod -> read the node [-> read the lock's pod] -> lock -> annotate -> bind
  *     (failed)     -> read the pod -> bind-phase=failed -> read the node -> unlock
  *
- * What was read before a write that somebody was faster with is read again. The client's thread.
+ * After a write conflict, the job reads the object again. Call from the client's thread.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum bind_step {
 	BIND_LOCK,
 	BIND_ANNOTATE,
 	BIND_BIND,
-	/* It has failed: */
+	/* Steps after a failure: */
 	BIND_UNDO_READ_POD,
 	BIND_UNDO_ANNOTATE,
 	BIND_UNDO_READ_NODE,
@@ -34,17 +34,17 @@ enum bind_step {
 };
 
 struct bind_job {
-	const struct bind_terms *terms; /* with no defaults left */
+	const struct bind_terms *terms; /* with defaults filled in */
 	struct bind_counts *counts;
-	struct lock_sight *sight; /* the node's */
+	struct lock_sight *sight; /* state of the node's lock */
 	struct decision decision; /* owned */
-	char *shares;             /* the decision's, as text */
-	/* Both may free the job, and are the last that it does. */
+	char *shares;             /* the decision's shares, as text */
+	/* Both callbacks may free the job, so the job calls them last. */
 	void (*ended)(struct bind_job *job, const struct error *err);
 	void (*waits)(struct bind_job *job,
-		      uint64_t in_ns); /* no call is under way: job_go_on() after that time */
+		      uint64_t in_ns); /* the job pauses: call job_go_on() after that time */
 	void *owner;
-	bind_done done; /* the owner's, as these */
+	bind_done done; /* used by the owner only, like the next fields */
 	void *data;
 	struct text_index_entry by_uid;
 	TAILQ_ENTRY(bind_job) link;
@@ -53,38 +53,38 @@ struct bind_job {
 	struct kube_call *call;
 	struct backoff backoff;
 	uint64_t until_ns;
-	char *pod_version, *node_version; /* as they were read, or written, last */
-	char *holder;      /* the path of the pod that holds the lock; NULL: nobody is named */
-	unsigned refusals; /* of writes, by whoever says what we may do */
+	char *pod_version, *node_version; /* versions as last read or written */
+	char *holder;      /* API path of the pod that holds the lock; NULL if the lock names no pod */
+	unsigned refusals; /* number of writes that the server refused as forbidden */
 	bool is_waiting_for_lock;
-	bool may_be_annotated, may_be_locked, may_be_bound; /* a write was begun */
-	struct error why;                                   /* while it is undone */
+	bool may_be_annotated, may_be_locked, may_be_bound; /* the write was sent and may have taken effect */
+	struct error why;                                   /* the failure, during the undo steps */
 };
 
-/* `until_ns`: when to give up, by the monotonic clock. NULL: no memory. */
+/* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns);
-/* A call under way is dropped. NULL is fine; returns NULL. */
+/* Drops a call under way. `job` may be NULL; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
-/* Begins its next call. */
+/* Begins the job's next call. */
 void job_go_on(struct bind_job *job);
 
-/* What has come of it, for whoever looks at the pod. Of code 0: it is bound. */
+/* Writes the pod's event about the result. If err has code 0, the pod is bound. */
 void job_tell_event(struct bind_job *job, const struct error *err);
 
 /* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
 
-/* Each is the last that is done with a job for now: job_finish() and job_fail() may free it. */
+/* Do not use the job after one of these calls: job_finish() and job_fail() may free the job. */
 void job_go(struct bind_job *job, enum bind_step step);
-/* `err` NULL: the pod is bound. */
+/* Ends the job. If `err` is NULL, the pod is bound. */
 void job_finish(struct bind_job *job, const struct error *err);
-/* As job_finish(), after what was written is undone. */
+/* Undoes what was written, then ends the job as job_finish() does. */
 void job_fail(struct bind_job *job, const struct error *why);
-/* Until the step is done again: longer each time, within these bounds. */
+/* Pauses before the step is repeated. The pause grows with each repetition, within these bounds. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
-/* What was read: the pod, the node, the pod that its lock names (NULL: it is gone); and, to undo it, the first two again. */
+/* Handle what was read: pod, node, lock holder (NULL if that pod is gone), and during undo the pod and the node again. */
 void bind_pod_came(struct bind_job *job, json_t *object);
 void bind_node_came(struct bind_job *job, const json_t *object);
 void bind_holder_came(struct bind_job *job, json_t *object);

@@ -1,6 +1,6 @@
 /*
- * May a pod take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h)? A lock is free, the pod's own
- * already, of another pod that is being bound, or left behind. Pure; thread safe.
+ * Decides whether a pod may take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h). The lock is free, held by
+ * this pod already, held by another pod that is being bound, or abandoned. Pure; thread-safe.
  */
 #pragma once
 
@@ -11,35 +11,35 @@
 #include "kube/hami/pod.h"
 
 /*
- * A lock over several looks. How long it has stood unchanged by our own clock bounds what the time in it says: a
- * lock of a clock that goes wrong, or one that nobody can read, ends as well.
+ * Tracks a lock over several reads. A lock that stays unchanged for too long by our own clock expires, whatever time the lock
+ * text names. So a lock with a wrong time or a malformed text expires as well.
  */
 struct lock_sight {
-	char text[NODE_LOCK_MAX]; /* "": there was none */
-	uint64_t since_ns;        /* when this text was seen first */
+	char text[NODE_LOCK_MAX]; /* "" if there was no lock */
+	uint64_t since_ns;        /* when this text was first seen */
 };
 
 struct lock_question {
-	const char *text;                /* the annotation; NULL: there is none */
-	const char *pod_namespace, *pod; /* that wants the lock */
+	const char *text;                /* the annotation; NULL if missing */
+	const char *pod_namespace, *pod; /* the pod that wants the lock */
 	int64_t now_s, expiry_s;         /* seconds since 1970; seconds */
 	uint64_t now_ns;                 /* of the monotonic clock */
 };
 
 enum lock_verdict {
 	LOCK_FREE,
-	LOCK_OWN,     /* the pod has it: of a try before this one */
+	LOCK_OWN,     /* the pod holds the lock from an earlier attempt */
 	LOCK_EXPIRED, /* may be taken */
-	LOCK_HELD,    /* unless its pod needs it no more: lock_is_left() */
+	LOCK_HELD,    /* held by another pod, unless lock_is_left() */
 };
 
-/* *ret: the lock; nobody is named where it is free, broken, or only a time. */
+/* Judges a lock and writes it to *ret. *ret names no pod if the lock is free or malformed, or holds only a time. */
 enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_question *question,
 			     struct node_lock *ret);
 
 /*
- * Does the pod that the lock names need it no more? `holder`: as it is now; NULL: there is no such pod. Whoever has
- * just ended a binding may be about to release the lock: for LOCK_GRACE_NS that is left to it.
+ * Returns true if the pod named by the lock no longer needs the lock. `holder` is that pod's current state; NULL if the pod does
+ * not exist. A process that has just ended a binding may still release the lock itself, so the function waits LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

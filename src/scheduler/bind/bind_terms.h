@@ -8,14 +8,14 @@
 
 struct kube_client;
 
-/* 0, or NULL, stands for the default. */
+/* A value of 0 or NULL selects the default. */
 struct bind_terms {
-	struct kube_client *client; /* must be there, longer than the binder */
+	struct kube_client *client; /* required; must outlive the binder */
 	const char *component;      /* the source of its events: "allot-scheduler" */
-	uint64_t limit_ns;          /* of one binding, with its wait for the lock: BIND_LIMIT_NS */
-	int64_t lock_expiry_s;      /* NODE_LOCK_EXPIRY_S */
-	unsigned at_once;           /* nodes with calls under way: BIND_AT_ONCE */
-	/* Asked before each write. False: another process leads, and the binding stays as it is. NULL: always true. */
+	uint64_t limit_ns;          /* longest time of a binding, with its wait for the lock; default BIND_LIMIT_NS */
+	int64_t lock_expiry_s;      /* default NODE_LOCK_EXPIRY_S */
+	unsigned at_once;           /* most nodes with calls under way; default BIND_AT_ONCE */
+	/* Called before each write. If the result is false, another process leads and the binding is left as it is. NULL: always true. */
 	bool (*may_act)(void *data);
 	void *data;
 };
@@ -26,14 +26,15 @@ struct bind_terms {
 
 struct bind_counts {
 	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts;                 /* another writer was faster, and it was tried again */
-	uint64_t locks_waited;              /* for the lock of another pod */
-	uint64_t locks_taken_over;          /* that were left, or had expired */
-	unsigned nodes, waiting, under_way; /* as they are now; the pods of both kinds */
+	uint64_t conflicts;                 /* writes that conflicted with another writer and were retried */
+	uint64_t locks_waited;              /* waits for the lock of another pod */
+	uint64_t locks_taken_over;          /* locks taken that were abandoned or expired */
+	unsigned nodes, waiting, under_way; /* current numbers: nodes, waiting pods, pods with calls under way */
 };
 
 /*
- * Code 0: the pod is bound. ETIMEDOUT: unknown, as the server did not answer in time. ECANCELED: left to another leader.
- * Any other: it is not bound, and all that could be undone has been.
+ * Reports the result of a binding by the code of err. 0: the pod is bound. ETIMEDOUT: unknown, because the server did not
+ * answer in time. ECANCELED: left to another leader. Other codes: the pod is not bound, and everything that could be undone was
+ * undone.
  */
 typedef void (*bind_done)(void *data, const struct error *err);

@@ -1,6 +1,6 @@
 /*
- * Which cards of which node a pod is to have: what was decided, and is carried out by bind.h. Plain data of its own:
- * nothing of the model is pointed to.
+ * A decision: the node and the cards that a pod gets. bind.h carries decisions out. A decision owns all its data and has no
+ * pointers into the model.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 #include "base/cleanup.h"
 #include "kube/hami/shares.h"
 
-/* All texts are owned. Of zeros: there is none. */
+/* Owns its strings. A zeroed structure is an empty decision. */
 struct decision {
 	char *pod_namespace, *pod, *uid, *node;
 	/*
-	 * For to-allocate and allocated. Its count is 0 for a pod that asks for no card: such a one is only bound, without
+	 * Written to the to-allocate and allocated annotations. If count is 0, the pod requests no card and is only bound, without
 	 * lock and annotations.
 	 */
 	struct kube_shares shares;
 };
 
-/* Leaves none. */
+/* Frees the strings and leaves an empty decision. */
 static inline void decision_free(struct decision *decision)
 {
 	free(decision->pod_namespace);
@@ -33,7 +33,7 @@ static inline void decision_free(struct decision *decision)
 }
 #define cleanup_decision cleanup(decision_free)
 
-/* -ENOMEM: *ret is none. */
+/* Copies a decision. Returns 0 or -ENOMEM; on -ENOMEM *ret is not written. */
 static inline int decision_copy(const struct decision *from, struct decision *ret)
 {
 	size_t count = from->shares.count;

@@ -1,7 +1,8 @@
 /*
- * Bindings of gangs' pods that wait for each other: they begin when as many as the gang's size are asked for, all at once. While
- * one waits, kube-scheduler keeps for its pod what it gives out, such as the machine's memory; so by then there is all that each
- * of them needs. Whoever waits for too long is told to ask again; its room is kept on. Pods in no gang do not wait. One thread.
+ * Holds back the bindings of a gang's pods until as many as the gang's size are requested, then begins all of them. While
+ * a binding waits, kube-scheduler keeps the pod's other resources, such as host memory, so every pod has all it needs at the
+ * start. A binding that waits too long fails with EAGAIN; the reservation of the pod stays. Pods outside gangs do not wait.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -12,29 +13,29 @@
 struct gather;
 
 struct gather_terms {
-	struct model *model; /* must be there, longer than this */
-	uint64_t wait_ns;    /* so long at most */
-	/* Begins one. 0: `done` is called once, later; else it is not. */
+	struct model *model; /* required; must outlive the gather */
+	uint64_t wait_ns;    /* longest wait */
+	/* Begins a binding. If the result is 0, `done` is called once, later; otherwise never. */
 	int (*start)(void *data, const struct decision *decision, bind_done done, void *of);
 	void *data;
 };
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int gather_new(const struct gather_terms *terms, struct gather **ret);
-/* Nobody is told. NULL is fine; returns NULL. */
+/* Drops waiting bindings without calling `done`. `gather` may be NULL; returns NULL. */
 struct gather *gather_free(struct gather *gather);
 
 /*
- * A binding that was decided upon (extender_decide): it begins, or waits for others; and those that have waited for this one
- * begin. Of the decision a copy is made. `done` is called once, later: as bind_start() does, or with EAGAIN where it waited in
- * vain, ECANCELED where the same pod was asked for again. What start() returned, or -ENOMEM.
+ * Takes a binding that extender_decide() has decided. The binding begins or waits; if it completes the gang, the waiting bindings
+ * begin too. Copies the decision. `done` is called once, later: as by bind_start(), or with EAGAIN after the longest wait,
+ * or with ECANCELED if the same pod was requested again. Returns the result of start(), or -ENOMEM.
  */
 int gather_bind(struct gather *gather, const struct decision *decision, uint64_t now_ns,
 		bind_done done, void *data);
 
-/* It is so late now: who waits for too long, or has no room any more, is told. To be called each second or so. */
+/* Sets the time and fails bindings that wait too long or have lost their reservation. Call about once a second. */
 void gather_advance(struct gather *gather, uint64_t now_ns);
-/* Somebody else may be the leader: all are told, with ECANCELED. */
+/* Ends all waiting bindings with ECANCELED, because another replica may be the leader. */
 void gather_cancel(struct gather *gather);
 
 size_t gather_count(const struct gather *gather);
