@@ -1,4 +1,4 @@
-/* Bars and histories, drawn into cells: blocks where there is UTF-8, else '#'. Pure. */
+/* Draws bars and histories into cells: with block characters on a UTF-8 terminal, else with '#'. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -6,11 +6,12 @@
 #include "cli/top/cells.h"
 
 /*
- * Asked against got, in parts of the bar's width (1: all of it), as with 0.3 asked for, 0.5 got and a limit of 0.8:
+ * Requested versus received share, as fractions of the bar's width (1 is the full width).
+ * The first example has 0.3 requested, 0.5 received and a limit of 0.8:
  *
- *     ######++++      |        got of what was asked for, got beyond, limit
- *     ###...          |        got less than was asked for
- *     ####~~                   used, the last part of it not on the card
+ *     ######++++      |        '#' received up to the request, '+' received beyond the request, '|' limit
+ *     ###...          |        '.' requested but not received
+ *     ####~~                   '#' used memory on the GPU, '~' used memory that was moved off the GPU
  */
 struct bar {
 	double got;
@@ -18,14 +19,14 @@ struct bar {
 	double asked;
 	bool has_limit;
 	double limit;
-	double away; /* of `got`, what is not on the card */
+	double away; /* part of `got` that is not on the GPU */
 };
 
 void bar_draw(struct cells *cells, int line, int column, int width, const struct bar *bar);
 
 /*
- * A history, the newest value (0 to 1) at the right: `count` values, of which the last `width` are
- * shown, over `lines` lines, of which `line` is the topmost.
+ * Draws a history of values from 0 to 1, the newest at the right. The last `width` of `count` values are
+ * shown. The drawing is `lines` lines high, and `line` is its top line.
  */
 void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		const float *values, size_t count);

@@ -90,7 +90,7 @@ static void put_columns(struct cells *cells, int line, int columns, enum style s
 	}
 }
 
-/* How many columns of text go on a line, and where the next one begins. */
+/* Returns how many columns of the text fit on a line; *ret_next is where the next line begins. */
 static int break_line(const char *text, int columns, const char **ret_next)
 {
 	const char *space = NULL, *next = text;
@@ -103,7 +103,7 @@ static int break_line(const char *text, int columns, const char **ret_next)
 			at_space = used;
 		}
 		if (used + utf8_width(c) > columns) {
-			/* A character that is wider than the line is left out. */
+			/* A character wider than the line is skipped. */
 			*ret_next = space ? space + 1 : here == text ? next : here;
 			return space ? at_space : used;
 		}

@@ -1,7 +1,7 @@
 /*
- * What a terminal shows, as data: a grid of characters, each with a style. The layout fills it; the screen puts it
- * on a terminal, --once and the tests write it as text. Lines and columns count from 0; what lies outside is
- * left out, so that no size is too small. Thread safety: one caller at a time.
+ * A terminal's contents as data: a grid of characters, each with a style. The layout fills the grid, and the screen
+ * puts the grid on a terminal; --once and the tests write the grid as text. Lines and columns count from 0. Text
+ * outside of the grid is dropped, so any size is valid. Thread safety: one caller at a time.
  */
 #pragma once
 
@@ -9,59 +9,59 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a cell means; the screen knows what that looks like. None is told by its colour alone. */
+/* What a cell means. The screen chooses the look. No meaning is shown by colour alone. */
 enum style {
 	STYLE_PLAIN,
 	STYLE_DIM,
 	STYLE_STRONG,
-	STYLE_TITLE,   /* of columns, and the lines at top and bottom */
-	STYLE_GOT,     /* of a bar: used, of what was asked for */
-	STYLE_BEYOND,  /* used beyond that, or not on the card */
-	STYLE_ASKED,   /* asked for and not used */
-	STYLE_WARNING, /* what somebody should look at */
+	STYLE_TITLE,   /* column titles, and the lines at top and bottom */
+	STYLE_GOT,     /* part of a bar: used, within the request */
+	STYLE_BEYOND,  /* part of a bar: used beyond the request, or not on the GPU */
+	STYLE_ASKED,   /* part of a bar: requested but not used */
+	STYLE_WARNING, /* something that needs the user's attention */
 	STYLE_COUNT,
 };
 
 struct cell {
-	uint32_t c; /* 0: the right half of a wide character */
+	uint32_t c; /* code point; 0 for the right half of a wide character */
 	enum style style;
 	bool is_selected;
 };
 
 struct cells {
 	int columns, lines;
-	bool is_ascii; /* other characters become '?' */
+	bool is_ascii; /* if true, non-ASCII characters are written as '?' */
 	struct cell *cell;
 };
 
-/* A grid of blanks. -ENOMEM. The caller frees it; sizes below 1 count as 1. */
+/* Makes a grid of blanks, or returns -ENOMEM. Sizes below 1 count as 1. The caller frees the grid. */
 int cells_make(int columns, int lines, bool is_ascii, struct cells *ret_cells);
 void cells_free(struct cells *cells);
 
 void cells_put_char(struct cells *cells, int line, int column, enum style style, uint32_t c);
 
 /*
- * Puts text into `width` columns; one that is longer is cut, and ends with '~'. Returns the columns that it
- * took.
+ * Puts text into `width` columns. A longer text is cut and ends with '~'. Returns the number of columns
+ * used.
  */
 int cells_put(struct cells *cells, int line, int column, int width, enum style style,
 	      const char *text);
 
 /*
- * Puts text on lines from `line` on, whole words where they fit, and clears the rest of them. Returns how
- * many it takes, which is no more than `most`, on the last of which it is cut. cells NULL: only counts.
+ * Puts text on one or more lines, starting at `line`, breaks between words where possible, and clears the rest of
+ * each line. The text is cut after `most` lines. Returns the number of lines. If cells is NULL, only counts lines.
  */
 int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum style style,
 		      const char *text);
 
-/* The same, to the right end of these columns. */
+/* Puts text into `width` columns, aligned right; a longer text is cut. */
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text);
 
-/* Marks a line as the selected one, but for its bars, which reversed would look like holes. Drawn before. */
+/* Marks a line as selected, after the line was drawn. Bars keep their style: reversed, they would look like holes. */
 void cells_select(struct cells *cells, int line);
 
-/* A line as text, in UTF-8, without the blanks at its end and without a newline. */
+/* Writes a line as UTF-8 text, without trailing blanks and without a newline. */
 void cells_write_line(const struct cells *cells, int line, FILE *out);
 
 static inline void cleanup_cells_value(struct cells *cells)

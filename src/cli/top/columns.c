@@ -8,10 +8,10 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-#define NAME_FAIR 16 /* so much of names is worth more than a column below RANK_FAIR */
+#define NAME_FAIR 16 /* names keep this width before columns below RANK_FAIR get room */
 #define NAME_MOST 32
 #define RANK_FAIR 20
-#define LENT_LEAST 0.5 /* percent: less would be shown as 0 */
+#define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
 
 enum column {
 	COLUMN_TENANT,
@@ -41,7 +41,7 @@ enum column {
 
 _Static_assert(COLUMN_COUNT <= COLUMNS_MAX, "columns.h has room for them");
 
-/* The share that is drawn, and what belongs to it. */
+/* The share that is drawn, with its tenant and rates. */
 struct subject {
 	const struct top_share *share;
 	const struct top_tenant *tenant;
@@ -49,7 +49,7 @@ struct subject {
 	const struct history_series *series;
 };
 
-/* Where it is drawn. */
+/* Where the share is drawn. */
 struct place {
 	struct cells *cells;
 	int line, column, width;
@@ -258,7 +258,7 @@ static void draw_step_rate(const struct subject *of, const struct place *at)
 	draw_if_step(of, at, of->share->steps_per_s, format_rate);
 }
 
-/* Who is queued: since when. Else the threads that were held at gates, in the mean. */
+/* For a queued tenant, shows how long it has waited; else the mean number of threads held at gates. */
 static void draw_wait(const struct subject *of, const struct place *at)
 {
 	char text[FORMAT_MAX] = "-";
@@ -308,7 +308,7 @@ static void draw_container(const struct subject *of, const struct place *at)
 	put_left(at, STYLE_PLAIN, *of->tenant->container ? of->tenant->container : "-");
 }
 
-/* ---- what they have to say at all ---- */
+/* ---- whether a column has a value ---- */
 
 static bool can_swap(const struct top_tenant *tenant, const struct top_share *share)
 {
@@ -338,11 +338,11 @@ static bool has_container(const struct top_tenant *tenant, const struct top_shar
 struct column_row {
 	const char *title;
 	int least, most;    /* width */
-	int rank;           /* the lowest goes first where there is no room */
-	bool is_text;       /* its title stands at the left */
-	enum order_key key; /* that sorts by it; ORDER_COUNT: none does */
+	int rank;           /* if there is no room, the column with the lowest rank is dropped first */
+	bool is_text;       /* the title is aligned left */
+	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
-	/* NULL: always shown. */
+	/* Returns true if the share has a value here. If NULL, the column is always shown. */
 	bool (*is_told)(const struct top_tenant *tenant, const struct top_share *share);
 };
 
@@ -398,7 +398,7 @@ static int total(const struct columns *columns)
 	return sum;
 }
 
-/* Takes away one column, or one of the names', whichever is missed least. */
+/* Drops the least important column, or makes the names narrower by one. */
 static void narrow(struct columns *columns)
 {
 	int lowest = COLUMN_TENANT;
@@ -425,7 +425,7 @@ static int longest_name(const struct snapshot *snapshot, const struct rows *rows
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-/* Gives what is over by ones to all that may grow, so that they stay alike. */
+/* Distributes the spare width one column at a time among all that may grow, so that they stay equal. */
 static void grow(struct columns *columns, int over)
 {
 	bool is_given = true;
@@ -452,7 +452,7 @@ void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int w
 	columns.width[COLUMN_TENANT] = name < NAME_FAIR ? name : NAME_FAIR;
 	while (total(&columns) > width && total(&columns) > NAME_LEAST)
 		narrow(&columns);
-	/* Names first, up to half of what is over: then bars and histories. */
+	/* Names get up to half of the spare width first, then bars and histories. */
 	over = (width - total(&columns)) / 2;
 	name -= columns.width[COLUMN_TENANT];
 	if (over > 0 && name > 0)

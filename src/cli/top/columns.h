@@ -1,4 +1,4 @@
-/* The columns of shares: which there is room for, and what each shows. Pure. */
+/* The table of shares: chooses the columns that fit, and draws each column. Pure. */
 #pragma once
 
 #include "cli/top/cells.h"
@@ -8,32 +8,32 @@
 #define COLUMNS_MAX 24
 #define COLUMNS_SHORT_MAX 12 /* bytes of a short number */
 
-/* The width of each; 0: not shown. */
+/* The width of each column; 0 if the column is not shown. */
 struct columns {
 	int width[COLUMNS_MAX];
 };
 
 /*
- * Those that fit into `width`, of those that some row has something to show in. What is over goes to names, bars and
- * histories.
+ * Chooses the columns that fit into `width`, among the columns in which some row has a value. Spare width goes to
+ * names, bars and histories.
  */
 void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int width,
 		 struct columns *ret_columns);
 
-/* The titles; the one that is sorted by stands out. */
+/* Draws the column titles; the title of the sort column is highlighted. */
 void columns_draw_titles(struct cells *cells, int line, const struct columns *columns,
 			 enum order_key sort);
 
-/* The i-th share of the snapshot. */
+/* Draws the i-th share of the snapshot. */
 void columns_draw_share(struct cells *cells, int line, const struct columns *columns,
 			const struct snapshot *snapshot, const struct history *history,
 			size_t share);
 
-/* "512M", "2.5G", "140G": four characters, or five from 1000 on. */
+/* Formats bytes as "512M", "2.5G" or "140G": four characters, or five if the number is 1000 or more. */
 void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX]);
 
-/* "29.9", "100". */
+/* Formats a percentage, such as "29.9" or "100". */
 void columns_short_pct(double pct, char ret[COLUMNS_SHORT_MAX]);
 
-/* "0.3s", "12s", "3m", "5h". */
+/* Formats a duration, such as "0.3s", "12s", "3m" or "5h". */
 void columns_short_seconds(double seconds, char ret[COLUMNS_SHORT_MAX]);

@@ -73,7 +73,7 @@ static enum keys_outcome begin_change(struct view *view, const struct snapshot *
 	if (!rows->count)
 		return say(view, true, "no tenant is selected");
 	share = rows->share[selected(view, snapshot, rows)];
-	/* From here on it is this one, wherever it moves and whatever comes in its place. */
+	/* From now on the selection follows this share, also when its row moves. */
 	select_row(view, snapshot, rows, selected(view, snapshot, rows));
 	change_begin(kind, snapshot, share, &view->change);
 	*view->input = '\0';
@@ -90,7 +90,7 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 	if (rows->count)
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
-	/* By checkpoint nobody is away but by request; of the others in turns `swapped` is no pause. */
+	/* With on_full `swap`, the daemon swaps tenants in turns, so `swapped` is no pause. Otherwise it is by request. */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&
 		 strcmp(tenant->on_full, "swap") != 0;
@@ -179,7 +179,7 @@ bool keys_help(size_t i, const char **ret_key, const char **ret_what)
 
 /* ---- typing ---- */
 
-/* Takes a character to the end of text, or the last one from it. */
+/* Appends a character to the text, or deletes the last character. */
 static void type(char text[VIEW_INPUT_MAX], uint32_t key)
 {
 	size_t used = strlen(text), n;
@@ -225,7 +225,7 @@ static enum keys_outcome press_in_value(struct view *view, uint32_t key)
 		type(view->input, key);
 		return KEYS_GO_ON;
 	}
-	/* What is wrong is said, and can be put right: what was typed stays. */
+	/* On an error the typed text stays, so that the user can correct it. */
 	if (change_read(&view->change, view->input, &err) < 0)
 		return say(view, true, err.text);
 	view->mode = VIEW_CONFIRM;

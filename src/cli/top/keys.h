@@ -1,11 +1,11 @@
-/* The keyboard, as a state machine: a view and a key in, the view as it is then out. Pure. */
+/* The keyboard as a state machine: each key changes the view. Pure. */
 #pragma once
 
 #include <stdint.h>
 
 #include "cli/top/view.h"
 
-/* Keys that are no characters: beyond Unicode's last. */
+/* Keys that are no characters have values above the last Unicode code point. */
 enum {
 	KEYS_UP = 0x110000,
 	KEYS_DOWN,
@@ -16,18 +16,18 @@ enum {
 	KEYS_ENTER,
 	KEYS_ESCAPE,
 	KEYS_BACKSPACE,
-	KEYS_OTHER, /* of no use here */
+	KEYS_OTHER, /* a key without a meaning here */
 };
 
 enum keys_outcome {
 	KEYS_GO_ON,
 	KEYS_QUIT,
-	KEYS_CHANGE, /* view->change is to be done */
+	KEYS_CHANGE, /* the caller must do view->change */
 };
 
-/* One key. The rows are those that the view shows of the snapshot. */
+/* Handles one key. `rows` are the rows of the snapshot that the view shows. */
 enum keys_outcome keys_press(struct view *view, const struct snapshot *snapshot,
 			     const struct rows *rows, uint32_t key);
 
-/* What the i-th line of the help says: a key and what it does; false after the last. */
+/* Returns the i-th line of the help: a key and its effect. Returns false after the last line. */
 bool keys_help(size_t i, const char **ret_key, const char **ret_what);

@@ -10,15 +10,15 @@
 
 #define LEAST_COLUMNS 24
 #define LEAST_LINES 4
-#define LINES_FOR_CARDS 10   /* a smaller screen is for tenants alone */
-#define LINES_FOR_DETAILS 30 /* from here on the selected tenant is shown without being asked for */
-#define ROWS_LEAST 5         /* that details leave */
+#define LINES_FOR_CARDS 10   /* a smaller screen shows only tenants */
+#define LINES_FOR_DETAILS 30 /* a screen of this height shows the selected tenant's details by default */
+#define ROWS_LEAST 5         /* rows that stay visible above the details */
 #define ROWS_BESIDE_GRAPHS 10
-#define GRAPH_LINES 2 /* of a card's history, where there is room for all */
+#define GRAPH_LINES 2 /* height of a GPU's history, if there is room for all */
 
 /* ---- the top line ---- */
 
-/* Adds ": 2 running, 1 queued". A state that is not known here is counted by nobody. */
+/* Appends ": 2 running, 1 queued". Tenants in unknown states are not counted. */
 static void count_states(const struct snapshot *snapshot, char *text, size_t size)
 {
 	static const char *const states[] = { "running", "waiting", "idle",    "starting",
@@ -54,7 +54,7 @@ static void draw_head(const struct layout *layout, struct cells *cells)
 		cells_put_right(cells, 0, cells->columns - clock, clock, STYLE_DIM, layout->clock);
 }
 
-/* Why nothing is new, and who stands still. Returns the lines that it took. */
+/* Draws why the data is out of date, and which containers are frozen. Returns the number of lines used. */
 static int draw_notices(const struct layout *layout, struct cells *cells, int line)
 {
 	const struct snapshot *snapshot = layout->snapshot;
@@ -80,7 +80,7 @@ static int draw_notices(const struct layout *layout, struct cells *cells, int li
 
 /* ---- cards ---- */
 
-/* "2.5G/140G", "?/140G". */
+/* Writes used and total memory: "2.5G/140G", or "?/140G" if the used memory is unknown. */
 static void describe_memory(const struct top_card *card, char *text, size_t size)
 {
 	char used[COLUMNS_SHORT_MAX] = "?", all[COLUMNS_SHORT_MAX];
@@ -92,10 +92,10 @@ static void describe_memory(const struct top_card *card, char *text, size_t size
 }
 
 struct card_widths {
-	int name, bar, memory, history; /* memory: of the text */
+	int name, bar, memory, history; /* widths; memory is the width of its text */
 };
 
-/* What is over goes to bars and history in equal parts, the name's own width first. */
+/* The name gets its full width first. Bars and history share the rest equally. */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -167,7 +167,7 @@ static int lines_of_cards(const struct snapshot *snapshot, int graph)
 	return lines;
 }
 
-/* The cards, in `most` lines at most; those that have no room are counted. Returns the lines that it took. */
+/* Draws the GPUs in up to `most` lines, and counts the GPUs without room. Returns the number of lines used. */
 static int draw_cards(const struct layout *layout, struct cells *cells, int line, int most,
 		      int graph)
 {
@@ -203,7 +203,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 
 /* ---- the rows ---- */
 
-/* The first row that is shown: as before, unless the selected one would be out of sight. */
+/* Returns the first visible row: `before`, unless the selected row would not be visible. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)
@@ -274,7 +274,7 @@ static void draw_help(struct cells *cells)
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
 
-/* Details want room for themselves and for some rows. */
+/* Details are drawn only if they leave room for some rows. */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
 	enum view_details details = layout->view->details;
@@ -286,7 +286,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* Graphs of the cards only where everything else has its room. */
+/* GPU histories are drawn only if everything else fits. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

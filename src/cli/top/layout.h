@@ -1,6 +1,6 @@
 /*
- * Where everything stands: a snapshot, its history, a view and a size in, cells out. Pure: it asks neither the clock
- * nor the terminal.
+ * Lays out the screen: takes a snapshot, its history, a view and a size, and fills cells. Pure: reads neither the
+ * clock nor the terminal.
  *
  *     allot top - this machine    2 tenants: 1 running, 1 queued             17:43:21
  *     GPU 0 NVIDIA H200  busy ######....     30%  mem ##......  2.5G/140G  ____..::
@@ -17,27 +17,27 @@
 
 struct layout {
 	const struct snapshot *snapshot;
-	const struct history *history; /* fed with this snapshot last */
+	const struct history *history; /* this snapshot was fed to it last */
 	const struct rows *rows;
 	const struct view *view;
-	const char *source;  /* whose cards these are: "this machine", "simulated h200" */
-	const char *clock;   /* the time of day, as it is shown */
-	const char *trouble; /* why this is not news; NULL: it is */
-	bool is_page;        /* all of it, as a page of text: no selection, no keys */
+	const char *source;  /* where the GPUs are: "this machine", "simulated h200" */
+	const char *clock;   /* the time of day, as text */
+	const char *trouble; /* why the snapshot is out of date; NULL if it is current */
+	bool is_page;        /* draw everything as a page of text, without selection and keys */
 };
 
-/* What the view is to remember of it: see struct view. */
+/* Values that the view must remember; see struct view. */
 struct layout_result {
 	size_t first, page;
 	bool has_details;
 };
 
-/* The lines that a page has. */
+/* Returns the number of lines of a page. */
 int layout_page_lines(const struct layout *layout);
 
 void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
 
-/* The lower part of layout_draw(), in files of their own: the selected share, and the bottom lines. */
+/* The lower parts of layout_draw(), in separate files: the selected share's details, and the bottom lines. */
 #define LAYOUT_DETAIL_LINES 9
 void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
 void layout_draw_foot(const struct layout *layout, struct cells *cells);

@@ -1,4 +1,4 @@
-/* All that is known of the selected share, below the rows. */
+/* Draws the details of the selected share, below the rows. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

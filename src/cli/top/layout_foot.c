@@ -1,4 +1,4 @@
-/* The bottom: what the keys do, what is being typed or asked, and what came of it. */
+/* Draws the bottom lines: the keys' meanings, the input or question, and its result. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void put(struct cells *cells, int line, enum style style, const char *tex
 
 #define MESSAGE_LINES 4 /* the longest error on a screen of 80 columns */
 
-/* A message of several lines, the last of them at `line`. */
+/* Draws a message of one or more lines that ends at `line`. */
 static void put_message(const struct view *view, struct cells *cells, int line)
 {
 	enum style style = view->is_error ? STYLE_WARNING : STYLE_STRONG;
@@ -35,7 +35,7 @@ static void put_message(const struct view *view, struct cells *cells, int line)
 			  view->message);
 }
 
-/* What is typed, with its end in sight. */
+/* Draws the typed text so that its end is visible. */
 static void put_input(struct cells *cells, int line, const char *label, const char *text)
 {
 	int column, room;

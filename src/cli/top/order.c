@@ -31,7 +31,7 @@ struct context {
 	bool is_reversed;
 };
 
-/* Who is queued waits more than anybody who is held at a gate. */
+/* A queued tenant sorts above every tenant whose threads are held at gates. */
 static double wait_of(const struct context *context, size_t share)
 {
 	const struct top_tenant *tenant =

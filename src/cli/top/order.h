@@ -15,7 +15,7 @@ enum order_key {
 	ORDER_COUNT,
 };
 
-/* As it is called on the command line and shown, and the key that chooses it. */
+/* A sort order: its name on the command line, its title, and the key that selects it. */
 struct order_row {
 	const char *name;
 	char key;
@@ -24,7 +24,7 @@ struct order_row {
 
 extern const struct order_row order_rows[ORDER_COUNT];
 
-/* The key of that name or, NULL, none: ORDER_COUNT. */
+/* Returns the order with this name, or ORDER_COUNT if there is none or name is NULL. */
 enum order_key order_find(const char *name);
 
 /* Indexes into the snapshot's shares. */
@@ -34,14 +34,14 @@ struct rows {
 };
 
 /*
- * Names and states from A, cards from 0, all else the most first; `is_reversed`: the other way. Those that are equal
- * stand by name and card. A filter leaves those whose name, state or container has it, in whatever case, or whose card
- * it is as "gpu1"; "" leaves all. -ENOMEM. The caller frees the rows.
+ * Sorts names and states from A, GPUs from 0, and all other values from the largest; `is_reversed` reverses the order.
+ * Equal shares are sorted by name and GPU. A filter keeps a share if its name, state or container contains the filter in
+ * any case, or if the filter is its GPU, such as "gpu1"; "" keeps all. Returns -ENOMEM. The caller frees the rows.
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);
 void order_free(struct rows *rows);
 
-/* The row of that share, which a tenant's id and a card name; rows->count: it is not there. */
+/* Returns the row of the share with this tenant id and GPU, or rows->count if there is none. */
 size_t order_position(const struct rows *rows, const struct snapshot *snapshot, const char *id,
 		      int card);

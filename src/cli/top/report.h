@@ -6,8 +6,8 @@
 #include "cli/top/data/history.h"
 
 /*
- * The daemon's list, with "rates" in each tenant's devices and the containers of its tasks. Replies may be NULL. The
- * history was fed with the snapshot of that list. NULL when out of memory. The caller owns the report; the list is
- * changed by it.
+ * Makes the daemon's list with "rates" in each tenant's devices and the containers of its tasks. Both replies may be
+ * NULL. The snapshot of `list` must have been fed to the history. Returns NULL if out of memory. The caller owns the
+ * report. The list is modified.
  */
 json_t *report_make(json_t *list, json_t *tasks, const struct history *history);

@@ -8,10 +8,10 @@
 #include "cli/top/keys.h"
 
 #define ESCAPE 27
-#define ESCAPE_WAIT_MS 25 /* a key that sends several characters sends them within this */
+#define ESCAPE_WAIT_MS 25 /* all characters of one key's escape sequence arrive within this time */
 #define MOST_IN_CELL 2
 
-/* Blue and orange are told apart by nearly everybody; their nearest where there are 8 colours. */
+/* Nearly everybody can tell blue from orange. With 8 colours, the nearest colours are used. */
 #define BLUE_256 39
 #define ORANGE_256 208
 #define GREY_256 244
@@ -35,7 +35,7 @@ static const struct look_of looks[STYLE_COUNT] = {
 };
 
 static SCREEN *screen;
-static struct cells shown; /* what stands there; no cells: not known */
+static struct cells shown; /* the terminal's contents; without cells if unknown */
 static bool has_colors_here;
 
 static void set_colors(void)
@@ -47,7 +47,7 @@ static void set_colors(void)
 	use_default_colors();
 	init_pair(PAIR_BLUE, is_rich ? BLUE_256 : COLOR_CYAN, -1);
 	init_pair(PAIR_ORANGE, is_rich ? ORANGE_256 : COLOR_YELLOW, -1);
-	/* Of 8 colours none is grey: as the text. */
+	/* None of 8 colours is grey, so the text's colour is used. */
 	init_pair(PAIR_GREY, is_rich ? GREY_256 : -1, -1);
 }
 
@@ -55,7 +55,7 @@ int screen_open(bool has_color, struct error *err)
 {
 	const char *term = getenv("TERM");
 
-	/* initscr() would end the process where the terminal is not known. */
+	/* initscr() would end the process if the terminal is unknown. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return error_set(
@@ -108,7 +108,7 @@ static void put(const struct cells *cells, int line, int column)
 	mvadd_wch(line, column, &c);
 }
 
-/* curses would find out as well what changed, but looks at each cell for longer. */
+/* curses could find the changed cells itself, but takes longer per cell. */
 static bool is_shown(const struct cells *cells, size_t i)
 {
 	const struct cell *a = &cells->cell[i], *b = shown.cell ? &shown.cell[i] : NULL;
@@ -152,7 +152,7 @@ bool screen_key(uint32_t *ret_key)
 
 	if (r == ERR)
 		return false;
-	/* A new size, and perhaps the one before again by now: what stood there is gone. */
+	/* After a resize the old contents are lost, even if the terminal has its earlier size again. */
 	if (r == KEY_CODE_YES && key == KEY_RESIZE)
 		cells_free(&shown);
 	if (r == KEY_CODE_YES)

@@ -45,7 +45,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* The blocks of Unicode that combine or show nothing. */
+/* Unicode ranges of combining and invisible characters. */
 static const struct range without_width[] = {
 	{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd },   { 0x0610, 0x061a },
 	{ 0x064b, 0x065f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },   { 0x200b, 0x200f },
@@ -53,7 +53,7 @@ static const struct range without_width[] = {
 	{ 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff }, { 0xe0100, 0xe01ef },
 };
 
-/* Those that Unicode's EastAsianWidth has as wide or full-width. */
+/* Unicode ranges that EastAsianWidth lists as wide or full-width. */
 static const struct range wide[] = {
 	{ 0x1100, 0x115f },   { 0x2329, 0x232a },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },
 	{ 0xa960, 0xa97c },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },

@@ -1,4 +1,4 @@
-/* Characters of UTF-8, and how many columns of a terminal each takes. Pure; of no locale. */
+/* UTF-8 characters, and how many terminal columns each takes. Pure; does not depend on the locale. */
 #pragma once
 
 #include <stddef.h>
@@ -7,16 +7,16 @@
 #define UTF8_MAX 4 /* bytes of a character */
 
 /*
- * The character that *text begins with, and *text moved behind it; 0 at the end, where it stays. What is no
- * UTF-8 or a control character is '?', a byte at a time.
+ * Returns the character at *text and moves *text behind it. At the end, returns 0 and does not move. Returns '?' for
+ * a control character, and for each byte that is no valid UTF-8.
  */
 uint32_t utf8_next(const char **text);
 
-/* Writes a character's bytes without a NUL, and returns how many; what is none becomes '?'. */
+/* Writes a character's bytes without a NUL, and returns their number. An invalid character becomes '?'. */
 size_t utf8_encode(uint32_t c, char ret[UTF8_MAX]);
 
-/* 2: of East Asia and emoji; 0: combines with the one before it; else 1. */
+/* Returns 2 for wide East Asian characters and emoji, 0 for characters without width, else 1. */
 int utf8_width(uint32_t c);
 
-/* Columns of a whole text. */
+/* Returns the columns of a whole text. */
 int utf8_columns(const char *text);

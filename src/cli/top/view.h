@@ -1,4 +1,4 @@
-/* What the person at the keyboard has chosen to see, and is about to do. The keys change it, the layout draws it. */
+/* What the user has chosen to see or is about to do. Keys change the view, and the layout draws it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@
 
 enum view_mode {
 	VIEW_LIST,
-	VIEW_FILTER,  /* what is typed is the filter */
-	VIEW_VALUE,   /* ... a new value of `change` */
-	VIEW_CONFIRM, /* `change` is done when that is confirmed */
+	VIEW_FILTER,  /* the user types the filter */
+	VIEW_VALUE,   /* the user types a new value for `change` */
+	VIEW_CONFIRM, /* `change` is done when the user confirms it */
 	VIEW_HELP,
 };
 
 enum view_details {
-	VIEW_DETAILS_BY_SIZE, /* shown where there is room */
+	VIEW_DETAILS_BY_SIZE, /* shown if there is room */
 	VIEW_DETAILS_ON,
 	VIEW_DETAILS_OFF,
 };
@@ -30,16 +30,16 @@ struct view {
 	bool is_reversed;
 	enum view_details details;
 	char filter[VIEW_INPUT_MAX];
-	char filter_before[VIEW_INPUT_MAX]; /* comes back when the typing is given up */
+	char filter_before[VIEW_INPUT_MAX]; /* restored if the user cancels the typing */
 	char input[VIEW_INPUT_MAX];
 	struct change change;
-	/* The share that is selected; id "": the first row. */
+	/* The selected share; if the id is "", the first row is selected. */
 	char selected_id[SNAPSHOT_ID_MAX];
 	int selected_card;
-	/* One line that stands at the bottom until the next key. */
+	/* A message shown at the bottom until the next key. */
 	bool is_error;
 	char message[ERROR_TEXT_MAX];
-	/* As the layout drew it last: the first row, how many there were, and whether there were details. */
+	/* The last drawn layout: its first row, its number of rows, and whether it had details. */
 	size_t first, page;
 	bool has_details;
 };

@@ -10,10 +10,10 @@
 
 struct change_row {
 	const char *op;
-	const char *verb;  /* of what takes no value */
-	const char *what;  /* of what takes one: "memory" */
-	const char *field; /* of the request */
-	const char *unit;  /* after the value */
+	const char *verb;  /* for a change without a value: "pause" */
+	const char *what;  /* for a change with a value: "memory" */
+	const char *field; /* the value's key in the request */
+	const char *unit;  /* printed after the value */
 	const char *example;
 	bool is_of_card;
 };
@@ -63,7 +63,7 @@ static void describe_tenant(const struct change *change, char *ret, size_t size)
 		snprintf(ret, size, "%.63s", change->name);
 }
 
-/* "4.0 GiB", "30 %"; of none, no unit. */
+/* Writes the present value with its unit, such as "4.0 GiB" or "30 %"; no unit if there is no value. */
 static void describe_old(const struct change *change, char *ret, size_t size)
 {
 	const char *unit = strcmp(change->was, "none") == 0 ? "" : rows[change->kind].unit;

@@ -1,4 +1,4 @@
-/* What is changed from the keyboard: a tenant is paused, resumed, or gets another quota. Pure. */
+/* A change made from the keyboard: a tenant is paused, resumed, or gets another quota. Pure. */
 #pragma once
 
 #include <jansson.h>
@@ -23,7 +23,7 @@ struct change {
 	char id[SNAPSHOT_ID_MAX];
 	char name[SNAPSHOT_NAME_MAX];
 	int card;
-	char was[32]; /* the value that is changed, as people read it */
+	char was[32]; /* the value before the change, in readable form */
 	union {
 		uint64_t bytes;
 		double pct;
@@ -31,21 +31,21 @@ struct change {
 	} to;
 };
 
-/* Of a share, as it is. */
+/* Begins a change of a share; stores the share's present value. */
 void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t share,
 		  struct change *ret_change);
 
-/* Has it a value that must be typed? */
+/* Returns true if the user must type a value. */
 bool change_wants_value(const struct change *change);
 
-/* "memory of a on GPU 0 (now 4.0 GiB), such as 6GiB": what is to be typed. */
+/* Writes the prompt for the value: "memory of a on GPU 0 (now 4.0 GiB), such as 6GiB". */
 void change_ask(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
-/* Reads what was typed; -EINVAL and -ERANGE say what would be right. */
+/* Reads the typed value. On -EINVAL and -ERANGE, err says which values are valid. */
 int change_read(struct change *change, const char *text, struct error *err);
 
-/* "set memory of a on GPU 0 to 6.0 GiB (now 4.0 GiB)": what would be done. */
+/* Writes what the change would do: "set memory of a on GPU 0 to 6.0 GiB (now 4.0 GiB)". */
 void change_describe(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
-/* The daemon's operation and its body; NULL when out of memory. The caller owns the body. */
+/* Returns the request's body and sets *ret_op to the operation. NULL if out of memory. The caller owns the body. */
 json_t *change_request(const struct change *change, const char **ret_op);

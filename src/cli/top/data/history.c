@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LEAST_INTERVAL_S 1.0 /* leases are of up to 50 ms: what was charged in less says little */
+#define LEAST_INTERVAL_S 1.0 /* a lease lasts up to 50 ms, so rates over a shorter interval are imprecise */
 
 struct track {
-	char id[SNAPSHOT_ID_MAX]; /* the tenant's; "": of a card itself */
+	char id[SNAPSHOT_ID_MAX]; /* the tenant's id; "" if the track is a GPU's own */
 	int card;
 	uint64_t at_ns;
 	struct top_share last;
@@ -57,8 +57,8 @@ static bool is_of(const struct track *track, const char *id, int card)
 }
 
 /*
- * Takes the track out of the old ones, or makes one. Lists keep their order as a rule: where one was found the next is
- * looked for behind it.
+ * Takes the track out of the old tracks, or makes a new track. Lists usually keep their order, so the search starts
+ * behind the track that was found last.
  */
 static struct track *take(struct tracks *old, size_t *from, const char *id, int card)
 {
@@ -93,7 +93,7 @@ static void push(struct history_series *series, double got, double memory)
 	series->count++;
 }
 
-/* Counters that went back are another daemon's. */
+/* If counters went back, the daemon was restarted. */
 static void rate(struct track *track, const struct top_share *now, uint64_t at_ns)
 {
 	const struct top_share *last = &track->last;

@@ -1,24 +1,24 @@
 /*
- * What one snapshot can't tell: how a share or a card did over the last snapshots, and what happened between two of
- * them. Fed with each snapshot in turn; what a snapshot lacks is forgotten. No clock of its own.
+ * Values that need several snapshots: the history of a share or GPU, and rates between two snapshots. The caller feeds
+ * each snapshot in turn. A share or GPU that a snapshot lacks is forgotten. Reads no clock.
  */
 #pragma once
 
 #include "cli/top/data/snapshot.h"
 
-#define HISTORY_LENGTH 240 /* values kept: the widest history that is drawn */
+#define HISTORY_LENGTH 240 /* number of values kept, which is the widest history that is drawn */
 
-/* Between the last two snapshots that had it. */
+/* Rates between the last two snapshots that had the share. */
 struct history_rates {
-	bool is_set; /* there were two, and the daemon was not started again between them */
+	bool is_set; /* there were two snapshots, and the daemon was not restarted between them */
 	double interval_s;
 	double leases_per_s;
-	double waiting; /* threads held at gates, in the mean */
+	double waiting; /* mean number of threads held at gates */
 	double got_pct;
 	uint64_t denied, expired;
 };
 
-/* The values of each snapshot, 0 to 1, the newest last: `count` of them. */
+/* One value from 0 to 1 per snapshot, `count` values, the newest last. */
 struct history_series {
 	size_t count;
 	float got[HISTORY_LENGTH];
@@ -27,15 +27,15 @@ struct history_series {
 
 struct history;
 
-/* -ENOMEM. The caller frees it; NULL is fine there. */
+/* Makes an empty history, or returns -ENOMEM. The caller frees it with history_free(), which accepts NULL. */
 int history_make(struct history **ret_history);
 struct history *history_free(struct history *history);
 
-/* -ENOMEM: what was kept of shares, or of cards, may be forgotten. */
+/* Adds a snapshot. On -ENOMEM, earlier values of shares or GPUs may be lost. */
 int history_feed(struct history *history, const struct snapshot *snapshot);
 
 /*
- * Of the i-th share or card of the snapshot that was fed last. Valid until the next one is fed.
+ * Return values of the i-th share or GPU of the snapshot that was fed last. Valid until the next snapshot is fed.
  */
 const struct history_rates *history_share_rates(const struct history *history, size_t share);
 const struct history_series *history_share(const struct history *history, size_t share);

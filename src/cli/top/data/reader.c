@@ -13,13 +13,13 @@ static const char *skip_blanks(const char *c, const char *end)
 	return c;
 }
 
-/* Behind the string that begins here; NULL: it has no end. */
+/* Returns the position after the string that begins at c, or NULL if the string has no end. */
 static const char *skip_string(const char *c, const char *end)
 {
 	for (c++; c < end && (c = memchr(c, '"', (size_t)(end - c))); c++) {
 		size_t slashes = 0;
 
-		/* The quote that begins it stops this. */
+		/* The opening quote stops this loop. */
 		while (c[-1 - (ptrdiff_t)slashes] == '\\')
 			slashes++;
 		if (slashes % 2 == 0)
@@ -28,7 +28,7 @@ static const char *skip_string(const char *c, const char *end)
 	return NULL;
 }
 
-/* Behind the object or array that begins here, by its brackets alone. */
+/* Returns the position after the object or array that begins at c. Only brackets and strings are checked. */
 static const char *skip_brackets(const char *c, const char *end)
 {
 	size_t depth = 0;
@@ -79,7 +79,7 @@ static bool stop(struct span *rest)
 	return false;
 }
 
-/* To what follows the bracket that opens or the comma; false: nothing does. */
+/* Moves behind the opening bracket or the comma. Returns false if no further value follows. */
 static bool step(struct span *rest, char open, char close)
 {
 	rest->at = skip_blanks(rest->at, rest->end);
@@ -154,7 +154,7 @@ bool reader_number(struct span value, double *ret)
 
 	if (!is_number(value))
 		return false;
-	/* The text ends with a NUL, and a number before whatever stands behind it. */
+	/* strtod() stops in time: the text ends with a NUL, and a number ends before the next character. */
 	number = strtod(value.at, &end);
 	if (end != value.end || !isfinite(number))
 		return false;

@@ -1,7 +1,7 @@
 /*
- * Reads a large JSON text in place. A list of 200 tenants has a quarter of a MiB, of which a live view needs a third,
- * several times a second: making a tree of all of it takes ten times as long. Whoever needs more than plain values
- * makes a tree of the part (reader_tree()). Pure; what is no JSON ends where it stops being it.
+ * Reads a large JSON text in place. A list of 200 tenants has 256 KiB, and a live view needs a third of the list
+ * several times a second. Parsing all of the text into a tree takes ten times as long. For other than plain values,
+ * make a tree of the part with reader_tree(). Pure. Reading ends at the first invalid JSON.
  */
 #pragma once
 
@@ -10,37 +10,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A part of a text that is one value, or the key of a member with its quotes. Of none: at == end. */
+/* The part of a text that is one value, or a member's key with its quotes. Empty (at == end) if there is none. */
 struct span {
 	const char *at, *end;
 };
 
-/* The whole text, without the blanks at its beginning. */
+/* Returns the whole text without leading blanks. */
 struct span reader_whole(const char *text);
 
 /*
- * The members of an object, or the elements of an array, one after the other: *rest is the whole value at first. False
- * after the last one, and where it is no object or array.
+ * Iterates over the members of an object or the elements of an array. *rest must be the whole value at first. Returns
+ * false after the last member, and if the value is no object or array.
  *
  *     for (struct span rest = object; reader_member(&rest, &key, &value);)
  */
 bool reader_member(struct span *rest, struct span *ret_key, struct span *ret_value);
 bool reader_element(struct span *rest, struct span *ret_value);
 
-/* A member by its key; an empty span: there is none. */
+/* Returns the member with this key, or an empty span if there is none. */
 struct span reader_find(struct span object, const char *key);
 
-/* Is it exactly this key, or this word (null, true)? */
+/* Returns true if the span is exactly this key, or this literal (null, true). */
 bool reader_is_key(struct span key, const char *name);
 bool reader_is(struct span value, const char *word);
 
-/* A number that is finite, or false. */
+/* Reads a finite number. Returns false if the value is none. */
 bool reader_number(struct span value, double *ret);
-/* An integer without a fraction, cut to what fits, or false. */
+/* Reads an integer, clamped to the range of int64_t. Returns false if the value is no integer. */
 bool reader_whole_number(struct span value, int64_t *ret);
 
-/* A string, cut to size between characters and without control characters; "" where it is none. */
+/* Copies a string without control characters, cut at a character to fit `size` bytes; "" if the value is no string. */
 void reader_text(struct span value, char *ret, size_t size);
 
-/* A tree of one value; NULL: it is no JSON, or out of memory. The caller owns it. */
+/* Makes a tree of one value. Returns NULL if the value is no valid JSON or memory is out. The caller owns the tree. */
 json_t *reader_tree(struct span value);

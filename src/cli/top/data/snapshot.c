@@ -16,17 +16,17 @@
 enum field_kind {
 	FIELD_INT,    /* int */
 	FIELD_SIGNED, /* int64_t */
-	FIELD_WHOLE,  /* uint64_t; what is negative is none */
+	FIELD_WHOLE,  /* uint64_t; a negative value counts as absent */
 	FIELD_NUMBER, /* double */
 	FIELD_TEXT,   /* char[size] */
 };
 
-/* A member of an object of the daemon's, and where it goes to. */
+/* A member of a JSON object in the daemon's reply, and where to store the value. */
 struct field {
 	const char *key;
 	enum field_kind kind;
 	size_t offset, size;
-	size_t has; /* offset of the bool that says that it was there; 0: none does */
+	size_t has; /* offset of the bool that is set if the member is present; 0 if there is no such bool */
 };
 
 #define FIELD(type, key_, kind_, member, ...) \
@@ -63,7 +63,7 @@ static const struct field tenant_fields[] = {
 	FIELD_END,
 };
 
-/* In the order of the protocol's: a daemon's list is read fastest so. */
+/* In the order of the protocol, since a daemon's list is then read fastest. */
 static const struct field share_fields[] = {
 	FIELD(struct top_share, "index", FIELD_INT, card),
 	FIELD(struct top_share, "memory_quota_bytes", FIELD_WHOLE, quota_bytes,
@@ -88,7 +88,7 @@ static const struct field share_fields[] = {
 	FIELD_END,
 };
 
-/* Of a share's "steps". */
+/* Members of a share's "steps". */
 static const struct field step_fields[] = {
 	FIELD(struct top_share, "per_second", FIELD_NUMBER, steps_per_s,
 	      .has = offsetof(struct top_share, has_steps)),
@@ -97,7 +97,7 @@ static const struct field step_fields[] = {
 	FIELD_END,
 };
 
-/* True: it was of the type that it should be, and is stored. */
+/* Stores the value. Returns false if the value has the wrong type. */
 static bool store(const struct field *field, struct span value, char *to)
 {
 	int64_t whole;
@@ -120,7 +120,7 @@ static bool store(const struct field *field, struct span value, char *to)
 	return false;
 }
 
-/* Takes a member that is one of the fields; members come in the fields' order as a rule: *next is looked at first. */
+/* Stores a member that is one of the fields. Tries *next first, since members usually come in the fields' order. */
 static bool take(const struct field *fields, size_t *next, struct span key, struct span value,
 		 void *object)
 {
@@ -168,7 +168,7 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Cut between characters, without what a terminal would obey. */
+/* Copies the label without control characters, cut between characters to fit. */
 static void copy_label(const json_t *container, char *ret, size_t size)
 {
 	char label[CONTAINER_LABEL_MAX];
@@ -236,7 +236,7 @@ static void read_wait(const json_t *wait, struct top_tenant *tenant)
 	tenant->queued_s = number(wait, "waited_s");
 }
 
-/* What is not on the tenant's cards: by card where the daemon tells, else on its only one. */
+/* Reads how much memory was moved off the GPUs: per GPU if the daemon reports that, else for the tenant's only GPU. */
 static void read_swap(const json_t *swap, struct top_tenant *tenant, struct top_share *shares,
 		      size_t count)
 {
@@ -286,7 +286,7 @@ static size_t count_elements(struct span array)
 	return count;
 }
 
-/* Of most tenants these are null or empty, and no tree is made. */
+/* Most tenants have null or an empty value here; then no tree is made. */
 static json_t *tree_of(struct span value)
 {
 	return value.end - value.at > 4 ? reader_tree(value) : NULL;
@@ -363,7 +363,7 @@ static bool read_list(struct span list, struct snapshot *snapshot)
 	struct span value;
 	size_t size = 0;
 
-	/* One more of each than there are: none is no reason for NULL. */
+	/* Allocate one more of each, since calloc() of 0 elements may return NULL. */
 	snapshot->cards = calloc(count_elements(devices) + 1, sizeof(*snapshot->cards));
 	snapshot->tenants = calloc(count_elements(tenants) + 1, sizeof(*snapshot->tenants));
 	if (!snapshot->cards || !snapshot->tenants || !reserve_shares(snapshot, &size, 0))

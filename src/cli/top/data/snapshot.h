@@ -1,7 +1,7 @@
 /*
- * What the daemon told at one moment, as plain data: cards, tenants, and each tenant's share of each of its cards.
- * Made of the replies to `list` and `tasks` (docs/reference/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
- * or has of another type, is not there.
+ * The daemon's state at one moment, as plain data: GPUs, tenants, and each tenant's share of each of its GPUs.
+ * Made from the replies to `list` and `tasks` (docs/reference/protocol.md). Pure; a snapshot is never changed. A value
+ * that a reply lacks, or that has another type, is absent.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define SNAPSHOT_ID_MAX 40
 #define SNAPSHOT_NAME_MAX 128
-#define SNAPSHOT_WORD_MAX 24 /* of a state, a policy */
+#define SNAPSHOT_WORD_MAX 24 /* bytes of a state's or a policy's name */
 #define SNAPSHOT_TEXT_MAX 256
 
 struct top_card {
@@ -26,11 +26,11 @@ struct top_card {
 	double busy_pct;
 	double promised_cores_pct;
 	char policy[SNAPSHOT_WORD_MAX];
-	char trouble[SNAPSHOT_TEXT_MAX]; /* why it takes no tenants; "": it does */
+	char trouble[SNAPSHOT_TEXT_MAX]; /* why the GPU takes no new tenants; "" if it takes them */
 };
 
 struct top_swap {
-	bool is_set; /* something of the tenant can be moved, or was */
+	bool is_set; /* some of the tenant's memory can be moved off its GPUs, or was moved */
 	char kind[SNAPSHOT_WORD_MAX];
 	char state[SNAPSHOT_WORD_MAX];
 	uint64_t swapped_bytes;
@@ -43,34 +43,34 @@ struct top_tenant {
 	char name[SNAPSHOT_NAME_MAX];
 	char state[SNAPSHOT_WORD_MAX];
 	char on_full[SNAPSHOT_WORD_MAX];
-	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "": not known */
-	char offence[SNAPSHOT_WORD_MAX]; /* what was done with the last process that bypassed the library; "": none did */
+	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "" if unknown */
+	char offence[SNAPSHOT_WORD_MAX]; /* what was done with the last process that bypassed the library; "" if none did */
 	uint64_t violations;
 	int64_t priority;
 	size_t processes;
 	bool is_queued;
-	uint64_t place; /* in the queue for memory, from 1 */
+	uint64_t place; /* place in the queue for memory, from 1 */
 	double queued_s;
 	struct top_swap swap;
 };
 
 struct top_share {
 	size_t tenant; /* index in snapshot.tenants */
-	int card;      /* the GPU's index, as the daemon counts */
+	int card;      /* the GPU's index in the daemon */
 	bool has_quota;
 	uint64_t quota_bytes;
 	uint64_t used_bytes;
 	uint64_t swapped_bytes; /* part of used_bytes that was moved off this GPU */
 	bool has_asked;
-	double cores_pct; /* the guarantee that was asked for */
+	double cores_pct; /* the requested guarantee */
 	double asked_pct; /* the guarantee in force: less if guarantees sum over 100 % */
 	double limit_pct;
 	bool has_limit_now;
-	double limit_now_pct; /* limit in force, with lent time; limit_pct without has_limit_now */
+	double limit_now_pct; /* limit in force, including lent time; equals limit_pct if has_limit_now is false */
 	double lent_pct;
 	bool has_got;
 	double got_1s_pct, got_60s_pct;
-	bool has_steps; /* some steps ended lately: */
+	bool has_steps; /* some steps ended recently, so the values below are set */
 	double step_p50_ms, step_p99_ms, steps_per_s;
 	/* Since the tenant was made. */
 	double used_s, waited_s, overrun_s;
@@ -85,7 +85,7 @@ struct top_frozen {
 };
 
 struct snapshot {
-	uint64_t at_ns; /* clock_now_ns() of the look */
+	uint64_t at_ns; /* clock_now_ns() when the daemon was asked */
 	size_t card_count, tenant_count, share_count, frozen_count;
 	struct top_card *cards;
 	struct top_tenant *tenants;
@@ -94,12 +94,12 @@ struct snapshot {
 };
 
 /*
- * Of the text of a list; either reply may be NULL: nothing was told. NULL when out of memory. The caller owns the
- * snapshot.
+ * Makes a snapshot from the text of `list` and the reply to `tasks`. Either may be NULL if there was no reply. Returns
+ * NULL if out of memory. The caller owns the snapshot.
  */
 struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t at_ns);
 
-/* NULL is fine; returns NULL. */
+/* Accepts NULL. Returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)

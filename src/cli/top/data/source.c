@@ -12,23 +12,23 @@
 #include "base/clock.h"
 
 #define END_WAIT_S 1
-#define POLL_NS (200 * NSEC_PER_MSEC) /* for what came of a move */
+#define POLL_NS (200 * NSEC_PER_MSEC) /* interval of asking for a move's result */
 
 struct source {
 	const struct daemon_target *target;
 	uint64_t interval_ns;
 	int fd;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below, but for client, which is the thread's */
+	pthread_mutex_t lock; /* protects all fields below, except client, which only the thread uses */
 	pthread_cond_t wake;
 	bool is_ending;
 	bool has_look;
 	struct sample sample;
 	struct source_outcome outcome;
-	/* The change that is asked for or under way: op NULL: none. */
+	/* The change that is requested or in progress; op is NULL if there is none. */
 	const char *op;
 	json_t *body;
-	/* A move that was begun is asked after, by this body, until it is over. */
+	/* The body that asks for the state of a move in progress, until the move is over. */
 	json_t *move;
 	struct client *client;
 };
@@ -38,7 +38,7 @@ static void tell(struct source *source)
 	uint64_t one = 1;
 	ssize_t n = write(source->fd, &one, sizeof(one));
 
-	(void)n; /* it fails when it is readable as it is */
+	(void)n; /* the write fails only if the fd is already readable */
 }
 
 static void publish(struct source *source, const struct sample *sample)
@@ -78,7 +78,7 @@ static void finish(struct source *source, const struct error *err, const json_t 
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Asks for the change, or what came of it. Takes the body. */
+/* Requests the change, or asks for its result. Takes ownership of the body. */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {
 	struct error err = { 0 };
@@ -101,13 +101,13 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* What asks after a move that the body begins. */
+/* Makes the body that asks for the state of the move that `body` begins. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/* True: there was a change to do. Called and left with the lock held. */
+/* Does a pending change. Returns true if there was one. The lock is held on entry and on return. */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move;
@@ -120,7 +120,7 @@ static bool serve(struct source *source)
 	else
 		body = json_incref(move);
 	pthread_mutex_unlock(&source->lock);
-	/* The body becomes the request: what is kept to ask again must be another object. */
+	/* The request takes the body over, so the body that is kept for later must be a copy. */
 	change_once(source, source->op, json_copy(body), move);
 	json_decref(body);
 	pthread_mutex_lock(&source->lock);
@@ -138,7 +138,7 @@ static void *run(void *data)
 		struct timespec until;
 
 		if (serve(source) && is_new)
-			due_ns = 0; /* what it did is seen at once */
+			due_ns = 0; /* sample at once, to show the change */
 		if (clock_now_ns() >= due_ns) {
 			pthread_mutex_unlock(&source->lock);
 			due_ns = clock_now_ns() + source->interval_ns;
@@ -156,7 +156,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are for the thread that reads the keyboard: the terminal's new size is one. */
+/* Only the keyboard's thread may receive signals, such as SIGWINCH for a new terminal size. */
 static int start(struct source *source)
 {
 	sigset_t all, before;

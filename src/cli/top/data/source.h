@@ -1,6 +1,6 @@
 /*
- * Looks at the daemon again and again, and does changes, in a thread of its own: so the keyboard answers at once also
- * while the daemon does not. Thread safety: all functions from the thread that opened it.
+ * Samples the daemon periodically, and does changes, in a separate thread. So the keyboard stays responsive while the
+ * daemon does not answer. Thread safety: call all functions from the thread that opened the source.
  */
 #pragma once
 
@@ -8,31 +8,32 @@
 
 struct source;
 
-/* What came of a change. */
+/* The result of a change. */
 struct source_outcome {
 	bool is_set;
-	struct error error; /* code 0: it was done */
+	struct error error; /* code 0 if the change was done */
 	char warning[ERROR_TEXT_MAX];
 };
 
 /*
- * Begins; `client` may be NULL, and is the source's from here on, in case of failure too. The target must outlive it.
+ * Starts the thread. `client` may be NULL; the source takes ownership of it, also on failure. The target must outlive
+ * the source.
  */
 int source_open(const struct daemon_target *target, struct client *client, uint64_t interval_ns,
 		struct source **ret_source, struct error *err);
 
-/* Ends the thread; one that waits for a daemon which does not answer is left to the end of the process. */
+/* Ends the thread. A thread that still waits for the daemon's answer runs on until the process ends. */
 struct source *source_close(struct source *source);
 
-/* Readable when source_take() has something new. */
+/* Returns a file descriptor that is readable when source_take() has something new. */
 int source_fd(const struct source *source);
 
 /*
- * The newest look (true: there is one, which the caller frees), and the outcome of a change. Errors of a look are in
- * its `trouble`; then it has no snapshot.
+ * Takes the newest sample and the result of a change. Returns true if there is a new sample; the caller frees it. A
+ * sample that failed has no snapshot, and has the error in `trouble`.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);
 
-/* Asks for a change; the body is the source's. -EBUSY: the one before is not done yet. */
+/* Requests a change; the source takes ownership of the body. -EBUSY if the previous change is not done yet. */
 int source_change(struct source *source, const char *op, json_t *body, struct error *err);
