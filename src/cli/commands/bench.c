@@ -1,6 +1,6 @@
 /*
- * allot bench: measures shares against their bars. The benches themselves are a Python program that
- * is installed beside this one; here its options are checked, and it is found and run.
+ * allot bench: runs the benchmarks. The benchmarks are a Python program that is installed beside this
+ * program. This file checks the options, and finds and runs the Python program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* A program's arguments as they grow: static strings, argv's own, or what the caller keeps. */
+/* A growing list of a program's arguments. The strings are static, from argv, or kept by the caller. */
 struct arguments {
 	char **words;
 	size_t count;
@@ -119,7 +119,7 @@ static bool is_all(int names, char **name)
 	return names == 1 && strcmp(name[0], "all") == 0;
 }
 
-/* Replaces this program; returns only when that fails. */
+/* Executes the benchmarks in place of this program; returns only on failure. */
 static int run_benches(const struct bench_options *options, int names, char **name,
 		       struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * allot cdi: devices for podman, docker and containerd, each a claim of the daemon's with a tenant of its own,
- * and a file that tells the engines what to inject.
+ * allot cdi: makes devices for podman, docker and containerd. Each device is a claim in the daemon with its own
+ * tenant, and a CDI file that tells the engines what to inject.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -104,14 +104,14 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 	return r;
 }
 
-/* A private daemon that is started for it stays for as long as it has a tenant, as this one. */
+/* Starts a private daemon if none runs. The daemon then stays as long as it has a tenant, such as the claim's. */
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
 	return options->target.run_dir ? daemon_find(&options->target, ret, err)
 				       : daemon_get(&options->target, ret, err);
 }
 
-/* The claim's file could not be written, as `err` says: nobody can use the claim. */
+/* Removes a claim again whose file could not be written (see `err`), since nobody can use the claim. */
 static void take_back(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
@@ -165,7 +165,7 @@ static int create_device(const struct command *self, void *options, char *name, 
 
 /* ---- cards ---- */
 
-/* "gpu0" is the rest of GPU 0. Those that are there already are left as they are. */
+/* The device "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
 static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -199,7 +199,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 
 /* ---- remove ---- */
 
-/* The claim first: a file without one would start containers that belong to nobody. */
+/* Removes the claim first. A file without a claim would start containers without a tenant. */
 static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -221,7 +221,7 @@ static int remove_device(const struct command *self, void *data, char *name, str
 		fprintf(stderr,
 			"allot: cdi remove: processes still use '%s': its GPU memory is free when they have ended\n",
 			name);
-	/* A claim that is gone leaves its file to be removed all the same. */
+	/* Remove the file even if the claim no longer exists. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);
@@ -238,7 +238,7 @@ static int remove_device(const struct command *self, void *data, char *name, str
 
 /* ---- list ---- */
 
-/* Of `allot cdi`, without the prefix; NULL: a scheduler's. */
+/* Returns the name of a claim of `allot cdi`, without the prefix. NULL if a scheduler made the claim. */
 static const char *name_of(const json_t *claim)
 {
 	const char *key = json_string_value(json_object_get(claim, "key"));

@@ -1,4 +1,4 @@
-/* allot complete: prints what can be written next on a command line, for the shells' completion (deploy/completion). */
+/* allot complete: prints the words that can follow on a command line, for shell completion (deploy/completion). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void print_if_begun(const char *current, const char *word, const char *he
 
 /* ---- tenants and GPUs, as the daemon knows them ---- */
 
-/* The daemon that the options before the word name. */
+/* Returns the daemon that the options before the word select. */
 static struct daemon_target find_target(int argc, char **argv)
 {
 	struct daemon_target target = { 0 };
@@ -42,7 +42,7 @@ static struct daemon_target find_target(int argc, char **argv)
 	return target;
 }
 
-/* NULL where no daemon answers: then there is nothing to complete. */
+/* Returns the reply, or NULL if no daemon answers; then there is nothing to complete. */
 static json_t *ask_daemon(int argc, char **argv, const char *op)
 {
 	struct daemon_target target = find_target(argc, argv);
@@ -67,7 +67,7 @@ static void print_tenants(int argc, char **argv)
 	}
 }
 
-/* The index of each, and its UUID once the beginning of one is written. */
+/* Prints each GPU's index, and also its UUID if the user has typed the beginning of a UUID. */
 static void print_gpus(int argc, char **argv)
 {
 	cleanup_json json_t *hello = ask_daemon(argc, argv, "hello");
@@ -91,7 +91,7 @@ static void print_gpus(int argc, char **argv)
 
 /* ---- benchmarks, as their program lists them ---- */
 
-/* A stream of what `bench/run --list` prints; NULL where it can't be run. */
+/* Returns a stream of the output of `bench/run --list`, or NULL if the program can't be run. */
 static FILE *list_benches(pid_t *ret_pid)
 {
 	char program[PATHS_MAX];

@@ -1,4 +1,4 @@
-/* allot cordon and allot uncordon: a GPU takes no new tenants, or again; those on it go on. */
+/* allot cordon and allot uncordon: stop and resume placing new tenants on a GPU. Tenants on the GPU keep running. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* *ret is of the daemon's *ret_hello. */
+/* Finds the GPU. *ret points into *ret_hello, the daemon's reply. */
 static int find_gpu(struct client *client, const struct parse_devices *wanted, json_t **ret_hello,
 		    const json_t **ret, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* allot doctor: looks at all that sharing a GPU here needs, and says what is wrong and what to do. */
+/* allot doctor: checks everything that sharing a GPU here needs, and says what is wrong and what to do. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void (*const checks[])(struct doctor *) = {
 	doctor_check_daemon, doctor_check_others, doctor_check_rows,
 };
 
-/* Without the slashes at its end; "/" is the machine that we run on. */
+/* Copies the root without trailing slashes. "/" becomes "", which is the machine that we run on. */
 static int set_root(const char *root, char ret[PATH_MAX], struct error *err)
 {
 	struct stat st;

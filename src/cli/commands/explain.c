@@ -1,4 +1,4 @@
-/* allot explain: why a pod of a Kubernetes cluster waits for its GPUs, or where they are. */
+/* allot explain: says why a Kubernetes pod waits for its GPUs, or where its GPUs are. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 
 /* ---- names ---- */
 
-/* As Kubernetes has them: nothing else may come into a path. */
+/* Checks for a valid Kubernetes name, since the name becomes part of a URL path. */
 static int check_name(const char *what, const char *name, struct error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
@@ -99,7 +99,7 @@ static int check_options(const void *options, const char *pod, struct error *err
 
 /* ---- allot-scheduler ---- */
 
-/* What follows where it is served. */
+/* Writes the path and query of the request, relative to the server's address. */
 static void explain_path(const struct explain_options *o, const char *in, const char *pod,
 			 char path[PATH_SIZE])
 {
@@ -132,7 +132,7 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
-/* *ret_own: it was allot-scheduler that refused, and not somebody on the way to it. */
+/* Asks allot-scheduler. On failure, *ret_own is true if allot-scheduler itself refused, not a server in between. */
 static int ask_scheduler(const struct explain_options *o, const struct kube_access *access,
 			 const char *path, json_t **ret, bool *ret_own, struct error *err)
 {
@@ -207,7 +207,7 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 				 "the names of the pod, the namespace and the Service are too long together");
 }
 
-/* What the pod itself tells, as allot-scheduler was not heard. */
+/* Explains from the Pod object alone, because allot-scheduler gave no answer. */
 static int fall_back(const struct kube_access *access, const char *in, const char *pod,
 		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
 {
@@ -218,7 +218,7 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
 		 "involvedObject.name%%3D%s",
 		 in, pod);
-	/* Who may not read them goes without. */
+	/* If the user may not read the events, explain without them. */
 	if (api_get(access, path, NULL, &status, &events, NULL) < 0) {
 		json_decref(events);
 		events = NULL;
@@ -262,7 +262,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		explain_add_pod(*ret, object);
 		return 0;
 	}
-	/* A node that it does not know is a question that has no other answer. */
+	/* If allot-scheduler does not know the node, the Pod object has no answer either. */
 	if (is_own && o->node && strstr(why.text, "node "))
 		return error_set(err, why.code, "%s", why.text);
 	return fall_back(access, in, pod, object, &why, ret, err);

@@ -1,4 +1,4 @@
-/* allot mirror: a directory with the driver's libraries and liballot.so in front of them. */
+/* allot mirror: makes a directory with the driver's libraries, and liballot.so in front of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int find_all(const char *root, const struct mirror_config *config,
 	const char *search = getenv("PATH");
 	int r = mirror_find_libraries(root, config->libraries, files, err);
 
-	/* In another root our own PATH means nothing. */
+	/* Our own PATH does not apply to another root. */
 	if (*root || !search)
 		search = USUAL_SEARCH;
 	return r < 0 ? r : mirror_find_binaries(root, search, config->binaries, files, err);
@@ -70,7 +70,7 @@ static int make_mirror(const struct command *self, void *data, char *place, stru
 	bool is_new;
 	int r = install_find(INSTALL_LIBRARY, library, err);
 
-	/* "DIR/" would make the new one inside the old. */
+	/* With "DIR/", the new directory would be made inside the old directory. */
 	for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
 		place[n - 1] = '\0';
 	if (r < 0 || (r = read_config(options->config, &config, err)) < 0)

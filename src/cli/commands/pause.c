@@ -1,6 +1,6 @@
 /*
- * allot pause and allot resume: a paused tenant starts no more work on its GPUs; with --swap-out its memory
- * leaves them as well.
+ * allot pause and allot resume: a paused tenant starts no more work on its GPUs. With --swap-out, the tenant's
+ * memory is also moved off its GPUs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "cli/format.h"
 #include "cli/target.h"
 
-#define NAME_MOST 400 /* of a container in a pod, with both their names and its namespace */
+#define NAME_MOST 400 /* longest name: "namespace/pod/container" */
 
 struct pause_options {
 	struct daemon_target target;
@@ -34,11 +34,11 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
-/* ---- progress of a way off the GPUs ---- */
+/* ---- progress of a move off the GPUs ---- */
 
 static volatile sig_atomic_t interrupted;
 
-/* The second one ends it as it would any program. */
+/* A second signal has its default action and ends the program. */
 static void note_signal(int number)
 {
 	interrupted = number;
@@ -55,7 +55,7 @@ static void catch_signals(void)
 
 struct progress {
 	const char *name;
-	bool is_terminal; /* then a line is drawn again and again, else one at the start and one at the end */
+	bool is_terminal; /* if true, one line is redrawn; else one line is printed at the start and one at the end */
 	bool is_begun;
 	uint64_t moved_bytes, total_bytes, stays_bytes;
 };
@@ -65,7 +65,7 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* Of a container it is not known how much will leave. */
+/* For a container, the amount of memory to be moved is unknown. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];
@@ -136,7 +136,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 				   name, name);
 }
 
-/* The subcommand's name is the protocol's operation. */
+/* The subcommand's name is also the operation in the protocol. */
 static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct pause_options *options = data;
@@ -153,7 +153,7 @@ static int pause_or_resume(const struct command *self, void *data, char *name, s
 	return r == -EINTR ? command_fail(self, err, 128 + interrupted) : r;
 }
 
-/* A name is a tenant's, a container's, or "namespace/pod/name"; an id is a word as well. */
+/* Checks the operand: a tenant's or container's name or id, or "namespace/pod/name". */
 static int check(const void *data, const char *name, struct error *err)
 {
 	const struct pause_options *options = data;

@@ -1,4 +1,4 @@
-/* allot ps: asked against got, for each tenant and device; as a table or as JSON, once or again. */
+/* allot ps: shows requested and received shares per tenant and device, as a table or JSON, once or periodically. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* How the screen is: a terminal's frame is drawn over the one before. */
+/* The output. On a terminal, each frame is drawn over the previous frame. */
 struct screen {
 	bool is_terminal;
 	int columns, lines;
@@ -52,7 +52,7 @@ static void measure(struct screen *screen)
 	}
 }
 
-/* Draws a frame in one write, over the last one on a terminal, after it elsewhere. */
+/* Draws a frame in one write: over the previous frame on a terminal, else after it. */
 static void draw(struct screen *screen, const char *frame)
 {
 	int lines = 0;
@@ -76,7 +76,7 @@ static void draw(struct screen *screen, const char *frame)
 	fflush(stdout);
 }
 
-/* {"version":1,"devices":[...],"tenants":[...]}: what docs/reference/protocol.md says of list. */
+/* Makes {"version":1,"devices":[...],"tenants":[...]}, as docs/reference/protocol.md defines for `list`. */
 static json_t *make_list(const json_t *reply)
 {
 	json_t *devices = json_object_get(reply, "devices");
@@ -89,7 +89,7 @@ static json_t *make_list(const json_t *reply)
 	return list;
 }
 
-/* Asks the daemon, over *client where that is connected. No daemon: an empty list, *client NULL. */
+/* Asks the daemon, and connects first if *client is NULL. Without a daemon, the list is empty and *client is NULL. */
 static int fetch(const struct ps_options *options, struct client **client, json_t **ret_list,
 		 struct error *err)
 {
@@ -103,7 +103,7 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 		r = client_request(*client, "list", NULL, &reply, err);
 	if (r < 0)
 		*client = client_free(*client);
-	/* The daemon that was asked before has ended: there may be another, or none. */
+	/* The daemon that we were connected to has ended. Look for another daemon; there may be none. */
 	if (r == -ECONNRESET && was_connected)
 		return fetch(options, client, ret_list, err);
 	if (r < 0 && r != -ENOENT)
@@ -124,7 +124,7 @@ static void write_frame(const struct ps_options *options, const json_t *list, in
 	table_write(list, width, out);
 }
 
-/* Someone who looks for a simulated GPU's tenants without saying so is told where they are. */
+/* If a simulated GPU's daemon runs, tells the user how to list the tenants of that daemon. */
 static void hint_at_simulated(const struct ps_options *options)
 {
 	char hardware[256];

@@ -1,9 +1,9 @@
 /*
- * allot run: makes a tenant, runs a command in it, and ends as the command does.
+ * allot run: makes a tenant, runs a command in it, and exits with the command's exit status.
  *
- * Everything that can be known to be wrong is refused before a daemon is started. While the command
- * runs, the connection that holds the tenant stays open; when the daemon dies, a private one is
- * started again and the tenant is attached to it.
+ * All errors that can be found early are reported before a daemon is started. While the command
+ * runs, the connection that holds the tenant stays open. If the daemon dies, a private daemon is
+ * started again, and the tenant is attached to the new daemon.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,12 +25,12 @@
 #include "cli/selection.h"
 #include "cli/terms.h"
 
-#define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
-#define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
+#define CREATE_TRIES 5  /* a private daemon may end just when we connect */
+#define POLICY_TRIES 30 /* while a daemon with another policy and without tenants is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
-#define RETRY_FIRST_MS 50             /* between attempts to come back to a daemon that died ... */
-#define RETRY_MOST_MS 2000            /* ... doubled each time up to this */
-#define RETURN_NS (30 * NSEC_PER_SEC) /* for a daemon to come back before the command has begun */
+#define RETRY_FIRST_MS 50             /* first pause between attempts to reconnect after the daemon died */
+#define RETRY_MOST_MS 2000            /* the pause doubles up to this value */
+#define RETURN_NS (30 * NSEC_PER_SEC) /* how long to wait for the daemon's return before the command has started */
 #define POLICY_MAX 32                 /* bytes of a policy's name */
 #define TENANT_VARIABLE "ALLOT_SOCKET"
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
@@ -80,7 +80,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* What one `allot run` has, from the checked options on. */
+/* The state of one `allot run`, after the options were checked. */
 struct run {
 	const struct command *self;
 	struct run_options options;
@@ -89,7 +89,7 @@ struct run {
 	char **command;
 	char library[PATHS_MAX];
 	char sim_dir[PATHS_MAX];
-	char policy[POLICY_MAX]; /* the daemon's; a successor that we start has the same */
+	char policy[POLICY_MAX]; /* the daemon's policy; a daemon that we start again gets the same policy */
 	struct client *client;   /* holds the tenant */
 	json_t *tenant;          /* the daemon's reply to create */
 	struct environment environment;
@@ -134,7 +134,7 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "pid", json_integer(getpid()));
 	json_object_set_new(body, "devices", terms_make_devices(&run->options.terms, selection));
 	json_object_set_new(body, "hold", json_true());
-	/* All that the command starts is the tenant's. */
+	/* All processes that the command starts belong to the tenant. */
 	json_object_set_new(body, "command", json_true());
 	json_object_set_new(body, "on_full", json_string("fail"));
 	if (run->options.name)
@@ -152,8 +152,8 @@ static bool has_tenants(struct client *client)
 }
 
 /*
- * The policy is the daemon's, one for all tenants: another than the one asked for is an error. -EAGAIN
- * when the daemon has no tenants: a private one will soon end.
+ * A daemon has one policy for all tenants. If it differs from the requested policy, returns an error:
+ * -EAGAIN if the daemon has no tenants, because a private daemon will then end soon.
  */
 static int check_policy(struct run *run, struct client *client, const json_t *hello,
 			struct error *err)
@@ -173,7 +173,7 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	return 0;
 }
 
-/* ALLOT_CONFIG names the settings of a daemon that is started, and changes nothing of one that runs. */
+/* Warns that ALLOT_CONFIG applies only to a daemon that we start, not to a daemon that runs already. */
 static void warn_of_ignored_config(const json_t *hello)
 {
 	const char *named = getenv("ALLOT_CONFIG");
@@ -186,7 +186,7 @@ static void warn_of_ignored_config(const json_t *hello)
 			named, used ? "the settings of " : "its defaults", used ? used : "");
 }
 
-/* One attempt. -ECONNRESET when the daemon ended meanwhile. */
+/* Tries once to create the tenant. -ECONNRESET if the daemon ended meanwhile. */
 static int try_create(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
@@ -236,7 +236,7 @@ static int create_tenant(struct run *run, struct error *err)
 	return r;
 }
 
-/* The UUIDs of the tenant's devices, in its order. */
+/* Returns the UUIDs of the tenant's devices, in the tenant's order. */
 static char *join_uuids(const json_t *tenant)
 {
 	const json_t *devices = json_object_get(tenant, "devices");
@@ -280,7 +280,7 @@ static int make_environment(struct run *run, struct error *err)
 	return environment_set(&run->environment, "ALLOT_SIM_SOCKET", sim_socket, err);
 }
 
-/* One attempt to hold the tenant again after its daemon died. */
+/* Tries once to attach to the tenant again after the daemon died. */
 static int try_return(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
@@ -304,8 +304,8 @@ static int try_return(struct run *run, struct error *err)
 }
 
 /*
- * Until the tenant's group is there. A daemon that ends meanwhile is started again, or waited for, as later on: the next one
- * knows the tenant.
+ * Waits until the tenant's group is ready. If the daemon ends meanwhile, starts it again or waits for its return. The new
+ * daemon knows the tenant.
  */
 static int await_space(struct run *run, struct error *err)
 {
@@ -321,7 +321,7 @@ static int await_space(struct run *run, struct error *err)
 	return r;
 }
 
-/* When to look after a daemon that died; is_lost false: it is there. */
+/* When to retry after the daemon died. If is_lost is false, the daemon is connected. */
 struct comeback {
 	bool is_lost;
 	bool has_warned;
@@ -338,7 +338,7 @@ static void come_back(struct run *run, struct comeback *back)
 		*back = (struct comeback){ 0 };
 		return;
 	}
-	/* The command goes on under its last quotas; say once that nobody arbitrates. */
+	/* The command continues under its last quotas. Warn once that no daemon arbitrates. */
 	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
 		fprintf(stderr, "allot: run: the daemon ended and could not be started again: %s\n",
 			err.text);
@@ -349,8 +349,8 @@ static void come_back(struct run *run, struct comeback *back)
 }
 
 /*
- * A program that handles Ctrl-C itself, as Python does, would do so only when the call is over in which it
- * waits for memory: the call fails then.
+ * Makes the command's waits for memory fail. Else a program that handles Ctrl-C itself, such as Python, would
+ * handle the signal only after the call that waits for memory has returned.
  */
 static void end_waiting(struct run *run)
 {
@@ -359,7 +359,7 @@ static void end_waiting(struct run *run)
 	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id ? id : ""), NULL, NULL);
 }
 
-/* Until the command ends. Returns its exit status. */
+/* Waits until the command ends. Returns the command's exit status. */
 static int wait_for_command(struct run *run, struct child *child)
 {
 	struct comeback back = { 0 };
@@ -387,7 +387,7 @@ static int wait_for_command(struct run *run, struct child *child)
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
-		/* The daemon never speaks first: readable means gone. */
+		/* The daemon never sends first, so a readable connection means that the daemon is gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct comeback){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)
@@ -404,7 +404,7 @@ static void run_clean(struct run *run)
 	environment_free(&run->environment);
 }
 
-/* Everything that can be checked without a daemon. Writes the exit status of a failure. */
+/* Checks everything that needs no daemon. On failure, writes the exit status to *ret_status. */
 static int prepare(struct run *run, int *ret_status, struct error *err)
 {
 	int r = terms_check(&run->options.terms, err);

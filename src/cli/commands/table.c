@@ -11,7 +11,7 @@
 
 #define GAP 2
 #define NAME_MIN 8
-#define LENT_LEAST 0.5 /* percent: less would be shown as 0 */
+#define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
 
 enum column {
 	COLUMN_TENANT,
@@ -24,23 +24,23 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
-	COLUMN_STEP_P50, /* these three shown when a tenant had steps of late, and there is room */
+	COLUMN_STEP_P50, /* this and the next two: shown when a tenant had steps recently and there is room */
 	COLUMN_STEP_P99,
 	COLUMN_STEP_RATE,
-	COLUMN_PRIORITY, /* shown when a tenant has another than 0 */
+	COLUMN_PRIORITY, /* shown when a tenant's priority is not 0 */
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
-	COLUMN_VIOLATIONS, /* shown when a process got round the library */
+	COLUMN_VIOLATIONS, /* shown when a process bypassed the library */
 	COLUMN_SHARING,    /* shown when a tenant shares by space */
 	COLUMN_USE,
-	COLUMN_CONTAINER, /* shown when a tenant's processes live in one */
+	COLUMN_CONTAINER, /* shown when a tenant's processes are in a container */
 	COLUMN_COUNT,
 };
 
 struct column_head {
-	const char *group; /* over this column and those after it that have none of their own */
+	const char *group; /* title above this column and above the following columns without their own group */
 	const char *title;
-	bool is_text; /* to the left */
+	bool is_text; /* aligned left */
 };
 
 static const struct column_head heads[COLUMN_COUNT] = {
@@ -66,7 +66,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
 
-#define CELL_MAX (CONTAINER_LABEL_MAX + 24) /* the longest text, and how many more containers */
+#define CELL_MAX (CONTAINER_LABEL_MAX + 24) /* the longest container label, and the count of further containers */
 
 struct row {
 	char cell[COLUMN_COUNT][CELL_MAX];
@@ -76,7 +76,7 @@ struct table {
 	struct row *rows;
 	size_t count;
 	int width[COLUMN_COUNT]; /* 0: not shown */
-	bool has_waiters;        /* some tenant waits for memory where there is none */
+	bool has_waiters;        /* some tenant waits for memory */
 };
 
 static void put_bytes(const json_t *object, const char *key, char *cell)
@@ -101,7 +101,7 @@ static void put_number(const json_t *object, const char *key,
 		format(json_number_value(value), cell);
 }
 
-/* "30", or "30+42" while 42 are lent to it. */
+/* Writes the limit: "30", or "30+42" while 42 % are lent to the tenant. */
 static void put_limit(const json_t *device, char *cell)
 {
 	double lent = json_number_value(json_object_get(device, "lent_pct"));
@@ -120,7 +120,7 @@ static void put_text(const json_t *object, const char *key, char *cell)
 	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
 }
 
-/* "60 (50)": what was asked, and what it is worth while guarantees sum over 100 %. */
+/* Writes "60 (50)": the requested guarantee, and the guarantee in force while guarantees sum to over 100 %. */
 static void put_effective(const json_t *device, char cell[CELL_MAX])
 {
 	double asked = json_number_value(json_object_get(device, "cores_pct"));
@@ -131,7 +131,7 @@ static void put_effective(const json_t *device, char cell[CELL_MAX])
 		snprintf(cell + used, CELL_MAX - used, " (%.4g)", json_number_value(effective));
 }
 
-/* "queued #2 1m05s": its place among those that wait for memory, and since when. */
+/* Writes "queued #2 1m05s": the tenant's place in the queue for memory, and its waiting time. */
 static void put_state(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *wait = json_object_get(tenant, "memory_wait");
@@ -147,7 +147,7 @@ static void put_state(const json_t *tenant, char cell[CELL_MAX])
 		 (long long)json_integer_value(json_object_get(wait, "place")), since);
 }
 
-/* Of its memory, what is not on the card. A tenant that can't be moved has "-". */
+/* Writes how much of the tenant's memory was moved off the GPU, or "-" if the memory can't be moved. */
 static void put_swapped(const json_t *tenant, char *cell)
 {
 	const json_t *swap = json_object_get(tenant, "swap");
@@ -168,7 +168,7 @@ static void put_priority(const json_t *tenant, char *cell)
 		strcpy(cell, "-");
 }
 
-/* The container that its processes live in, and how many more. */
+/* Writes the first container of the tenant's processes, and the count of further containers. */
 static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *list = json_object_get(tenant, "containers");
@@ -186,7 +186,7 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 		snprintf(cell, CELL_MAX, "%s", label);
 }
 
-/* "2 frozen": how many, and what became of the last one that lives. */
+/* Writes "2 frozen": the number of violations, and what was done with the last offender that still lives. */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
@@ -201,7 +201,7 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/* "space user/1000 hung": with whom it has the card at the same time, and whether it can. */
+/* Writes "space user/1000 hung": the group that uses the GPU at the same time, and the group's state. */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");
@@ -288,7 +288,7 @@ static int total_width(const struct table *table)
 	return total;
 }
 
-/* Does a tenant have something to say there? */
+/* Returns true if some row has a value in the column. */
 static bool is_told(const struct table *table, enum column column)
 {
 	for (size_t i = 0; i < table->count; i++)
@@ -345,7 +345,7 @@ static void set_widths(struct table *table, int width)
 	}
 }
 
-/* Cuts a cell to the column's width; '~' tells that it was. */
+/* Writes a cell, cut to the column's width. A cut text ends with '~'. */
 static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
 {
 	if ((int)strlen(text) > width)
@@ -354,7 +354,7 @@ static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
 		fprintf(out, to_the_left ? "%-*s" : "%*s", width, text);
 }
 
-/* One line of cells without blanks at its end. `get` gives a column's text. */
+/* Writes one line of cells without trailing blanks. */
 static void write_line(const struct table *table, const struct row *row, FILE *out)
 {
 	char line[COLUMN_COUNT * (CELL_MAX + GAP) + 1];
@@ -377,7 +377,7 @@ static void write_line(const struct table *table, const struct row *row, FILE *o
 	fprintf(out, "%.*s\n", (int)length, line);
 }
 
-/* The line over the titles: each group's name where its first column's text begins. */
+/* Writes the line above the titles: each group's name starts where the text of its first column starts. */
 static void write_groups(const struct table *table, FILE *out)
 {
 	int position = 0, written = 0;
@@ -395,7 +395,7 @@ static void write_groups(const struct table *table, FILE *out)
 	fputc('\n', out);
 }
 
-/* Nothing where it is well and takes tenants. */
+/* Writes the device's faults; nothing if the device is healthy and takes new tenants. */
 static void write_health(const json_t *device, FILE *out)
 {
 	const char *health = json_string_value(json_object_get(device, "health"));
@@ -431,7 +431,7 @@ static void write_devices(const json_t *devices, FILE *out)
 		fputc('\n', out);
 }
 
-/* What befell the MPS of tenants that share by space: their programs know of an error alone. */
+/* Writes the MPS faults of tenants that share by space. Their programs only get an error code. */
 static void write_space_faults(const json_t *tenants, FILE *out)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 /*
- * What `allot ps` shows, from what the daemon lists. Pure: JSON in, text out. Values that the daemon
- * left out are shown as "-".
+ * Formats the daemon's list as the table of `allot ps`. Pure: JSON in, text out. Values that the daemon
+ * omitted are shown as "-".
  *
  *     GPU 0: NVIDIA H200, 139.8 GiB, 3.7 GiB used, 98 % busy
  *
@@ -17,8 +17,8 @@
 #define TABLE_UNLIMITED INT_MAX
 
 /*
- * Writes the table to out, at most `width` columns wide where that can be: WAITED is left out first,
- * then CONTAINER, then names are cut, to 8 columns at least. TABLE_UNLIMITED: nothing is left out or
- * cut, for a pipe or a file.
+ * Writes the table to out, at most `width` columns wide if possible. To fit, drops WAITED first, then
+ * CONTAINER, then the step columns, and then cuts names to no less than 8 columns. With TABLE_UNLIMITED,
+ * for a pipe or a file, drops and cuts nothing.
  */
 void table_write(const json_t *list, int width, FILE *out);

@@ -1,5 +1,5 @@
 /*
- * What `allot tasks` shows, from what the daemon tells. Pure: JSON in, text out.
+ * Formats the daemon's reply to `tasks` as the tables of `allot tasks`. Pure: JSON in, text out.
  *
  *     CONTAINER     ENGINE  STATE     TASKS    MEMORY  GPU TIME  FROZEN
  *     3f4c1a0b9d8e  docker  waiting       1  80.0 MiB      0.3s    2.1s
@@ -12,5 +12,5 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Memory is of all cards together; of a task that has ended, the most that it held. */
+/* Writes both tables. MEMORY sums all GPUs. For a task that has ended, MEMORY is the most that it held. */
 void tasks_table_write(const json_t *reply, FILE *out);

@@ -1,4 +1,4 @@
-/* allot top: cards and tenants as they are now, until q is pressed; or once, as a page or as JSON, for scripts. */
+/* allot top: shows GPUs and tenants live until q is pressed; or once, as a page or JSON, for scripts. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -24,7 +24,7 @@
 
 #define DEFAULT_INTERVAL_NS (1 * NSEC_PER_SEC)
 #define LEAST_INTERVAL_NS (100 * NSEC_PER_MSEC)
-#define PAGE_COLUMNS 100 /* of --once, where there is no terminal */
+#define PAGE_COLUMNS 100 /* width of --once without a terminal */
 #define SIZE_LOOK_MS 500
 
 struct top_options {
@@ -58,13 +58,13 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* All that one run has. */
+/* The state of one run of `allot top`. */
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	struct sample sample; /* the last one that was answered, or an empty one */
+	struct sample sample; /* the last sample that the daemon answered, or an empty sample */
 	bool has_trouble;
-	struct error trouble; /* of the last one */
+	struct error trouble; /* the error of the last sample */
 	struct rows rows;
 	struct view view;
 	char source[128];
@@ -84,7 +84,7 @@ static void note_signal(int number)
 	ended_by = number;
 }
 
-/* These are waited for in poll(), without SA_RESTART, so that the terminal is given back before they end us. */
+/* Signals interrupt poll(), since SA_RESTART is not set. So the terminal is restored before the program ends. */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -108,7 +108,7 @@ static void describe_source(const struct daemon_target *target, char *text, size
 		snprintf(text, size, "this machine");
 }
 
-/* Takes a look, which may be empty of anything but trouble: then the one before stays in sight. */
+/* Takes over a sample. If the sample has only an error, the previous sample stays visible. */
 static int take_look(struct top *top, struct sample *sample, struct error *err)
 {
 	bool is_answered = sample->is_answered;
@@ -205,7 +205,7 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/* Rates need two looks: the first one is not shown where there is to be one only. */
+/* Rates need two samples, so if only one page is wanted, the first sample is not printed. */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
@@ -282,7 +282,7 @@ static void begin_change(struct view *view, struct source *source)
 		say(view, false, "asked the daemon ...");
 }
 
-/* Everything that was typed. True: that was q. */
+/* Handles all typed keys. Returns true if the user quit with q. */
 static bool read_keys(struct top *top, struct source *source, struct error *err)
 {
 	uint32_t key;
@@ -297,14 +297,14 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 			return true;
 		if (outcome == KEYS_CHANGE)
 			begin_change(&top->view, source);
-		/* What the next key means depends on the rows as this one left them. */
+		/* The next key's meaning depends on the rows after this key. */
 		if (sort_rows(top, err) < 0)
 			return false;
 	}
 	return false;
 }
 
-/* Shows what there is until q is pressed, a signal ends it, or its terminal is gone. */
+/* Runs the live view until q is pressed, a signal arrives or the terminal is gone. */
 static int show(struct top *top, struct source *source, struct error *err)
 {
 	struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
@@ -326,7 +326,7 @@ static int show(struct top *top, struct source *source, struct error *err)
 		if (r < 0)
 			return r;
 		p[0].revents = p[1].revents = 0;
-		/* A signal between drawing and here, as of a new size, is seen in time all the same. */
+		/* The timeout bounds the delay of a signal, such as a resize, that arrived just before poll(). */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");
 		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
@@ -348,7 +348,7 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(err, ENOTTY,
 				 "standard input or output is no terminal; add --once or --json");
-	/* The first look before anything is drawn: what can't work is said in a line. */
+	/* Take the first sample before drawing, so that an error is printed as a plain line. */
 	r = sample_take(&top->options->target, client, false, &sample, err);
 	if (r == 0)
 		r = take_look(top, &sample, err);
@@ -388,7 +388,7 @@ static int watch_tenants(const struct command *self, void *data, char *operand, 
 	cleanup(top_end) struct top top = { .options = options };
 	cleanup_client struct client *client = NULL;
 
-	/* Of characters alone: numbers stay as JSON has them. */
+	/* Set only LC_CTYPE, so that numbers keep JSON's format. */
 	setlocale(LC_CTYPE, "");
 	options->is_ascii = options->is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	top.view.sort = options->sort ? order_find(options->sort) : ORDER_COMPUTE;

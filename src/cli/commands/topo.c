@@ -1,4 +1,4 @@
-/* allot topo: how near the GPUs of this machine are to each other. */
+/* allot topo: shows how close the GPUs of this machine are to each other. */
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -27,7 +27,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	const struct topo_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	/* A run directory that is named has a daemon, or it is a mistake. */
+	/* If the user named a run directory, the lack of a daemon there is an error. */
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
 					: daemon_get(&options->target, &client, err);
 	if (r >= 0)

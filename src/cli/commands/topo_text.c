@@ -5,7 +5,7 @@
 
 #define CELL_MAX 16
 
-/* The words of the protocol for a way over PCIe, nearest first, and what they mean. */
+/* The protocol's names of PCIe paths, nearest first, and their meanings. */
 static const struct {
 	const char *word, *meaning;
 } ways[] = {
@@ -58,8 +58,8 @@ static bool is_in_a_part(const json_t *group, json_int_t index)
 }
 
 /*
- * A group: what it is, the cards that are in none of its parts, its parts. `around`: the NUMA node of
- * the group that it is in, which need not be said again.
+ * Writes a group: its kind, the GPUs that are in none of its subgroups, then the subgroups. `around` is the NUMA
+ * node of the enclosing group, which is not repeated.
  */
 static void write_group(const json_t *group, const json_t *devices, const json_t *around,
 			int indent, FILE *out)
@@ -68,7 +68,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 	const json_t *parts = json_object_get(group, "groups");
 	const char *way = text_of(group, "pcie", NULL);
 
-	/* One card is near to nothing. */
+	/* A single GPU has no distance to show. */
 	if (json_array_size(json_object_get(group, "devices")) > 1) {
 		fprintf(out, "%*s", indent, "");
 		if (json_is_integer(numa) && !json_equal(numa, around))
@@ -87,7 +87,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 		write_group(json_array_get(parts, i), devices, numa, indent, out);
 }
 
-/* "X", "NV4", "PIX", ...: NVLinks before all else, "?" for what is not known. */
+/* Writes "X", "NV4", "PIX" and so on. NVLinks take precedence over PCIe; "?" means unknown. */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {
 	snprintf(ret, CELL_MAX, "%s", a == b ? "X" : "?");

@@ -1,6 +1,6 @@
 /*
- * What `allot topo` shows, from what the daemon tells (docs/reference/protocol.md, topology). Pure: JSON in, text
- * out.
+ * Formats the daemon's topology (docs/reference/protocol.md, topology) as the text of `allot topo`. Pure: JSON in,
+ * text out.
  *
  *     across NUMA nodes (SYS)
  *       NUMA node 0: one PCIe switch (PIX)

@@ -42,7 +42,7 @@ enum trace_end { GOES_ON, WAS_INTERRUPTED, TIME_IS_OVER, TENANT_ENDED, FILE_IS_L
 
 static volatile sig_atomic_t interrupted;
 
-/* The second one ends it as it would any program. */
+/* A second signal has its default action and ends the program. */
 static void note_signal(int number)
 {
 	interrupted = number;
@@ -119,7 +119,7 @@ static uint64_t next_round_ns(const struct record *r, const struct trace_options
 	return ROUND_NS;
 }
 
-/* Until there is an end. A failure is in `err`, and what was recorded is in the file all the same. */
+/* Records until an end condition. On failure, sets `err`; the file still has what was recorded before. */
 static enum trace_end record_until_end(struct record *r, const struct trace_options *options,
 				       struct error *err)
 {
@@ -140,7 +140,7 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 			shown_ns = clock_now_ns();
 		}
 	}
-	/* What came until now, in rings and leases. */
+	/* Record the last events from the rings and leases. */
 	if (end != CANT_GO_ON && record_round(r, true, err) < 0)
 		end = CANT_GO_ON;
 	if (is_shown)
@@ -148,7 +148,7 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 	return end;
 }
 
-/* ---- what came of it ---- */
+/* ---- result ---- */
 
 static void print_untraced(const struct record *r)
 {
@@ -192,9 +192,9 @@ static int record_to(struct client *client, const struct trace_options *options,
 	struct record *record = NULL;
 	cleanup_fd int fd = -1;
 
-	/* Before there is anything that would have to be finished. */
+	/* Catch signals before there is a file that must be finished. */
 	catch_signals();
-	/* The daemon first: a file of before is not lost for a wrong name. */
+	/* Ask the daemon first, so that a wrong name does not destroy an existing file. */
 	int r = record_begin(client, tenant, -1, &record, err);
 
 	if (r < 0)
