@@ -1,6 +1,6 @@
 /*
- * The subcommands of `allot`, a file each; main.c has the list. Most have `act`: main.c reads their options and their operand,
- * and prints what went wrong. The others have `run` and do that themselves.
+ * The subcommands of `allot`, one file each; main.c has the list. For a subcommand with `act`, main.c reads the options and
+ * the operand, and prints errors. A subcommand with `run` does that itself.
  */
 #pragma once
 
@@ -10,16 +10,16 @@
 #include "cli/options.h"
 
 /* Exit statuses of every subcommand but run, which has its own (run.h). */
-#define EXIT_REFUSED 1 /* what was asked for could not be done */
+#define EXIT_REFUSED 1 /* the request could not be done */
 #define EXIT_USAGE 2
 
-/* What stands beside the options, for completion. */
+/* The kind of a subcommand's operand, for completion. */
 enum operand {
 	OPERAND_NONE,
 	OPERAND_TENANT,
 	OPERAND_GPU,
 	OPERAND_BENCH,
-	OPERAND_COMMAND, /* and its own arguments */
+	OPERAND_COMMAND, /* a command with its own arguments */
 	OPERAND_DIRECTORY,
 	OPERAND_OTHER,
 };
@@ -28,21 +28,21 @@ struct command {
 	const char *name;
 	const char *usage;   /* after "allot NAME " */
 	const char *summary; /* one line */
-	const char *about;   /* paragraph(s) for --help, after the usage; NULL: the summary */
+	const char *about;   /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
-	const struct command *actions; /* "cdi create", ...; ends without a name; NULL: none */
+	const struct command *actions; /* such as "cdi create"; the last entry has no name; NULL if there are no actions */
 
 	/* ---- with `act` ---- */
-	size_t options_size;  /* of what the rows fill in */
-	const void *defaults; /* what the options are before they are read; NULL: zeros */
-	const char *wanted;   /* the error where there is not one operand; NULL: it takes none */
-	/* A wrong option or operand, to which the exit status is EXIT_USAGE. NULL: all are right. */
+	size_t options_size;  /* size of the struct that the option rows fill in */
+	const void *defaults; /* the options' initial values; if NULL, all are zero */
+	const char *wanted;   /* the error if there is not exactly one operand; NULL if the command takes no operand */
+	/* Checks options and operand; a failure exits with EXIT_USAGE. If NULL, nothing is checked. */
 	int (*check)(const void *options, const char *operand, struct error *err);
-	/* Returns the exit status, or below 0 with `err` set: that is EXIT_REFUSED. The operand is in argv. */
+	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */
 	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
 
-	/* ---- without: gets the arguments after the name, and returns the exit status ---- */
+	/* ---- without `act`: gets the arguments after the name, and returns the exit status ---- */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
@@ -51,7 +51,7 @@ struct command {
 /* Runs a subcommand with the arguments after its name; returns the exit status. */
 int command_start(const struct command *self, int argc, char **argv);
 
-/* A `check` of commands that have nothing to check but that the operand can be a tenant's name. */
+/* A `check` that only checks that the operand is a valid tenant name. */
 int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;
@@ -72,9 +72,9 @@ extern const struct command command_explain;
 extern const struct command command_trace;
 
 /*
- * allot complete, which is not in the list of commands since no user types it. argv[0..argc): as completion_find() has them.
- * Prints a line "WORD\tHELP" for each word that fits, or ":file", ":directory", ":command I" for what the shell itself
- * completes. Returns 0.
+ * Runs `allot complete`, which is not in the list of commands because users do not type it. argv[0..argc) are the words
+ * for completion_find(). Prints a line "WORD\tHELP" for each matching word, or ":file", ":directory" or ":command I" if
+ * the shell itself must complete. Returns 0.
  */
 int complete_run(const struct command *const *commands, int argc, char **argv);
 

@@ -1,12 +1,12 @@
 /*
- * What may be written next on a command line of allot: made from the tables of commands and options, for the
- * shells' completion (deploy/completion). Pure.
+ * Shell completion (deploy/completion): finds the words that can follow on a command line of allot, from the tables of
+ * commands and options. Pure.
  */
 #pragma once
 
 #include "cli/command.h"
 
-/* What may stand there beside the words that were offered. */
+/* What else the shell may complete, besides the offered words. */
 enum completion_want {
 	COMPLETION_NOTHING,
 	COMPLETION_TENANT,
@@ -14,21 +14,21 @@ enum completion_want {
 	COMPLETION_BENCH,
 	COMPLETION_FILE,
 	COMPLETION_DIRECTORY,
-	COMPLETION_COMMAND, /* of the shell: with its own arguments */
+	COMPLETION_COMMAND, /* a shell command with its own arguments */
 };
 
 struct completion {
 	enum completion_want want;
-	int command_at; /* COMPLETION_COMMAND: the word that it begins with */
+	int command_at; /* for COMPLETION_COMMAND, the index of the command's first word */
 };
 
-/* `word` fits what is written of it so far; `help` is one line, or NULL. Both end with the call. */
+/* Offers a word that matches the typed beginning. `help` is one line or NULL. Both are valid only during the call. */
 typedef void completion_offer(void *data, const char *word, const char *help);
 
 /*
- * words[0..count) is what stands after "allot", at least one; the last is the one to be completed, "" when
- * nothing is written of it yet. bash makes three words of "--elastic=on"; that is understood. `commands`
- * ends with NULL.
+ * Offers completions. words[0..count) are the words after "allot", at least one. The last word is to be completed, and
+ * is "" if nothing is typed yet. bash splits "--elastic=on" into three words, which are joined again. `commands` ends
+ * with NULL.
  */
 struct completion completion_find(const struct command *const *commands, int count,
 				  char *const *words, completion_offer *offer, void *data);

@@ -1,4 +1,4 @@
-/* A container as the daemon tells of it, in words for people. Pure. */
+/* Names a container from the daemon's reply, for users. Pure. */
 #pragma once
 
 #include <jansson.h>
@@ -7,7 +7,7 @@
 #define CONTAINER_SHORT_ID 12
 #define CONTAINER_LABEL_MAX 512
 
-/* "namespace/pod/name" or "name", as its engine calls it; "": that has told nothing. Cut to size. */
+/* Writes the engine's name, "namespace/pod/name" or "name", cut to size; "" if the engine gave no name. */
 void container_name(const json_t *container, char *text, size_t size);
-/* That, or else the beginning of its id. */
+/* Writes the container's name, or the beginning of its id if there is no name. */
 void container_label(const json_t *container, char *text, size_t size);

@@ -1,8 +1,8 @@
 /*
- * Which daemon answers for some hardware, and starting a private one where none does.
+ * Finds the daemon for some hardware, and starts a private daemon if none runs.
  *
- * The system daemon comes first (unless ALLOT_RUN_DIR names another base), then the caller's own.
- * Two `allot run` at the same moment start one daemon: a lock in the run directory sees to it.
+ * The system daemon is tried first (unless ALLOT_RUN_DIR names another base), then the user's private daemon.
+ * A lock in the run directory ensures that two simultaneous `allot run` start only one daemon.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 #include "client/client.h"
 
 struct daemon_target {
-	const char *sim_spec; /* NULL: the machine's real GPUs */
-	const char *policy;   /* of a daemon that is started; NULL: its own default */
-	const char *run_dir;  /* an explicit run directory; NULL: as base/paths.h says */
+	const char *sim_spec; /* simulated GPUs; NULL for the machine's real GPUs */
+	const char *policy;   /* policy of a daemon that is started; NULL for the daemon's default */
+	const char *run_dir;  /* an explicit run directory; NULL for the default of base/paths.h */
 };
 
-/* Connects to the daemon that answers. -ENOENT when none runs. The caller owns the client. */
+/* Connects to the running daemon. -ENOENT if none runs. The caller owns the client. */
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
-/* The same, but starts a private daemon (and the simulated GPU, where asked for) if none runs. */
+/* Like daemon_find(), but starts a private daemon (and the simulated GPU, if requested) if none runs. */
 int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
 /*
- * Connects again to the daemon of a run directory that a client was connected to; starts it again
- * when it is a private one. -EAGAIN when the system daemon is not back yet.
+ * Reconnects to the daemon of a run directory; restarts a private daemon. -EAGAIN if the system daemon
+ * is not back yet.
  */
 int daemon_return(const struct daemon_target *target, const char *run_dir,
 		  struct client **ret_client, struct error *err);
 
-/* True when some private simulated GPU's daemon answers; writes its directory's name, "sim-h200". */
+/* Returns true if a private daemon of a simulated GPU runs; writes the name of its directory, "sim-h200". */
 bool daemon_find_simulated(char *ret_hardware, size_t size);

@@ -1,25 +1,25 @@
-/* Numbers as people read them. Pure; every text is NUL-terminated and cut to size. */
+/* Formats numbers for users. Pure; every text is NUL-terminated and cut to size. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT_MAX 32 /* bytes that any of these needs at most */
+#define FORMAT_MAX 32 /* size of the longest text, in bytes */
 
-/* "512 B", "4.0 GiB": one decimal from KiB on, at most four digits before it. */
+/* Writes "512 B" or "4.0 GiB": one decimal from KiB on, after at most four digits. */
 void format_bytes(uint64_t bytes, char text[FORMAT_MAX]);
 
-/* "30", "12.5": as it was asked for. */
+/* Writes a requested percentage: "30", "12.5". */
 void format_asked_pct(double pct, char text[FORMAT_MAX]);
 
-/* "29.8": as it was measured. */
+/* Writes a measured percentage: "29.8". */
 void format_got_pct(double pct, char text[FORMAT_MAX]);
 
-/* "0.3s", "2m05s", "3h12m". */
+/* Writes a duration: "0.3s", "2m05s", "3h12m". */
 void format_seconds(double seconds, char text[FORMAT_MAX]);
 
-/* "85us", "0.85ms", "8.54ms", "854ms", "8.54s": three digits. */
+/* Writes a duration with up to three digits: "85us", "0.85ms", "8.54ms", "854ms", "8.54s". */
 void format_ms(double ms, char text[FORMAT_MAX]);
 
-/* "0.05", "8.54", "85.4", "8541" a second. */
+/* Writes a rate per second: "0.05", "8.54", "85.4", "8541". */
 void format_rate(double per_second, char text[FORMAT_MAX]);

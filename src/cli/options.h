@@ -1,5 +1,5 @@
 /*
- * Options of a subcommand: one table row each. The row parses the value, and --help is made from it.
+ * Options of a subcommand: one table row each. The row's parser reads the value, and --help is made from the rows.
  *
  *     static const struct option_row rows[] = {
  *         OPTION_SIZE("--memory", "SIZE", struct run_options, memory, "device memory ..."),
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 
-/* Values of options: absence is `is_set` false, never a number. */
+/* Values of options. If an option is absent, `is_set` is false. */
 struct option_size {
 	bool is_set;
 	uint64_t bytes;
@@ -57,12 +57,12 @@ enum option_value {
 struct option_row {
 	const char *name; /* "--memory" */
 	enum option_value value;
-	const char *argument; /* as the help shows it: "SIZE" */
+	const char *argument; /* the value's name in the help: "SIZE" */
 	option_parser *parse;
-	size_t offset;       /* of the field in the subcommand's options */
+	size_t offset;       /* offset of the field in the subcommand's options */
 	const char *help;    /* lines separated by \n, 52 columns each */
-	int64_t min, max;    /* parse_option_int */
-	const char *offered; /* for completion; option_choice takes nothing else: "fail wait" */
+	int64_t min, max;    /* limits for option_int */
+	const char *offered; /* values for completion, such as "fail wait"; option_choice accepts only these */
 };
 
 option_parser option_flag;     /* bool */
@@ -75,7 +75,7 @@ option_parser option_duration; /* struct option_duration */
 option_parser option_devices;  /* struct option_devices */
 option_parser option_choice;   /* const char *, into argv */
 
-/* The simulated GPUs that are built in, for `offered`: what --sim takes beside a file. */
+/* The built-in simulated GPUs, for `offered`. --sim accepts these names or a file. */
 #define OPTION_SIM_SPECS "h200 h200x2 h200x8 dgx-1v dgx-a100 pcie mixed h200-mig"
 
 #define OPTION(name_, value_, argument_, parse_, type, field, ...) \
@@ -88,26 +88,26 @@ option_parser option_choice;   /* const char *, into argv */
 		.name = NULL \
 	}
 
-/* What stands before the operands. */
+/* Whether options may follow operands. */
 enum option_order {
-	OPTIONS_THEN_OPERANDS, /* the first operand ends the options: its own options are its own */
+	OPTIONS_THEN_OPERANDS, /* the first operand ends the options; later options belong to the operand */
 	OPTIONS_ANYWHERE,
 };
 
 /*
  * Reads options from argv[0..argc) into `values` and moves the operands to the front of argv, in
- * order; "--" ends the options. Returns the number of operands, or -EINVAL or -ERANGE with the
- * option and what is wrong with it. "--help" sets *ret_help and ends the reading.
+ * order; "--" ends the options. Returns the number of operands, or -EINVAL or -ERANGE with an error that
+ * names the option and the fault. "--help" sets *ret_help and stops the reading.
  */
 int options_read(const struct option_row *rows, enum option_order order, int argc, char **argv,
 		 void *values, bool *ret_help, struct error *err);
 
-/* The "Options:" part of a help text. */
+/* Prints the "Options:" part of a help text. */
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * The candidate that `text` was probably meant to be: at most two edits off and closer than its own
- * length; NULL when none is. `next` returns the i-th candidate, NULL after the last.
+ * Returns the candidate that the user probably meant by `text`: at most two edits away, and fewer edits than
+ * the text's length. NULL if there is none. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

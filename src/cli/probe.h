@@ -1,16 +1,16 @@
-/* Is there a real GPU that could be shared, or a simulated one of that description? */
+/* Checks whether a real GPU can be shared, or whether a simulated GPU's description is valid. */
 #pragma once
 
 #include "base/error.h"
 
 /*
- * 0 when NVML loads and counts a GPU; -ENODEV with a line that says how to get one, real or
- * simulated. Takes some 10 ms where a driver is installed. Call it from one thread.
+ * Returns 0 if NVML loads and counts a GPU, else -ENODEV with a line that says how to get a real or
+ * simulated GPU. Takes about 10 ms if a driver is installed. Call from one thread only.
  */
 int probe_gpu(struct error *err);
 
 /*
- * Whether `spec` (--sim) is a machine that allot-sim knows or a description file that it can read: asks
- * `allot-sim --check`. 0, or -EINVAL with that program's reason; -errno where it can't be run.
+ * Runs `allot-sim --check` to check that `spec` (--sim) is a known machine or a readable description file.
+ * Returns 0, -EINVAL with the reason from allot-sim, or -errno if allot-sim can't be run.
  */
 int probe_sim(const char *spec, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * Which of the daemon's devices are meant: --gpu within CUDA_VISIBLE_DEVICES within what there is.
+ * Selects devices of the daemon: --gpu selects among the devices that CUDA_VISIBLE_DEVICES selects among all.
  * Pure.
  */
 #pragma once
@@ -12,28 +12,27 @@
 
 struct selection {
 	size_t count;
-	const json_t *device[PARSE_DEVICES_MAX]; /* of the list that was given: not ours */
+	const json_t *device[PARSE_DEVICES_MAX]; /* borrowed from the caller's list */
 };
 
 /*
- * devices: the "devices" of a hello or list reply. visible: CUDA_VISIBLE_DEVICES, NULL when unset; it
- * is read as CUDA reads it (up to the first entry that names nothing), its numbers count in the
- * daemon's order. Both take a UUID in either case, whole or as many of its first characters as name
- * one GPU. wanted: --gpu, NULL when not given, which means the first
- * visible one; its indexes count within `visible`. -ENODEV names what there is.
+ * devices: the "devices" of a reply to `hello` or `list`. visible: CUDA_VISIBLE_DEVICES, or NULL if unset. As in
+ * CUDA, reading stops at the first entry that matches no device; numbers are indexes in the daemon's order.
+ * wanted: --gpu, whose indexes count within `visible`; if NULL, the first visible device is selected. Both accept a
+ * UUID in upper or lower case, whole or a unique prefix. On -ENODEV, err lists the available devices.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);
 
-/* All of them, in the daemon's order. */
+/* Selects all devices, in the daemon's order. */
 void selection_all(const json_t *devices, struct selection *ret);
 /*
- * Those of `among` that are wanted. visible: the CUDA_VISIBLE_DEVICES that `among` is limited to, for the error;
- * else NULL.
+ * Selects the wanted devices in `among`. visible: the CUDA_VISIBLE_DEVICES that limited `among`, for the error
+ * message; NULL if there was no limit.
  */
 int selection_choose(const struct selection *among, const struct parse_devices *wanted,
 		     const char *visible, struct selection *ret_chosen, struct error *err);
 
-/* index and uuid of one device; 0 and "" where the daemon left them out. */
+/* Return the index and the UUID of a device; 0 and "" if the daemon omitted them. */
 json_int_t device_index(const json_t *device);
 const char *device_uuid(const json_t *device);

@@ -1,4 +1,4 @@
-/* The options that name a daemon, shared by the subcommands that speak to a running one. */
+/* The options that select a daemon, shared by the subcommands that talk to a running daemon. */
 #pragma once
 
 #include "cli/command.h"

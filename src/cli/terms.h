@@ -1,6 +1,6 @@
 /*
- * A tenant's terms, as options of the commands that make one or change one: the row of each, what is wrong with them together,
- * and their members in the daemon's requests (docs/reference/protocol.md). The options of a command have them as `terms`.
+ * A tenant's terms, as options of the commands that make or change a tenant: the option rows, checks of combinations, and
+ * the members of the daemon's requests (docs/reference/protocol.md). A command's options struct has a member `terms`.
  */
 #pragma once
 
@@ -25,11 +25,11 @@ option_parser option_sharing; /* const char *, into argv */
 #define TERM(type, name, argument, parse, field, ...) \
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
-/* `or_else` makes the default's line of its text: one of these two. */
+/* `or_else` is one of these two macros, and turns a default's text into a line of the help. */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""
 
-/* Those that may be changed later. */
+/* Terms that can be changed later. */
 #define TERMS_SHARE_ROWS(type, or_else) \
 	TERM(type, "--memory", "SIZE", option_size, memory, \
 	     .help = "quota of GPU memory, on each of its GPUs, such as\n4GiB" or_else( \
@@ -54,7 +54,7 @@ option_parser option_sharing; /* const char *, into argv */
 	     .help = "what to do with a process of the tenant that bypasses\n" \
 		     "the allot library: report, freeze or end it. The\n" \
 		     "daemon's setting may be stricter" or_else("report"))
-/* Those that are for as long as it lives. */
+/* Terms that are fixed for the tenant's life. */
 #define TERMS_PLACE_ROWS(type) \
 	TERM(type, "--sharing", "time|space", option_sharing, sharing, .offered = "time space", \
 	     .help = "With time, it takes turns on the GPU with all others.\n" \
@@ -74,14 +74,14 @@ option_parser option_sharing; /* const char *, into argv */
 			     "on the GPU, and their memory moves to host memory and\n" \
 			     "back (default: fail)")
 
-/* -EINVAL: two of them do not go together. */
+/* Returns 0, or -EINVAL if two terms conflict. */
 int terms_check(const struct terms *terms, struct error *err);
-/* Whether there is one that is each GPU's. */
+/* Returns true if some term applies to each GPU. */
 bool terms_have_devices(const struct terms *terms);
-/* The GPUs that --gpu means; without it one that the daemon chooses, whose device is NULL. *ret_hello keeps them. */
+/* Selects the GPUs of --gpu. Without --gpu the daemon chooses one, whose device is NULL. *ret_hello owns the devices. */
 int terms_select(const struct terms *terms, struct client *client, json_t **ret_hello,
 		 struct selection *ret, struct error *err);
-/* A request's "devices"; `selection` NULL: the daemon chooses one. */
+/* Makes a request's "devices". If `selection` is NULL, the daemon chooses a GPU. */
 json_t *terms_make_devices(const struct terms *terms, const struct selection *selection);
-/* The other members. */
+/* Adds the terms that are not part of "devices" to a request's body. */
 void terms_add(const struct terms *terms, json_t *body);

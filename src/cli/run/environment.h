@@ -1,6 +1,6 @@
 /*
- * The environment of a tenant's command: ours, with some variables set and some paths put in front.
- * The copy is the caller's; nothing here changes our own environment.
+ * The environment of a tenant's command: a copy of ours, with some variables set and some paths prepended.
+ * The caller owns the copy. Our own environment is not changed.
  */
 #pragma once
 
@@ -9,21 +9,21 @@
 #include "base/error.h"
 
 struct environment {
-	char **list; /* NULL-terminated, as execve takes it; every string is ours */
+	char **list; /* NULL-terminated, for execve(); the struct owns every string */
 	size_t count;
 };
 
-/* Copies `from` (environ). -ENOMEM. */
+/* Copies `from` (environ), or returns -ENOMEM. */
 int environment_copy(char *const *from, struct environment *ret_environment, struct error *err);
 void environment_free(struct environment *environment);
 
-/* Sets name=value, in place of the old value if there is one. */
+/* Sets name=value, and replaces an old value. */
 int environment_set(struct environment *environment, const char *name, const char *value,
 		    struct error *err);
 
-/* Puts value and ':' before the variable's old value; sets it when it was unset or empty. */
+/* Prepends value and ':' to the variable. If the variable was unset or empty, sets it to value. */
 int environment_prepend(struct environment *environment, const char *name, const char *value,
 			struct error *err);
 
-/* The value, or NULL. Stays the environment's, and valid until it is changed. */
+/* Returns the value, or NULL if unset. The environment owns the value; a change of the environment invalidates it. */
 const char *environment_get(const struct environment *environment, const char *name);

@@ -1,4 +1,4 @@
-/* A tenant that shares by space (--sharing): its command is started when the MPS of its group is there. */
+/* A tenant that shares by space (--sharing): its command starts when the MPS server of its group is ready. */
 #pragma once
 
 #include <jansson.h>
@@ -8,10 +8,10 @@
 #include "cli/run/environment.h"
 
 /*
- * Waits until the group's MPS can be used. `tenant`: the reply to create; of one that takes turns this is nothing. -EIO:
- * it could not be started, with the reason.
+ * Waits until the group's MPS server is ready. `tenant` is the reply to `create`. Does nothing if the tenant shares by
+ * time. -EIO with the reason if the MPS server could not be started.
  */
 int space_await(struct client *client, const json_t *tenant, struct error *err);
 
-/* Sets what the reply says that the command's environment needs. */
+/* Sets the environment variables that the daemon's reply lists for the command. */
 int space_environment(const json_t *tenant, struct environment *environment, struct error *err);

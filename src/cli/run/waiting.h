@@ -1,6 +1,6 @@
 /*
- * Tells a person at a terminal, once, that the command of `allot run --on-full wait` waits for memory:
- * nothing of it would be seen otherwise. Looks at the tenant now and then until there is something to tell.
+ * Tells the user at a terminal, once, that the command of `allot run --on-full wait` waits for memory.
+ * Otherwise the wait would be invisible. Polls the daemon until the tenant waits.
  */
 #pragma once
 
@@ -11,20 +11,20 @@
 
 struct waiting {
 	bool is_watched;
-	uint64_t next_ns; /* of the next look */
+	uint64_t next_ns; /* time of the next poll */
 };
 
-/* Begins; to be watched only where the tenant waits and stderr is a terminal. */
+/* Begins. Set is_watched only if the tenant may wait and stderr is a terminal. */
 void waiting_begin(struct waiting *w, bool is_watched);
 
-/* How long poll() may sleep for it; -1: it need not wake. */
+/* Returns the timeout for poll(); -1 if no poll of the daemon is due. */
 int waiting_timeout_ms(const struct waiting *w);
 
-/* Looks, when that is due, at the tenant of that id. */
+/* Polls the daemon about the tenant with this id, if a poll is due. */
 void waiting_look(struct waiting *w, struct client *client, const char *id);
 
 /*
- * What there is to tell of a tenant, as `list` has it: "waits for 4.0 GiB of GPU memory (place 2 ...)". False:
- * it does not wait. Pure.
+ * Writes the message for a tenant of the reply to `list`: "waits for 4.0 GiB of GPU memory (place 2 ...)".
+ * Returns false if the tenant does not wait. Pure.
  */
 bool waiting_describe(const json_t *tenant, char *text, size_t size);
