@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What compute and monitoring need; graphics and video only where the configuration says so. */
+/* Libraries for compute and monitoring. Graphics and video must be listed in the configuration. */
 static const char *const default_libraries[] = {
 	"libcuda.so",
 	"libcudadebugger.so",
@@ -90,7 +90,7 @@ int mirror_config_default(struct mirror_config *ret_config, struct error *err)
 	return r;
 }
 
-/* A name is a file's, never a path: nothing outside the look-ups can be asked for. */
+/* A name must be a file name, not a path, so that only the looked-up directories can be read. */
 static int read_names(const json_t *list, const char *what, char ***names, struct error *err)
 {
 	size_t i;

@@ -20,7 +20,7 @@ struct image {
 	uint64_t segments, segment_size, segment_count;
 };
 
-/* An integer of `width` bytes; 0 outside of the file. */
+/* Reads an integer of `width` bytes; 0 if the offset is outside of the file. */
 static uint64_t integer(const struct image *image, uint64_t offset, unsigned width)
 {
 	uint64_t value = 0;
@@ -36,7 +36,7 @@ static uint64_t segment_field(const struct image *image, uint64_t i, unsigned fi
 	return integer(image, image->segments + i * image->segment_size + field, width);
 }
 
-/* The offset in the file of what the loader would have at that address; UINT64_MAX: nowhere. */
+/* Returns the file offset that the loader maps at this address; UINT64_MAX if there is none. */
 static uint64_t offset_of(const struct image *image, uint64_t address)
 {
 	const struct layout *l = image->layout;

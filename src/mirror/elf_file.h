@@ -1,4 +1,4 @@
-/* What the mirror needs to know of a library file. Reads 32- and 64-bit little-endian ELF. Pure. */
+/* Reads what the mirror needs from a library file: 32- or 64-bit little-endian ELF. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -10,10 +10,10 @@
 struct elf_file {
 	unsigned bits; /* 32 or 64 */
 	uint16_t machine;
-	const char *soname; /* NULL: has none */
+	const char *soname; /* NULL if there is none */
 	const char *needed[ELF_FILE_NEEDED_MAX];
 	unsigned needed_count;
 };
 
-/* 0, or -ENOEXEC when the bytes are no shared library, or one that is damaged. */
+/* Returns 0, or -ENOEXEC if the bytes are no shared library or a damaged library. */
 int elf_file_read(const void *bytes, size_t size, struct elf_file *ret_file);

@@ -64,7 +64,7 @@ static int copy_file(const char *from, const char *to, struct error *err)
 	if (out < 0)
 		return error_set_errno(err, errno, "%s", to);
 	int r = copy_bytes(in, out);
-	/* Never a set-user-id bit: in a container's search path it is another's program. */
+	/* Drop set-user-id bits, since containers run the copy from their search path. */
 	if (r == 0 && (fchmod(out, st.st_mode & 0755) < 0 || fsync(out) < 0))
 		r = -errno;
 	return r < 0 ? error_set_errno(err, -r, "copy %s to %s", from, to) : 0;
@@ -75,13 +75,13 @@ static int place_file(const char *from, const char *to, struct error *err)
 	struct stat st;
 	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
 
-	/* Another file system, a kernel that protects hard links, a full link count: a copy will do. */
+	/* Hard links fail across file systems, if the kernel protects them, or if the link count is full. Then copy. */
 	if (is_plain && link(from, to) == 0)
 		return 0;
 	return copy_file(from, to, err);
 }
 
-/* "liballot-shim-libcuda.so.1": not the driver's SONAME, see shim.h. */
+/* The shim's SONAME is "liballot-shim-libcuda.so.1", which differs from the driver's; see shim.h. */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };
@@ -115,7 +115,7 @@ static int perform(const struct mirror_action *action, const char *dir, struct e
 	return 0;
 }
 
-/* What a file is: enough to know it again when nothing has changed. */
+/* Describes a file in enough detail to detect a change. */
 static json_t *describe(const struct mirror_action *action)
 {
 	struct stat st = { 0 };
@@ -130,7 +130,7 @@ static json_t *describe(const struct mirror_action *action)
 			 (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
 }
 
-/* The text of the record; NULL: out of memory. Caller frees. */
+/* Returns the text of the record, or NULL if out of memory. The caller frees it. */
 static char *make_record(const struct mirror_plan *plan)
 {
 	json_t *files = json_object();
@@ -177,7 +177,7 @@ static int fill(const struct mirror_plan *plan, const char *dir, const char *rec
 
 enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
 
-/* What stands in the place now; -EEXIST: something that is not to be replaced. */
+/* Finds what occupies the place now. -EEXIST if the occupant must not be replaced. */
 static int look_at(const char *place, const char *record, enum occupant *ret, struct error *err)
 {
 	char path[PATHS_MAX];
@@ -188,7 +188,7 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	if (r < 0)
 		return r;
 	*ret = NOTHING;
-	/* An empty directory gives way; rmdir leaves anything else alone. */
+	/* Remove an empty directory; rmdir() fails on anything else. */
 	if (rmdir(place) == 0 || errno == ENOENT)
 		return 0;
 	cleanup_file FILE *file = fopen(path, "re");
@@ -200,7 +200,7 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	return 0;
 }
 
-/* Puts `made` in its place; what was there is in `made` afterwards. */
+/* Moves `made` to its place. An old mirror in the place is moved to `made`. */
 static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
 {
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;

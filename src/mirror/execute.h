@@ -1,16 +1,16 @@
 /*
- * Makes a planned mirror. It is made whole beside its place and then renamed there, so that nobody ever
- * sees half of it; an older mirror in that place changes places with it and is removed. Rolling back is
- * removing the directory: nothing outside of it is touched.
+ * Makes a planned mirror. The mirror is made beside its place and then renamed, so that nobody ever sees
+ * an incomplete mirror. An older mirror in that place is exchanged with the new mirror and then removed. To
+ * roll back, remove the directory: nothing outside of the directory is changed.
  */
 #pragma once
 
 #include "mirror/plan.h"
 
 /*
- * Files are hard links where that can be, copies elsewhere. `place` must not exist, be empty, or be a
- * mirror (-EEXIST); its parent must exist. *ret_is_new false: the mirror there is the same already,
- * and was left alone, since containers may have it mounted.
+ * Hard-links files if possible, else copies them. The parent of `place` must exist. If `place` exists and is
+ * neither empty nor a mirror, returns -EEXIST. If the present mirror is already the same, leaves it unchanged,
+ * since containers may have it mounted, and sets *ret_is_new to false.
  */
 int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
 		   struct error *err);

@@ -23,7 +23,7 @@ static void unmap(struct mapping *m)
 		munmap(m->bytes, m->size);
 }
 
-/* -errno; an empty file is -ENODATA. */
+/* Returns 0 or -errno; -ENODATA if the file is empty. */
 static int map_file(const char *path, struct mapping *ret)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -40,7 +40,7 @@ static int map_file(const char *path, struct mapping *ret)
 	return 0;
 }
 
-/* Where `path` below root really is; NULL: nowhere, or outside of root. Caller frees. */
+/* Resolves `path` below root. Returns NULL if nothing is there or it is outside of root. The caller frees the result. */
 static char *resolve(const char *root, const char *path)
 {
 	char whole[PATHS_MAX];
@@ -71,7 +71,7 @@ static char *join_needed(const struct elf_file *elf)
 	return text;
 }
 
-/* Takes `path` over. */
+/* Takes ownership of `path`. */
 static int append(struct mirror_files *files, char *path, const struct elf_file *elf,
 		  struct error *err)
 {
@@ -101,7 +101,7 @@ struct search {
 	struct mirror_files *files;
 };
 
-/* "libcuda.so" names libcuda.so and libcuda.so.1; "libcuda.so.1" that alone. */
+/* "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only libcuda.so.1. */
 static bool is_wanted(char *const *names, const char *name)
 {
 	for (; *names; names++) {
@@ -149,7 +149,7 @@ int mirror_find_libraries(const char *root, char *const *names, struct mirror_fi
 	return r < 0 ? error_add(err, r, "%s", cache) : 0;
 }
 
-/* The program of that name in one directory of the search path; NULL: not there. */
+/* Finds the program in one directory of the search path. Returns NULL if it is not there. */
 static char *find_in(const char *root, const char *dir, size_t length, const char *name)
 {
 	char path[PATHS_MAX];

@@ -5,13 +5,13 @@
 #include "mirror/plan.h"
 
 /*
- * Appends what is found below `root` ("": the machine's own) to *files, which the caller frees also
- * after a failure. A name that leads nowhere is passed over: drivers differ in what they have; so is a
- * file that leads out of `root`. -ENOENT or -EINVAL when the cache can't be read.
+ * Appends the files found below `root` ("" for the machine's own root) to *files. The caller frees *files, also
+ * after a failure. Skips names that are not found, since drivers differ in their files, and files that resolve
+ * outside of `root`. -ENOENT or -EINVAL if the cache can't be read.
  */
 int mirror_find_libraries(const char *root, char *const *names, struct mirror_files *files,
 			  struct error *err);
 
-/* `search`: as PATH. */
+/* `search` is a list of directories in the format of PATH. */
 int mirror_find_binaries(const char *root, const char *search, char *const *names,
 			 struct mirror_files *files, struct error *err);

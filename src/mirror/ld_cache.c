@@ -6,7 +6,7 @@
 
 #define MAGIC "glibc-ld.so.cache1.1"
 
-/* sysdeps/generic/dl-cache.h of glibc; integers are the machine's own. */
+/* The format of glibc's sysdeps/generic/dl-cache.h; integers are in the machine's byte order. */
 struct header {
 	char magic[20];
 	uint32_t count;
@@ -23,7 +23,7 @@ struct entry {
 	uint64_t hardware;
 };
 
-/* The string at an offset, or NULL when it does not end inside the file. */
+/* Returns the string at an offset, or NULL if the string does not end inside the file. */
 static const char *string_at(const char *start, size_t size, uint32_t offset)
 {
 	return offset < size && memchr(start + offset, '\0', size - offset) ? start + offset : NULL;

@@ -1,17 +1,17 @@
-/* The loader's cache, /etc/ld.so.cache: which file each library name stands for. Pure. */
+/* Reads the loader's cache, /etc/ld.so.cache, which maps library names to files. Pure. */
 #pragma once
 
 #include <stddef.h>
 
 #include "base/error.h"
 
-/* Returns < 0 to end the reading with that result. */
+/* A negative result stops the reading and is returned by ld_cache_each(). */
 typedef int ld_cache_visitor(void *context, const char *name, const char *path, struct error *err);
 
 /*
  * Calls `visit` for each entry of the cache file's bytes, in order. Reads the format of glibc 2.2 and
- * newer ("glibc-ld.so.cache1.1"), also behind the older one in the same file. -EINVAL when there is
- * none, or when it points outside itself.
+ * newer ("glibc-ld.so.cache1.1"), also if it follows the older format in the same file. -EINVAL if the
+ * format is not found, or if an offset points outside the file.
  */
 int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void *context,
 		  struct error *err);

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* The libraries that ours stands in front of, and the names that programs open them by. */
+/* The hooked libraries, and the names by which programs open them. */
 static const struct governed {
 	const char *soname;
 	const char *shims[3];
@@ -17,13 +17,13 @@ static const struct governed {
 };
 
 /*
- * Names that a configuration may give (by a prefix, or in good faith) and that are not the driver's:
- * in a container's search path they would stand before its own. Of the GL names each vendor has one:
- * NVIDIA's need a library of its own, or the dispatcher.
+ * Libraries that a configuration may list but that are not the driver's. In a container's search path they
+ * would hide the container's own copies. Every vendor has libraries with the GL names; NVIDIA's are recognized
+ * because they need an NVIDIA library or the dispatcher.
  */
 static const struct blocked {
 	const char *name;   /* up to ".so" */
-	const char *unless; /* needs a library whose name begins so; NULL: always blocked */
+	const char *unless; /* allowed if it needs a library with this prefix; if NULL, always blocked */
 } blocked[] = {
 	{ "ld-linux", NULL },
 	{ "ld-linux-x86-64", NULL },
@@ -70,7 +70,7 @@ static bool is_named(const char *file_name, const char *name)
 	return strncmp(file_name, name, length) == 0 && strncmp(file_name + length, ".so", 3) == 0;
 }
 
-/* True when one of the words begins so. */
+/* Returns true if one of the needed libraries has this prefix. */
 static bool needs(const char *needed, const char *prefix)
 {
 	for (const char *c = needed; c && *c; c += strcspn(c, " ")) {
@@ -120,7 +120,7 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/* The first plan for a place holds: the cache lists the preferred file first. */
+/* Adds an action. The first action for a place wins, since the cache lists the preferred file first. */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {

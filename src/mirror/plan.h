@@ -1,12 +1,12 @@
 /*
- * What a mirror consists of: from what was found to a list of actions. Pure: no file is looked at.
+ * Turns the files found into a list of actions that make a mirror. Pure: reads no file.
  *
  *     lib64/ lib/   the driver's libraries by word size, under their own names, and links by SONAME
  *     lib64/        liballot.so, and the shims (shim.h) in place of libcuda.so.1, libnvidia-ml.so.1
  *     bin/          the driver's programs
  *
- * Left out: libraries that are not the driver's (a table of names), and 32-bit copies of the two that
- * are governed, since liballot.so has 64 bits.
+ * The plan skips libraries that are not the driver's (a table of names), and 32-bit copies of the two
+ * hooked libraries, since liballot.so is 64-bit.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
 
 #include "base/error.h"
 
-/* A file that a look-up led to. */
+/* A file that was found. */
 struct mirror_file {
-	char *path;    /* as it can be opened, symbolic links resolved; ours */
-	char *soname;  /* of a library; NULL: it has none; ours */
-	char *needed;  /* ' '-separated; ours */
-	unsigned bits; /* 32 or 64; 0: a program */
+	char *path;    /* path that can be opened, symbolic links resolved; owned */
+	char *soname;  /* of a library; NULL if there is none; owned */
+	char *needed;  /* needed libraries, separated by ' '; owned */
+	unsigned bits; /* 32 or 64; 0 for a program */
 	uint16_t machine;
 };
 
@@ -31,14 +31,14 @@ struct mirror_files {
 };
 
 enum mirror_kind {
-	MIRROR_FILE, /* `from`: a path */
-	MIRROR_LINK, /* `from`: what the link says */
-	MIRROR_SHIM, /* `from`: the file that stands behind liballot.so */
+	MIRROR_FILE, /* `from` is a path */
+	MIRROR_LINK, /* `from` is the link's target */
+	MIRROR_SHIM, /* `from` is the file that is loaded after liballot.so */
 };
 
 struct mirror_action {
 	enum mirror_kind kind;
-	char *to; /* below the mirror: "lib64/libcuda.so.1"; no two alike */
+	char *to; /* path in the mirror, such as "lib64/libcuda.so.1"; unique */
 	char *from;
 	uint16_t machine; /* MIRROR_SHIM */
 };
@@ -47,12 +47,12 @@ struct mirror_plan {
 	struct mirror_action *action;
 	size_t count;
 	size_t left_out; /* files found that are not mirrored */
-	char driver[64]; /* version: what follows "libcuda.so." in the file's name */
+	char driver[64]; /* version: the part after "libcuda.so." in the file's name */
 };
 
 /*
- * Plans for the files found; `library` is the path of liballot.so. -ENOENT when there is no 64-bit
- * libcuda.so.1 among them, -ENOMEM.
+ * Makes the plan for the files found; `library` is the path of liballot.so. Returns -ENOENT if no file is a
+ * 64-bit libcuda.so.1, or -ENOMEM.
  */
 int mirror_plan_make(const struct mirror_files *files, const char *library,
 		     struct mirror_plan *ret_plan, struct error *err);
@@ -60,5 +60,5 @@ int mirror_plan_make(const struct mirror_files *files, const char *library,
 void mirror_plan_free(struct mirror_plan *plan);
 void mirror_files_free(struct mirror_files *files);
 
-/* "580.159.04" of "libcuda.so.580.159.04"; "" when there is nothing after ".so.". */
+/* Returns "580.159.04" for "libcuda.so.580.159.04"; "" if nothing follows ".so.". */
 const char *mirror_version(const char *file_name);

@@ -5,14 +5,14 @@
 
 #define RUNPATH "$ORIGIN"
 #define STRINGS_MAX (SHIM_SIZE_MAX - 1024)
-/* The largest page of any machine that we build for: arm64 has kernels with 64 KiB. */
+/* The largest page size of the supported machines: some arm64 kernels use 64 KiB. */
 #define ALIGNMENT 0x10000
 
 /* The file is its own image: one segment, writable because older loaders relocate the dynamic section. */
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment[3];
-	Elf64_Sym symbol; /* the one that stands for none */
+	Elf64_Sym symbol; /* the reserved null symbol */
 	Elf64_Dyn dynamic[12];
 	uint32_t hash[4]; /* one bucket, one chain: empty */
 	char strings[STRINGS_MAX];
@@ -85,7 +85,7 @@ static void write_headers(struct image *image, uint16_t machine, size_t size)
 					  .p_filesz = sizeof(image->dynamic),
 					  .p_memsz = sizeof(image->dynamic),
 					  .p_align = 8 };
-	/* Without it, a loader thinks that the stack has to be executable. */
+	/* Without PT_GNU_STACK, a loader makes the stack executable. */
 	image->segment[2] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
 }
 

@@ -1,13 +1,13 @@
 /*
- * A code-free library: 64-bit ELF that exports nothing and needs others, in an order. Who loads it
- * under the driver's name gets those, and finds in the first of them what it has, in the next what the
- * first has not:
+ * A library without code: a 64-bit ELF file that exports nothing and needs other libraries, in order. A
+ * program that loads the shim under the driver's name gets those libraries. Symbols are looked up in the first
+ * library, and then in the next:
  *
  *     libcuda.so.1 (shim) -> liballot.so (hooks), then libcuda.so.580.159.04 (the driver)
  *
- * It has a SONAME of its own, so that liballot.so, which knows the driver by its SONAME, finds the
- * driver; and a RUNPATH of $ORIGIN, so that it works wherever it is mounted. A regular file: ldconfig
- * re-points symbolic links.
+ * The shim has its own SONAME, because liballot.so finds the driver by the driver's SONAME. A RUNPATH of
+ * $ORIGIN makes the shim work wherever it is mounted. The shim is a regular file, because ldconfig changes
+ * symbolic links.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #define SHIM_SIZE_MAX 4096
 
 /*
- * Writes the file's bytes and returns their number; 0 when the names are too long for it. `machine` is
- * the driver's e_machine.
+ * Writes the file's bytes and returns their number, or 0 if the names are too long. `machine` is the
+ * driver's e_machine.
  */
 size_t shim_make(uint16_t machine, const char *soname, const char *const needed[2],
 		 uint8_t ret_bytes[SHIM_SIZE_MAX]);
