@@ -28,15 +28,16 @@ struct command {
 	const char *name;
 	const char *usage;   /* after "allot NAME " */
 	const char *summary; /* one line */
-	const char *about;   /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
+	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
-	const struct command *actions; /* such as "cdi create"; the last entry has no name; NULL if there are no actions */
+	const struct command *
+		actions; /* such as "cdi create"; the last entry has no name; NULL if there are no actions */
 
 	/* ---- with `act` ---- */
 	size_t options_size;  /* size of the struct that the option rows fill in */
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
-	const char *wanted;   /* the error if there is not exactly one operand; NULL if the command takes no operand */
+	const char *wanted; /* the error if there is not exactly one operand; NULL if the command takes no operand */
 	/* Checks options and operand; a failure exits with EXIT_USAGE. If NULL, nothing is checked. */
 	int (*check)(const void *options, const char *operand, struct error *err);
 	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */

@@ -13,8 +13,8 @@
 
 struct daemon_target {
 	const char *sim_spec; /* simulated GPUs; NULL for the machine's real GPUs */
-	const char *policy;   /* policy of a daemon that is started; NULL for the daemon's default */
-	const char *run_dir;  /* an explicit run directory; NULL for the default of base/paths.h */
+	const char *policy;  /* policy of a daemon that is started; NULL for the daemon's default */
+	const char *run_dir; /* an explicit run directory; NULL for the default of base/paths.h */
 };
 
 /* Connects to the running daemon. -ENOENT if none runs. The caller owns the client. */

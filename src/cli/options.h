@@ -59,9 +59,9 @@ struct option_row {
 	enum option_value value;
 	const char *argument; /* the value's name in the help: "SIZE" */
 	option_parser *parse;
-	size_t offset;       /* offset of the field in the subcommand's options */
-	const char *help;    /* lines separated by \n, 52 columns each */
-	int64_t min, max;    /* limits for option_int */
+	size_t offset;    /* offset of the field in the subcommand's options */
+	const char *help; /* lines separated by \n, 52 columns each */
+	int64_t min, max; /* limits for option_int */
 	const char *offered; /* values for completion, such as "fail wait"; option_choice accepts only these */
 };
 

@@ -44,7 +44,8 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
-	(1 * NSEC_PER_SEC) /* longer before the first tenant: the program that started the daemon is about to connect */
+	(1 * \
+	 NSEC_PER_SEC) /* longer before the first tenant: the program that started the daemon is about to connect */
 
 /* ---- timers ---- */
 

@@ -11,7 +11,8 @@
 #include "http/server_inside.h"
 
 /* How long a connection is safe from being closed when all places are taken and others wait. */
-#define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* a client that was idle for less time would connect again at once */
+#define IDLE_LEAST_NS \
+	(1 * NSEC_PER_SEC) /* a client that was idle for less time would connect again at once */
 #define SILENT_LEAST_NS \
 	(100 * NSEC_PER_MSEC) /* time for a handshake and a request's first line to arrive */
 #define REQUEST_LEAST_NS (2 * NSEC_PER_SEC) /* time for the rest of a request to arrive */

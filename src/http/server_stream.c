@@ -8,7 +8,8 @@
 #include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
-#define KERNEL_BYTES 65536 /* send buffer for parts that a reader has not taken; the kernel doubles it */
+#define KERNEL_BYTES \
+	65536 /* send buffer for parts that a reader has not taken; the kernel doubles it */
 
 struct server_part {
 	unsigned references;

@@ -22,7 +22,7 @@ static const struct governed {
  * because they need an NVIDIA library or the dispatcher.
  */
 static const struct blocked {
-	const char *name;   /* up to ".so" */
+	const char *name; /* up to ".so" */
 	const char *unless; /* allowed if it needs a library with this prefix; if NULL, always blocked */
 } blocked[] = {
 	{ "ld-linux", NULL },

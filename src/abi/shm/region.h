@@ -44,8 +44,8 @@ enum lease_state {
 	LEASE_STOP = 0,    /* wait */
 	LEASE_CLOSING = 1, /* start nothing new, let running work finish, and report when it has */
 	LEASE_GO = 2,      /* run, with work in flight bounded by depth_ns */
-	LEASE_FREE = 3,    /* run alone: in-flight work is bounded only by free_depth_ns, and counted coarsely */
-	LEASE_PACED = 4,   /* run beside others: each launch pays its cost, see granted */
+	LEASE_FREE = 3, /* run alone: in-flight work is bounded only by free_depth_ns, and counted coarsely */
+	LEASE_PACED = 4, /* run beside others: each launch pays its cost, see granted */
 };
 #define LEASE_STATE_MASK 0xffU
 #define LEASE_SEQUENCE_STEP 0x100U
@@ -64,8 +64,9 @@ enum region_sync_point {
 
 /* The swap word: the daemon's order in the low 8 bits, and a change counter above, as in a lease word. */
 enum swap_order {
-	SWAP_ORDER_IN = 0,  /* be on the card */
-	SWAP_ORDER_OUT = 1, /* leave the card: copy all movable memory to the arena, and free it on the card */
+	SWAP_ORDER_IN = 0, /* be on the card */
+	SWAP_ORDER_OUT =
+		1, /* leave the card: copy all movable memory to the arena, and free it on the card */
 	/*
 	 * The driver's calls of the process are locked, or about to be (daemon/memory/checkpoint). The library makes no calls
 	 * of its own, and confirms this by swap_word. Calls of the program wait in the driver.
@@ -83,7 +84,7 @@ static inline enum swap_order swap_order_of(uint32_t word)
 /* The place of a process's swappable memory (library/swap/swap.h). */
 enum swap_state {
 	SWAP_NONE = 0, /* no swappable memory: the tenant is not swappable, or swapping has not begun */
-	SWAP_IN = 1,   /* on the card */
+	SWAP_IN = 1, /* on the card */
 	SWAP_LEAVING = 2,
 	SWAP_OUT = 3, /* in the arena; the process's calls wait */
 	SWAP_RETURNING = 4,
@@ -103,8 +104,10 @@ struct region_control_device {
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
 	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is started behind a work item this long */
 	uint64_t reserved;             /* 0, so that an older library queues no launches */
-	_Atomic uint64_t idle_ns; /* present; a lease holder that is idle for this long yields, see region_bell */
-	_Atomic uint64_t unslotted_bytes; /* memory held by the tenant outside any live slot; counts as used */
+	_Atomic uint64_t
+		idle_ns; /* present; a lease holder that is idle for this long yields, see region_bell */
+	_Atomic uint64_t
+		unslotted_bytes; /* memory held by the tenant outside any live slot; counts as used */
 	/*
 	 * Swapping: allocations must not bring the card's use above this value; UINT64_MAX means no bound. The rest of the card
 	 * is reserved for a tenant that returns. Published before the order that needs the room.
@@ -115,8 +118,10 @@ struct region_control_device {
 	 * (library/launch/pace.h). The balance may become negative, so that a kernel that costs more than any grant can run
 	 * too.
 	 */
-	_Atomic uint64_t granted; /* seq_cst; total tokens so far; may be reduced for a tenant that shares space */
-	_Atomic uint32_t grant_change; /* futex word, seq_cst; incremented after each change of `granted` */
+	_Atomic uint64_t
+		granted; /* seq_cst; total tokens so far; may be reduced for a tenant that shares space */
+	_Atomic uint32_t
+		grant_change; /* futex word, seq_cst; incremented after each change of `granted` */
 	/*
 	 * Under LEASE_GO, the tenant's process whose turn it is, as slot + 1; other processes wait as in LEASE_STOP. 0 means
 	 * that all may run. seq_cst; each change is followed by a change of the lease word.
@@ -150,9 +155,10 @@ struct region_control {
 	 */
 	_Atomic uint32_t adopting;
 	_Atomic uint32_t slot_limit; /* only slots [0, slot_limit) may be in use: the bound for sums */
-	_Atomic uint32_t census;     /* seq_cst; number of D's NVML queries, incremented before each */
-	_Atomic uint32_t memory_waits; /* 1 if allocations wait for a grant; set before the first process joins */
-	uint32_t reserved; /* 0: an older library counts orders by another value */
+	_Atomic uint32_t census; /* seq_cst; number of D's NVML queries, incremented before each */
+	_Atomic uint32_t
+		memory_waits; /* 1 if allocations wait for a grant; set before the first process joins */
+	uint32_t reserved;               /* 0: an older library counts orders by another value */
 	_Atomic uint64_t memory_wait_ns; /* longest wait; 0 means no limit */
 	/*
 	 * Swapping, for all devices together. arena_bytes is fixed, and 0 if the tenant is not swappable. The arena is a third
@@ -205,33 +211,39 @@ struct region_control {
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
-	_Atomic uint64_t tentative_bytes;    /* seq_cst; the reservation being decided, or 0 */
-	_Atomic uint64_t context_used_bytes; /* part of used_bytes that belongs to contexts */
-	_Atomic uint64_t peak_bytes;         /* highest used_bytes */
-	_Atomic uint64_t denied;             /* number of allocations refused because of the quota */
-	_Atomic uint64_t unnamed_bytes;      /* written by D: what NVML shows beyond used_bytes */
-	_Atomic uint64_t census_peak_bytes;  /* highest used_bytes since the NVML query of number `census` */
-	_Atomic uint32_t census;             /* read after each rise of used_bytes */
+	_Atomic uint64_t tentative_bytes;         /* seq_cst; the reservation being decided, or 0 */
+	_Atomic uint64_t context_used_bytes;      /* part of used_bytes that belongs to contexts */
+	_Atomic uint64_t peak_bytes;              /* highest used_bytes */
+	_Atomic uint64_t denied;        /* number of allocations refused because of the quota */
+	_Atomic uint64_t unnamed_bytes; /* written by D: what NVML shows beyond used_bytes */
+	_Atomic uint64_t
+		census_peak_bytes; /* highest used_bytes since the NVML query of number `census` */
+	_Atomic uint32_t census;   /* read after each rise of used_bytes */
 	_Atomic uint32_t unsure; /* 1 if NVML may show less than the process holds, now or earlier */
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between the gate and the driver */
-	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate, which is the demand */
-	_Atomic uint32_t busy;        /* seq_cst; 1 while work is known to be in flight */
-	_Atomic uint32_t stuck;       /* waits at the depth bound that were abandoned because nothing progressed */
+	_Atomic uint32_t waiting; /* seq_cst; threads held at the gate, which is the demand */
+	_Atomic uint32_t busy;    /* seq_cst; 1 while work is known to be in flight */
+	_Atomic uint32_t
+		stuck; /* waits at the depth bound that were abandoned because nothing progressed */
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
-	_Atomic uint64_t busy_ns;     /* total time with work in flight, up to the end of the last work */
-	_Atomic uint64_t launches;    /* work items handed to the driver */
-	_Atomic uint64_t waited_ns;   /* total time that threads were held at the gate */
-	_Atomic uint32_t recent_us;   /* written by D: a decaying average of busy_ns, to divide got_1s for NVML */
-	_Atomic uint32_t idle_us; /* how long the process was idle when it last rang the doorbell for that; 0 if it has work */
-	_Atomic uint64_t fresh_bytes; /* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
+	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
+	_Atomic uint64_t launches;  /* work items handed to the driver */
+	_Atomic uint64_t waited_ns; /* total time that threads were held at the gate */
+	_Atomic uint32_t
+		recent_us; /* written by D: a decaying average of busy_ns, to divide got_1s for NVML */
+	_Atomic uint32_t
+		idle_us; /* how long the process was idle when it last rang the doorbell for that; 0 if it has work */
+	_Atomic uint64_t
+		fresh_bytes; /* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
 };
 
 /* How much of a process's memory on one device can be moved to the arena. Written by T. */
 struct region_slot_swap {
 	_Atomic uint64_t movable_bytes; /* movable memory, on the device or in the arena */
-	_Atomic uint64_t out_bytes;     /* part of movable_bytes that is in the arena; still counts as used */
-	_Atomic uint64_t kept_bytes;    /* movable memory that is shared with other processes and therefore stays */
+	_Atomic uint64_t out_bytes; /* part of movable_bytes that is in the arena; still counts as used */
+	_Atomic uint64_t
+		kept_bytes; /* movable memory that is shared with other processes and therefore stays */
 	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait because the device is full */
 };
 
@@ -241,19 +253,24 @@ enum region_slot_state {
 };
 
 struct region_slot {
-	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state; written by D at assignment and at the process's death */
-	_Atomic uint32_t generation;         /* number of assignments of this slot; written by D */
-	_Atomic int32_t pid;                 /* in the daemon's pid namespace; written by D */
-	_Atomic int32_t own_pid;   /* written by T: getpid() in the process, for the tenant's other processes */
-	_Atomic uint32_t migrated; /* written by T: usage from the report of an earlier daemon was copied here */
+	_Alignas(64) _Atomic uint32_t
+		state; /* enum region_slot_state; written by D at assignment and at the process's death */
+	_Atomic uint32_t generation; /* number of assignments of this slot; written by D */
+	_Atomic int32_t pid;         /* in the daemon's pid namespace; written by D */
+	_Atomic int32_t
+		own_pid; /* written by T: getpid() in the process, for the tenant's other processes */
+	_Atomic uint32_t
+		migrated; /* written by T: usage from the report of an earlier daemon was copied here */
 	/* Swapping; all written by T. */
 	_Atomic uint32_t swap_state;    /* enum swap_state */
 	_Atomic uint32_t swap_word;     /* the last order that was carried out or abandoned */
 	_Atomic uint32_t swap_failed;   /* number of failed moves; an abandoned order counts once */
 	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
 	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
-	_Atomic uint32_t heeds_owner;     /* written by T: 1 if this library reads `owner`; 0 for an older library */
-	_Atomic uint32_t swap_copied_mib; /* written by T: part of the current move that is copied; 0 for an older library */
+	_Atomic uint32_t
+		heeds_owner; /* written by T: 1 if this library reads `owner`; 0 for an older library */
+	_Atomic uint32_t
+		swap_copied_mib; /* written by T: part of the current move that is copied; 0 for an older library */
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST] has memory only */
 };

@@ -88,7 +88,8 @@ struct trace_event {
 #define TRACE_EVENT_WORDS (sizeof(struct trace_event) / sizeof(uint64_t))
 
 struct trace_place {
-	_Alignas(64) _Atomic uint64_t number; /* starts at 1; 0 if the place is being written, or was never used */
+	_Alignas(64) _Atomic uint64_t
+		number; /* starts at 1; 0 if the place is being written, or was never used */
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
 
@@ -106,10 +107,11 @@ struct trace_name {
 struct trace_ring {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size_bytes;                      /* sizeof(struct trace_ring) */
-	uint32_t clock;                           /* enum trace_clock */
-	_Alignas(64) _Atomic uint64_t next;       /* events so far, or up to TRACE_STEP fewer */
-	_Alignas(64) _Atomic uint32_t name_count; /* names so far; names beyond TRACE_NAMES are not stored */
+	uint32_t size_bytes;                /* sizeof(struct trace_ring) */
+	uint32_t clock;                     /* enum trace_clock */
+	_Alignas(64) _Atomic uint64_t next; /* events so far, or up to TRACE_STEP fewer */
+	_Alignas(64) _Atomic uint32_t
+		name_count; /* names so far; names beyond TRACE_NAMES are not stored */
 	struct trace_place place[TRACE_EVENTS];
 	struct trace_name name[TRACE_NAMES];
 };

@@ -28,10 +28,12 @@
 #define CREATE_TRIES 5  /* a private daemon may end just when we connect */
 #define POLICY_TRIES 30 /* while a daemon with another policy and without tenants is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
-#define RETRY_FIRST_MS 50             /* first pause between attempts to reconnect after the daemon died */
-#define RETRY_MOST_MS 2000            /* the pause doubles up to this value */
-#define RETURN_NS (30 * NSEC_PER_SEC) /* how long to wait for the daemon's return before the command has started */
-#define POLICY_MAX 32                 /* bytes of a policy's name */
+#define RETRY_FIRST_MS 50  /* first pause between attempts to reconnect after the daemon died */
+#define RETRY_MOST_MS 2000 /* the pause doubles up to this value */
+#define RETURN_NS \
+	(30 * \
+	 NSEC_PER_SEC) /* how long to wait for the daemon's return before the command has started */
+#define POLICY_MAX 32  /* bytes of a policy's name */
 #define TENANT_VARIABLE "ALLOT_SOCKET"
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
 
@@ -90,8 +92,8 @@ struct run {
 	char library[PATHS_MAX];
 	char sim_dir[PATHS_MAX];
 	char policy[POLICY_MAX]; /* the daemon's policy; a daemon that we start again gets the same policy */
-	struct client *client;   /* holds the tenant */
-	json_t *tenant;          /* the daemon's reply to create */
+	struct client *client; /* holds the tenant */
+	json_t *tenant;        /* the daemon's reply to create */
 	struct environment environment;
 };
 

@@ -66,7 +66,9 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
 
-#define CELL_MAX (CONTAINER_LABEL_MAX + 24) /* the longest container label, and the count of further containers */
+#define CELL_MAX \
+	(CONTAINER_LABEL_MAX + \
+	 24) /* the longest container label, and the count of further containers */
 
 struct row {
 	char cell[COLUMN_COUNT][CELL_MAX];

@@ -337,9 +337,9 @@ static bool has_container(const struct top_tenant *tenant, const struct top_shar
 
 struct column_row {
 	const char *title;
-	int least, most;    /* width */
-	int rank;           /* if there is no room, the column with the lowest rank is dropped first */
-	bool is_text;       /* the title is aligned left */
+	int least, most; /* width */
+	int rank;        /* if there is no room, the column with the lowest rank is dropped first */
+	bool is_text;    /* the title is aligned left */
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
 	/* Returns true if the share has a value here. If NULL, the column is always shown. */

@@ -10,9 +10,10 @@
 
 #define LEAST_COLUMNS 24
 #define LEAST_LINES 4
-#define LINES_FOR_CARDS 10   /* a smaller screen shows only tenants */
-#define LINES_FOR_DETAILS 30 /* a screen of this height shows the selected tenant's details by default */
-#define ROWS_LEAST 5         /* rows that stay visible above the details */
+#define LINES_FOR_CARDS 10 /* a smaller screen shows only tenants */
+#define LINES_FOR_DETAILS \
+	30           /* a screen of this height shows the selected tenant's details by default */
+#define ROWS_LEAST 5 /* rows that stay visible above the details */
 #define ROWS_BESIDE_GRAPHS 10
 #define GRAPH_LINES 2 /* height of a GPU's history, if there is room for all */
 

@@ -22,7 +22,8 @@
 
 #define BACKLOG 4096 /* limited by the kernel's somaxconn */
 #define ACCEPT_BATCH 64
-#define TURN_NS NSEC_PER_MSEC /* time for requests per turn; then the loop's other events are handled */
+#define TURN_NS \
+	NSEC_PER_MSEC /* time for requests per turn; then the loop's other events are handled */
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 

@@ -10,8 +10,9 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 #include "daemon/arbitrate/region_host.h"
 
-#define STEP_MIN_NS UINT64_C(20000)  /* shortest step: never spin, whatever the arbiter asks for */
-#define STEP_RUNG_NS UINT64_C(50000) /* shortest step with constant rings: as often as a drain is polled */
+#define STEP_MIN_NS UINT64_C(20000) /* shortest step: never spin, whatever the arbiter asks for */
+#define STEP_RUNG_NS \
+	UINT64_C(50000) /* shortest step with constant rings: as often as a drain is polled */
 #define ARBITRATION_NICE (-10)
 #define GANG_ROUNDS \
 	4 /* Most rounds of decisions in one step: decisions shared with other cards are new input for the arbiter. */

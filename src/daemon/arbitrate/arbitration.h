@@ -22,8 +22,9 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/elastic.h"
 
-#define ARBITRATION_PULSE_NS UINT64_C(50000000)   /* interval of heartbeats and window samples */
-#define ARBITRATION_SLEEP_NS UINT64_C(1000000000) /* the same interval while no lessee has anything to do */
+#define ARBITRATION_PULSE_NS UINT64_C(50000000) /* interval of heartbeats and window samples */
+#define ARBITRATION_SLEEP_NS \
+	UINT64_C(1000000000) /* the same interval while no lessee has anything to do */
 
 struct arbitration;
 struct lessee;

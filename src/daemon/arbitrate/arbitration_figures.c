@@ -3,7 +3,8 @@
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-#define PULSE_QUIET_NS UINT64_C(90000000) /* pulse interval while no tenant did anything recently; only heartbeats are due */
+#define PULSE_QUIET_NS \
+	UINT64_C(90000000) /* pulse interval while no tenant did anything recently; only heartbeats are due */
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
 {

@@ -62,10 +62,10 @@ struct lessee {
 };
 
 struct arbitration {
-	struct worker worker;     /* sleeps on `changed` */
+	struct worker worker; /* sleeps on `changed` */
 	/* incremented by bell_wake() on any change, and to stop the thread */
 	_Atomic uint32_t changed;
-	bool has_bells;           /* the kernel can wait on several doorbells */
+	bool has_bells; /* the kernel can wait on several doorbells */
 	struct bell_list listened;
 	struct gangs *gangs; /* shared with the other cards; or NULL */
 	unsigned card;

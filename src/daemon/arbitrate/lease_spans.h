@@ -16,10 +16,10 @@
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not ended yet */
-	uint64_t closing_ns; /* for a lease: when launches were stopped; 0: not yet */
-	uint64_t number;     /* number of the span on this GPU, from 1 */
-	bool is_free;        /* ran without a lease, alone on the GPU */
-	bool began_earlier;  /* began before recording did: begin_ns is the start of recording */
+	uint64_t closing_ns;       /* for a lease: when launches were stopped; 0: not yet */
+	uint64_t number;           /* number of the span on this GPU, from 1 */
+	bool is_free;              /* ran without a lease, alone on the GPU */
+	bool began_earlier; /* began before recording did: begin_ns is the start of recording */
 	struct arbiter_lease_end end; /* why and how it ended; valid if end_ns is not 0 */
 };
 

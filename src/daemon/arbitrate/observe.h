@@ -14,18 +14,19 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/turns.h"
 
-#define OBSERVE_STALL_NS UINT64_C(20000000) /* after this long without progress, check whether the tenant can run */
+#define OBSERVE_STALL_NS \
+	UINT64_C(20000000) /* after this long without progress, check whether the tenant can run */
 
 struct observed_process {
 	unsigned slot;
 	int pid;
 	bool migrated;
-	uint64_t since_ns;                  /* when the slot was taken */
-	uint64_t busy_seen, launches_seen;  /* the counters as last read */
-	uint64_t busy_credited_ns;          /* the believed part of busy_ns */
+	uint64_t since_ns;                 /* when the slot was taken */
+	uint64_t busy_seen, launches_seen; /* the counters as last read */
+	uint64_t busy_credited_ns;         /* the believed part of busy_ns */
 	/* credited time at the last pulse, and a decaying sum */
 	uint64_t recent_seen_ns, recent_ns;
-	uint32_t ask_seen;                  /* the memory request as last read */
+	uint32_t ask_seen; /* the memory request as last read */
 	/*
 	 * For a process on several devices. is_held_elsewhere: it waits at the gate of another
 	 * device.

@@ -174,8 +174,7 @@ static int spawn(struct mps_group *g, struct error *err)
 	g->log_at = 0;
 	g->line_length = 0;
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	s.argument =
-		"-f"; /* foreground: control daemon and servers write to the given log */
+	s.argument = "-f"; /* foreground: control daemon and servers write to the given log */
 	s.log_dir = log_dir;
 	s.device = g->record.card->info.uuid_text;
 	s.in_fd = null_fd;
@@ -218,8 +217,7 @@ static int take_over(struct mps_group *g, struct error *err)
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		g->log_at = lseek(g->log_fd, 0,
-				  SEEK_END); /* skip what was written before */
+		g->log_at = lseek(g->log_fd, 0, SEEK_END); /* skip what was written before */
 		r = watch(g, err);
 	}
 	if (r < 0) {

@@ -53,8 +53,8 @@ struct mps_group {
 	struct mps_ask *ask;
 	bool has_listed, has_asked_start; /* steps between "starting" and "ready" */
 	uint64_t begun_ns, asked_ns;
-	uint64_t again_ns;                      /* when the restart began; 0: not restarting */
-	struct mps_processes sight;             /* processes at the last scan */
+	uint64_t again_ns;          /* when the restart began; 0: not restarting */
+	struct mps_processes sight; /* processes at the last scan */
 	/* servers of earlier control daemons that have not ended yet */
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MPS_SERVERS_MAX 4 /* per control daemon; it has one per user, and further ones are ignored */
+#define MPS_SERVERS_MAX \
+	4 /* per control daemon; it has one per user, and further ones are ignored */
 
 struct mps_server {
 	int pid;

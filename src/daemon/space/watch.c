@@ -12,12 +12,15 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-#define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server; a faulty card takes long */
-#define ANSWER_NS (NSEC_PER_SEC)     /* timeout of a command that does nothing */
-#define ASK_NS (10 * NSEC_PER_SEC)   /* interval of checking that it still answers */
-#define END_NS (10 * NSEC_PER_SEC)   /* longest end of killed processes */
-#define FAULT_NS (3 * NSEC_PER_SEC)  /* how long after a server's fault message its status is polled */
-#define STOPPED_LOOKS 3    /* scans in a row; a debugger or freezer that soon continues it is no fault */
+#define START_NS \
+	(60 * NSEC_PER_SEC)        /* from nothing to an active server; a faulty card takes long */
+#define ANSWER_NS (NSEC_PER_SEC)   /* timeout of a command that does nothing */
+#define ASK_NS (10 * NSEC_PER_SEC) /* interval of checking that it still answers */
+#define END_NS (10 * NSEC_PER_SEC) /* longest end of killed processes */
+#define FAULT_NS \
+	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
+#define STOPPED_LOOKS \
+	3 /* scans in a row; a debugger or freezer that soon continues it is no fault */
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
 /* ---- their log ---- */

@@ -45,7 +45,7 @@ struct tenant_terms {
 	bool paused;
 	int priority;
 	enum on_full on_full;
-	uint64_t wait_timeout_ns; /* longest wait of an allocation for memory; 0: no limit */
+	uint64_t wait_timeout_ns;  /* longest wait of an allocation for memory; 0: no limit */
 	uint64_t swap_arena_bytes; /* host memory for swapping, with ON_FULL_SWAP; else 0 */
 	bool swapped_out;          /* swapped out on request; stays off the card until resumed */
 	enum elastic_choice elastic;
@@ -110,7 +110,7 @@ struct process {
 		uint64_t beyond_before; /* what that figure had beyond the ledger */
 		/* bytes confirmed by two censuses in a row: see census_compare.c */
 		uint64_t unnamed;
-		uint64_t measured;      /* how much of `unnamed` the library had measured itself */
+		uint64_t measured; /* how much of `unnamed` the library had measured itself */
 		/*
 		 * `over`: NVML shows more than the ledger. `settled`: steady enough to learn the
 		 * context's size
@@ -144,13 +144,13 @@ struct tenant {
 	struct tenant_admission admission;
 	struct admission_counts waits;
 	struct swap_moves moves;
-	struct fade use;         /* see use.h */
-	uint64_t use_charged_ns; /* total charged time already added to `use` */
+	struct fade use;                           /* see use.h */
+	uint64_t use_charged_ns;                   /* total charged time already added to `use` */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
-	int gang; /* number as a possible gang (daemon/arbitrate/gang.h); negative: none */
-	bool started;                  /* a process has registered at least once */
-	struct mps_group *space;       /* its group if it shares by space: daemon/space/space.h */
+	int gang;     /* number as a possible gang (daemon/arbitrate/gang.h); negative: none */
+	bool started; /* a process has registered at least once */
+	struct mps_group *space; /* its group if it shares by space: daemon/space/space.h */
 	/* its last processes that ended; the MPS server may report about them later */
 	int gone_pid[SPACE_GONE_PIDS];
 	unsigned gone_count;
@@ -164,8 +164,8 @@ struct tenant {
 	uint64_t command_start;
 	/* reports the end of a command started before the restart */
 	struct loop_source *command_source;
-	int command_pidfd;                  /* pidfd of that command; valid with command_source */
-	bool grace; /* adopted: may lack holders and processes for a while */
+	int command_pidfd; /* pidfd of that command; valid with command_source */
+	bool grace;        /* adopted: may lack holders and processes for a while */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* processes still to be adopted; NULL: none left */
 	bool adopting;
@@ -174,9 +174,9 @@ struct tenant {
 	struct tenant_trace *trace;        /* the trace of its session; NULL: not traced */
 	/* number of the last trace, as in its control page; 0: never traced */
 	uint32_t trace_order;
-	struct sharing *sharing; /* what its processes share with each other; NULL: nothing yet */
-	bool unsaved;            /* the state file is out of date */
-	bool save_failed;        /* a failed save has been logged */
+	struct sharing *sharing;   /* what its processes share with each other; NULL: nothing yet */
+	bool unsaved;              /* the state file is out of date */
+	bool save_failed;          /* a failed save has been logged */
 	uint64_t saved_used_bytes; /* sum of all used bytes in the state file */
 };
 

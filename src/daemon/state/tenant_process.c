@@ -11,7 +11,8 @@
 #include "daemon/state/tenant.h"
 
 #define WAITED_MAX_NS (UINT64_C(1) << 53) /* about a hundred days: no thread waits longer */
-#define USAGE_WALKS_MAX 100 /* limit for slots that never stop changing; a walk takes some microseconds */
+#define USAGE_WALKS_MAX \
+	100 /* limit for slots that never stop changing; a walk takes some microseconds */
 #define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)

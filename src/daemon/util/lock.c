@@ -21,7 +21,8 @@
 #define WAIT_NS (2 * NSEC_PER_SEC)
 #define CARD_WAIT_NS \
 	(1 * NSEC_PER_SEC) /* a daemon that ends may wait up to 0.5 s for a fault report */
-#define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC) /* for root's daemon and locks that it can do without */
+#define CONTESTED_WAIT_NS \
+	(100 * NSEC_PER_MSEC) /* for root's daemon and locks that it can do without */
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
 

@@ -29,7 +29,7 @@ struct access_settings {
 
 struct access_terms {
 	const char *token_file, *change_token_file; /* "none" or NULL if there is none */
-	bool is_unix;                               /* a unix socket: its mode decides who may connect */
+	bool is_unix; /* a unix socket: its mode decides who may connect */
 };
 
 struct access_request {

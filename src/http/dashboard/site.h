@@ -36,8 +36,8 @@ struct site_terms {
 	const char *what; /* name for the log: "the page" */
 	/* what the page may change, for the log: "it changes nothing"; NULL if web_change_token_file decides */
 	const char *changes;
-	const struct site_route
-		*routes; /* in addition to /api/rights and the files; ended by a route without a path */
+	const struct site_route *
+		routes; /* in addition to /api/rights and the files; ended by a route without a path */
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data; /* passed to both callbacks */
 };

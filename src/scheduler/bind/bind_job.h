@@ -54,11 +54,12 @@ struct bind_job {
 	struct backoff backoff;
 	uint64_t until_ns;
 	char *pod_version, *node_version; /* versions as last read or written */
-	char *holder;      /* API path of the pod that holds the lock; NULL if the lock names no pod */
+	char *holder; /* API path of the pod that holds the lock; NULL if the lock names no pod */
 	unsigned refusals; /* number of writes that the server refused as forbidden */
 	bool is_waiting_for_lock;
-	bool may_be_annotated, may_be_locked, may_be_bound; /* the write was sent and may have taken effect */
-	struct error why;                                   /* the failure, during the undo steps */
+	bool may_be_annotated, may_be_locked,
+		may_be_bound; /* the write was sent and may have taken effect */
+	struct error why;     /* the failure, during the undo steps */
 };
 
 /* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */

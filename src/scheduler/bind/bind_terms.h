@@ -12,9 +12,9 @@ struct kube_client;
 struct bind_terms {
 	struct kube_client *client; /* required; must outlive the binder */
 	const char *component;      /* the source of its events: "allot-scheduler" */
-	uint64_t limit_ns;          /* longest time of a binding, with its wait for the lock; default BIND_LIMIT_NS */
-	int64_t lock_expiry_s;      /* default NODE_LOCK_EXPIRY_S */
-	unsigned at_once;           /* most nodes with calls under way; default BIND_AT_ONCE */
+	uint64_t limit_ns; /* longest time of a binding, with its wait for the lock; default BIND_LIMIT_NS */
+	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
+	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
 	/* Called before each write. If the result is false, another process leads and the binding is left as it is. NULL: always true. */
 	bool (*may_act)(void *data);
 	void *data;
@@ -26,10 +26,11 @@ struct bind_terms {
 
 struct bind_counts {
 	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts;                 /* writes that conflicted with another writer and were retried */
-	uint64_t locks_waited;              /* waits for the lock of another pod */
-	uint64_t locks_taken_over;          /* locks taken that were abandoned or expired */
-	unsigned nodes, waiting, under_way; /* current numbers: nodes, waiting pods, pods with calls under way */
+	uint64_t conflicts;        /* writes that conflicted with another writer and were retried */
+	uint64_t locks_waited;     /* waits for the lock of another pod */
+	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
+	unsigned nodes, waiting,
+		under_way; /* current numbers: nodes, waiting pods, pods with calls under way */
 };
 
 /*

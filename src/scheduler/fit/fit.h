@@ -36,16 +36,15 @@ struct fit {
 	uint64_t now_ns; /* set by the caller; used to judge the age of measured use */
 	const struct request *request;
 	struct fit_memo types, modes;
-	const char *type,
-		*mode;  /* strings of the last card checked; most cards have the same */
-	bool is_wanted; /* answer for `type` and `mode`; unset while `type` is NULL */
+	const char *type, *mode; /* strings of the last card checked; most cards have the same */
+	bool is_wanted;          /* answer for `type` and `mode`; unset while `type` is NULL */
 	struct fit_quota quota;
 	/* Candidates for a choice, and its results. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_card seen[PLACE_MAX_CARDS]; /* the cards as an opportunistic pod sees them */
-	uint64_t serves[REQUEST_SHARES_MAX];     /* per part: bit i is set if card i serves the part */
-	uint64_t both;                           /* with two parts: cards that serve both at once */
+	uint64_t serves[REQUEST_SHARES_MAX]; /* per part: bit i is set if card i serves the part */
+	uint64_t both;                       /* with two parts: cards that serve both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 	struct inventory_share share[REQUEST_SHARES_MAX]; /* what the picks would be charged */
@@ -84,7 +83,7 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 struct fit_reasons {
 	const struct request_part *part;           /* the first part that does not fit */
 	enum place_reason reason[PLACE_MAX_CARDS]; /* per card */
-	bool is_beyond_quota;                      /* the request exceeds the quota even if nothing else used the quota */
+	bool is_beyond_quota; /* the request exceeds the quota even if nothing else used the quota */
 };
 
 /* Returns true if the request fits; a request without parts always fits. Otherwise writes the reasons to *ret. */

@@ -17,12 +17,11 @@ enum fit_quota_state {
 struct fit_quota {
 	enum fit_quota_state state;
 	bool is_beyond; /* the request exceeds the whole quota, so it would not fit even if all other pods ended */
-	bool has_init;  /* the request has init containers, which may share cards with others */
-	bool is_over;   /* cards were found, but their sum exceeds the quota */
+	bool has_init; /* the request has init containers, which may share cards with others */
+	bool is_over;  /* cards were found, but their sum exceeds the quota */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound for all parts that run together */
-	struct quota_amounts
-		beside; /* lower bound for the pod without one share of the current part */
+	struct quota_amounts beside; /* lower bound for the pod without one share of the current part */
 };
 
 /* Resets `quota` to "no quota". */

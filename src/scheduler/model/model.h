@@ -133,7 +133,8 @@ struct model_eviction {
 	bool is_preempted; /* the evicted pod is not opportunistic; the other pod has a higher priority */
 	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
-	unsigned used_pct, asked_pct; /* compute of `card`: used by other pods; requested by all opportunistic pods */
+	unsigned used_pct,
+		asked_pct; /* compute of `card`: used by other pods; requested by all opportunistic pods */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
@@ -168,7 +169,7 @@ struct model_card_view {
 	const struct place_card *card;
 	const struct use_card *use; /* measured use of the card; NULL if unknown */
 	uint64_t borrowed_pct;      /* compute that opportunistic pods have requested */
-	uint64_t cooldown_for_ns;   /* how long the card stays closed to opportunistic pods; 0: the card is open */
+	uint64_t cooldown_for_ns; /* how long the card stays closed to opportunistic pods; 0: the card is open */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

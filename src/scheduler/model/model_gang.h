@@ -16,30 +16,30 @@ struct gang_rank {
 	struct gang_rank *next;
 	unsigned size;   /* gang size that this pod names; 0: none */
 	uint64_t source; /* request_source() */
-	char *broken;    /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
-	json_t *asked;   /* node names of the pod's last filter call; NULL if there was none */
-	bool is_gated;   /* the pod has scheduling gates */
+	char *broken; /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
+	json_t *asked; /* node names of the pod's last filter call; NULL if there was none */
+	bool is_gated; /* the pod has scheduling gates */
 	bool has_come, is_going; /* state of a pod with a reservation: GANG_COME, GANG_GOES */
 };
 
 struct gang {
 	struct string_map_entry entry;
 	struct gang_rank *first;
-	const char *by;           /* name of the annotation or label that names the gang; constant */
-	unsigned size;            /* number of pods; 0 if unknown */
-	unsigned other_size;      /* a different size that another pod names; 0 if all agree */
-	bool is_told;             /* the missing size has been reported */
-	bool was_there;           /* at least `size` pods have existed */
-	unsigned failures;        /* times in a row that not all pods came in time */
-	uint64_t held_until_ns;   /* when the gang's reservations expire; 0: none */
-	uint64_t call_at_ns;      /* when to trigger a retry of pods that have not come */
+	const char *by;         /* name of the annotation or label that names the gang; constant */
+	unsigned size;          /* number of pods; 0 if unknown */
+	unsigned other_size;    /* a different size that another pod names; 0 if all agree */
+	bool is_told;           /* the missing size has been reported */
+	bool was_there;         /* at least `size` pods have existed */
+	unsigned failures;      /* times in a row that not all pods came in time */
+	uint64_t held_until_ns; /* when the gang's reservations expire; 0: none */
+	uint64_t call_at_ns;    /* when to trigger a retry of pods that have not come */
 	uint64_t paused_until_ns; /* 0: not paused */
-	uint64_t lacks_since_ns;  /* since when there is no room for all; 0: there is room, or not tried yet */
+	uint64_t lacks_since_ns; /* since when there is no room for all; 0: there is room, or not tried yet */
 	/* The last failed attempt to find room for all. Until something changes, a new attempt would fail too. */
-	uint64_t failed_at;       /* value of the model's `rooms` + 1 at that time; 0: no failed attempt */
+	uint64_t failed_at; /* value of the model's `rooms` + 1 at that time; 0: no failed attempt */
 	const json_t *failed_for; /* node names of that attempt; owned by a member; valid while failed_at is set */
-	unsigned failed_fits;     /* number of pods that would have found room */
-	uint16_t name_at;         /* offset in `text` */
+	unsigned failed_fits; /* number of pods that would have found room */
+	uint16_t name_at;     /* offset in `text` */
 	char text[];
 };
 

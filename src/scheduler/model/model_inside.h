@@ -27,20 +27,22 @@ struct gang_rank;   /* model_gang.h */
 
 /* Fields that a filter call reads come first: the call scans all nodes and is bound by memory latency. */
 struct model_node {
-	struct string_map_entry entry;    /* key: node name */
-	struct inventory inventory;       /* empty while the node does not exist */
-	uint64_t filtered_in;             /* value of the model's `filters` at the last filter call that named this node */
-	char *aside;                      /* why the node's description of its cards was rejected; NULL if accepted */
-	const struct model_pod *kept_for; /* pod for which other pods are evicted from this node; NULL if none */
+	struct string_map_entry entry; /* key: node name */
+	struct inventory inventory;    /* empty while the node does not exist */
+	uint64_t filtered_in; /* value of the model's `filters` at the last filter call that named this node */
+	char *aside; /* why the node's description of its cards was rejected; NULL if accepted */
+	const struct model_pod
+		*kept_for; /* pod for which other pods are evicted from this node; NULL if none */
 	bool is_there, is_listed;
 	bool is_reserved; /* part of the backfill reservation: closed to lone pods */
 	bool is_cooldown_news; /* the node's annotation of cards closed to opportunistic pods must be rewritten */
-	bool is_room_old;         /* the use of its cards has changed since `room` was counted */
-	struct place_tally *room; /* its room for the usual requests (model_room.c); owned; NULL: not counted yet */
+	bool is_room_old; /* the use of its cards has changed since `room` was counted */
+	struct place_tally *
+		room; /* its room for the usual requests (model_room.c); owned; NULL: not counted yet */
 	struct model_pod *pods; /* list of the pods that are charged to this node */
 	size_t references;      /* number of references that pods hold */
 	uint64_t said;          /* digest of its annotations, to detect changes */
-	struct use use;         /* measured use of its cards; empty unless opportunistic pods are enabled */
+	struct use use; /* measured use of its cards; empty unless opportunistic pods are enabled */
 	char name[];
 };
 
@@ -82,7 +84,7 @@ struct model_pod {
 	uint64_t kept_ns;  /* eviction refused: no new eviction before then */
 	struct model_node *wants; /* node where the pod would fit if other pods ended; a reference; NULL if none */
 	uint64_t wants_ns; /* time at which `wants` was set */
-	bool may_preempt;  /* on `wants`: pods of lower priority may be evicted, not only opportunistic pods */
+	bool may_preempt; /* on `wants`: pods of lower priority may be evicted, not only opportunistic pods */
 	bool is_bound, is_ending, is_listed;
 	bool is_called;   /* to be returned by model_take_passed_over() */
 	uint16_t name_at; /* offset in `text`, after the uid */
@@ -97,8 +99,8 @@ struct model {
 	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
-	uint64_t room_ns; /* since when rejected pods should be looked for; 0: no need */
-	bool has_called; /* some pod has is_called set */
+	uint64_t room_ns;  /* since when rejected pods should be looked for; 0: no need */
+	bool has_called;   /* some pod has is_called set */
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
 	bool keeps_opportunistic; /* opportunistic pods are never evicted to make room */

@@ -21,4 +21,5 @@ struct template_sweep;
 /* The caller keeps ownership of the client. `may_act` returns whether this replica is the leader. NULL if memory runs out. */
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data);
-struct template_sweep *template_sweep_stop(struct template_sweep *sweep); /* `sweep` may be NULL; returns NULL */
+struct template_sweep *template_sweep_stop(
+	struct template_sweep *sweep); /* `sweep` may be NULL; returns NULL */

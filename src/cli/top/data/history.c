@@ -7,7 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LEAST_INTERVAL_S 1.0 /* a lease lasts up to 50 ms, so rates over a shorter interval are imprecise */
+#define LEAST_INTERVAL_S \
+	1.0 /* a lease lasts up to 50 ms, so rates over a shorter interval are imprecise */
 
 struct track {
 	char id[SNAPSHOT_ID_MAX]; /* the tenant's id; "" if the track is a GPU's own */

@@ -12,7 +12,8 @@
 #include "daemon/containers/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* "allt": marks the file as ours */
-#define LOG_MOST_PAGES 2000 /* after some hundred allocations in a row; else the log keeps its length */
+#define LOG_MOST_PAGES \
+	2000 /* after some hundred allocations in a row; else the log keeps its length */
 
 /*
  * Exclusive mode: one daemon holds the file while it lives, and the log needs no shared memory

@@ -18,7 +18,8 @@
 #include "http/token.h"
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page may be reused for this long */
-#define DRIVER_NS (10 * NSEC_PER_SEC) /* a driver that does not answer within this time counts as unhealthy */
+#define DRIVER_NS \
+	(10 * NSEC_PER_SEC) /* a driver that does not answer within this time counts as unhealthy */
 
 struct metrics {
 	struct node *node;

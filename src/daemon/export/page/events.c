@@ -9,7 +9,8 @@
 #include "daemon/gpu/census.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first state, so that the stream has begun by then */
+#define FIRST_NS \
+	(10 * NSEC_PER_MSEC) /* delay of the first state, so that the stream has begun by then */
 #define KEEP_NS (HISTORY_SAMPLES * HISTORY_EVERY_NS)
 
 static const char before[] = "data: ", after[] = "\n\n";

@@ -14,7 +14,8 @@
 
 #define API "/api/"
 #define BODY_MAX 8192
-#define STATE_GOOD_NS (100 * NSEC_PER_MSEC) /* a state may be reused for this long, however many requests come */
+#define STATE_GOOD_NS \
+	(100 * NSEC_PER_MSEC) /* a state may be reused for this long, however many requests come */
 
 struct page {
 	struct node *node;

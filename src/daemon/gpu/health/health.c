@@ -18,7 +18,7 @@
 #include "daemon/state/node/subsystem.h"
 #include "daemon/util/worker.h"
 
-#define WAIT_MS 500U                  /* longest wait for a fault, and so the longest delay of the daemon's end */
+#define WAIT_MS 500U /* longest wait for a fault, and so the longest delay of the daemon's end */
 #define LOOK_NS HEALTH_LOOK_NS        /* interval of asking each card */
 #define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
@@ -37,7 +37,7 @@ struct health_watch {
 	enum health_answer answer[NODE_MAX_CARDS];
 	/* Written by the thread, read by the main thread: */
 	_Atomic unsigned asked_card;
-	_Atomic uint64_t asked_ns;    /* 0: no call is in progress */
+	_Atomic uint64_t asked_ns; /* 0: no call is in progress */
 	/* when all cards last answered; 0: not all did in the last round */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];

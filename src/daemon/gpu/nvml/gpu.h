@@ -50,7 +50,7 @@ struct gpu_info {
 	bool minor_known;
 	/* minor of its device file; for a MIG instance, of its card's */
 	unsigned minor;
-	bool is_instance;                       /* a MIG instance */
+	bool is_instance; /* a MIG instance */
 	/* for an instance: capabilities that give access to it */
 	struct mig_caps caps;
 	char card_uuid_text[GPU_UUID_TEXT_MAX]; /* for an instance: its card's UUID; "": unknown */

@@ -14,7 +14,8 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define CONTEXT_LEAST_PART 8         /* of the configured context size: a smaller figure is never a whole context */
+#define CONTEXT_LEAST_PART \
+	8 /* of the configured context size: a smaller figure is never a whole context */
 #define UNNAMED_STEP_BYTES (2 * MIB) /* smaller growth can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)

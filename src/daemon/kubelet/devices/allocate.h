@@ -5,7 +5,8 @@
 #include "daemon/containers/claims/injection.h"
 #include "daemon/kubelet/devices/slices.h"
 
-#define ALLOCATE_KEY "slices/" /* prefix of the key of a claim made by slices; the claim's first slice follows */
+#define ALLOCATE_KEY \
+	"slices/" /* prefix of the key of a claim made by slices; the claim's first slice follows */
 
 /*
  * Allocates the slices of one container. If a claim already has exactly these slices, that claim is given again. Any other

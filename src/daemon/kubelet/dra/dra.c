@@ -20,8 +20,9 @@
 #include "kube/dra/names.h"
 
 #define LOOK_NS NSEC_PER_SEC
-#define PUBLISH_NS (30 * NSEC_PER_SEC) /* changes that are not reported to us are published within this time */
-#define SOCKET DRA_DRIVER "-reg.sock"  /* the kubelet's documentation names such sockets so */
+#define PUBLISH_NS \
+	(30 * NSEC_PER_SEC) /* changes that are not reported to us are published within this time */
+#define SOCKET DRA_DRIVER "-reg.sock" /* the kubelet's documentation names such sockets so */
 
 /* ---- settings ---- */
 

@@ -25,9 +25,9 @@ struct dra {
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
 	uint64_t published_ns; /* when the publisher last got the list of GPUs; 0 if it is to get one now */
-	uint64_t swept_ns;     /* when CDI specs without a claim were last removed */
+	uint64_t swept_ns; /* when CDI specs without a claim were last removed */
 	struct dra_need *need;
-	bool is_registered;                                 /* the kubelet has confirmed the registration */
+	bool is_registered; /* the kubelet has confirmed the registration */
 	uint64_t prepared, refused, unprepared, prepare_ns; /* as in struct dra_figures */
 };
 

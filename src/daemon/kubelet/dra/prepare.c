@@ -19,7 +19,8 @@
 #include "daemon/state/node/node.h"
 #include "kube/dra/claim.h"
 
-#define PATIENCE_NS (20 * NSEC_PER_SEC) /* timeout for the API server; the kubelet waits 45 s for us */
+#define PATIENCE_NS \
+	(20 * NSEC_PER_SEC) /* timeout for the API server; the kubelet waits 45 s for us */
 
 /* One claim of a call. */
 struct item {

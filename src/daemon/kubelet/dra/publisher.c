@@ -31,7 +31,7 @@ struct gpu_slice {
 	char pool[NAME_MAX_BYTES]; /* "" if the GPU is gone, so that the slice is to be deleted */
 	json_t *device;            /* a list of one device; empty if the GPU takes no new tenants */
 	json_t *object;            /* as the server has it; NULL if the server has none */
-	json_t *sent, *taken; /* the devices written last, and the server's version of them */
+	json_t *sent, *taken;      /* the devices written last, and the server's version of them */
 };
 
 struct publisher {
@@ -39,14 +39,15 @@ struct publisher {
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	bool is_known, fails; /* is_known: all of the server's slices are known; fails: the watch does */
-	bool has_devices;     /* publisher_want() has set the devices */
+	bool is_known,
+		fails; /* is_known: all of the server's slices are known; fails: the watch does */
+	bool has_devices; /* publisher_want() has set the devices */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
 	struct kube_call *call;    /* the write under way; slices are written one at a time */
 	struct gpu_slice *writing; /* the slice that is being written */
 	json_t *sending;           /* the devices being written; NULL for a deletion */
-	bool is_probing;           /* the write is a dry run to find out whether taints are stored */
+	bool is_probing; /* the write is a dry run to find out whether taints are stored */
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;

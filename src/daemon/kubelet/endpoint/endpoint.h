@@ -30,14 +30,16 @@ struct endpoint {
 	const struct grpc_method *methods;
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
-	void (*kubelet_came)(struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
+	void (*kubelet_came)(
+		struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
 	enum endpoint_role role;
 	const char *resource;        /* the value of the setting */
 	char own[ENDPOINT_PATH_MAX]; /* name of our socket in the directory */
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet, is_said; /* is_said: the error that the socket can't be opened was logged */
+	bool has_kubelet,
+		is_said; /* is_said: the error that the socket can't be opened was logged */
 	struct loop_source *renew_timer;
 	struct grpc_message *list; /* the list that watchers got last */
 	struct plugin_watchers watchers;

@@ -14,7 +14,8 @@
 #include "net/grpc_client.h"
 
 #define METHOD "/v1beta1.Registration/Register"
-#define PATIENCE_NS (15 * NSEC_PER_SEC) /* longer than the 10 s after which the kubelet gives up calling back */
+#define PATIENCE_NS \
+	(15 * NSEC_PER_SEC) /* longer than the 10 s after which the kubelet gives up calling back */
 #define FIRST_RETRY_NS (5 * NSEC_PER_MSEC)
 #define LAST_RETRY_NS (10 * NSEC_PER_SEC)
 #define REPLY_MOST_BYTES 4096 /* the reply is empty */

@@ -25,9 +25,9 @@ struct node_object {
 	void *data;
 	struct kube_watch *watch;
 	json_t *metadata; /* name, uid, annotations and labels as last seen; NULL if there is no Node object */
-	bool is_listing;  /* a list is under way */
-	bool is_listed;   /* the list that is under way has named the object */
-	bool is_missed;   /* logged that the node does not exist */
+	bool is_listing; /* a list is under way */
+	bool is_listed;  /* the list that is under way has named the object */
+	bool is_missed;  /* logged that the node does not exist */
 	struct wanted wanted;
 	bool is_withdrawn;       /* the wanted state is no longer kept up */
 	struct kube_call *patch; /* the patch under way */

@@ -36,7 +36,8 @@ struct annotated_call {
 	struct grpc_call *call; /* NULL if the kubelet has cancelled the call */
 	uint64_t begun_ns;
 	struct binding *binding; /* NULL while the call waits for its pod */
-	struct grpc_message *reply; /* sent once the binding is written; NULL if the container gets no shares */
+	struct grpc_message
+		*reply; /* sent once the binding is written; NULL if the container gets no shares */
 	struct assignment *assignment;
 	char key[TENANT_CLAIM_MAX];
 	bool is_new; /* the claim was made for this call */

@@ -18,7 +18,9 @@
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
 #define SOON_NS (2 * NSEC_PER_SEC)
-#define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* poll interval without any claim: a pod may still hold slices that we do not know of */
+#define NO_CLAIMS_NS \
+	(30 * \
+	 NSEC_PER_SEC) /* poll interval without any claim: a pod may still hold slices that we do not know of */
 
 /* ---- which claims are needed ---- */
 

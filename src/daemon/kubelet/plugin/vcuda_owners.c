@@ -10,7 +10,8 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/state/node/node.h"
 
-#define BOOKS_NS NSEC_PER_SEC /* this long after an answer, the kubelet's list surely contains the devices */
+#define BOOKS_NS \
+	NSEC_PER_SEC /* this long after an answer, the kubelet's list surely contains the devices */
 
 /* A container that uses an init container's claim. */
 struct owners_share {

@@ -21,7 +21,9 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
-#define ORPHAN_LOOK_NS (200 * NSEC_PER_MSEC) /* Without a daemon, nothing makes room for the processes, so poll less often. */
+#define ORPHAN_LOOK_NS \
+	(200 * \
+	 NSEC_PER_MSEC) /* Without a daemon, nothing makes room for the processes, so poll less often. */
 
 struct helper {
 	const char *cuda, *nvml, *path;

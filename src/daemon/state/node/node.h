@@ -65,7 +65,7 @@ struct card {
 	unsigned index;
 	struct gpu_info info;
 	struct arbitration *arbitration;
-	struct sensor *sensor;  /* NULL unless the policy measures use by NVML */
+	struct sensor *sensor; /* NULL unless the policy measures use by NVML */
 	/* makes this daemon the only arbiter of the card: see lock.h; -1: not held */
 	int lock_fd[LOCK_DIRS];
 	/* charged for one context: the setting, or what was learned since */
@@ -80,10 +80,10 @@ struct card {
 	uint64_t unlisted_bytes;
 	/* held by processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
-	uint64_t kept_bytes;    /* free memory reserved for tenants that have waited long enough */
+	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* tenants' memory moved off this card, in total */
-	uint64_t returning_bytes; /* reserved for containers that return from a checkpoint */
-	struct health health;     /* see policy/safety/health_policy.h */
+	uint64_t returning_bytes;   /* reserved for containers that return from a checkpoint */
+	struct health health;       /* see policy/safety/health_policy.h */
 	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
 	bool is_cordoned, is_cordoned_by_settings;
 };
@@ -117,7 +117,7 @@ struct node {
 	char sim_socket[NODE_PATH_MAX]; /* real path; "" if GPUs are not simulated */
 	/* identifies this run of the daemon; fits a JSON integer, never 0 */
 	uint64_t epoch;
-	gid_t admin_gid;                /* group "allot"; (gid_t)-1: no such group */
+	gid_t admin_gid; /* group "allot"; (gid_t)-1: no such group */
 
 	struct loop *loop;
 	const struct gpu_backend *backend;
@@ -151,7 +151,7 @@ struct node {
 	struct audit *audit;                           /* NULL: auditing is off */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work that bypasses the library is not watched */
-	struct claims *claims; /* daemon/containers/claims/claims.h; NULL before it is opened */
+	struct claims *claims;   /* daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
 	/* groups that run on a card at the same time: daemon/space/space.h */
 	struct space_groups *space;
@@ -160,17 +160,17 @@ struct node {
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
-	struct plugin *plugin;                      /* NULL: no device plugin for the kubelet */
-	struct dra *dra;                            /* NULL: no DRA driver */
+	struct plugin *plugin; /* NULL: no device plugin for the kubelet */
+	struct dra *dra;       /* NULL: no DRA driver */
 	/* for the reply to "hello"; NULL: no DRA driver */
 	json_t *(*dra_json)(const struct dra *dra);
 	/* the plugin's; NULL: holders of claims are unknown */
 	struct claim_holders *claim_holders;
-	struct metrics *metrics;                    /* NULL: no metrics are served */
-	struct page *page;                          /* NULL: no web page is served */
-	struct node_kube *kube;                     /* NULL: nothing is published to Kubernetes */
-	struct loop_source *tick;                   /* every second while there are tenants */
-	struct loop_source *fresh_source;           /* checks whether a census is due early */
+	struct metrics *metrics;          /* NULL: no metrics are served */
+	struct page *page;                /* NULL: no web page is served */
+	struct node_kube *kube;           /* NULL: nothing is published to Kubernetes */
+	struct loop_source *tick;         /* every second while there are tenants */
+	struct loop_source *fresh_source; /* checks whether a census is due early */
 	int fresh_fd;
 	struct loop_source *census_timer; /* periodic census while there are tenants */
 	/* its interval: the setting or longer, see census_every_ns() */
@@ -181,8 +181,8 @@ struct node {
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
 	struct loop_source *admission_timer; /* runs a due admission decision: see admission.h */
-	struct swap_turns *swap_turns;  /* NULL: no tenant has had movable memory yet */
-	struct loop_source *swap_timer; /* runs while tenants have movable memory */
+	struct swap_turns *swap_turns;       /* NULL: no tenant has had movable memory yet */
+	struct loop_source *swap_timer;      /* runs while tenants have movable memory */
 };
 
 /* Finds a tenant by name or, if no tenant has that name, by id. Returns NULL if there is none. */

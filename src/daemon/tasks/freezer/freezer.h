@@ -50,7 +50,7 @@ int freezer_resume(struct freezer *freezer, struct gpu_container *container, str
 struct freezer_figures {
 	/* numbers of containers, in total; failures: could not be frozen */
 	uint64_t freezes, thaws, failures;
-	uint64_t frozen_ns;                /* sum over all containers so far */
+	uint64_t frozen_ns; /* sum over all containers so far */
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 

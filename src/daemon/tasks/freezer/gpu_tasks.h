@@ -23,9 +23,10 @@
 #include "policy/safety/freeze_policy.h"
 #include "net/loop.h"
 
-#define GPU_TASKS_HISTORY 256     /* ended tasks that are kept */
-#define GPU_TASKS_LIVE_MAX 4096   /* each uses a file descriptor, which are limited */
-#define GPU_TASKS_CONTAINERS 1024 /* containers that are kept; more only while all have live tasks */
+#define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
+#define GPU_TASKS_LIVE_MAX 4096 /* each uses a file descriptor, which are limited */
+#define GPU_TASKS_CONTAINERS \
+	1024 /* containers that are kept; more only while all have live tasks */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 
@@ -36,7 +37,7 @@ struct gpu_task_card {
 	bool is_present; /* held memory there at the last census */
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
-	uint64_t sample_us; /* task: end of the last counted sample, on the driver's clock */
+	uint64_t sample_us;  /* task: end of the last counted sample, on the driver's clock */
 	double sample_share; /* task: its share of the card in that sample */
 	uint64_t sampled_ns; /* when that sample was read; 0: no sample yet */
 	uint64_t seen_ns;    /* task: time of the last census */
@@ -46,10 +47,10 @@ struct gpu_task_card {
 struct gpu_container {
 	TAILQ_ENTRY(gpu_container) link;
 	struct container what;
-	unsigned live;                       /* number of live tasks */
-	bool has_library;                    /* a tenant's process is in it */
-	struct fade fade;                    /* over all cards */
-	uint64_t faded_ns;                   /* use already added to `fade` */
+	unsigned live;     /* number of live tasks */
+	bool has_library;  /* a tenant's process is in it */
+	struct fade fade;  /* over all cards */
+	uint64_t faded_ns; /* use already added to `fade` */
 	/* frozen time before the present freeze; start of that freeze, 0: not frozen */
 	uint64_t frozen_ns, frozen_since_ns;
 	/* Used by freezer.c. */

@@ -24,7 +24,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define SIGNS_LOOKS 10 /* signs of a process without a tenant are read once in so many censuses */
-#define HOST_PID_NAMESPACE 0xEFFFFFFCU /* inode of the first pid namespace: Linux, include/linux/proc_ns.h */
+#define HOST_PID_NAMESPACE \
+	0xEFFFFFFCU /* inode of the first pid namespace: Linux, include/linux/proc_ns.h */
 
 enum on_violation violations_wanted(const struct tenant *t)
 {

@@ -23,9 +23,8 @@
 #define FAN_REPORT_FID 0x00000200
 #endif
 
-#define SEEN_MAX 256 /* remembered mount namespaces, by a hash */
-#define SEEN_NS \
-	(1 * NSEC_PER_SEC) /* namespace numbers are reused, and nodes may be made later */
+#define SEEN_MAX 256               /* remembered mount namespaces, by a hash */
+#define SEEN_NS (1 * NSEC_PER_SEC) /* namespace numbers are reused, and nodes may be made later */
 #define SCAN_NS (1 * NSEC_PER_SEC)
 #define READS_MOST 64 /* most events per turn of the loop */
 

@@ -13,9 +13,9 @@
 
 /* Initialize to all zeros. */
 struct turn_share {
-	uint64_t seen_ns;      /* time of the last turn_share_see(); 0 before the first */
-	bool was_here;         /* the tenant was in GPU memory at seen_ns */
-	uint64_t here_ns;      /* length of the present turn so far, or of the last turn if swapped out */
+	uint64_t seen_ns; /* time of the last turn_share_see(); 0 before the first */
+	bool was_here;    /* the tenant was in GPU memory at seen_ns */
+	uint64_t here_ns; /* length of the present turn so far, or of the last turn if swapped out */
 	uint64_t last_here_ns; /* length of the turn before that */
 	uint64_t away_ns;      /* time of the latest absence during which the tenant had work */
 };
