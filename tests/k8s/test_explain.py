@@ -264,6 +264,8 @@ def test_one_that_wants_a_token(cluster, scheduler, tmp_path):
                    what="all nodes and pods being known")
         serve(cluster, "guarded", guarded)
         admin = cluster.kubeconfig("explain-admin.conf", user="token: admin-of-the-test")
+        missing = run("guarded", "--service", f"{SPACE}/guarded", "--token-file", tmp_path / "missing", kubeconfig=admin)
+        assert missing.returncode == 1 and "--token-file" in missing.stderr and not missing.stdout
         said = explain("guarded", "--token-file", token, kubeconfig=admin, service="guarded")
         assert said["state"] == "waiting" and "not_asked" not in said
         done = run("guarded", "--service", f"{SPACE}/guarded", kubeconfig=admin)

@@ -132,17 +132,20 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
+/* The token in --token-file, for free(); NULL if none is given. */
+static int read_token(const struct explain_options *o, char **ret, struct error *err)
+{
+	int r = o->token_file ? access_read_file(o->token_file, ret, err) : 0;
+	return r < 0 ? error_add(err, r, "--token-file") : 0;
+}
+
 /* Asks allot-scheduler. On failure, *ret_own is true if allot-scheduler itself refused, not a server in between. */
-static int ask_scheduler(const struct explain_options *o, const struct kube_access *access,
-			 const char *path, json_t **ret, bool *ret_own, struct error *err)
+static int ask_scheduler(const struct kube_access *access, const char *token, const char *path,
+			 json_t **ret, bool *ret_own, struct error *err)
 {
 	cleanup_object json_t *answer = NULL;
-	cleanup_free char *token = NULL;
 	int status = 0;
-	int r = o->token_file ? access_read_file(o->token_file, &token, err) : 0;
-	if (r < 0)
-		return error_add(err, r, "--token-file");
-	r = api_get(access, path, token, &status, &answer, err);
+	int r = api_get(access, path, token, &status, &answer, err);
 	const char *error = json_string_value(json_object_get(answer, "Error"));
 	*ret_own = error != NULL;
 	if (error)
@@ -163,6 +166,7 @@ static int ask_server(const struct explain_options *o, const char *pod, json_t *
 		      struct error *err)
 {
 	struct kube_access access = { .server = strdup(o->server) };
+	cleanup_free char *token = NULL;
 	char path[PATH_SIZE];
 	bool is_own;
 	int r = access.server ? 0 : error_set_errno(err, ENOMEM, "--server");
@@ -176,7 +180,9 @@ static int ask_server(const struct explain_options *o, const char *pod, json_t *
 	if (r >= 0 && o->key)
 		r = access_read_file(o->key, &access.key_pem, err);
 	if (r >= 0)
-		r = ask_scheduler(o, &access, path, ret, &is_own, err);
+		r = read_token(o, &token, err);
+	if (r >= 0)
+		r = ask_scheduler(&access, token, path, ret, &is_own, err);
 	access_free(&access);
 	return r;
 }
@@ -236,6 +242,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 	const char *own = access->in_namespace ? access->in_namespace : "default";
 	const char *in = o->in_namespace ? o->in_namespace : own;
 	cleanup_object json_t *object = NULL;
+	cleanup_free char *token = NULL;
 	struct error why = { 0 };
 	char path[PATH_SIZE];
 	bool is_own;
@@ -255,9 +262,11 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);
 	}
 	r = proxy_path(o, in, pod, path, err);
+	if (r >= 0)
+		r = read_token(o, &token, err);
 	if (r < 0)
 		return r;
-	r = ask_scheduler(o, access, path, ret, &is_own, &why);
+	r = ask_scheduler(access, token, path, ret, &is_own, &why);
 	if (r >= 0) {
 		explain_add_pod(*ret, object);
 		return 0;
