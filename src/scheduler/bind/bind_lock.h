@@ -39,7 +39,8 @@ enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_questio
 
 /*
  * Returns true if the pod named by the lock no longer needs the lock. `holder` is that pod's current state; NULL if the pod does
- * not exist. A process that has just ended a binding may still release the lock itself, so the function waits LOCK_GRACE_NS.
+ * not exist. A process that has just ended a binding may still release the lock itself. So after a binding that ended
+ * the answer stays false until the lock has been unchanged for LOCK_GRACE_NS. Does not block.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

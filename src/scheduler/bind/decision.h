@@ -15,7 +15,7 @@
 struct decision {
 	char *pod_namespace, *pod, *uid, *node;
 	/*
-	 * Written to the to-allocate and allocated annotations. If count is 0, the pod requests no card and is only bound, without
+	 * Written to the to-allocate and allocated annotations. If count is 0, the pod needs no card and is only bound, without
 	 * lock and annotations.
 	 */
 	struct kube_shares shares;

@@ -41,7 +41,7 @@ struct filter_answer *filter_answer_new(struct call_args *args);
 struct filter_answer *filter_answer_take(struct filter_answer *answer);
 void filter_answer_give(struct filter_answer *answer); /* `answer` may be NULL */
 
-/* Adds a reason and returns its index in *ret_word. Reuses the last reason if equal. Returns 0 or -ENOMEM. */
+/* Adds a reason and returns its index in *ret_word. An equal reason among the newest ones is used again. Returns 0 or -ENOMEM. */
 int filter_answer_add(struct filter_answer *answer, const char *text, uint32_t *ret_word);
 /* Returns a reason's text, valid until the next filter_answer_add(). */
 const char *filter_answer_word(const struct filter_answer *answer, uint32_t word);

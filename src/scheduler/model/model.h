@@ -157,8 +157,8 @@ struct model_counts {
 	size_t nodes;       /* that have cards */
 	size_t nodes_aside; /* whose description of their cards was rejected */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
-	size_t gangs_waiting; /* no pod of the gang is bound */
-	size_t gangs_placed;  /* at least as many pods as the gang's size are bound */
+	size_t gangs_waiting; /* not placed, and no pod of the gang is bound or being bound */
+	size_t gangs_placed;  /* as many pods as the gang's size are bound, or need no card */
 };
 struct model_counts model_counts(const struct model *model);
 

@@ -29,7 +29,7 @@ struct gang {
 	unsigned size;          /* number of pods; 0 if unknown */
 	unsigned other_size;    /* a different size that another pod names; 0 if all agree */
 	bool is_told;           /* the missing size has been reported */
-	bool was_there;         /* at least `size` pods have existed */
+	bool was_there;         /* at least `size` pods were there at the last check */
 	unsigned failures;      /* times in a row that not all pods came in time */
 	uint64_t held_until_ns; /* when the gang's reservations expire; 0: none */
 	uint64_t call_at_ns;    /* when to trigger a retry of pods that have not come */
