@@ -97,6 +97,7 @@ def test_filters_and_a_node_that_is_opened(browser, page, api):
     tab.wait("document.querySelector('#filter-error').textContent === ''")
     # The address has the filters, so that others can be sent it.
     assert tab.run("location.hash") == "#pod_state=all&namespace=team-b"
+    tab.wait(f"{rows('node')} === 'a-1'")
     tab.run("document.querySelector('#node-table tbody button').click()")
     tab.wait("!document.querySelector('#open').hidden && document.querySelectorAll('#open-cards li').length === 2")
     assert tab.run("document.activeElement.id") == "open-title"
