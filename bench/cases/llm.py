@@ -350,8 +350,8 @@ def window(bench, members, processes, arrivals=None):
 
 
 def window_with_pause(bench, members, processes):
-    """As window(), four times as long: the first alone, both, the first alone, both. What one does alone is measured in the same
-    processes: from start to start a prefill, which the CPU bounds, takes up to half as long again."""
+    """Runs four windows: the first alone, both, the first alone, both. The speed alone is measured in the same processes:
+    from start to start a prefill, which the CPU bounds, takes up to half as long again."""
     settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
     comes, idle, back, end = (settle_s + n * seconds for n in (1, 2, 3, 4))
     with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:

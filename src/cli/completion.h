@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-/* What else the shell may complete, besides the offered words. */
+/* The kind of names that the shell may complete, besides the offered words. */
 enum completion_want {
 	COMPLETION_NOTHING,
 	COMPLETION_TENANT,

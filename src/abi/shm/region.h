@@ -281,7 +281,7 @@ struct region_export {
 	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0 if nobody is charged */
 };
 
-/* What all processes of the tenant have spent on one device under LEASE_PACED. Written only by T. */
+/* The tokens that all processes of the tenant have spent on one device under LEASE_PACED. Written only by T. */
 struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 	/* Predicted duration of the work paid for, if tokens are nanoseconds; 0 from an older library. */

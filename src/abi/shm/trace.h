@@ -1,5 +1,5 @@
 /*
- * What a traced process records (library/trace/trace.h): a ring of events and a list of names. They are in a memory file that
+ * The records of a traced process (library/trace/trace.h): a ring of events and a list of names. They are in a memory file that
  * the daemon creates for the process, sealed against shrinking and growing. The process writes the file; `allot trace` gets it
  * from the daemon, and treats its contents as untrusted.
  *

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a cell means. The screen chooses the look. No meaning is shown by colour alone. */
+/* The meaning of a cell. The screen chooses colour and weight. No meaning is shown by colour alone. */
 enum style {
 	STYLE_PLAIN,
 	STYLE_DIM,

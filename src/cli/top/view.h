@@ -1,4 +1,4 @@
-/* What the user has chosen to see or is about to do. Keys change the view, and the layout draws it. */
+/* The user's choice of rows, columns and dialogs. Keys change the view, and the layout draws it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* What a tenant is doing now, in one word: the `state` in `allot ps` and in metrics. Main thread only. */
+/* A tenant's present condition, in one word: the `state` in `allot ps` and in metrics. Main thread only. */
 #pragma once
 
 #include "daemon/arbitrate/arbitration.h"

@@ -369,7 +369,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	return 0;
 }
 
-/* What a request asks to pause or resume. */
+/* The contents of a request to pause or resume. */
 struct pausing {
 	bool paused, swap_out;
 	bool is_poll; /* only asks for the result of an earlier request, with the same swap_out */
