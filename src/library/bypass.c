@@ -14,6 +14,6 @@ __attribute__((visibility("default"))) void allot_bypass(bool is_on)
 	if (!was_active)
 		return;
 	atomic_compare_exchange_strong(&process_state.mode, &from, to);
-	/* What passed it would be counted still. */
+	/* A launch that takes the fast path would still be counted. */
 	fast_path_shut(FAST_PATH_ALL);
 }

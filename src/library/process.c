@@ -28,21 +28,23 @@
 #include "library/sys/log.h"
 #include "library/trace/trace.h"
 
-#ifndef JOIN_PATIENCE_NS /* tests have less */
+#ifndef JOIN_PATIENCE_NS /* tests set a shorter time */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S)
-/* The helper sees no work end while it waits for a daemon that was stopped. */
+/* While the helper waits for a stopped daemon, it cannot see work end. So this timeout is short. */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 
 /*
- * Without a heartbeat for this long, the daemon is gone, or stands still. It beats 20 times a second where there is
- * work or demand; where there is none once a second, if the word of its owner tells of its end.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. The daemon increments it 20
+ * times a second while there is work or demand. Otherwise it does so once a second, if `owner` will show the
+ * daemon's end.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
-#define RESTED_NS (500 * NS_PER_MS) /* sooner it does not begin to beat seldom */
+/* The daemon slows its heartbeat only after this long without work or demand. */
+#define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
 
 #ifndef MADV_WIPEONFORK
@@ -51,14 +53,14 @@
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the daemon before this one: readable until the next change, see process_state.h. */
+/* Mappings of the previous daemon. They stay readable until the next change; see process_state.h. */
 static struct left {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
 /*
- * Those before: a thread may be in a call that has lasted for all the time since. What it reads or writes there is
- * of no use, but it must not fault; so pages of zeros take their place, which nobody's memory is spent on.
+ * Addresses of older mappings. A thread may still be in a call that began before all these changes. Its accesses
+ * there have no effect, but must not fault. So pages of zeros replace these mappings; the pages take up no memory.
  */
 #define LEFT_MOST 64
 static struct left left[LEFT_MOST];
@@ -66,18 +68,20 @@ static uint32_t left_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
-static uint64_t had_work_ns;   /* work or demand, last */
-static uint64_t ended_seen_ns; /* the word of its end, first; 0: it lives */
+static uint64_t had_work_ns;   /* when there last was work or demand */
+/* When the helper first saw that the daemon has ended; 0 if it has not. */
+static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
-static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
-static uint32_t parked_word;     /* the order to park that is in force; 0: none */
-static uint64_t parked_launches; /* handed over until then */
+/* The new daemon does not have this process's descriptors yet (ipc_broker.h). */
+static bool is_to_give_again;
+static uint32_t parked_word;     /* the order to park that is in force; 0 if none */
+static uint64_t parked_launches; /* launches up to that order */
 
-/* The parts that have state in the process, in the order in which they are called. */
+/* The library's parts that have state in the process, in the order in which they are called. */
 static const struct part {
-	void (*forget_parent)(
-		void); /* in a forked child: the parent's state, and locks that nobody will release */
-	void (*look)(uint64_t now_ns); /* helper thread, each look */
+	/* In a forked child: drops the parent's state, and locks that no thread will release. */
+	void (*forget_parent)(void);
+	void (*look)(uint64_t now_ns); /* helper thread, at each poll */
 } parts[] = {
 	{ real_reset },
 	{ ledger_reset },
@@ -99,7 +103,7 @@ static const struct part {
 	{ trace_reset },
 };
 
-/* Names the missing resource and its remedy when this process can't join; NULL: the cause is not known. */
+/* Names the missing resource and its remedy when this process cannot join. Returns NULL if the cause is unknown. */
 static const char *why_failed(int error)
 {
 	switch (-error) {
@@ -129,7 +133,7 @@ static const char *why_failed(int error)
 	}
 }
 
-/* NULL: it can't be had, and *ret_why says why. */
+/* Returns NULL if the page cannot be made; then *ret_why gives the reason. */
 static struct process_own *get_own_page(const char **ret_why)
 {
 	struct process_own *page = atomic_load(&own_page), *none = NULL;
@@ -155,9 +159,9 @@ static struct process_own *get_own_page(const char **ret_why)
 }
 
 /*
- * In the child of a fork: the parent's slot, threads and driver state are not ours, and locks may be
- * held by nobody who lives. Mappings stay (a thread may look at them); nothing is written to them any
- * more. Holds join_lock.
+ * In a forked child. The parent's slot, threads and driver state do not belong to the child, and a lock may be
+ * held by a thread that does not exist here. Mappings stay, since a thread may read them, but nothing is written
+ * to them any more. The caller holds join_lock.
  */
 static void forget_parent(void)
 {
@@ -169,7 +173,7 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/* Before anything is counted in the slot: NVML in the tenant lists processes by it. */
+/* Called before anything is counted in the slot, because NVML in the tenant lists processes by own_pid. */
 static struct region_slot *signed_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
@@ -266,7 +270,7 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/* Its pages are those that we have. */
+/* True if the daemon sent the pages that this process already has. */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
@@ -301,20 +305,23 @@ static uint64_t heartbeat_patience_ns(const struct region_control *control, bool
 							 : RESTING_PATIENCE_NS;
 }
 
-/* `has_work`: or demand. */
+/* has_work is true also if there is only demand. */
 static void watch_heartbeat(bool has_work, uint64_t now_ns)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/* The same patience as with one that beat until it ended: its successor may be on its way. */
+	/* Wait as long as for a daemon whose heartbeat has stopped: the next daemon may be about to start. */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
 		ended_seen_ns = 0;
 
-	/* It may have beaten by the second until now, and is to beat often from here on. */
+	/*
+	 * The heartbeat may have come once a second until now; from here on it must come often. So the wait begins
+	 * again.
+	 */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
 	if (has_work)
@@ -343,9 +350,9 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 }
 
 /*
- * The daemon is about to lock the driver under this process, or has (region.h, SWAP_ORDER_PARKED): a call
- * from here would not return before that is over, and nobody would look for the daemon meanwhile. Where the
- * daemon is lost, what the program handed over since shows that the driver is open again.
+ * True if the daemon has locked the driver under this process, or is about to (region.h, SWAP_ORDER_PARKED). A
+ * driver call by the helper would not return until the driver is unlocked, and no thread would watch for the
+ * daemon meanwhile. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
  */
 static bool is_parked(uint32_t count)
 {
@@ -392,11 +399,11 @@ static void started(void)
 		trace_look();
 }
 
-/* The helper must not be inside a driver that is being torn down. */
+/* The helper must not be inside the driver while the driver is torn down. */
 static void leave(void)
 {
 	if (!process_is_active())
-		return; /* a forked child inherits the handler, but not the thread */
+		return; /* a forked child inherits the exit handler, but not the helper thread */
 	helper_stop();
 	atomic_store(&process_state.mode, PROCESS_LEAVING);
 	fast_path_shut(FAST_PATH_ALL);
@@ -424,7 +431,7 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/* A process has one slot; a second copy of the library would take it from the first. */
+	/* A process has one slot. A second copy of the library would take the slot from the first. */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "

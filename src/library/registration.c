@@ -19,7 +19,10 @@ void registration_unmap(const struct region_control *control, struct region_repo
 		munmap(report, sizeof(*report));
 }
 
-/* Maps the swap arena. Without one, memory stays on the GPU. Left out of core files: it is large. */
+/*
+ * Maps the swap arena. Returns NULL if there is none; then memory stays on the GPU. The arena is left out of core
+ * files because of its size.
+ */
 static void *map_arena(int fd, uint64_t bytes)
 {
 	void *arena = fd < 0 || !bytes
@@ -44,7 +47,7 @@ static int map_files(const int fds[FD_COUNT], bool is_again, struct registration
 	if (r->control && r->report && region_control_is_valid(r->control) &&
 	    region_report_is_valid(r->report) && r->slot < REGION_MAX_SLOTS &&
 	    (fds[FD_ARENA] >= 0) == (r->control->arena_bytes > 0)) {
-		/* A process that joins again has its arena already, and maybe memory in there. */
+		/* A process that joins again already has mapped the arena, and may have memory in it. */
 		if (!is_again)
 			r->arena = map_arena(fds[FD_ARENA], r->control->arena_bytes);
 		return 0;

@@ -1,4 +1,4 @@
-/* The process's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
+/* The process's side of src/abi/shm/registration.h: one exchange and two mappings; no file descriptor stays open. */
 #pragma once
 
 #include <stdint.h>
@@ -9,15 +9,15 @@ struct registration {
 	const struct region_control *control; /* read-only mapping */
 	struct region_report *report;         /* shared mapping */
 	uint32_t slot;
-	void *arena;       /* shared mapping of control->arena_bytes; NULL: not swappable */
-	char message[128]; /* why it failed */
+	void *arena;       /* shared mapping of control->arena_bytes; NULL if not swappable */
+	char message[128]; /* the reason if it failed */
 };
 
 /*
- * Asks the daemon behind `path` once. 0 and a filled `ret`, or -errno: -ENOENT and -ECONNREFUSED
- * mean that no daemon listens now, -ECONNRESET and -EPIPE that it went away meanwhile, -EAGAIN that
- * it said nothing for patience_ns. A refusal has a message. Unmap with registration_unmap().
- * Signals are held back meanwhile. Leaves errno changed.
+ * Sends one registration request to the daemon at `path`. Returns 0 and fills `ret`, or returns -errno: -ENOENT or
+ * -ECONNREFUSED if no daemon listens now, -ECONNRESET or -EPIPE if the daemon went away meanwhile, -EAGAIN if the
+ * daemon sent no answer for patience_ns. If the daemon refuses, `ret->message` says why. Unmap with
+ * registration_unmap(). Signals are blocked meanwhile. Changes errno.
  */
 int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 		     struct registration *ret);
