@@ -2,7 +2,7 @@
 
 #include <linux/membarrier.h>
 
-/* Registered in this process, as membarrier asks for: 0 not tried, 1 yes, 2 it can't be had here. */
+/* Whether this process is registered for membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
 static bool can_be_taken_back(void)
@@ -18,7 +18,10 @@ static bool can_be_taken_back(void)
 	return state == 1;
 }
 
-/* Where it is forbidden by now (a seccomp filter came later): a thread that sleeps lets all stores be seen. */
+/*
+ * Makes all threads see earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
+ * instead, which gives the stores time to be seen.
+ */
 static void let_all_see(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
@@ -37,7 +40,7 @@ enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit)
 	if (is_taken) {
 		atomic_store(&b->owner, 0);
 		let_all_see();
-		/* A sleep lets it run, whatever its priority. */
+		/* Sleeping lets the owner run, whatever its priority. */
 		while (atomic_load_explicit(&b->busy[losses], memory_order_acquire))
 			sys_sleep_ns(20 * NS_PER_US);
 	}

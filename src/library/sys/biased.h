@@ -1,43 +1,53 @@
 /*
- * A lock for what one thread does nearly always, and others now and then. To its owner it costs plain loads
- * and stores, where a locked instruction takes 7 ns; to take it from the owner costs a system call
- * (membarrier) of some microseconds. Where threads take it from each other again and again, it is given up
- * for good, and all use atomic instructions (BIASED_SHARED). So what is guarded are atomic words, which
- * biased_add(), biased_add_wide() and biased_move() change in the way that the hold allows.
+ * A lock for data that one thread, the owner, uses nearly always, and other threads now and then. The owner pays for plain
+ * loads and stores only; a locked instruction takes 7 ns. Another thread pays for a system call (membarrier) of some
+ * microseconds. If threads take the lock from each other again and again, ownership ends for good, and all threads use
+ * atomic instructions (BIASED_SHARED). So the guarded data are atomic words, which biased_add(), biased_add_wide() and
+ * biased_move() change as the kind of hold allows.
  *
- * How the owner may do without: it says `busy` and then looks whether it is still the owner; who takes the
- * lock says so, makes all threads see it (membarrier: a full barrier in each that runs), and then looks
- * whether the owner is busy. One of the two sees the other. Who was the owner and does not know yet may say and
- * unsay `busy` at any later time, when another is the owner, and inside: so each ownership has a word of its own
- * for it, whose number is in the owner's word.
+ * Why the owner needs no locked instruction: the owner sets its busy flag and then checks that it is still the owner. A
+ * thread that takes the lock first clears `owner`, then makes all threads see that (membarrier is a full barrier in each
+ * running thread), and then checks the busy flag. So at least one of the two sees the other. A thread that has lost
+ * ownership without noticing may still set and clear its busy flag while the new owner is inside. So each ownership has
+ * its own busy flag, whose number is part of `owner`.
  *
- * Held for a few instructions, without a call of the driver's. Not recursive. Zero is free, and nobody's.
+ * Hold the lock for a few instructions only, and make no driver call meanwhile. Not recursive. A zeroed lock is free and
+ * has no owner.
  */
 #pragma once
 
 #include "library/sys/sys.h"
 
-/* How often it may be taken from its owner: from then on all share it. A thread's pointer has so many below it. */
+/*
+ * How often the lock may be taken from its owner; after that all threads share it. A thread pointer is aligned, so
+ * its low bits can hold a number below this one.
+ */
 #define BIASED_LOSSES_MAX 8
 
 struct biased_lock {
-	_Atomic uintptr_t owner; /* a thread, by biased_thread(), and `losses`; 0: nobody's */
+	_Atomic uintptr_t owner; /* biased_thread() of the owner, plus `losses`; 0 if none */
 	uintptr_t next_owner;    /* guarded by `lock` */
-	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* the owner after so many losses is inside */
-	struct sys_lock lock;                    /* of all who are not the owner */
-	_Atomic bool is_shared;                  /* for good */
-	/* How often it was taken from its owner; guarded by `lock`, and still while the owner is inside. */
+	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* [losses]: the present owner is inside */
+	struct sys_lock lock;                    /* held by threads that are not the owner */
+	_Atomic bool is_shared;                  /* never reset */
+	/*
+	 * How often the lock was taken from its owner. Guarded by `lock`; does not change while the owner is
+	 * inside.
+	 */
 	_Atomic uint8_t losses;
 };
 
-/* Where a test stops a thread. */
+/* Tests stop a thread here. */
 #ifndef BIASED_PAUSE
 #define BIASED_PAUSE() ((void)0)
 #endif
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
-/* The calling thread. No two that live have the same; one that was made later may. */
+/*
+ * The calling thread. No two live threads have the same value, but a new thread may have the value of an ended
+ * one.
+ */
 static inline uintptr_t biased_thread(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();
@@ -46,10 +56,10 @@ static inline uintptr_t biased_thread(void)
 enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
 void biased_leave_locked(struct biased_lock *b);
 
-/* In a forked child: its owner may be a thread that is not there. */
+/* In a forked child: the owner may be a thread that does not exist there. */
 void biased_reset(struct biased_lock *b);
 
-/* As its owner, or not at all. */
+/* Enters if the calling thread is the owner; otherwise returns false at once. */
 static inline bool biased_enter_own(struct biased_lock *b)
 {
 	uintptr_t owner = atomic_load_explicit(&b->owner, memory_order_relaxed);
@@ -70,7 +80,7 @@ static inline enum biased_hold biased_enter(struct biased_lock *b)
 	return likely(biased_enter_own(b)) ? BIASED_OWN : biased_enter_slowly(b, false);
 }
 
-/* As one who comes rarely: the owner is the same afterwards. */
+/* Enters as a rare visitor: the owner stays the owner. */
 static inline enum biased_hold biased_visit(struct biased_lock *b)
 {
 	return biased_enter_slowly(b, true);
@@ -86,7 +96,7 @@ static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
 		biased_leave_locked(b);
 }
 
-/* Adds, and returns what it was. */
+/* Adds `n` and returns the old value. */
 static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word, uint32_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -96,7 +106,7 @@ static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word,
 	return old;
 }
 
-/* The same of a wide word. */
+/* As biased_add(), for a 64-bit word. */
 static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *word, uint64_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -106,7 +116,7 @@ static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *
 	return old;
 }
 
-/* From one value to another; false when it is not the one. */
+/* Changes the word from `from` to `to`. Returns false if the word's value is not `from`. */
 static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, uint32_t from,
 			       uint32_t to)
 {

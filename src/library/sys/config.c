@@ -9,8 +9,9 @@
 #include "library/sys/sys.h"
 
 /*
- * Where a container has its tenant's directory (daemon/containers/claims/injection.h). A process in it belongs to that tenant,
- * whatever its environment says: engines' exec passes none on, and a user may write what he likes there.
+ * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees this directory
+ * belongs to that tenant, whatever its environment says: `exec` of a container engine does not pass the
+ * environment on, and the user can set any value there.
  */
 #define CONTAINER_DIR "/run/allot/tenant"
 
@@ -24,7 +25,7 @@ void config_load(void)
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
 
-	/* The directory: the socket in it may be away for a moment, while a daemon starts. */
+	/* Look for the directory, since its socket may be missing for a moment while a daemon starts. */
 	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
@@ -56,7 +57,7 @@ bool config_passes_unknown(void)
 	return passes_unknown;
 }
 
-/* Depends on libc's own start alone, which comes before every preloaded library's. */
+/* Depends only on libc's own start, which comes before that of every preloaded library. */
 __attribute__((constructor)) static void load_at_start(void)
 {
 	config_load();

@@ -1,22 +1,22 @@
 /*
- * The library's settings, read from the environment once, at load: a program that clears its
- * environment later changes nothing.
+ * The library's settings, read from the environment once, at load. So nothing changes if a program clears its
+ * environment later.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Path of the tenant's socket: that of the container that the process is in, else ALLOT_SOCKET's; "": it
- * belongs to no tenant.
+ * Path of the tenant's socket: that of the container around the process, otherwise the value of ALLOT_SOCKET. The
+ * path is empty if the process belongs to no tenant.
  */
 const char *config_socket(void);
 
-/* True when a tenant is configured, but in a way that can't be used: refuse the GPU (fail closed). */
+/* True if a tenant is configured, but in an unusable way. Then refuse the GPU (fail closed). */
 bool config_is_unusable(void);
 
-/* ALLOT_UNKNOWN=pass: entries of the driver that this version does not know are passed (unknown.h). */
+/* True if ALLOT_UNKNOWN=pass, so that driver functions unknown to this version are not hidden (unknown.h). */
 bool config_passes_unknown(void);
 
-/* Idempotent; called at load and, should a program's constructor be faster, on first use. */
+/* Idempotent. Called at load, or on first use if a program's constructor runs earlier. */
 void config_load(void);

@@ -29,7 +29,7 @@ static int connect_to(const char *path, uint64_t patience_ns)
 	return fd;
 }
 
-/* With our credentials, for a daemon whose kernel lacks SO_PEERPIDFD. */
+/* Sends our credentials too, for a daemon whose kernel lacks SO_PEERPIDFD. */
 static int send_request(int fd, const void *request, size_t size, int give_fd)
 {
 	struct ucred who = {
@@ -64,7 +64,7 @@ static int send_request(int fd, const void *request, size_t size, int give_fd)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Those that were agreed on into `fds`; any others are closed: nothing is left in the program. */
+/* Moves the expected descriptors to `fds` and closes all others, so that none leaks into the program. */
 static void take_descriptors(struct msghdr *message, int fds[EXCHANGE_FDS_MAX])
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -102,7 +102,7 @@ static int receive_reply(int fd, void *ret, size_t size, int fds[EXCHANGE_FDS_MA
 	take_descriptors(&message, fds);
 	if (n == 0)
 		return -ECONNRESET;
-	/* The kernel leaves out the descriptors that this process has no room for. */
+	/* The kernel drops descriptors when this process can open no more. */
 	if (message.msg_flags & MSG_CTRUNC)
 		return -EMFILE;
 	return n == (ssize_t)size ? 0 : -EPROTO;

@@ -1,7 +1,7 @@
 /*
- * One request and its answer on the tenant's socket, with descriptors. Nothing is kept open. The callers hold signals
- * back: a socket with a time limit is never restarted, and a profiler's timer would end every exchange. Thread
- * safe; errno is changed.
+ * One request and its answer on the tenant's socket, with file descriptors. Nothing stays open. The callers block
+ * signals meanwhile: a call on a socket with a timeout is never restarted, so a profiler's timer would interrupt
+ * every exchange. Thread safe; changes errno.
  */
 #pragma once
 
@@ -11,13 +11,14 @@
 #define EXCHANGE_FDS_MAX 3
 
 /*
- * Sends `request` to whoever listens at `path`, with our credentials and, unless it is negative, a descriptor;
- * writes the answer, of exactly that size, and its descriptors, which are then the caller's: -1 where there was
- * none, and none that does not fit is left. 0 or -errno: -EPROTO for an answer of another size.
+ * Sends `request`, with our credentials, to the process that listens at `path`. Sends the descriptor give_fd too
+ * unless it is negative. Writes the answer, which must be exactly reply_size bytes long. The answer's descriptors
+ * then belong to the caller; unused entries of ret_fds are -1, and descriptors that do not fit are closed. Returns
+ * 0 or -errno; -EPROTO if the answer has another size.
  */
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);
 
-/* All signals, until exchange_signals_back(). */
+/* Blocks all signals and returns the old mask, which exchange_signals_back() restores. */
 uint64_t exchange_signals_hold(void);
 void exchange_signals_back(uint64_t held);

@@ -10,7 +10,7 @@
 #include "library/sys/sys.h"
 
 bool log_is_on;
-static char target_path[256]; /* empty: stderr */
+static char target_path[256]; /* empty for stderr */
 
 void log_open(const char *target)
 {
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 0))) static void emit(int fd, const char *forma
 		length = sizeof(line) - 2;
 	line[length++] = '\n';
 	ssize_t written = write(fd, line, length);
-	(void)written; /* a log that can't be written is not the program's trouble */
+	(void)written; /* a failed write of the log must not disturb the program */
 }
 
 void log_write(const char *format, ...)

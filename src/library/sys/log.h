@@ -1,6 +1,6 @@
 /*
- * The library's log: off unless ALLOT_LOG names "stderr" or a file. One line a message, written by
- * one write(2); no file descriptor is kept, so none of the program's can be taken for ours.
+ * The library's log, which is off unless ALLOT_LOG names "stderr" or a file. Each message is one line, written by
+ * one write(2). No file descriptor stays open, so the program cannot close or reuse one of ours.
  */
 #pragma once
 
@@ -8,14 +8,20 @@
 
 #include "library/sys/sys.h"
 
-/* Where messages go; called once from configuration. NULL or "": nowhere. `target` is copied. */
+/*
+ * Sets where messages go; called once, by the configuration. If `target` is NULL or "", nothing is logged. Copies
+ * `target`.
+ */
 void log_open(const char *target);
 
 SYS_DATA bool log_is_on;
 
 void log_write(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A failure that the user must see although logging is off: the process is refused the GPU. */
+/*
+ * Reports that the process is refused the GPU. The user must see this, so the message is written even if logging
+ * is off.
+ */
 void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_debug(...) \

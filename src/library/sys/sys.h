@@ -1,7 +1,7 @@
 /*
- * What the library needs of the kernel and the compiler, by system call where libc's wrapper would
- * drag in a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread
- * safe, and neither allocates nor touches errno's meaning for the program (see sys_errno_guard).
+ * What the library needs from the kernel and the compiler. System calls are used directly where libc's wrapper
+ * would need a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread safe,
+ * allocates nothing, and leaves the program's errno as it was.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ALLOT_EXPORT __attribute__((visibility("default")))
-/* Data of this library alone: reached directly, and not by the table of addresses. */
+/* Data of this library only: addressed directly instead of through the global offset table. */
 #define SYS_DATA extern __attribute__((visibility("hidden")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -25,7 +25,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-/* Monotonic time; for durations only. 23 ns: not for the hot path. */
+/* Monotonic time, for durations only. A call takes 23 ns, too long for the hot path. */
 static inline uint64_t sys_now_ns(void)
 {
 	struct timespec t;
@@ -33,7 +33,7 @@ static inline uint64_t sys_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Waits while *word == value, at most timeout_ns. `shared` for words in a file mapping. */
+/* Waits while *word == value, for at most timeout_ns. Set `shared` for a word in a file mapping. */
 static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns,
 				  bool shared)
 {
@@ -47,9 +47,9 @@ static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, 
 }
 
 /*
- * As sys_futex_wait(). Returns how long this thread has waited, never more than timeout_ns. A patience is a sum of
- * these, not a difference of two times: when the whole process stood still (SIGSTOP, a frozen cgroup, a paused virtual
- * machine), the clock went on, but nobody could have seen what the thread waits for.
+ * As sys_futex_wait(), but returns how long this thread has waited, never more than timeout_ns. Measure patience
+ * as a sum of these results, not as a difference of two times. While the whole process is stopped (SIGSTOP, a
+ * frozen cgroup, a paused virtual machine) the clock goes on, but no thread could see what it waits for.
  */
 static inline uint64_t sys_futex_nap(const _Atomic uint32_t *word, uint32_t value,
 				     uint64_t timeout_ns, bool shared)
@@ -68,7 +68,7 @@ static inline void sys_futex_wake(const _Atomic uint32_t *word, int count)
 	errno = saved;
 }
 
-/* Of a word in a file mapping: whoever maps the file may wait for it. */
+/* Wakes waiters on a word in a file mapping, in all processes that map the file. */
 static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count)
 {
 	int saved = errno;
@@ -76,7 +76,10 @@ static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count
 	errno = saved;
 }
 
-/* Whether the eight bytes there can be read. The kernel refuses this call in any case, and looks at the bytes first. */
+/*
+ * True if the eight bytes at `address` can be read. The system call always fails, but the kernel reads the bytes
+ * first.
+ */
 static inline bool sys_is_readable(const void *address)
 {
 	int saved = errno;
@@ -98,11 +101,11 @@ static inline void sys_sleep_ns(uint64_t ns)
 }
 
 /*
- * A mutex of our own: pthread's may be missing (a program without libpthread on old glibc), and an
- * interposed one must not be called. Zero is unlocked. Not recursive.
+ * Our own mutex. pthread's may be missing (a program without libpthread on an old glibc), and an interposed one
+ * must not be called. Zero means unlocked. Not recursive.
  */
 struct sys_lock {
-	_Atomic uint32_t state; /* 0 free, 1 held, 2 held and waited for */
+	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
 };
 
 static inline bool sys_trylock(struct sys_lock *lock)
@@ -131,7 +134,7 @@ static inline void sys_unlock_cleanup(struct sys_lock **lock)
 	sys_unlock(*lock);
 }
 
-/* Holds `lock` to the end of the scope. */
+/* Holds `lock` until the end of the scope. */
 #define WITH_LOCK(lock) \
 	__attribute__((cleanup(sys_unlock_cleanup), unused)) struct sys_lock *held_lock = (lock); \
 	sys_lock(held_lock)

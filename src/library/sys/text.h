@@ -1,7 +1,7 @@
 /*
- * String comparison for code that may run before libc is ready, or before another library's
- * interceptors of strcmp and its kin are: an address sanitizer calls dlsym before its own are set. The
- * empty assembly keeps the compiler from making the loops into calls of those very functions.
+ * String comparison for code that may run before libc is ready, or before another library's interceptors of strcmp
+ * and similar functions are ready: an address sanitizer calls dlsym before it has set up its interceptors. The
+ * empty assembly keeps the compiler from turning the loops into calls of those functions.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ static inline bool text_begins(const char *text, const char *prefix)
 	return !*prefix;
 }
 
-/* What follows the last '/', or all of it. */
+/* Returns the part behind the last '/', or the whole path if there is no '/'. */
 static inline const char *text_base_name(const char *path)
 {
 	const char *base = path;
