@@ -1,16 +1,18 @@
 /*
- * The tenant's bell: wakes the daemon where a look would otherwise be late. Rung
+ * The tenant's doorbell. A ring wakes the daemon where its next poll would come late. The library rings
  *
- *   when the process joins            so that the daemon knows of the bell
- *   when work or demand begins        after BELL_REST_NS without: before, the daemon still looks
- *   when work ends without a GO       the lease is waited for
- *   when a lease was idle_ns idle     it can be had by another
- *   when memory was measured          a census is due (measured.h)
+ *   when the process joins                     so that the daemon learns of the doorbell
+ *   when work or demand begins                 if there was none for BELL_REST_NS; until then the daemon still polls often
+ *   when work ends under CLOSING or STOP       the daemon can give the lease to another tenant
+ *   when a lease was idle for idle_ns          the daemon can give the lease to another tenant
+ *   when memory was measured                   the daemon should query NVML (measured.h)
+ *   when a thread asks for memory              the daemon should answer (admission.h)
+ *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
  *
- * never by a launch in free run, nor more often than work comes and goes. A daemon that is gone, or
- * hears nothing, does no harm: it looks without being rung for as well.
+ * A launch in free run never rings, and rings are never more frequent than work begins and ends. If the daemon is
+ * gone or does not listen, a ring does no harm: the daemon also polls.
  *
- * Thread safe; 1 us and less.
+ * Thread safe; takes 1 us or less.
  */
 #pragma once
 

@@ -14,7 +14,7 @@ static bool is_started;
 static _Atomic bool is_leaving;
 static _Atomic bool is_in_driver;
 static _Atomic uint32_t bell;
-static _Atomic bool is_asleep; /* ring the bell */
+static _Atomic bool is_asleep; /* a wake-up needs a system call */
 
 void helper_assign(const struct helper_duties *own)
 {

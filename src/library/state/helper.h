@@ -1,6 +1,7 @@
 /*
- * The helper thread: one per process, started with the first context. It does what needs no call of the program
- * (helper_duties), and then sleeps in the kernel: until it is woken, or for as long as its look returned.
+ * The helper thread: one per process, started with the first context. The helper does the work that no call of the
+ * program triggers (helper_duties). Then it sleeps in the kernel until another thread wakes it, or for as long as
+ * its last poll returned.
  */
 #pragma once
 
@@ -8,25 +9,35 @@
 #include <stdint.h>
 
 struct helper_duties {
-	uint64_t (*look)(bool was_woken); /* returns how long to sleep, in ns */
-	void (*started)(void); /* in the thread that starts it; its first look may be late */
-	/* At exit. It is registered after cuInit, so it runs before the driver's own handlers. */
+	uint64_t (*look)(bool was_woken); /* one poll; returns how long to sleep, in ns */
+	/* Called in the thread that starts the helper, whose first poll may come late. */
+	void (*started)(void);
+	/*
+	 * Called at exit. The handler is registered after cuInit, so it runs before the driver's own exit
+	 * handlers.
+	 */
 	void (*leave)(void);
 };
 
-/* Before the first helper_start(). */
+/* Call before the first helper_start(). */
 void helper_assign(const struct helper_duties *duties);
 
-/* Starts it unless it runs. Signals stay the program's: the thread blocks them all. */
+/*
+ * Starts the helper unless it runs. The helper blocks all signals, so that signals reach only the program's
+ * threads.
+ */
 void helper_start(void);
 
-/* Look now: work has begun after a pause, or a thread begins to wait for own work. Cheap when it is awake already. */
+/*
+ * Makes the helper poll now, because work has begun after a pause, or a thread begins to wait for the process's
+ * own work. Cheap if the helper is already awake.
+ */
 void helper_wake(void);
 
-/* At exit: no look begins from here on. */
+/* At exit: no poll begins after this call. */
 void helper_stop(void);
-/* After that: waits for a look that is under way, for 20 ms at most. */
+/* Call after helper_stop(). Waits for a poll in progress to end, for at most 20 ms. */
 void helper_wait_until_out(void);
 
-/* In a forked child, which has no such thread. */
+/* In a forked child, which has no helper thread. */
 void helper_reset(void);

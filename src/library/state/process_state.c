@@ -6,11 +6,11 @@
 
 #define MAX_CUDA_DEVICES 64
 
-/* Of a process that has not joined. */
+/* The page of a process that has not joined. */
 static struct process_own nobody;
 struct process_state process_state = { .own = &nobody };
 
-/* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
+/* CUDA ordinal -> index + 1; 0 if not looked up yet, -1 if not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
 void process_settle_quick_way(void)
@@ -37,7 +37,10 @@ CUresult process_find_device(CUdevice device, int *ret_index)
 	CUuuid uuid;
 
 	if (!known) {
-		/* _v2 names the MIG instance where there is one, as the tenant's list does. */
+		/*
+		 * On a MIG instance _v2 returns the UUID of the instance, which is what the tenant's list
+		 * contains.
+		 */
 		CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
 							  : real.cuDeviceGetUuid(&uuid, device);
 		if (result != CUDA_SUCCESS)

@@ -1,11 +1,11 @@
 /*
- * The process as the library sees it: which tenant it belongs to, its slot in the report, and the
- * map from CUDA devices to the tenant's devices. process.h changes it.
+ * The library's view of its process: the process's tenant, its slot in the report, and the map from CUDA devices to
+ * the tenant's devices. process.h changes this state.
  *
- * Life: UNKNOWN -> (first cuInit or NVML question) -> PLAIN, ACTIVE or REFUSED. A daemon that was
- * restarted hands out new files: the pointers change, the old mappings stay readable until the
- * next-but-one change, so whoever picked up a slot finishes on it. For whoever is later still there are
- * pages of zeros in their place.
+ * Life: UNKNOWN -> (first cuInit or NVML query) -> PLAIN, ACTIVE or REFUSED. A restarted daemon hands out new files:
+ * then the pointers change. The old mappings stay readable until the change after the next one, so a thread that has
+ * loaded an old slot pointer can finish with it. After that, pages of zeros replace the old mappings, for a thread that
+ * is even slower.
  */
 #pragma once
 
@@ -17,20 +17,22 @@
 #include "library/sys/sys.h"
 
 enum process_mode {
-	PROCESS_UNKNOWN = 0, /* not asked yet */
-	PROCESS_PLAIN,       /* no tenant configured: transparent */
+	PROCESS_UNKNOWN = 0, /* the daemon was not asked yet */
+	PROCESS_PLAIN,       /* no tenant is configured: calls pass unchanged */
 	PROCESS_ACTIVE,      /* registered */
-	PROCESS_REFUSED, /* configured, but the daemon could not be had: cuInit fails (closed) */
-	PROCESS_LEAVING, /* the process exits: transparent, the driver may be gone */
+	/* A tenant is configured, but the process could not join: cuInit fails (fail closed). */
+	PROCESS_REFUSED,
+	/* The process exits: calls pass unchanged; the driver may be gone. */
+	PROCESS_LEAVING,
 };
 
 /*
- * What is this very process's: zeroed by the kernel in a forked child (MADV_WIPEONFORK), as a child is not
- * its parent's slot, and a lock may have been held by a thread that is not in it.
+ * State of this process only. The kernel zeroes this page in a forked child (MADV_WIPEONFORK), since the child
+ * does not own the parent's slot, and a lock may be held by a thread that does not exist in the child.
  */
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
-	_Atomic uint32_t has_one_device; /* the tenant has no second, and there are no detours */
+	_Atomic uint32_t has_one_device; /* the tenant has one device, and `detours` is 0 */
 	struct thread_cache cache;
 	struct sys_lock join_lock;
 };
@@ -38,26 +40,29 @@ struct process_own {
 _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
-/* Bits. Their sum is one test for the gate; where the fast path leads meanwhile: fast_path.h. */
+/*
+ * Bits; the gate tests them all at once by comparing the sum with 0. fast_path.h says where the fast path leads
+ * meanwhile.
+ */
 enum process_detour {
-	DETOUR_HOLD = 1,  /* swappable: calls pass the hold, swap_hold.h */
-	DETOUR_TRACE = 2, /* traced: what they do is recorded, trace.h */
+	DETOUR_HOLD = 1,  /* swappable: calls enter the hold, swap_hold.h */
+	DETOUR_TRACE = 2, /* traced: calls are recorded, trace.h */
 };
 
-/* What nearly every call looks at is in one line as well. */
+/* The fields that nearly every call reads are in one cache line too. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared;         /* how much this process shares with others: shared.h */
-	struct process_own *_Atomic own; /* never NULL; before it joins, one that all is zero in */
+	_Atomic uint32_t shared;         /* objects shared with other processes: shared.h */
+	struct process_own *_Atomic own; /* never NULL: an all-zero page before the process joins */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
-	struct region_slot *_Atomic slot; /* ours in report */
-	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
-	_Atomic uint32_t captures;        /* stream captures under way in this process */
-	_Atomic uint32_t streams_gone;    /* counts drops of streams: inflight.h */
-	_Atomic uint32_t detours; /* why calls go round by more than the usual: enum process_detour */
-	_Atomic uint32_t turn;    /* what a device's turn says when it is ours: slot + 1 */
-	_Atomic uint32_t code_gone; /* counts unloads of functions, and ends of contexts */
+	struct region_slot *_Atomic slot; /* this process's slot in `report` */
+	_Atomic bool daemon_lost;         /* no heartbeat: the last quotas apply, leases do not */
+	_Atomic uint32_t captures;        /* stream captures in progress in this process */
+	_Atomic uint32_t streams_gone;    /* counts dropped streams: inflight.h */
+	_Atomic uint32_t detours; /* why calls take a longer path: enum process_detour */
+	_Atomic uint32_t turn;    /* equals a device's `turn` when this process has it: slot + 1 */
+	_Atomic uint32_t code_gone; /* counts unloads of functions and ends of contexts */
 };
 
 SYS_DATA struct process_state process_state;
@@ -67,7 +72,10 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/* True while this process may use its slot: registered, and not a fork of the one that did. */
+/*
+ * True while this process may use its slot: this process has registered, and is not a forked child of a registered
+ * one.
+ */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
@@ -75,19 +83,25 @@ static inline bool process_is_active(void)
 }
 
 /*
- * Index of a CUDA device in the tenant's list, or -1. An error is what the driver says of a device that it can't
- * name, as before cuInit.
+ * Finds the index of a CUDA device in the tenant's list; sets -1 if the device is not in the list. If the driver
+ * cannot identify the device (for example before cuInit), returns the driver's error.
  */
 CUresult process_find_device(CUdevice device, int *ret_index);
-/* The same; -1: it was not found. */
+/* As process_find_device(), but returns the index, or -1 if the device was not found. */
 int process_device_index(CUdevice device);
-/* Whether the driver has the device. If not, it refuses every call that names it, by whatever is wrong first. */
+/*
+ * True if the driver has this device. If not, the driver refuses every call that names the device, with the error
+ * for the first argument that it finds wrong.
+ */
 bool process_device_is_there(CUdevice device);
 
-/* Index for a UUID (16 bytes); -1: not one of the tenant's. */
+/* Returns the device index for a UUID (16 bytes); -1 if the UUID is not one of the tenant's. */
 int process_uuid_index(const void *uuid);
 
-/* Index of the calling thread's current device; -1: none current, or not the tenant's. */
+/*
+ * Returns the index of the calling thread's current device; -1 if none is current or the device is not the
+ * tenant's.
+ */
 int process_current_index(void);
 
 static inline const struct region_control_device *process_control_device(int index)
@@ -95,7 +109,7 @@ static inline const struct region_control_device *process_control_device(int ind
 	return &atomic_load_explicit(&process_state.control, memory_order_acquire)->device[index];
 }
 
-/* Whether it is this process's turn under the tenant's lease. To be read after the lease word. */
+/* True if it is this process's turn under the tenant's lease. Read this after the lease word. */
 static inline bool process_has_turn(const struct region_control_device *c)
 {
 	uint32_t turn = atomic_load(&c->turn);
@@ -110,8 +124,8 @@ static inline struct region_slot_device *process_slot_device(int index)
 }
 
 /*
- * Lets small allocations take their quick way (has_one_device), or no longer: as the tenant's devices and the detours
- * say. After a change of these.
+ * Sets has_one_device, which lets small allocations take their fast path, from the tenant's devices and `detours`.
+ * Call after a change of either.
  */
 void process_settle_quick_way(void);
 

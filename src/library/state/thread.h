@@ -1,10 +1,13 @@
 /*
- * A thread of the library's own. pthread_create lives in libpthread before glibc 2.34, so it is looked up
- * when it is needed.
+ * Threads of the library itself. Before glibc 2.34, pthread_create is in libpthread, so the function is looked up
+ * at run time.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Starts main(NULL), which takes no signals and nobody joins. False: no thread can be had. */
+/*
+ * Starts a detached thread that runs main(NULL) with all signals blocked. Returns false if no thread can be
+ * created.
+ */
 bool thread_create(void *(*main)(void *));
