@@ -1,10 +1,10 @@
 /*
- * dlopen and dlmopen, hooked: two ways of loading would lead past a preloaded library.
+ * Hooks dlopen and dlmopen, because two ways of loading would bypass a preloaded library.
  *
- * RTLD_DEEPBIND lets a library find the driver before it finds us; in a tenant's process the flag is
- * left out. A namespace made by dlmopen has none of the preloaded libraries: ours goes in first, where
- * it stands before everything that is loaded there (glibc searches a namespace's first object first);
- * that copy refuses cuInit (process.c), since a process has one slot and one ledger.
+ * With RTLD_DEEPBIND a library finds the driver before it finds us; in a tenant's process the flag is removed. A
+ * namespace made by dlmopen contains none of the preloaded libraries. So this library is loaded into the namespace
+ * first, ahead of everything that is loaded there (glibc searches a namespace's first object first). That copy
+ * refuses cuInit (process.c), since a process has one slot and one ledger.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -28,13 +28,13 @@ static uintptr_t without_deepbind(uintptr_t flags)
 }
 
 /*
- * The namespaces that have this library. It stays there when the program closes what it loaded, and
- * glibc has only 16 of them: an empty one is used again. By the thread that had it alone: its own load
- * has ended for certain.
+ * The namespaces into which this library was loaded. The library stays there when the program closes what it
+ * loaded, and glibc has only 16 namespaces, so an empty one is reused. Only the thread that used the namespace
+ * reuses it, because only then has the earlier load certainly ended.
  */
 static struct furnished {
-	const void *own; /* this library's handle there; NULL: none */
-	size_t objects;  /* with it alone */
+	const void *own; /* this library's handle there; NULL if the entry is unused */
+	size_t objects;  /* number of objects with only this library loaded */
 	Lmid_t id;
 	long thread;
 } furnished[16];
@@ -50,7 +50,7 @@ static struct furnished *find_empty(long thread)
 	return NULL;
 }
 
-/* A new namespace with this library in it. False: there is none, and dlerror() says why. */
+/* Makes a new namespace and loads this library into it. Returns false if that fails; dlerror() gives the reason. */
 static bool furnish(dlmopen_function *real_dlmopen, struct furnished *ret)
 {
 	const char *path = elf_own_path();

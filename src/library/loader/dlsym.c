@@ -1,7 +1,7 @@
 /*
- * dlsym and dlvsym, hooked: who asks for a governed function gets our hook of it.
+ * Hooks dlsym and dlvsym: a lookup of a hooked function returns our hook of it.
  *
- * May run before libc is ready: the first dlsym of a process is often an allocator's.
+ * May run before libc is ready: the first dlsym of a process is often made by an allocator.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@ typedef void *dlvsym_function(void *handle, const char *name, const char *versio
 struct query {
 	void *handle;
 	const char *name;
-	const char *version; /* NULL: any */
-	const void *caller;  /* where it returns to */
-	void *real;          /* the dlsym, or dlvsym, behind us */
+	const char *version; /* NULL for any version */
+	const void *caller;  /* return address of the call */
+	void *real;          /* the dlsym or dlvsym that our function hides */
 };
 
 static const char *library_of(const char *name)
@@ -37,7 +37,10 @@ static void *ask(const struct query *q)
 	return ((dlsym_function *)q->real)(q->handle, q->name);
 }
 
-/* A search of the global scope ends at our export, whether or not a driver is loaded and has it. */
+/*
+ * A search of the global scope finds our export even if no driver is loaded, or the driver lacks the function. So
+ * returns NULL in those cases.
+ */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
 	struct elf_object driver;
@@ -45,7 +48,10 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
 }
 
-/* The answer of a search; instead of our export of a passed function (forward.c) the driver's, or NULL if it has none. */
+/*
+ * Turns the result of a search into what the program should get. If the search found our export of a passed
+ * function (forward.c), returns the driver's own function, or NULL if the driver has none.
+ */
 static void *not_ours(const struct query *q, const char *library, void *address)
 {
 	struct elf_object driver;
@@ -56,9 +62,8 @@ static void *not_ours(const struct query *q, const char *library, void *address)
 }
 
 /*
- * Two files of one driver in a process (by two paths, or a copy that the program brought): what is
- * asked of the second is answered by the first, which is the one that is governed. `address` is the
- * second one's own answer.
+ * A process may contain two files of one driver (by two paths, or a copy that the program brought). Lookups in the
+ * second one are answered from the first, which is the hooked one. `address` is the second driver's own answer.
  */
 static void *in_first_copy(const struct query *q, const char *library, void *address)
 {
@@ -71,7 +76,10 @@ static void *in_first_copy(const struct query *q, const char *library, void *add
 	return elf_symbol(&first, q->name);
 }
 
-/* A handle that dlmopen gave belongs to the copy of this library that stands first over there. */
+/*
+ * A handle from dlmopen belongs to the copy of this library that is first in that namespace. Returns false if the
+ * handle is not of another namespace.
+ */
 static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 {
 	struct elf_object first;
@@ -81,14 +89,14 @@ static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
 	if (theirs == dlsym)
 		return false;
-	/* A namespace that we did not furnish has nothing to keep a quota with. */
+	/* A namespace into which we did not load this library has nothing that could enforce a quota. */
 	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
 	return true;
 }
 
 /*
- * True when the one who asks is an interposer of that very function, and stands behind us: he wants
- * what is behind him, and would send us round in circles if he got us.
+ * True if the caller is an interposer of that same function and is behind us in the search order. It wants the
+ * function behind itself; if it got ours, the two would call each other for ever.
  */
 static bool is_from_behind(const struct query *q)
 {
@@ -100,9 +108,9 @@ static bool is_from_behind(const struct query *q)
 }
 
 /*
- * Who looks for dlsym itself, as by a handle of libc's, is to find ours. An interposer asks by RTLD_NEXT
- * and dlvsym for libc's version, which we have not: then our place in the order decides. (Without a
- * version the loader finds us by itself.)
+ * A lookup of dlsym itself, for example by a handle of libc's, should find ours. But an interposer looks up libc's
+ * version by RTLD_NEXT and dlvsym, and ours has no version; then our position in the search order decides.
+ * (Without a version the loader finds ours by itself.)
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

@@ -9,7 +9,7 @@
 
 #define VERSYM_HIDDEN 0x8000
 
-/* glibc relocates the pointers of a dynamic section, musl and the vDSO do not. */
+/* glibc relocates the pointers in a dynamic section; musl and the vDSO do not. */
 static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? base + value : value);
@@ -69,7 +69,7 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->symbols + index;
 	unsigned type = sym->st_info & 0xf;
 
-	/* An indirect function would have to be called to be resolved; no driver has any. */
+	/* Resolving an indirect function would require calling it. No driver has one. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
 	    type == STT_TLS || !text_equal(o->strings + sym->st_name, name))
 		return NULL;
@@ -77,8 +77,8 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 }
 
 /*
- * Prefers the default version of a versioned symbol: dlsym@@GLIBC_2.34 beside dlsym@GLIBC_2.2.5.
- * `found` holds a hidden version until a default one turns up.
+ * Prefers the default version of a versioned symbol, such as dlsym@@GLIBC_2.34 over dlsym@GLIBC_2.2.5. `hidden`
+ * holds a non-default version until a default one is found.
  */
 static bool is_default_version(const struct elf_object *o, uint32_t index)
 {
@@ -146,10 +146,11 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	const char *soname; /* by SONAME, or ... */
-	const char *symbol; /* ... by symbol, skipping the object that holds self */
+	const char *soname; /* search for this SONAME, or ... */
+	/* ... for this symbol, skipping the object that contains `self` */
+	const char *symbol;
 	const void *self;
-	bool past_self; /* only objects after self count */
+	bool past_self; /* only objects behind that of `self` count */
 	bool found;
 	struct elf_object object;
 	void *address;
@@ -211,7 +212,7 @@ void *elf_any_symbol(const void *self, const char *name)
 	return s.address;
 }
 
-/* The loader's own list, as a debugger finds it: by DT_DEBUG of the program. */
+/* Finds the loader's list as a debugger does: through DT_DEBUG of the program. */
 static const struct link_map *first_link_map(void)
 {
 	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -234,7 +235,7 @@ static bool read_map(const struct link_map *m, struct elf_object *ret)
 }
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
-extern const char _end __attribute__((visibility("hidden"))); /* the linker's */
+extern const char _end __attribute__((visibility("hidden"))); /* defined by the linker */
 
 void *elf_next_symbol_early(const char *name)
 {
@@ -332,7 +333,7 @@ bool elf_is_in_first_namespace(void)
 	const struct link_map *m = first_link_map();
 
 	if (!m)
-		return true; /* no list to look at, as in a program without an interpreter's */
+		return true; /* no list, as in a program without a dynamic linker */
 	while (m && m->l_addr != (uintptr_t)&__ehdr_start)
 		m = m->l_next;
 	return m != NULL;

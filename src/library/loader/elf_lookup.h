@@ -1,10 +1,10 @@
 /*
- * Symbols of objects that are loaded already, found by reading their ELF tables. Used instead of
- * dlsym, dlvsym and dlopen, none of which the library may import: dlvsym is missing on musl, dlsym
- * is hooked by us, and both change version from one glibc to the next.
+ * Finds symbols of loaded objects by reading their ELF tables. This replaces dlsym, dlvsym and dlopen, none of
+ * which the library may import: musl has no dlvsym, our hook replaces dlsym, and the symbol versions of both
+ * differ between glibc versions.
  *
- * Thread safe (dl_iterate_phdr locks the list); allocates nothing. Sees the linker namespace that
- * the library itself was loaded into.
+ * Thread safe (dl_iterate_phdr locks the list). Allocates nothing. Sees only the linker namespace into which this
+ * library was loaded.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A loaded object; the pointers stay good while it is loaded. */
+/* A loaded object. The pointers are valid while the object stays loaded. */
 struct elf_object {
 	uintptr_t base;
 	const void *symbols; /* DT_SYMTAB */
@@ -22,61 +22,67 @@ struct elf_object {
 	const char *soname;       /* may be NULL */
 };
 
-/* Finds the first loaded object whose SONAME (or, lacking one, file name) is `soname`. */
+/*
+ * Finds the first loaded object whose SONAME is `soname`. If an object has no SONAME, its file name is compared
+ * instead. Returns false if there is none.
+ */
 bool elf_find_object(const char *soname, struct elf_object *ret_object);
 
-/* The address of a defined function or object in `object`, or NULL. */
+/* Returns the address of a function or variable that `object` defines, or NULL. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
-/* The same, of a name whose hash is known (name_gnu_hash() in name.h). */
+/* As elf_symbol(), for a name whose hash is known (name_gnu_hash() in name.h). */
 void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
 
 /*
- * The first definition of `name` in load order after the object that holds `self`, skipping that
- * object: what RTLD_NEXT would mean. NULL when there is none.
+ * Returns the first definition of `name` in load order behind the object that contains `self`, as RTLD_NEXT would.
+ * Returns NULL if there is none.
  */
 void *elf_next_symbol(const void *self, const char *name);
 
 /*
- * As elf_next_symbol() for the library's own object, without dl_iterate_phdr, which may be a thread
- * sanitizer's that is not ready. Reads the loader's list without its lock: for a process's first
- * look-up.
+ * As elf_next_symbol() for the library's own object, but without dl_iterate_phdr, which a thread sanitizer may
+ * have replaced without being ready. Reads the loader's list without its lock. Use it only for a process's first
+ * lookup.
  */
 void *elf_next_symbol_early(const char *name);
 
-/* The first definition in any object but the one that holds `self`. */
+/* Returns the first definition in any object except the one that contains `self`. */
 void *elf_any_symbol(const void *self, const char *name);
 
 /*
- * The function of the loader's that stands behind ours of the same name: the next definition, as an
- * earlier interposer's would be found; on a libc whose libdl was loaded ahead of us, any other. Kept
- * in *slot. NULL when this process has none.
+ * Returns the loader function that our function of the same name hides. This is the next definition, so an earlier
+ * interposer's is found too. If libc's libdl was loaded before us, any other definition is taken. The result is
+ * cached in *slot. Returns NULL if this process has none.
  */
 void *elf_behind(void **slot, const char *name);
 
 /*
- * What a handle of dlopen stands for; not RTLD_DEFAULT or RTLD_NEXT. (glibc's handle is its struct
- * link_map, and musl's begins with the same members.)
+ * Finds the object of a dlopen handle, but not of RTLD_DEFAULT or RTLD_NEXT. (glibc's handle is its struct
+ * link_map; musl's begins with the same members.)
  */
 bool elf_object_of_handle(const void *handle, struct elf_object *ret_object);
 
 /*
- * The first object of the linker namespace that a handle belongs to, when that is not the program's
- * own namespace; false when it is.
+ * Finds the first object of the linker namespace to which `handle` belongs. Returns false if that is the program's
+ * own namespace.
  */
 bool elf_first_of_namespace(const void *handle, struct elf_object *ret_object);
 
-/* How many objects there are from that of a handle to the end of its namespace. */
+/* Returns the number of objects from that of `handle` to the end of its namespace. */
 size_t elf_objects_from(const void *handle);
 
-/* The object that holds a code address; *ret_is_before_us: the loader searches it before ours. */
+/*
+ * Finds the object that contains a code address. Sets *ret_is_before_us if the loader searches that object before
+ * ours.
+ */
 bool elf_object_holding(const void *address, struct elf_object *ret_object, bool *ret_is_before_us);
 
-/* Whether an address is in this library. */
+/* True if the address is in this library. */
 bool elf_is_own(const void *address);
 
-/* True when this library is in the program's own namespace: not loaded by dlmopen. */
+/* True if this library is in the program's own namespace, so it was not loaded by dlmopen. */
 bool elf_is_in_first_namespace(void);
 
-/* The path that this library was loaded by; NULL when it can't be told. */
+/* Returns the path from which this library was loaded; NULL if unknown. */
 const char *elf_own_path(void);

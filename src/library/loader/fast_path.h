@@ -1,24 +1,26 @@
 /*
- * The fast path: how a launch in free run passes without all of the gate.
+ * The fast path: how a launch in free run passes without running the whole gate.
  *
- * Between two launches runs a microsecond or more of driver code, which leaves nothing of ours in the
- * first-level caches. So what a launch costs is not its instructions, but how many lines of the cache it
- * touches, of data and of code. Through the fast path these are three of data: the fast path itself, the first of the
- * stream's record, and the lease word; and of code what the wrapper is long.
+ * Between two launches a microsecond or more of driver code runs, which evicts all of the library's data from the
+ * first-level caches. So the cost of a launch depends less on its instructions than on the number of cache lines of
+ * data and code that it touches. The fast path touches three lines of data: struct fast_path, the first line of the
+ * stream's record, and the lease word. Of code it touches only the wrapper.
  *
- * The fast path of a device is open while all that the gate would look at is known to let launches pass: this
- * process is the tenant's and not swappable, no capture is under way, work in flight has room, and the device is shown as
- * busy. The lease alone is read each time. Who changes one of these to its contrary does so first and then
- * shuts the fast path; launches then take the gate, which opens it again (fast_path_pass.h) when all is well.
- * Both hold the lock, so that what was shut is not opened by one who looked before.
+ * A device's fast path is open while every other check of the gate is known to let launches pass: the process belongs
+ * to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is
+ * shown as busy. Only the lease word is read at each launch. Code that makes one of these conditions false changes it
+ * first and then shuts the fast path. Launches then take the gate, which opens the fast path again (fast_path_pass.h)
+ * when all conditions are true. Opening and shutting both hold the lock, so a thread that checked the conditions earlier
+ * cannot reopen a path that was shut since.
  *
- * While the process is traced it leads to functions that record the launch (trace_launch.h): being traced begins and
- * ends with the fast path shut.
+ * While the process is traced, the fast path leads to functions that record the launch (trace_launch.h). Tracing
+ * begins and ends with the fast path shut.
  *
- * Explicit streams pass, and the legacy default stream while there is but one context: else the driver must be asked whose it is,
- * (INFLIGHT_ONLY_PLACE). A thread's own default stream is the gate's.
+ * The fast path serves explicit streams, and the legacy default stream while there is only one context. With more
+ * contexts the driver must be asked to which one the default stream belongs (INFLIGHT_ONLY_PLACE). Launches into a
+ * thread's own default stream always take the gate.
  *
- * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
+ * In a forked child the kernel has zeroed the struct (MADV_WIPEONFORK), so the fast path is shut there. Thread safe.
  */
 #pragma once
 
@@ -29,7 +31,7 @@
 #include "library/sys/sys.h"
 
 #ifdef __aarch64__
-#define FAST_PATH_PAGE 65536 /* the largest there is */
+#define FAST_PATH_PAGE 65536 /* the largest page size */
 #else
 #define FAST_PATH_PAGE 4096
 #endif
@@ -37,13 +39,17 @@
 #define FAST_PATH_SLOT(symbol, streams, params, args, ...) CUresult(*symbol) params;
 
 struct fast_path {
-	_Alignas(FAST_PATH_PAGE) _Atomic uint32_t open; /* devices (bits) */
-	struct sys_lock lock; /* of all changes; inside it nothing else is locked */
+	_Alignas(FAST_PATH_PAGE) _Atomic uint32_t open; /* devices (bits) whose fast path is open */
+	struct sys_lock lock; /* guards all changes; take no other lock while holding it */
 	const struct region_control *_Atomic control;
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
-	} real; /* as in the struct of that name, which lies further away; or as in trace_launch */
-	_Atomic bool is_prepared; /* by fast_path_prepare() */
+	/*
+	 * copies of the slots of the struct `real` in real.h, which is in other cache lines; or those of
+	 * trace_launch
+	 */
+	} real;
+	_Atomic bool is_prepared; /* set by fast_path_prepare() */
 };
 
 _Static_assert(offsetof(struct fast_path, real) + sizeof(((struct fast_path *)0)->real) <= 64,
@@ -51,13 +57,16 @@ _Static_assert(offsetof(struct fast_path, real) + sizeof(((struct fast_path *)0)
 
 SYS_DATA struct fast_path fast_path;
 
-/* Before the first offer: has forked children find it shut. Where that can't be had it stays shut. */
+/*
+ * Call before the fast path is first opened. Makes sure that a forked child finds the fast path shut. If that is
+ * not possible, the fast path stays shut.
+ */
 void fast_path_prepare(void);
 
-/* After the change that it is shut for. */
+/* Shuts the fast path of `devices` (bits). Call this after the change that requires it. */
 void fast_path_shut(uint32_t devices);
 
-/* Of any device. */
+/* True if the fast path of any device is open. */
 static inline bool fast_path_is_open(void)
 {
 	return atomic_load_explicit(&fast_path.open, memory_order_relaxed) != 0;

@@ -1,22 +1,23 @@
 /*
- * The exported driver functions that are passed (driver_decisions.h). Each jumps on to the driver's own with all registers
- * and the stack unchanged, since the library does not know its parameters.
+ * The exported driver functions that pass unchanged (driver_decisions.h). Each jumps to the driver's own function
+ * and leaves all registers and the stack unchanged, since the library does not know its parameters.
  *
- * dlsym and cuGetProcAddress hand out the driver's own. These are for a program that is linked with libcuda, and for one
- * under a profiler that answers dlopen("libcuda.so.1") with the object that has cuInit: this library.
+ * dlsym and cuGetProcAddress return the driver's own functions. These exports serve a program that is linked with
+ * libcuda. They also serve a program under a profiler that answers dlopen("libcuda.so.1") with the object that
+ * defines cuInit, which is this library.
  */
 #include "abi/cuda_abi.h"
 #include "library/loader/known.h"
 #include "library/loader/names.h"
 #include "library/loader/real.h"
 
-/* Where the call goes on; NULL: it returns `error`. */
+/* Where the call continues; if jump_to is NULL, the call returns `error`. */
 struct forward_way {
 	void *jump_to;
 	uintptr_t error;
 };
 
-/* The slow path: the driver is not found yet, or has no such function. */
+/* The slow path, taken while the driver is not found yet, or if it lacks the function. */
 __attribute__((visibility("hidden"), used)) struct forward_way allot_forward_find(uint32_t number);
 struct forward_way allot_forward_find(uint32_t number)
 {

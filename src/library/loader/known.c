@@ -6,28 +6,27 @@
 #include "library/loader/names.h"
 #include "library/sys/sys.h"
 
-#define PER_THREAD_STREAM 2 /* of cuGetProcAddress's flags */
+#define PER_THREAD_STREAM 2 /* one of the flags of cuGetProcAddress */
 #define FORMS (sizeof(names_forms) / sizeof(names_forms[0]))
 
 struct known_form {
 	uint16_t since; /* version / 10 */
-	bool is_ours;   /* a hook */
-	int32_t offset; /* from the driver's base, or from our own function below; 0: it has none */
+	bool is_ours;   /* our hook, not the driver's function */
+	/* Relative to the driver's base, or to our function (base[] below); 0 if the driver lacks the function. */
+	int32_t offset;
 };
 
-/*
- * The tables that were made at build time with the addresses of a driver, and nothing that a look-up needs
- * outside of them.
- */
+/* The tables made at build time, with the addresses of one driver. A lookup reads nothing else. */
 struct table {
-	uintptr_t base[2]; /* by is_ours */
-	int version;       /* the driver is this new, or newer: of what it has, the newest */
+	uintptr_t base[2]; /* indexed by is_ours */
+	/* The newest version of any function that the driver has; the driver is at least this new. */
+	int version;
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];
 	uint64_t place[NAMES_PLACES];
 };
 
-/* A program that loads the driver anew leaves the one before to whoever reads it. */
+/* If a program loads the driver anew, the previous table stays, since a thread may still be reading it. */
 static struct table of_drivers[2];
 static const struct table *_Atomic newest;
 
@@ -65,7 +64,7 @@ void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row
 	atomic_store_explicit(&newest, t, memory_order_release);
 }
 
-/* Its number, from 0; -1: it is in no table. */
+/* Returns the name's number, counted from 0, or -1 if it is in no table. */
 static int number_of(const uint64_t *place, uint64_t hash)
 {
 	uint64_t there;
@@ -85,7 +84,7 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
 
-	/* What the driver makes of a negative version is its own. */
+	/* Only the driver knows what it does with a negative version. */
 	if (unlikely(!t || flags > PER_THREAD_STREAM || version < 0 || version > t->version))
 		return KNOWN_NOT;
 	int number = number_of(t->place, hash);
@@ -99,8 +98,11 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 		end = first[1].form;
 	}
 	if (unlikely(at == end))
-		return KNOWN_NOT; /* of a newer CUDA than the table */
-	/* The newest that is old enough; else the oldest, to know whether the driver has the name at all. */
+		return KNOWN_NOT; /* the name is of a newer CUDA than the table */
+	/*
+	 * Finds the newest form that is old enough. If there is none, the oldest form tells whether the driver has
+	 * the name at all.
+	 */
 	while (at < end && t->form[at].since * 10 > version)
 		at++;
 	bool is_there = at < end;

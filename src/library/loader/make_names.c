@@ -1,8 +1,8 @@
 /*
- * Makes names.h at build time: what is known of each name that cuGetProcAddress can be asked for, by the
- * hash of the name: whether it is passed or governed, and which forms it has since which version. With
- * that in place nothing is compared, filled or relocated in a process that looks functions up. The passed functions
- * are numbered besides, for forward.c.
+ * Generates names.h at build time. For each name for which a program can ask cuGetProcAddress, by the name's hash,
+ * the table tells whether the function passes or is hooked, and which forms it has since which version. So a
+ * process that looks up functions need not compare, fill in or relocate anything. The passed functions are also
+ * numbered, for forward.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "abi/driver_versions.h"
 #include "library/loader/name.h"
 
-#define NAMES_MAX 4095 /* what an entry's low bits can number */
+#define NAMES_MAX 4095 /* the largest number that fits in the low bits of an entry */
 #define FORMS_MAX 2048
 
 static struct name {
@@ -22,13 +22,14 @@ static struct name {
 } names[NAMES_MAX];
 static size_t names_count;
 
-/* Of one base and kind, the newest first. */
+/* Grouped by base name and kind, the newest form first. */
 static struct form {
 	const char *symbol;
 	int since;
 	size_t name;
 	bool is_twin; /* _ptsz or _ptds */
-	int forward;  /* of one that is passed, its number */
+	/* The number of a passed function. */
+	int forward;
 } forms[FORMS_MAX];
 static size_t forms_count;
 
@@ -112,7 +113,7 @@ static int compare_forms(const void *a, const void *b)
 	return y->since - x->since;
 }
 
-/* Those of the names that are passed, in the order of the table. */
+/* Numbers the forms of the passed names, in the order of the table. */
 static int number_forwards(size_t passed)
 {
 	int count = 0;
@@ -184,7 +185,10 @@ static void print_forms(size_t passed)
 	printf("};\n\n");
 }
 
-/* Where a name's forms begin, and those that count for the per-thread stream; the next's begin ends both. */
+/*
+ * Prints where each name's legacy forms and its per-thread-stream forms begin. The beginning of the next name ends
+ * both.
+ */
 static void print_first(void)
 {
 	size_t f = 0;

@@ -1,6 +1,6 @@
 /*
- * Names of the driver's functions, as the tables of names have them: by base and by hash. For the library
- * and for make_names.c, which makes one of its tables at build time.
+ * Names of driver functions as the name tables store them, by base name and by hash. Used by the library and by
+ * make_names.c, which generates one of its tables at build time.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ static inline bool name_is_form_mark(const char *text)
 }
 
 /*
- * How long the part of a name is that its forms share: "cuMemcpy_v2_ptds" is a form of "cuMemcpy". A
- * form is marked by _vN, _ptsz or _ptds.
+ * Returns the length of the part of a name that all its forms share: "cuMemcpy_v2_ptds" is a form of "cuMemcpy".
+ * The suffixes _vN, _ptsz and _ptds mark a form.
  */
 static inline size_t name_base_length(const char *name)
 {
@@ -32,7 +32,7 @@ static inline size_t name_base_length(const char *name)
 	return length;
 }
 
-/* As a GNU hash table has it (DT_GNU_HASH). */
+/* The hash of a GNU hash table (DT_GNU_HASH). */
 static inline uint32_t name_gnu_hash(const char *name)
 {
 	uint32_t hash = 5381;
@@ -55,14 +55,18 @@ static inline uint64_t name_load64(const char *at)
 }
 
 /*
- * A string's length, by whole words: none of them reaches into another page than the string. (The first
- * call of libc's own would be bound by the loader, at the cost of 100 look-ups.)
+ * Returns a string's length. Reads aligned 8-byte words, which never cross into a page that does not contain part
+ * of the string. (libc's strlen is not used: on its first call the loader would bind it, which costs as much as
+ * 100 lookups.)
  */
 static inline size_t name_length(const char *text)
 {
 	const uint64_t ones = 0x0101010101010101ULL, highs = 0x8080808080808080ULL;
 	const char *word = text - (uintptr_t)text % 8;
-	/* What is before the text is no end of it. (The lowest byte is the first.) */
+	/*
+	 * Sets the bytes before the text to nonzero, so that none counts as the end. (The lowest byte is the
+	 * first.)
+	 */
 	uint64_t w = name_load64(word) | ~(~0ULL << (uintptr_t)text % 8 * 8);
 
 	while (!((w - ones) & ~w & highs))
@@ -71,9 +75,9 @@ static inline size_t name_length(const char *text)
 }
 
 /*
- * Eight characters at a time; the last eight may overlap others. Any two names that differ are taken to
- * differ in it: make_names.c sees to it for those that are known, and for any other pair it fails once in
- * 2^52, as a table keeps no more of it.
+ * Hashes eight characters at a time; the last eight may overlap earlier ones. The hash stands for the name, so two
+ * different names must have different hashes. make_names.c checks that for the known names. Any other pair has the
+ * same hash in one case of 2^52, since a table stores no more bits.
  */
 static inline uint64_t name_hash(const char *name, size_t length)
 {
@@ -88,7 +92,7 @@ static inline uint64_t name_hash(const char *name, size_t length)
 	} else {
 		for (; i < length; i++) {
 			last = last << 8 | (unsigned char)name[i];
-			__asm__ volatile(""); /* as text.h says */
+			__asm__ volatile(""); /* see text.h */
 		}
 	}
 	h = (h ^ last) * odd;

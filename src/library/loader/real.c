@@ -13,7 +13,7 @@
 struct real_driver real;
 struct real_nvml real_nvml;
 
-/* The wrappers, as exported (wrap.c, nvml_wrap.c). */
+/* The wrappers, as exported by wrap.c and nvml_wrap.c. */
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, ...) CUresult symbol params;
 DRIVER_TABLE(DECLARE_HOOK, DECLARE_WORK)
@@ -24,7 +24,7 @@ NVML_TABLE(DECLARE_NVML_HOOK, DECLARE_NVML_HOOK, DECLARE_NVML_NONE)
 struct symbol_row {
 	const char *name;
 	void **slot;
-	void *hook; /* NULL: called, not hooked */
+	void *hook; /* NULL if the function is only called, not hooked */
 };
 
 #define ROW_HOOK(symbol, hook, params, args) { #symbol, (void **)&real.symbol, (void *)symbol },
@@ -32,7 +32,7 @@ struct symbol_row {
 	{ #symbol, (void **)&real.symbol, (void *)symbol },
 #define ROW_CALL(symbol, params) { #symbol, (void **)&real.symbol, NULL },
 
-/* In the order that names.h numbers them. */
+/* In the order of the row numbers in names.h. */
 static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK)
 							 DRIVER_CALLS(ROW_CALL) };
 
@@ -50,9 +50,9 @@ static struct sys_lock find_lock;
 static _Atomic bool driver_found, nvml_found;
 
 /*
- * The hooked rows by their functions' addresses. Entries are never taken out: one of a library that is
- * gone is known by its row's slot, which names another address by now. Filled up (by a program that loads
- * the driver again and again), it is no longer asked.
+ * The hooked rows by the addresses of their functions. Entries are never removed. An entry of an unloaded library
+ * is recognized by its row's slot, which has another address by now. If the table fills up (a program may load the
+ * driver again and again), it is no longer used.
  */
 #define PLACES 2048 /* a power of two */
 static const struct symbol_row *_Atomic by_address[PLACES];
@@ -60,7 +60,7 @@ static const void *_Atomic address_of[PLACES];
 static unsigned places_used;
 static _Atomic bool is_full;
 
-/* The place of an address, or the empty one where it would go. */
+/* Returns the place of an address, or the empty place where the address would be added. */
 static size_t place_of(const void *address)
 {
 	size_t i = (uintptr_t)address * 0x9e3779b97f4a7c15ULL >> 32;
@@ -73,7 +73,7 @@ static size_t place_of(const void *address)
 	}
 }
 
-/* Holds find_lock. Of two names for one function, the first row's hook counts. */
+/* The caller holds find_lock. If two names have the same function, the first row's hook is used. */
 static void enter(const void *address, const struct symbol_row *row)
 {
 	size_t i = place_of(address);
@@ -95,7 +95,7 @@ static void *hook_of_row(size_t row)
 									: NULL;
 }
 
-/* Holds find_lock. */
+/* The caller holds find_lock. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -128,8 +128,8 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 }
 
 /*
- * A program may unload the library and load it again at another place (a probe for a GPU does). True
- * when it has, and the slots are filled anew.
+ * A program may unload the library and load it again at another address (a test for a GPU does that). Returns true
+ * if it has and the slots were filled anew.
  */
 static bool refill(const char *soname, const struct symbol_row *rows, size_t count)
 {
@@ -205,7 +205,7 @@ void *real_hook_of_address(const void *address)
 
 /* ---- by name ---- */
 
-/* The driver's hooked rows by the part of their names that forms share; filled at the first question. */
+/* The driver's hooked rows by base name; filled at the first lookup. */
 #define NAME_PLACES 2048 /* a power of two */
 static const struct symbol_row *by_name[NAME_PLACES];
 static _Atomic bool names_ready;
@@ -228,7 +228,7 @@ static void fill_names(void)
 	atomic_store_explicit(&names_ready, true, memory_order_release);
 }
 
-/* The row of that exact name, or NULL. */
+/* Returns the row with exactly that name, or NULL. */
 static const struct symbol_row *row_named(const char *name)
 {
 	fill_names();
@@ -251,7 +251,10 @@ static void *hook_of_nvml(const char *name)
 	return NULL;
 }
 
-/* A form that is in no row, of a name that is governed in others: noted if this driver has it. */
+/*
+ * Handles a form that is in no row, of a name that is hooked in other forms. Records the function if this driver
+ * has it.
+ */
 static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;

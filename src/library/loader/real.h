@@ -1,9 +1,9 @@
 /*
- * The real driver: a typed slot per function, found in the libcuda and libnvidia-ml that the program
- * itself loaded, and the way back from an address of the driver's to our hook for that symbol.
+ * The real driver: one typed slot per function, found in the libcuda and libnvidia-ml that the program itself
+ * loaded. Also the way back: from a driver function's address to our hook for that symbol.
  *
- * The driver's own answer decides what a look-up means (version, per-thread-stream variant); names
- * are never compared with versions. Thread safe. Slots are written once.
+ * The driver's own answer decides which version and per-thread-stream variant a lookup means; known.h has the same
+ * answers in a table. Thread safe. Slots change only when the program loads the driver again.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #define SLOT_WORK(symbol, streams, params, args, ...) CUresult(*symbol) params;
 #define SLOT_CALL(symbol, params) CUresult(*symbol) params;
 
-/* NULL: this driver has no such function. */
+/* A slot is NULL if this driver lacks the function. */
 struct real_driver {
 	DRIVER_TABLE(SLOT_HOOK, SLOT_WORK)
 	DRIVER_CALLS(SLOT_CALL)
@@ -35,7 +35,7 @@ struct real_nvml {
 SYS_DATA struct real_driver real;
 SYS_DATA struct real_nvml real_nvml;
 
-/* The calling thread's context, or NULL: what memory dies with is found by it. */
+/* Returns the calling thread's context, or NULL. Memory is recorded under this context, with which it ends. */
 static inline CUcontext real_current_context(void)
 {
 	CUcontext context = NULL;
@@ -46,35 +46,35 @@ static inline CUcontext real_current_context(void)
 }
 
 /*
- * Fills the slots if the library is loaded and they are not filled yet. False when it is not loaded.
+ * Fills the slots if the library is loaded and they are still empty. Returns false if the library is not loaded.
  * May run before libc is ready.
  */
 bool real_find_driver(void);
 bool real_find_nvml(void);
 
-/* In a forked child: the search may have been under way in another thread. */
+/* In a forked child: a search may have been in progress in another thread of the parent. */
 void real_reset(void);
 
 /*
- * For dlsym: our hook for a function of the driver's at `address`, or what stands in for an unknown
- * one that was asked for by name and is refused (unknown.h). NULL when it is not governed.
+ * For dlsym. Returns our hook for the driver function at `address`. Returns a stand-in if an unknown function was
+ * looked up by name and is refused (unknown.h). Returns NULL if the function is not hooked.
  */
 void *real_hook_of_address(const void *address);
 
-/* The same, of rows alone. */
+/* As real_hook_of_address(), but searches only the rows of the tables. */
 void *real_hook_of_known(const void *address);
 
 /*
- * The same, of an address that the driver itself has just handed out: it can't be one that was loaded
- * anew, so what is in no row costs no search.
+ * As real_hook_of_address(), for an address that the driver itself has just returned. Such an address cannot
+ * belong to a newly loaded driver, so an address that is in no row needs no search.
  */
 void *real_hook_of_answer(const void *address);
 
 /*
- * Our hook of that exact name, or what stands in for a form of a governed name that only the driver
- * knows, or NULL: a quick test for dlsym.
+ * A quick test for dlsym. Returns our hook with exactly that name, or a stand-in for a form of a hooked name
+ * that only the driver knows, or NULL.
  */
 void *real_hook_of_name(const char *name);
 
-/* Whether a name of the driver's, in whatever version and variant, is one that is governed. */
+/* True if `name`, in any version and variant, is a form of a hooked driver function. */
 bool real_governs_form_of(const char *name);

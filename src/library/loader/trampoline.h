@@ -1,22 +1,22 @@
 /*
- * An exported function of the loader's (dlsym, dlopen ...) that looks at its arguments first. It is a
- * few instructions of assembly: what the filter lets through jumps on to the real function with the
- * caller's own return address, because the loader asks who called: RTLD_NEXT, the namespace and the
- * RUNPATH are the caller's. (A C wrapper sends a second interposer into endless recursion, and finds
- * no library by the RUNPATH of whoever asked for it.)
+ * An exported loader function (dlsym, dlopen ...) that checks its arguments first. A trampoline is a few instructions of
+ * assembly. If the filter lets a call through, the trampoline jumps to the real function with the caller's own return
+ * address. The loader needs that address, because RTLD_NEXT, the namespace and the RUNPATH depend on the caller. (A
+ * wrapper in C would send a second interposer into endless recursion, and would not find libraries by the caller's
+ * RUNPATH.)
  *
  *     struct trampoline_way allot_filter_dlsym(uintptr_t argument[4]);
  *     TRAMPOLINE(dlsym)
  *
- * The fourth is where the caller goes on. A filter may change the first three. It may run before libc
- * is ready.
+ * argument[3] is the caller's return address. A filter may change the first three elements. A filter may run before
+ * libc is ready.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct trampoline_way {
-	void *jump_to; /* NULL: return `result` */
+	void *jump_to; /* NULL to return `result` */
 	void *result;
 };
 

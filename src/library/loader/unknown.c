@@ -5,11 +5,11 @@
 #include "library/sys/log.h"
 #include "library/sys/sys.h"
 
-#define NOTES 256 /* names that one process may ask for */
+#define NOTES 256 /* number of unknown functions that one process may look up */
 
 static const void *_Atomic noted[NOTES];
 
-/* Takes any arguments, as every function of the driver's can be called so by both architectures. */
+/* Can be called with any arguments: in the calling conventions of both architectures the caller removes them. */
 static CUresult absent_entry(void)
 {
 	return CUDA_ERROR_NOT_FOUND;

@@ -1,25 +1,26 @@
 /*
- * Entries of the driver that driver_table.h does not know, of a name that it governs in other forms: a
- * cuMemAlloc_v9 of a newer driver. Passed in silence, each would be a hole in the quotas. Policy: they
- * are not there, or with ALLOT_UNKNOWN=pass they are; either way the log names each.
+ * Driver functions that driver_table.h does not list, although it lists other forms of the name: for example a
+ * cuMemAlloc_v9 of a newer driver. If such a function passed silently, it would be a hole in the quotas. So the
+ * library hides it, or lets it pass if ALLOT_UNKNOWN=pass; in both cases the log names it.
  *
- * cuGetProcAddress answers "not found". dlsym must hand out an address, since its caller has seen that
- * the symbol exists: a function that answers CUDA_ERROR_NOT_FOUND, as one that the driver lacks.
+ * For a hidden function, cuGetProcAddress answers "not found". dlsym must return an address, since its caller has
+ * seen that the symbol exists. So it returns a stand-in that answers CUDA_ERROR_NOT_FOUND, as for a function that
+ * the driver lacks.
  *
- * Thread safe. Without a tenant nothing is unknown.
+ * Thread safe. Without a tenant no function is hidden.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Whether an entry of that name is to be refused; logs it. The name's base is governed. */
+/* True if the function of that name must be hidden; in a tenant, logs the name. The name's base must be hooked. */
 bool unknown_is_refused(const char *name);
 
 /*
- * Remembers the driver's `address` for a name that dlsym was asked for. What stands in for it, or NULL
- * when there is no more room (then it is refused by no one, and the log says so).
+ * Records the driver's `address` for a name that dlsym looked up. Returns a stand-in, or NULL if the function is
+ * not hidden, because ALLOT_UNKNOWN allows it or there is no more room. The log says so.
  */
 void *unknown_note(const char *name, const void *address);
 
-/* What stands in for an address that was noted, or NULL. */
+/* Returns the stand-in for a recorded address, or NULL. */
 void *unknown_stand_in(const void *address);
