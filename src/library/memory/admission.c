@@ -7,15 +7,18 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-/* Sleeps are bounded, so that a page of a dead daemon is left soon. */
+/* Each sleep is short, so that the thread soon stops waiting on a dead daemon's page. */
 #define NAP_NS (100 * NS_PER_MS)
-/* How long one that holds memory waits for an answer: it comes within some milliseconds. */
+/* How long a tenant that holds memory waits for an answer, which normally comes within milliseconds. */
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
 
-/* A process asks for one thing at a time on a device; the others wait for the answer with it. */
+/* A process has one request at a time per device; other threads wait for this lock. */
 static struct sys_lock ask_lock[REGION_MAX_DEVICES];
 
-/* Of one ask: where it was written. A new daemon brings a new page, and is asked anew. */
+/*
+ * One request: the place where it was written. A new daemon brings a new page, and the request is made again
+ * there.
+ */
 struct ask {
 	struct region_want *want;
 	uint32_t number;
@@ -50,7 +53,10 @@ static void ask(struct ask *a, int index, uint64_t bytes, uint64_t now_ns)
 	bell_ring(index);
 }
 
-/* Nobody waits for it any more; who was not answered tells that. */
+/*
+ * Cancels the request, since the thread no longer waits. If the daemon has not answered yet, the doorbell tells it
+ * of the cancellation.
+ */
 static void take_back(const struct ask *a, int index)
 {
 	if (!a->want || a->want != want_of(index))
@@ -72,13 +78,13 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 	return most_ns && now_ns - since_ns >= most_ns;
 }
 
-/* Holds ask_lock. */
+/* The caller holds ask_lock. */
 static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
 {
 	for (;;) {
 		const struct region_control_device *c = process_control_device(index);
 		uint32_t change = atomic_load(&c->memory_grant_change);
-		/* Before what was granted: that is written first. */
+		/* Read the answer before the grant, because the daemon writes the grant first. */
 		bool is_answered = a->want && a->want == want_of(index) &&
 				   atomic_load(&a->want->answered) == a->number;
 		uint64_t limit = granted(index), used = ledger_used(index), now_ns = sys_now_ns();
@@ -87,7 +93,7 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 			return true;
 		if (!fits_in(ledger_quota(index), used, bytes))
 			return false;
-		/* Another of the tenant's processes may have been faster. */
+		/* If the grant rose, another of the tenant's processes may have used it up; then ask again. */
 		if (is_answered && limit <= a->granted_before)
 			return false;
 		if (is_too_late(a, now_ns, since_ns, limit > 0))
@@ -114,7 +120,7 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 		return false;
 	if (!wait->since_ns)
 		wait->since_ns = sys_now_ns();
-	/* It finds a new daemon, while no context has started it yet. */
+	/* The helper finds a restarted daemon; no context has started it yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&ask_lock[index]);

@@ -1,38 +1,37 @@
 /*
- * What comes between a reservation that did not fit and its refusal.
+ * What happens between a reservation that did not fit and its refusal.
  *
  *     while (ledger_reserve(...)) if (!admission_wait(...)) refuse
  *
- * First the daemon's look, where something was measured that it has not seen: what others did to the card
- * meanwhile may have been taken for this tenant's (measured.h), so nobody is refused for that.
+ * First, if something was measured that the daemon has not seen yet, the call waits for the daemon's next NVML query. Bytes
+ * that other tenants took on the GPU may have been counted as this tenant's (measured.h), and no call is refused for that.
  *
- * Then waiting for memory, where the tenant chose to (allot run --on-full wait): an allocation that its
- * quota allows, but not what it was granted, asks the daemon for more and waits in the call.
+ * Then, if the tenant chose to wait for memory (allot run --on-full wait), an allocation that fits the quota but not what
+ * the tenant was granted asks the daemon for more, and waits inside the call.
  *
- * A tenant that holds nothing yet is granted all that it reserved, on all its devices at once, when its
- * turn comes; it waits until then, however long, or up to the tenant's own limit. One that holds memory,
- * and reserved less than its quota, is answered at once: it gets what is free, or no more. So a
- * long wait is only in a call that makes the first context: there is nothing yet that another thread
- * would free.
+ * A tenant that holds nothing yet is granted all that it declared, on all its devices at once, when its turn comes. It
+ * waits until then without limit, or up to the tenant's own limit. A tenant that holds memory, and declared less than its
+ * quota, is answered at once: it gets what is free, or nothing. So only a call that makes the first context waits long,
+ * and then no other thread has memory yet that it could free.
  *
- * Signal handlers of the program run meanwhile, and the wait goes on. A daemon that is gone answers as
- * soon as it is back. Nothing is held during the wait but a lock of those that ask.
+ * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, it answers when it is back.
+ * The waiting thread holds only the lock that serializes requests.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One call's wait: zero before the first. */
+/* One call's wait. Zero it before the first call. */
 struct admission {
 	uint64_t since_ns;
 	bool has_looked;
 };
 
 /*
- * After `bytes` did not fit on device `index`: true when they are to be tried again; false when they are
- * refused: the tenant does not wait, the quota has no room for them, there is none to be had, or
- * it took too long. The caller holds no lock that a free needs. Thread safe.
+ * Call after `bytes` did not fit on device `index`. Returns true if the caller should try again. Returns false if
+ * the reservation is refused: the tenant does not wait, the quota has no room for the bytes, no memory is
+ * available, or the wait took too long. The caller must hold no lock that a free needs. Thread safe.
  */
 bool admission_wait(int index, uint64_t bytes, struct admission *wait);
 

@@ -31,7 +31,7 @@ static bool is_suballoc(const struct holding *h)
 	return h->kind == HOLDING_MEMORY && h->bytes <= SUBALLOC_MAX && h->device != REGION_HOST;
 }
 
-/* What the holding is charged; of a suballocation, what it may come to. */
+/* The bytes to charge for the holding. For a suballocation, the bytes of a chunk, which it may need. */
 static uint64_t cost(const struct holding *h)
 {
 	return is_suballoc(h) ? SUBALLOC_CHUNK : h->bytes;
@@ -93,7 +93,7 @@ bool charge_begin(struct holding *h)
 	return reserve(h->device, cost(h));
 }
 
-/* What was reserved for a call that failed. */
+/* Gives back the reservation of a failed call. */
 static void give_back_reserved(const struct holding *h)
 {
 	if (is_suballoc(h))
@@ -138,7 +138,7 @@ static bool note(struct holding *h)
 	if (is_suballoc(h)) {
 		if (likely(suballoc_add(h->key, h->device, (enum suballoc_charge)h->related)))
 			return true;
-		/* It can't be counted: charged as if it had its chunk for itself. */
+		/* The suballocation cannot be counted, so it is charged as if it had a chunk to itself. */
 		charge_resize(h, SUBALLOC_CHUNK);
 	}
 	h->owner = (uint64_t)(uintptr_t)real_current_context();

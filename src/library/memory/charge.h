@@ -1,10 +1,10 @@
 /*
- * The steps that every allocation hook shares. One struct holding goes through an allocation's life:
+ * The steps that all allocation hooks share. One struct holding accompanies an allocation through its life:
  *
  *     struct holding h = { .kind, .device, .bytes };      struct holding h;
  *     charge_begin(&h)      reserves                      charge_forget(kind, key, &h)
  *     the driver's call                                   the driver's call
- *     charge_end(&h, ...)   notes it, or gives back       charge_give_back(&h, ...)
+ *     charge_end(&h, ...)   records it, or gives back     charge_give_back(&h, ...)
  */
 #pragma once
 
@@ -18,52 +18,57 @@
 #define MIB (1024 * KIB)
 
 /*
- * The bytes of a request for linear memory as the card rounds them: below 2 MiB it is a piece of a chunk
- * (suballoc.h), from there on it has whole pages of 2 MiB.
+ * Returns the size that the GPU uses for a request of linear memory. Below 2 MiB a request is part of a chunk
+ * (suballoc.h); larger ones take whole pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
 
-/* Index of the device to charge for the calling thread's current one; -1: not governed. */
+/* Returns the index of the calling thread's current device, to charge it; -1 if it is not the tenant's. */
 int charge_index(void);
 
 /*
- * The same, for a call that fails where no context is current: with one device the driver is not asked,
- * because a context of another can't be there (hook_context.c).
+ * As charge_index(), for a call that fails if no context is current. If the tenant has one device, the driver is
+ * not asked, because a context of another device cannot exist (hook_context.c).
  */
 int charge_index_of_call(void);
 
-/* Index to charge for memory at a location: of the device, REGION_HOST, or -1: not governed. */
+/* Returns the index to charge for memory at a location: the device's index, REGION_HOST, or -1 if nothing is charged. */
 int charge_place(const CUmemLocation *location);
 
 /*
- * Reserves h->bytes on h->device, and when that fails trims this process's memory pools and tries
- * once more; then waits, where the tenant waits for memory (admission.h). False: refused and counted as a denial, the call is to fail with
- * CUDA_ERROR_OUT_OF_MEMORY. A device of -1 is charged nothing, here and in charge_end().
+ * Reserves h->bytes on h->device. If that fails, trims this process's memory pools and tries again. If that fails
+ * too, waits if the tenant waits for memory (admission.h). Returns false if refused; the refusal is counted, and
+ * the call must fail with CUDA_ERROR_OUT_OF_MEMORY. If h->device is -1, nothing is charged, here or in
+ * charge_end().
  */
 bool charge_begin(struct holding *h);
 
 /*
- * The same before the driver takes memory of the card: in a swappable process it is also refused while the card
- * has room only for another tenant's return. Then, and when the driver itself finds no room, charge_end() tells
- * so to swap_room.h.
+ * As charge_begin(), for memory that the driver takes on the GPU. In a swappable process, also refuses while the
+ * GPU has room only for another tenant that returns. In that case, and if the driver itself finds no room, the
+ * failure is reported to swap_room.h.
  */
 bool charge_begin_on_card(struct holding *h);
 
-/* Between the two, where the call tells what it really cost. False: refused, and h as it was. */
+/*
+ * Call between charge_begin() and charge_end() if the driver tells the real size. Returns false if refused; then h
+ * is unchanged.
+ */
 bool charge_resize(struct holding *h, uint64_t bytes);
 
 /*
- * Ends the hook with the driver's `result`: a failure gives the reservation back, a success is noted
- * under the address or handle (8 bytes) at `made`. When it can't be noted (no memory), undo(key) frees
- * it, and the call fails with CUDA_ERROR_OUT_OF_MEMORY. Returns what the hook returns.
+ * Ends the hook with the driver's `result`. On failure, gives the reservation back. On success, records the
+ * holding under the address or handle (8 bytes) at `made`. If recording fails for lack of memory, undo(key) frees
+ * the allocation, and the call fails with CUDA_ERROR_OUT_OF_MEMORY. Returns what the hook must return.
  */
 CUresult charge_end(struct holding *h, CUresult result, const void *made,
 		    void (*undo)(uint64_t key));
 
 /*
- * Frees, in two steps. Forgotten before the driver frees it: afterwards the address may be another
- * thread's already. Given back after, because until then it is held; or noted again, if the driver
- * failed. False: not charged here. Inline: the library's part of a free is 40 ns.
+ * A free takes two steps. charge_forget() runs before the driver frees the memory, since afterwards another thread
+ * may already have the address. charge_give_back() runs after, because the memory is held until then; if the
+ * driver failed, it records the holding again. charge_forget() returns false if the memory is not charged here.
+ * charge_forget() is inline, since the library's part of a free takes only 40 ns.
  */
 static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {
@@ -72,17 +77,23 @@ static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct ho
 
 CUresult charge_give_back(const struct holding *h, CUresult result);
 
-/* The chunk that a small piece of memory at `ptr` is charged in, or NULL: charge_forget() knows it, or nobody. */
+/*
+ * Returns the chunk in which a small allocation at `ptr` is charged. Returns NULL if there is none; then
+ * charge_forget() finds the memory, or it is not charged here.
+ */
 static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 {
 	return process_is_active() ? suballoc_chunk_of(ptr) : NULL;
 }
 
-/* What is held at the address that an allocation begins at. False: not charged here. */
+/* Finds the holding whose allocation begins at `ptr`. Returns false if it is not charged here. */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
-/* Before the first charge. `trim` makes the pools of a device give back what they can; it is called when a quota is short. */
+/*
+ * Call before the first charge. trim(index) makes a device's pools give back what they can. trim() is called when
+ * memory is short.
+ */
 void charge_set_trim(void (*trim)(int index));
 
-/* The context is gone, and what it owned is charged no more. */
+/* Call after a context has ended: gives back the charge of everything that it owned. */
 void charge_context_gone(CUcontext context);

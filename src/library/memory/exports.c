@@ -32,7 +32,7 @@ bool exports_is_alive(const struct region_report *report, uint64_t owner)
 	       atomic_load(&report->slot[index].generation) == owner >> 32;
 }
 
-/* The entry of a key, or NULL. Entries are never emptied: the first that was never used ends a search. */
+/* Returns the entry of a key, or NULL. Entries are never emptied, so a search ends at the first unused one. */
 static struct region_export *find(struct region_report *report, uint64_t key)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -46,7 +46,7 @@ static struct region_export *find(struct region_report *report, uint64_t key)
 	return NULL;
 }
 
-/* Becoming the owner locks the entry; so the key is looked at afterwards. */
+/* Becoming the owner locks the entry. So check the entry's key again afterwards. */
 static bool seize(struct region_report *report, struct region_export *e, uint64_t owner)
 {
 	uint64_t old = atomic_load(&e->owner);
@@ -55,7 +55,10 @@ static bool seize(struct region_report *report, struct region_export *e, uint64_
 	       atomic_compare_exchange_strong(&e->owner, &old, owner);
 }
 
-/* An entry for a key that has none: one whose owner is gone. Without any, nobody else learns of it. */
+/*
+ * Takes an entry whose owner is gone for a key that has no entry. If there is no such entry, other processes do
+ * not learn of the memory.
+ */
 static void enter(struct region_report *report, uint64_t key, uint64_t owner)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -76,7 +79,7 @@ static bool take(struct region_report *report, uint64_t owner, uint64_t key)
 	if (e && atomic_load(&e->key) == key)
 		return true;
 	if (e)
-		atomic_store(&e->owner, 0); /* another key's by now */
+		atomic_store(&e->owner, 0); /* meanwhile the entry got another key */
 	enter(report, key, owner);
 	return true;
 }

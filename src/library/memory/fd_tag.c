@@ -9,7 +9,7 @@
 #define F_OFD_SETLK 37
 #endif
 
-#define KEY_BITS 61 /* key and length fit into an offset */
+#define KEY_BITS 61 /* key and length must fit in a file offset */
 
 uint64_t fd_tag_new_key(void)
 {
@@ -17,7 +17,7 @@ uint64_t fd_tag_new_key(void)
 	uint64_t key = 0;
 	int saved = errno;
 
-	/* Only a kernel older than 3.17, or a filter of system calls, has nothing to draw from. */
+	/* getrandom fails only if the kernel is older than 3.17 or a seccomp filter forbids it. */
 	if (syscall(SYS_getrandom, &key, sizeof(key), 1) != (long)sizeof(key))
 		key = (sys_now_ns() << 20) ^ (uint64_t)syscall(SYS_gettid) << 40 ^
 		      atomic_fetch_add(&drawn, 1);
@@ -36,7 +36,7 @@ bool fd_tag_set(int fd, const struct fd_tag *tag)
 	int saved = errno;
 	bool is_set = syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock) == 0;
 
-	if (!is_set) { /* a descriptor that is open for writing alone */
+	if (!is_set) { /* the descriptor is open only for writing */
 		lock.l_type = F_WRLCK;
 		is_set = syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock) == 0;
 	}
@@ -58,7 +58,7 @@ static char *append_number(char *at, unsigned number)
 	return at;
 }
 
-/* What /proc says of it, as a string; false when it does not. */
+/* Reads the descriptor's fdinfo from /proc as a string. Returns false if that fails. */
 static bool read_info(int fd, char *text, size_t size)
 {
 	char path[48] = "/proc/self/fdinfo/";
@@ -86,7 +86,10 @@ static const char *read_number(const char *at, uint64_t *ret)
 	return at;
 }
 
-/* "lock: 1: OFDLCK ADVISORY READ -1 00:06:142 START END": the two numbers behind the fourth space. */
+/*
+ * Parses "lock: 1: OFDLCK ADVISORY READ -1 00:06:142 START END"; `line` begins at OFDLCK, so START is the sixth
+ * word.
+ */
 static bool parse(const char *line, struct fd_tag *ret_tag)
 {
 	uint64_t start, end;

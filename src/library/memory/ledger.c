@@ -4,18 +4,22 @@
 #include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
-/* How long a reservation waits for another process's to be decided: a few driver calls' worth. */
+/*
+ * How long a reservation waits until another process's reservation is decided: longer than a few driver calls
+ * take.
+ */
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
-/* How long it waits for a restarted daemon to gather the tenant's processes. */
+/* How long a reservation waits until a restarted daemon has adopted the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
-/* How long a refusal waits for the daemon's look: it comes within 0.1 s, and NVML may be slow. */
+/* How long a refusal waits for the daemon's NVML query. It normally comes within 0.1 s, but NVML may be slow. */
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 static struct sys_lock ledger_lock;
 
 struct tally {
-	uint64_t used;      /* all slots, what no call named included, and what no slot holds */
-	uint64_t tentative; /* other slots' */
+	/* All slots, including memory that no call names, plus memory held outside any slot. */
+	uint64_t used;
+	uint64_t tentative; /* of other slots */
 	bool lower_asks;    /* a slot before ours has tentative bytes */
 };
 
@@ -31,7 +35,7 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&process_state.report);
 	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
-	/* A figure that nobody measures any more may be of memory that was given back. */
+	/* If the daemon is lost, these values are not updated, and may be of memory that was given back. */
 	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
@@ -39,8 +43,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Tentative first: a reservation that is granted between the two loads must be seen
-		 * in one of them. (The other way round it was in neither, and both fitted.)
+		 * Read tentative_bytes first, so that a reservation granted between the two loads is seen in at
+		 * least one. (In the other order, one reservation was in neither, and both fitted.)
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
@@ -60,8 +64,8 @@ static struct tally tally(int index)
 }
 
 /*
- * After a rise of used_bytes, and before the driver's call that it is for: so when NVML shows the
- * memory, the daemon finds it in used_bytes or in the peak of this look. The caller holds ledger_lock.
+ * Call after a rise of used_bytes and before the driver call for which it is made. So when NVML shows the memory,
+ * the daemon finds it in used_bytes or in the peak since its query. The caller holds ledger_lock.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -76,7 +80,7 @@ static void raise_peaks(struct region_slot_device *d)
 	atomic_store_explicit(&d->census, census, memory_order_release);
 }
 
-/* For the trace: what this process has by now. */
+/* Records what this process holds now, for the trace. */
 static void trace_used(int index)
 {
 	trace_memory(TRACE_USED, index, 0,
@@ -99,7 +103,7 @@ static void wait_for_adoption(void)
 	}
 }
 
-/* The quota, or what was granted of it. */
+/* Returns the quota or, if the tenant waits for memory, the granted part of the quota. */
 static uint64_t ledger_limit(int index)
 {
 	uint64_t quota = ledger_quota(index), granted;
@@ -112,7 +116,7 @@ static uint64_t ledger_limit(int index)
 	return granted < quota ? granted : quota;
 }
 
-/* Decides one reservation; the caller holds ledger_lock. */
+/* Decides one reservation. The caller holds ledger_lock. */
 static int decide(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);
@@ -196,7 +200,10 @@ void ledger_release_context(int index, uint64_t bytes)
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	trace_used(index);
-	/* Without a context a process holds no code either: no need to wait for the next look. */
+	/*
+	 * Without a context a process has no code on the GPU either. So there is no need to wait for the daemon's
+	 * next query.
+	 */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
@@ -207,7 +214,10 @@ void ledger_make_fresh(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
 	struct region_slot_device *d = process_slot_device(index);
-	/* Twice for a moment, rather than not at all: who is refused for it looks again. */
+	/*
+	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is
+	 * tried again.
+	 */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	bell_ring(index);

@@ -14,7 +14,7 @@ static bool ask(size_t *ret_free)
 void measured_begin(struct measured *m, int index)
 {
 	m->grown = 0;
-	/* Not while something is being captured: which calls a capture forgives is the driver's affair. */
+	/* Measure nothing during a capture, since it depends on the driver which calls a capture tolerates. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
 	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
@@ -22,7 +22,10 @@ void measured_begin(struct measured *m, int index)
 		m->used_before = ledger_used(index);
 }
 
-/* How much less is free on the card than was, beyond what this tenant's other threads were charged for. */
+/*
+ * Returns how much free memory the GPU has lost, minus what this tenant's other threads were charged for
+ * meanwhile.
+ */
 static uint64_t growth(const struct measured *m)
 {
 	uint64_t used = ledger_used(m->index), named = used - m->used_before;
@@ -60,7 +63,7 @@ bool measured_undone(struct measured *m)
 {
 	struct measured back = *m;
 
-	/* The first reading is at most what it was before, so this is what it made, or less. */
+	/* Compares the free memory now with that before the call. The call did not take what is still missing. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
 	return made < m->grown && charge(m->index, made);

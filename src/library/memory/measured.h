@@ -1,16 +1,16 @@
 /*
- * Calls that make memory appear on the card and do not say how much: modules, stacks, further contexts.
- * Measured around the call, by what the driver says is free on the card, and charged at once as what no
- * call names; the daemon looks within 0.1 s, and corrects what others did to the card meanwhile.
+ * Calls that take memory on the GPU and do not tell how much: modules, stacks, further contexts. The library compares the
+ * driver's figure for free memory before and after the call, and charges the difference at once as memory that no call
+ * names. The daemon queries NVML within 0.1 s, and corrects the value if other tenants' calls distorted it.
  *
  *     struct measured m;
  *     measured_begin(&m, index);
  *     result = the driver's call
  *     if (result == CUDA_SUCCESS && !measured_fits(&m))
- *             undo, measured_undone(&m) ? once more : CUDA_ERROR_OUT_OF_MEMORY
+ *             undo, measured_undone(&m) ? call again : CUDA_ERROR_OUT_OF_MEMORY
  *
- * With an index below 0, without a current context to ask in, or while the process captures a stream,
- * nothing is measured: then the daemon's next looks find it. Thread safe.
+ * Nothing is measured if the index is below 0, if no context is current, or while the process captures a stream. Then the
+ * daemon's next queries find the memory. Thread safe.
  */
 #pragma once
 
@@ -19,25 +19,26 @@
 #include <stdint.h>
 
 struct measured {
-	int index; /* -1: nothing is measured */
+	int index; /* -1 if nothing is measured */
 	size_t free_before;
-	uint64_t used_before; /* by the tenant's ledger */
+	uint64_t used_before; /* the tenant's memory by the ledger */
 	uint64_t grown;
 };
 
 void measured_begin(struct measured *m, int index);
 
-/* What the call made is charged, or too much for the quota: false, and nothing is charged. */
+/* Charges what the call took. Returns false if that exceeds the quota; then nothing is charged. */
 bool measured_fits(struct measured *m);
 
 /*
- * After the call was undone. What came back is a second reading of what it had made: other tenants may
- * have spoilt the first. True: by this one it fits, and is charged: call again.
+ * Call after undoing the call. The memory that came back is a second measurement, since other tenants may have
+ * distorted the first. Returns true if this amount fits: the memory is charged, and the caller makes the call
+ * again.
  */
 bool measured_undone(struct measured *m);
 
-/* As measured_fits(), for what can't be undone: charged whether or not it fits. */
+/* As measured_fits(), for a call that cannot be undone: charges the memory even if it does not fit. */
 void measured_keep(struct measured *m);
 
-/* What the call gave back to the card is charged no longer. */
+/* Gives back the charge for memory that the call freed on the GPU. */
 void measured_freed(struct measured *m);

@@ -6,32 +6,33 @@
 #include "library/sys/sys.h"
 
 #define SHARDS 64
-#define FIRST_CAPACITY 64 /* a power of two, as all capacities */
+#define FIRST_CAPACITY 64 /* a power of two, as are all capacities */
 
 /*
- * What a removal costs is what it must bring into the caches, and what a program can have 100,000 of is
- * memory in whole 2 MiB pages, close together. So these have no place of their own. The first in a
- * chunk, 512 pages of addresses, makes a place for the chunk, with 16 bits a page: how many pages the
- * holding has that starts there. 100,000 in a row are 200 KiB, not 4 MiB. Everything else is a single,
- * with a place of its own. (Smaller memory is counted elsewhere: suballoc.h.)
+ * The cost of a removal is the memory that it brings into the caches. The holdings of which a program may have
+ * 100,000 are memory in whole 2 MiB pages, close together. So these have no table entry of their own. The first
+ * one in a chunk (512 pages of addresses) makes an entry for the chunk, with 16 bits per page: the number of pages
+ * of the holding that starts there. So 100,000 holdings in a row take 200 KiB instead of 4 MiB. Every other
+ * holding is a single, with its own entry. (Smaller memory is counted in suballoc.h.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
 #define CHUNK (CHUNK_STEPS * STEP)
-#define MAX_STEPS 8 /* of a holding: a chunk's memory is wasted on a few big ones */
+/* Largest holding in a chunk, in pages; chunks would waste memory on a few large holdings. */
+#define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
-/* Half a cache line: a lookup that probes once or twice touches one. */
+/* Half a cache line, so that a lookup that probes one or two entries touches one line. */
 struct place {
 	_Alignas(32) uint64_t key;
 	union {
 		uint64_t bytes;
-		uint16_t *steps; /* of a chunk */
+		uint16_t *steps; /* only in the entry of a chunk */
 	};
-	uint64_t extra; /* the holding's owner or related: no kind has both */
+	uint64_t extra; /* the holding's owner or related; no kind has both */
 	int32_t device;
 	uint16_t kind; /* enum holding_kind */
-	uint16_t live; /* of a chunk: holdings in it, never 0 */
+	uint16_t live; /* of a chunk's entry: number of its holdings, never 0 */
 };
 
 struct table {
@@ -39,15 +40,15 @@ struct table {
 	size_t capacity, count;
 };
 
-/* The memory of one chunk. A slab has SLAB_CHUNKS of them, the first of which is its header. */
+/* The memory of one chunk. A slab has SLAB_CHUNKS of these; the first is its header. */
 union steps {
 	uint16_t step[CHUNK_STEPS];
-	union steps *next; /* of a spare one, and of a header */
+	union steps *next; /* next spare, or next slab in a header */
 };
 
 struct shard {
 	_Alignas(64) struct sys_lock lock;
-	struct table chunks; /* by chunk_of(); a chunk's holdings share device and owner */
+	struct table chunks; /* by chunk_of(); a chunk's holdings have one device and owner */
 	struct table singles;
 	union steps *spare, *slabs;
 };
@@ -93,27 +94,30 @@ static bool is_in_chunk(enum holding_kind kind, uint64_t key)
 	return kind == HOLDING_MEMORY && key % STEP == 0;
 }
 
-/* The chunk that a holding of this key would be in, if its size allows: its first address. */
+/* The first address of the chunk that contains this key. */
 static uint64_t chunk_of(uint64_t key)
 {
 	return key & -CHUNK;
 }
 
-/* Where in its chunk it is. */
+/* The key's page within its chunk. */
 static size_t index_of(uint64_t key)
 {
 	return key / STEP % CHUNK_STEPS;
 }
 
-/* Of one shard with its chunk, whether that has it or not. */
+/* A key and its chunk are always in the same shard, whether or not the chunk exists. */
 static struct shard *shard_of(enum holding_kind kind, uint64_t key)
 {
 	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
 }
 
-/* ---- tables: of singles, and of chunks. The caller holds the shard's lock. ---- */
+/* ---- tables of singles and of chunks; the caller holds the shard's lock ---- */
 
-/* The place that holds the key, or the empty one where it would go. Not of an empty table. */
+/*
+ * Returns the place that has the key, or the empty place where the key would be added. The table must not be
+ * empty.
+ */
 static size_t find(const struct table *t, uint32_t kind, uint64_t key)
 {
 	size_t i = mix(key, kind) & (t->capacity - 1);
@@ -131,7 +135,7 @@ static struct place *look_up(const struct table *t, uint32_t kind, uint64_t key)
 	return p && p->kind != HOLDING_NONE ? p : NULL;
 }
 
-/* Filled to 13/16: the more there are in a cache line, the fewer lines there are. */
+/* Tables are filled to 13/16, so that they take up few cache lines. */
 static bool make_room(struct table *t)
 {
 	struct table old = *t, grown = {
@@ -148,7 +152,7 @@ static bool make_room(struct table *t)
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
 			grown.place[find(&grown, p->kind, p->key)] = *p;
-	/* In this order: the child of a fork in between must not unmap more than there is. */
+	/* Keep this order: if the process forks in between, the child must not unmap more than is mapped. */
 	t->place = grown.place;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->capacity = grown.capacity;
@@ -157,7 +161,7 @@ static bool make_room(struct table *t)
 	return true;
 }
 
-/* Adds it or replaces what is there; NULL when memory ran out: it takes none to replace. */
+/* Adds the entry, or replaces an existing one. Returns NULL if memory ran out; a replacement needs none. */
 static struct place *put(struct table *t, const struct place *place)
 {
 	struct place *p = look_up(t, place->kind, place->key);
@@ -172,7 +176,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Closes the gap by moving back what probed past it: no tombstones, so probes stay short. */
+/* Closes the gap by moving back entries that were probed past it. Without tombstones, probes stay short. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);
@@ -190,7 +194,7 @@ static void erase(struct table *t, struct place *place)
 
 /* ---- chunks ---- */
 
-/* Whether it can be told by its number of steps. */
+/* True if the holding can be stored as a number of pages. */
 static bool is_regular(const struct holding *h)
 {
 	return is_in_chunk(h->kind, h->key) && h->bytes && h->bytes % STEP == 0 &&
@@ -238,7 +242,7 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 	return p;
 }
 
-/* False when it must be a single: memory ran out, or the chunk is another context's. */
+/* Returns false if the holding must be a single, because memory ran out or the chunk belongs to another context. */
 static bool put_regular(struct shard *s, const struct holding *h)
 {
 	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
@@ -262,7 +266,7 @@ static struct holding unpack_regular(const struct place *p, size_t i)
 	return h;
 }
 
-/* The chunk that has it, if one does. */
+/* Returns the chunk's entry if the chunk has the holding; otherwise NULL. */
 static struct place *look_up_regular(const struct shard *s, enum holding_kind kind, uint64_t key)
 {
 	struct place *p = is_in_chunk(kind, key) ? look_up(&s->chunks, kind, chunk_of(key)) : NULL;
@@ -287,7 +291,7 @@ static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
 	return true;
 }
 
-/* ---- any ---- */
+/* ---- both kinds ---- */
 
 static bool take_single(struct shard *s, enum holding_kind kind, uint64_t key,
 			struct holding *ret_holding)
@@ -316,7 +320,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	return p;
 }
 
-/* As what it is, and no longer as what it was, if that was the other. */
+/* Stores the holding as regular or single, and removes an older one of the other kind. */
 static bool put_any(struct shard *s, const struct holding *h)
 {
 	struct place single = pack(h);
@@ -380,7 +384,7 @@ static void remove_owned_chunks(struct shard *s, uint64_t owner,
 			continue;
 		}
 		struct place chunk = *p;
-		erase(&s->chunks, p); /* may move another here: look at i again */
+		erase(&s->chunks, p); /* may move another entry to i: check i again */
 		for (size_t step = 0; step < CHUNK_STEPS; step++)
 			if (chunk.steps[step]) {
 				struct holding gone = unpack_regular(&chunk, step);

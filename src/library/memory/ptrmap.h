@@ -1,7 +1,7 @@
 /*
- * What this process holds, by address or handle: found again in O(1) when it is freed. Sharded by
- * key; each shard two hash tables with open addressing that grow by themselves, in memory of their
- * own (mmap: the program's allocator may be anything). Thread safe.
+ * What this process holds, by address or handle; a free finds it in O(1). The map is sharded by key. Each shard
+ * has two hash tables with open addressing that grow in memory of their own (by mmap, since the program may have
+ * replaced the allocator). Thread safe.
  */
 #pragma once
 
@@ -9,14 +9,17 @@
 #include <stdint.h>
 
 enum holding_kind {
-	HOLDING_NONE = 0, /* an empty place */
-	HOLDING_MEMORY, /* linear memory, by device pointer; small suballocations are suballoc.c's */
+	HOLDING_NONE = 0, /* an empty entry */
+	/* Linear memory, by device pointer; small suballocations are in suballoc.c. */
+	HOLDING_MEMORY,
 	HOLDING_ARRAY,  /* an array or mipmapped array, by handle */
 	HOLDING_CONTEXT,  /* a context, by handle */
-	HOLDING_PHYSICAL, /* VMM memory, by a number of its own: see hook_vmm.c */
-	HOLDING_HANDLE,   /* of such, by its value */
-	HOLDING_MAPPING,  /* a mapping of such, by address */
-	HOLDING_BINDING,  /* of such, into a multicast object: see hook_multicast.c */
+	/* VMM memory, by the library's number for it: see hook_vmm.c */
+	HOLDING_PHYSICAL,
+	HOLDING_HANDLE,   /* a handle of VMM memory, by its value */
+	HOLDING_MAPPING,  /* a mapping of VMM memory, by address */
+	/* VMM memory bound to a multicast object: see hook_multicast.c */
+	HOLDING_BINDING,
 	HOLDING_IMPORT,   /* an allocation of an imported pool, by address */
 	HOLDING_GRAPH,    /* an executable graph with memory: see hook_graph.c */
 };
@@ -26,31 +29,34 @@ struct holding {
 	enum holding_kind kind;
 	int device; /* index in the tenant's list */
 	/*
-	 * Charged. GRAPH: what a launch may map. HANDLE: how often obtained. IMPORT: its size.
+	 * The bytes charged. For GRAPH, the memory that a launch may map. For HANDLE, how often the handle was
+	 * obtained. For IMPORT, the size of the allocation.
 	 */
 	uint64_t bytes;
-	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
+	/* For MEMORY and ARRAY, the context with which the memory ends, or 0; other kinds have no owner. */
+	uint64_t owner;
 	/*
-	 * MEMORY: how a suballocation's charge was come by, until it is noted (suballoc.h). IMPORT: its pool.
-	 * HANDLE, MAPPING, BINDING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device.
+	 * For MEMORY, until it is recorded, where the charge of a suballocation came from (suballoc.h). For
+	 * IMPORT, the pool. For HANDLE, MAPPING and BINDING, the memory's number. For PHYSICAL, the number of
+	 * references. For GRAPH, the CUDA device.
 	 */
 	uint64_t related;
 };
 
-/* False when memory ran out; the caller gives its reservation back and fails the call. */
+/* Returns false if memory ran out; then the caller gives its reservation back and fails the call. */
 bool ptrmap_insert(const struct holding *holding);
 
-/* Removes and returns it; false when there is none. */
+/* Removes a holding and returns it in *ret_holding. Returns false if there is none. */
 bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
 bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
-/* Replaces an existing holding's bytes and related; false when there is none. */
+/* Replaces `bytes` and `related` of an existing holding. Returns false if there is none. */
 bool ptrmap_update(const struct holding *holding);
 
-/* Removes every holding that dies with context `owner`, calling `drop` for each. */
+/* Removes every holding that ends with the context `owner`, and calls `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 
-/* Forgets everything, in a forked child. */
+/* In a forked child: forgets everything. */
 void ptrmap_reset(void);

@@ -1,18 +1,18 @@
 /*
- * What pools and graphs that allocate have in common: the driver takes memory for them by itself,
- * in steps, and tells how much it has reserved. They are charged by that figure.
+ * Shared by memory pools and by graphs that allocate. The driver reserves memory for pools and graphs in steps of
+ * its own, and tells how much it has reserved. That figure is charged.
  */
 #pragma once
 
 #include "library/memory/ledger.h"
 
-#define RESERVED_STEP (32ULL << 20) /* measured, on pools */
+#define RESERVED_STEP (32ULL << 20) /* measured with pools */
 #define RESERVED_REFRESH_NS (20 * NS_PER_MS)
 
 /*
- * Brings `*charged` on device `index` to the `bytes` that the driver has reserved now, in one step
- * with giving `reserved_for_it` back: in two, the same bytes would count twice for a moment, and
- * others be refused. The caller holds the lock of that figure.
+ * Brings *charged on device `index` to `bytes`, the memory that the driver has reserved now, and gives back
+ * reserved_for_it in the same step. In two steps the same bytes would count twice for a moment, and other
+ * reservations would be refused. The caller holds the lock that guards *charged.
  */
 static inline void reserved_settle(int index, uint64_t *charged, uint64_t bytes,
 				   uint64_t reserved_for_it)

@@ -12,15 +12,15 @@
 
 struct entry {
 	struct shared s;
-	uint32_t again;  /* taken in so often beyond the first time */
+	uint32_t again;  /* number of imports after the first */
 	bool is_charged; /* this process is the owner */
 };
 
-/* Guards the list; never held over a call of the driver's. */
+/* Guards the list. Never held during a driver call. */
 static struct sys_lock list_lock;
 static struct entry *list;
 static size_t capacity;
-static _Atomic uint32_t uncharged; /* taken in, and charged to another process */
+static _Atomic uint32_t uncharged; /* number of imports charged to another process */
 
 static bool is_in(const struct entry *e)
 {
@@ -66,7 +66,7 @@ static void add(const struct shared *s, bool is_charged)
 	atomic_fetch_add(&process_state.shared, 1);
 }
 
-/* It is held already, so there is nothing to ask the quota. */
+/* The quota is not asked, since this process already holds the memory. */
 static void take_over(struct entry *e)
 {
 	if (e->is_charged || !is_in(e) || !exports_take(e->s.key))
@@ -77,8 +77,8 @@ static void take_over(struct entry *e)
 }
 
 /*
- * Holds list_lock, as do the others here. Where this process holds the same memory in another way as
- * well, that takes over at once: before the old charge goes back.
+ * The caller holds list_lock. If this process holds the same memory in another entry, that entry takes over the
+ * charge at once, before the old charge is given back.
  */
 static void drop(struct entry *e)
 {
@@ -122,7 +122,7 @@ bool shared_take(const struct shared *taken)
 	}
 	if (!is_first)
 		return true;
-	/* Not under the lock: what makes room asks the driver. */
+	/* Charge without the lock, since making room calls the driver. */
 	if (!charge_begin(&h)) {
 		exports_leave(taken->key);
 		return false;
@@ -156,7 +156,7 @@ void shared_close(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* How much more is to be charged, if anything. */
+/* Returns how much more must be charged; device -1 if nothing. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

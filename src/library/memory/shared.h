@@ -1,11 +1,11 @@
 /*
- * Memory that this process shares with others: given out by it, or taken in. Charged once in a tenant:
- * to the process that made it, and when that lets go of it or dies, to one that holds it still; in
- * another tenant to the first process that takes it in. exports.h has the table by which the processes
- * of a tenant agree on that.
+ * Memory that this process shares with others: exported by this process, or imported from another. Within a
+ * tenant, shared memory is charged once. The process that made it is charged; when that process frees it or dies,
+ * another one that still holds it is charged. For memory of another tenant, the first process that imports it is
+ * charged. The processes of a tenant agree on this through the table in exports.h.
  *
- * What is given out is charged by whoever made it (ledger.h); what is taken in is charged here.
- * Thread safe.
+ * The process that made the memory charges exported memory (ledger.h); imported memory is charged here. Thread
+ * safe.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #include "library/state/process_state.h"
 
 enum shared_kind {
-	SHARED_OUT_MEMORY = 1, /* linear memory given out as an IPC handle, by address */
-	SHARED_IN_MEMORY,      /* the like taken in, by address */
+	SHARED_OUT_MEMORY = 1, /* exported as an IPC handle; by address */
+	SHARED_IN_MEMORY,      /* imported by an IPC handle; by address */
 	SHARED_OUT_PHYSICAL,   /* VMM memory, by its number (hook_vmm.c) */
 	SHARED_IN_PHYSICAL,
 	SHARED_OUT_POOL, /* a pool, by its handle */
@@ -27,11 +27,11 @@ enum shared_kind {
 
 struct shared {
 	enum shared_kind kind;
-	int index; /* of the device */
+	int index; /* device index */
 	uint64_t id;
-	uint64_t key;      /* what every holder knows it by: exports.h */
-	uint64_t bytes;    /* IN: charged, if to this process */
-	CUcontext context; /* it dies with; or NULL */
+	uint64_t key;      /* identifies the memory in every process that holds it: exports.h */
+	uint64_t bytes;    /* IN: the bytes to charge if this process is the owner */
+	CUcontext context; /* the memory ends with this context; or NULL */
 };
 
 static inline bool shared_any(void)
@@ -39,35 +39,48 @@ static inline bool shared_any(void)
 	return unlikely(atomic_load_explicit(&process_state.shared, memory_order_relaxed));
 }
 
-/* Given out: this process is charged for it. Without memory for the note others are charged as well. */
+/*
+ * Records exported memory, for which this process is charged. If the record cannot be stored for lack of memory,
+ * other processes are charged too.
+ */
 void shared_give(const struct shared *given);
 
-/* Taken in. False when it is charged to nobody in the tenant and does not fit in the quota. */
+/*
+ * Records imported memory. Returns false if no process of the tenant is charged for it and it does not fit the
+ * quota.
+ */
 bool shared_take(const struct shared *taken);
 
-/* True when it was taken in before: once more then, and shared_close() as often. */
+/*
+ * Returns true if the memory was imported before, and counts the import. shared_close() must be called once per
+ * import.
+ */
 bool shared_again(enum shared_kind kind, uint64_t id);
 void shared_close(enum shared_kind kind, uint64_t id);
 
 /*
- * It turned out to be larger. False when that does not fit; true as well when it is not known here. One
- * piece of memory is grown and dropped by one thread at a time: the caller has a lock for it.
+ * Call when the memory turns out to be larger. Returns false if the larger size does not fit the quota; returns
+ * true also if the memory is not known here. The caller holds a lock, so that one thread at a time grows or drops
+ * the same memory.
  */
 bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes);
 
-/* Held no longer; false when it was not known. Before the charge of what was given out goes back. */
+/*
+ * Call when this process no longer holds the memory. Returns false if it was not known. For exported memory, call
+ * this before giving its charge back.
+ */
 bool shared_drop(enum shared_kind kind, uint64_t id);
 
-/* Its key, or 0. */
+/* Returns the memory's key, or 0 if it is not known. */
 uint64_t shared_key(enum shared_kind kind, uint64_t id);
 
-/* The context is gone, and what was shared in it. */
+/* Call after a context has ended: drops the memory that was shared in it. */
 void shared_context_gone(CUcontext context);
 
-/* Helper thread: takes over what nobody is charged for any more, 50 times a second at most. */
+/* Helper thread: becomes the owner of imported memory that has no live owner any more; at most 50 times a second. */
 void shared_refresh(uint64_t now_ns);
 
-/* A restarted daemon's report, before this process moves there. */
+/* Enters this process's ownerships in the report of a restarted daemon, before the process moves to it. */
 void shared_move(struct region_report *report, const struct region_slot *slot);
 
 /* In a forked child. */

@@ -12,7 +12,7 @@
 #define LEAVES (1 << (SUBALLOC_ADDRESS_BITS - SUBALLOC_LEAF_SHIFT))
 
 static struct suballoc_leaf *_Atomic leaf_at[LEAVES];
-static struct suballoc_leaf *_Atomic leaves; /* all of them */
+static struct suballoc_leaf *_Atomic leaves; /* list of all leaves */
 
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
@@ -46,7 +46,7 @@ static inline struct biased_lock *cache_lock(void)
 	return &process_own()->cache.lock;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no leaf. */
 static struct suballoc_leaf *leaf_of(CUdeviceptr ptr)
 {
 	size_t index = ptr >> SUBALLOC_LEAF_SHIFT;
@@ -72,7 +72,7 @@ enum suballoc_charge suballoc_take_spare(int device)
 	return SUBALLOC_SPARE;
 }
 
-/* Only who has taken the spare changes that. */
+/* Only the thread that has taken the spare calls this. */
 void suballoc_use_spare(int device)
 {
 	atomic_store(&spare_of(device)->spare, SUBALLOC_NO_SPARE);
@@ -90,7 +90,10 @@ void suballoc_drain(int device)
 		ledger_release(device, SUBALLOC_CHUNK);
 }
 
-/* A charge that was not needed: kept as the spare. False: there is one, and the charge is to go back. */
+/*
+ * Keeps an unneeded charge as the spare. Returns false if there is a spare already; then the charge must be given
+ * back.
+ */
 static bool keep_spare(enum biased_hold hold, int device, enum suballoc_charge charge)
 {
 	struct suballoc_spare_state *s = spare_of(device);
@@ -105,7 +108,7 @@ void suballoc_failed(int device, enum suballoc_charge charge)
 {
 	enum biased_hold hold = biased_enter(cache_lock());
 	bool is_kept = keep_spare(hold, device, charge);
-	/* Of this and the end of the last chunk, one sees the other. */
+	/* Either this thread sees the end of the last chunk, or the thread that ends the chunk sees the spare. */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);
 	bool is_needed = atomic_load(&spare_of(device)->chunks);
@@ -129,7 +132,7 @@ void suballoc_trim(uint64_t now_ns)
 			suballoc_drain(i);
 }
 
-/* The first piece of its chunk: what was reserved ahead is the chunk's charge. */
+/* The first suballocation of a chunk: the bytes reserved in advance become the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct suballoc_chunk *c, uint32_t old_state,
 			int device, enum suballoc_charge charge)
 {
@@ -172,14 +175,14 @@ struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr)
 	return c && suballoc_count(c) ? c : NULL;
 }
 
-/* Takes suballocations from a chunk; true when those were the last. */
+/* Takes suballocations out of a chunk. Returns true if they were the last. */
 static bool take_suballocs(enum biased_hold hold, struct suballoc_chunk *c, uint32_t suballocs,
 			   int *ret_device)
 {
 	uint32_t old = biased_add(hold, &c->state, -suballocs), count = old & SUBALLOC_COUNT_MASK;
 
 	if (unlikely(count < suballocs)) {
-		/* Its context went away meanwhile, and with it the charge. */
+		/* The chunk's context ended meanwhile, and the charge with it. */
 		biased_add(hold, &c->state, suballocs);
 		return false;
 	}

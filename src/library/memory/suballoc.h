@@ -1,16 +1,16 @@
 /*
- * Small linear memory. The card gives no less than 2 MiB, so what is smaller the driver cuts from chunks of
- * that size, and a chunk is charged from its first suballocation to its last, however few are left. (From 2 MiB on
- * an allocation has its pages for itself, and no suballocation is cut from what it leaves of the last one.) Here
- * each chunk has the count of its suballocations, found by address in two loads.
+ * Small linear memory. The GPU hands out no less than 2 MiB, so the driver cuts smaller allocations from chunks of that
+ * size. A chunk is charged from its first suballocation until its last one is freed. (An allocation of 2 MiB or more has
+ * its pages to itself; the driver cuts no suballocation from the rest of its last page.) The library counts the
+ * suballocations of each chunk, and finds the count by address with two loads.
  *
- * Whether the driver has room in a chunk is not known before it is asked; so a whole chunk is reserved
- * ahead, and where it was not needed it stays a spare for the next suballocation: one for each device, given back
- * when it is not asked for, when other memory is short, and with the last chunk.
+ * Only the driver's answer shows whether an existing chunk had room. So a whole chunk is reserved in advance. If it was not
+ * needed, it stays reserved as a spare for the next suballocation. There is one spare per device. It is given back when it
+ * is not used, when memory is short, and with the last chunk.
  *
- * Most calls are of one thread, and find a spare and a chunk that has suballocations. Those cost the more, the more
- * memory they touch, since between two of them the driver has used the whole first level of the cache for
- * itself: so they are inline, and find what they need in one line of it (struct thread_cache).
+ * Most calls come from one thread, and find a spare and a chunk that already has suballocations. The cost of such a call
+ * depends on how much memory it touches, since between two calls the driver evicts everything from the first-level cache.
+ * So these functions are inline, and all they need is in one cache line (struct thread_cache).
  *
  * Thread safe.
  */
@@ -26,29 +26,29 @@
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
 #define SUBALLOC_MAX \
-	(SUBALLOC_CHUNK - SUBALLOC_STEP) /* bytes; these as measured on an H200 with driver 580 */
+	(SUBALLOC_CHUNK - SUBALLOC_STEP) /* bytes; measured on an H200 with driver 580 */
 
 struct suballoc_chunk {
 	/*
-	 * How many suballocations, and above that, of a chunk that has any, the device. One word, so that who
-	 * takes the last suballocation knows whose it was.
+	 * The number of suballocations in the low bits. If it is not 0, the device is in the bits above. Both are
+	 * in one word, so that the thread that takes the last suballocation also reads the device.
 	 */
 	_Atomic uint32_t state;
 	uint32_t number;        /* address / 2 MiB; never changes */
-	_Atomic uint64_t owner; /* the context that it dies with */
+	_Atomic uint64_t owner; /* the context with which the chunk ends */
 };
 
 #define SUBALLOC_DEVICE_SHIFT 24
 #define SUBALLOC_COUNT_MASK ((1U << SUBALLOC_DEVICE_SHIFT) - 1)
 
 /*
- * Chunks by number (address / 2 MiB), in leaves of 2 GiB each that are made when they are needed and stay:
- * as the driver gives addresses out again, there are as many as the most that was held at once needs.
+ * Chunks by number (address / 2 MiB), in leaves of 2 GiB each. A leaf is made when it is needed, and stays. Since
+ * the driver reuses addresses, there are only as many leaves as the most memory ever held at once needs.
  */
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
-#define SUBALLOC_ADDRESS_BITS 49 /* of a device pointer: of the GPU's 57, what a host has */
+#define SUBALLOC_ADDRESS_BITS 49 /* of a device pointer; a GPU has 57, a host uses 49 */
 
 struct suballoc_leaf {
 	struct suballoc_chunk chunk[SUBALLOC_LEAF_CHUNKS];
@@ -56,43 +56,49 @@ struct suballoc_leaf {
 	size_t index;
 };
 
-/* How a chunk's charge was come by before the driver is asked for a suballocation. */
+/* Where the charge for a chunk came from, before the driver is asked for a suballocation. */
 enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
 
-/* Takes the spare of a device, which is charged: SUBALLOC_SPARE. Else reserve SUBALLOC_CHUNK: SUBALLOC_RESERVED. */
+/*
+ * Takes a device's spare, which is already charged, and returns SUBALLOC_SPARE. If there is none, returns
+ * SUBALLOC_RESERVED; then the caller reserves SUBALLOC_CHUNK.
+ */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/* It is no spare any more: the charge is for something else. */
+/* The spare is used up: its charge now belongs to something else. */
 void suballoc_use_spare(int device);
 
-/* The driver failed, and made no suballocation. */
+/* Call if the driver failed to make the suballocation. */
 void suballoc_failed(int device, enum suballoc_charge charge);
 
-/* Gives the spare back, if there is one. */
+/* Gives the spare's charge back, if there is a spare. */
 void suballoc_drain(int device);
 
-/* For the helper, now and then: gives back the spares that nobody took since the last time. */
+/* Helper thread, periodically: gives back the spares that were not used since the last time. */
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr`, and settles the charge: it becomes the chunk's, or is kept as a spare or given
- * back. False: an address that there is no table for, or no memory for one; not counted, not settled.
+ * Counts a suballocation at `ptr` and settles its charge: it becomes the chunk's, stays as a spare, or is given
+ * back. Returns false if the address is beyond the table or memory ran out; then nothing is counted or settled.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 
-/* The chunk that has suballocations and `ptr` lies in, or NULL. */
+/* Returns the chunk that contains `ptr`, if it has suballocations; otherwise NULL. */
 struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr);
 
-/* One less, after the driver has freed it: with the last one the chunk's charge goes back. */
+/*
+ * Counts one suballocation less, after the driver has freed it. With the last one, the chunk's charge is given
+ * back.
+ */
 void suballoc_remove_any(struct suballoc_chunk *chunk);
 
-/* The context is gone, and with it its chunks. */
+/* Call after a context has ended: its chunks end with it. */
 void suballoc_context_gone(uint64_t owner);
 
-/* Forgets everything, in a forked child. */
+/* In a forked child: forgets everything. */
 void suballoc_reset(void);
 
-/* ---- the usual case, at the cache of a process whose tenant has one device ---- */
+/* ---- the common case, in a process whose tenant has one device ---- */
 
 static inline struct suballoc_chunk *suballoc_chunk_in(struct suballoc_leaf *leaf, CUdeviceptr ptr)
 {
@@ -104,13 +110,16 @@ static inline uint32_t suballoc_count(const struct suballoc_chunk *c)
 	return atomic_load_explicit(&c->state, memory_order_acquire) & SUBALLOC_COUNT_MASK;
 }
 
-/* Of a chunk that has suballocations. */
+/* Valid only for a chunk that has suballocations. */
 static inline int suballoc_device(const struct suballoc_chunk *c)
 {
 	return (int)(atomic_load_explicit(&c->state, memory_order_relaxed) >> SUBALLOC_DEVICE_SHIFT);
 }
 
-/* The chunk of an address, whether it has suballocations or not; no further than in the last leaf. NULL: not there. */
+/*
+ * Returns the chunk of an address, whether or not it has suballocations, if it is in the leaf that was read last.
+ * Returns NULL if it is not.
+ */
 static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *cache,
 							   CUdeviceptr ptr)
 {
@@ -122,7 +131,10 @@ static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *
 	return likely(c->number == ptr >> SUBALLOC_CHUNK_SHIFT) ? c : NULL;
 }
 
-/* As suballoc_take_spare(0), where nothing stands in the way. False: nothing was done. */
+/*
+ * As suballoc_take_spare(0), if a single check shows that the fast case applies. Returns false if nothing was
+ * done.
+ */
 static inline bool suballoc_begin_here(struct thread_cache *cache)
 {
 	struct suballoc_spare_state *s = &cache->spares[0];
@@ -137,7 +149,10 @@ static inline bool suballoc_begin_here(struct thread_cache *cache)
 	return is_taken;
 }
 
-/* As suballoc_add(ptr, 0, SUBALLOC_SPARE), where the chunk has suballocations. False: nothing was done. */
+/*
+ * As suballoc_add(ptr, 0, SUBALLOC_SPARE), for a chunk that already has suballocations. Returns false if nothing
+ * was done.
+ */
 static inline bool suballoc_end_here(struct thread_cache *cache, CUdeviceptr ptr)
 {
 	struct suballoc_chunk *c = suballoc_chunk_nearby(cache, ptr);

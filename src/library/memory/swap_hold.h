@@ -1,15 +1,15 @@
 /*
- * The hold: what keeps every thread of a swappable process out of the driver while its memory is not where
- * its pointers say (swap.h).
+ * The hold keeps every thread of a swappable process out of the driver while the process's memory is not at its
+ * addresses (swap.h).
  *
- * A call that may touch device memory, or take some, is made between swap_enter() and swap_leave(). Who
- * wants to move memory shuts the hold first, and then waits until nobody is inside; a thread counts itself
- * inside first, and then looks whether it is shut. So of the two one sees the other. A shut hold is opened
- * again within seconds where somebody inside doesn't come out: nobody waits here for a thread that waits
- * for him.
+ * A call that may access or allocate device memory runs between swap_enter() and swap_leave(). The thread that
+ * moves memory first shuts the hold, and then waits until no thread is inside. A calling thread first counts
+ * itself inside, and then checks whether the hold is shut. So one of the two sees the other. If a thread inside
+ * does not come out, the hold opens again within seconds. So two threads never wait for each other here.
  *
- * Entering is nested within a thread; waiting for a lease inside the hold would keep memory from moving,
- * so work enters it last, in the gate. Nothing, one load, in a process that isn't swappable. Thread safe.
+ * A thread may enter several times, nested. A thread that waited for a lease inside the hold would keep memory
+ * from moving; so work enters the hold last, in the gate. In a process that is not swappable, all this costs one
+ * load. Thread safe.
  */
 #pragma once
 
@@ -17,12 +17,14 @@
 #include "library/state/process_state.h"
 
 enum swap_pass {
-	SWAP_PASSED,  /* inside: swap_leave() afterwards */
-	SWAP_IS_SHUT, /* of swap_try_enter(): swap_wait(), then again */
-	SWAP_NO_ROOM, /* memory is out and the card has no room for it: CUDA_ERROR_OUT_OF_MEMORY */
+	SWAP_PASSED,  /* inside; call swap_leave() afterwards */
+	/* Returned by swap_try_enter() only: call swap_wait(), then try again. */
+	SWAP_IS_SHUT,
+	/* ^the memory was moved off the GPU, and the GPU has no room for it: CUDA_ERROR_OUT_OF_MEMORY */
+	SWAP_NO_ROOM,
 };
 
-/* The calls for a swappable process. */
+/* The functions for a swappable process. */
 enum swap_pass swap_try_enter_held(void);
 void swap_leave_held(void);
 
@@ -32,21 +34,24 @@ static inline bool swap_is_on(void)
 			DETOUR_HOLD);
 }
 
-/* Without waiting; SWAP_PASSED where nothing is held. */
+/* Does not wait. Returns SWAP_PASSED also if the process is not swappable. */
 static inline enum swap_pass swap_try_enter(void)
 {
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;
 }
 
-/* Is this thread inside? */
+/* True if the calling thread is inside. */
 bool swap_is_inside(void);
 
-/* Waits while the hold is shut, or a while. */
+/* Waits until the hold is no longer shut, but only for a short time. */
 void swap_wait(void);
 
-/* Both. False: SWAP_NO_ROOM, and not inside. */
+/* Tries and waits until the thread is inside. Returns false for SWAP_NO_ROOM; then the thread is not inside. */
 bool swap_enter(void);
-/* The same for what needs no memory, and is done with memory that is out as well. Inside in any case. */
+/*
+ * As swap_enter(), for calls that need no memory and work also while memory is off the GPU. The thread is always
+ * inside afterwards.
+ */
 void swap_enter_to_free(void);
 
 static inline void swap_leave(void)
@@ -56,8 +61,8 @@ static inline void swap_leave(void)
 }
 
 /*
- * Holds memory where it is to the end of the function; which returns CUDA_ERROR_OUT_OF_MEMORY when it can't
- * be had. First in a hook, before any lock.
+ * Keeps memory in place until the end of the function. If the memory cannot be on the GPU, the function returns
+ * CUDA_ERROR_OUT_OF_MEMORY. Use it first in a hook, before any lock.
  */
 static inline void swap_leave_cleanup(bool *is_inside)
 {
@@ -73,16 +78,19 @@ static inline void swap_leave_always(const bool *unused)
 {
 	swap_leave();
 }
-/* The same in a hook that gives memory back, or touches none. */
+/* As WITH_MEMORY_HELD(), in a hook that frees memory or accesses none. */
 #define WITH_MEMORY_STILL() \
 	__attribute__((cleanup(swap_leave_always), unused)) bool is_memory_still = true; \
 	swap_enter_to_free()
 
 /* ---- for swap.c alone ---- */
 
-/* Shuts it and waits until nobody is inside, for patience_ns at most: then it is as before, and false. */
+/*
+ * Shuts the hold and waits until no thread is inside, for at most patience_ns. On timeout, restores the earlier
+ * state and returns false.
+ */
 bool swap_hold_shut(uint64_t patience_ns);
-/* Opens it, or, with has_room false, lets the calls fail. */
+/* Opens the hold. If has_room is false, calls fail instead. */
 void swap_hold_open(bool has_room);
 
 /* In a forked child. */

@@ -6,7 +6,7 @@
 #include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
+#define PATIENCE_NS (60 * NS_PER_S) /* with no prospect of room, or no daemon, until failure */
 #define NAP_NS (10 * NS_PER_MS)
 #define ROUNDING_BYTES (128ULL << 20)
 
@@ -15,9 +15,9 @@ static __thread struct {
 	int device;
 	uint64_t bytes;
 	bool is_drivers;
-} lack; /* bytes 0: none */
+} lack; /* bytes is 0 if nothing is lacking */
 
-/* What is in use is more than the daemon leaves to it. */
+/* True if the memory in use exceeds what the daemon leaves to this tenant. */
 static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);
@@ -41,13 +41,13 @@ uint64_t swap_wanted(int device)
 
 bool swap_wait_for_room(uint64_t *since_ns)
 {
-	/* Others have turns of any length before. What a lost daemon said means nothing. */
+	/* Other tenants may have turns of any length first. If the daemon is lost, its last value means nothing. */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
 		*since_ns = sys_now_ns();
 	if (!process_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
-	/* Not told as a wait for the GPU's time: it would be given a share of that which it can't use. */
+	/* Not reported as waiting for GPU time: the arbiter would give this process time that it cannot use. */
 	sys_sleep_ns(NAP_NS);
 	return true;
 }
@@ -67,7 +67,10 @@ bool swap_room_is_kept(int device, uint64_t bytes)
 	return true;
 }
 
-/* More than enough for what was lacking, whatever the driver rounds it up to. False where no context can tell. */
+/*
+ * True if the GPU has more than enough room for what was lacking, whatever the driver rounds it to. False also if
+ * no context can tell.
+ */
 static bool gpu_has_room(void)
 {
 	size_t free_bytes, total_bytes;
@@ -82,7 +85,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* Inside another call: what that lacks is kept for it. */
+	/* If this thread is inside another call, keep the outer call's record. */
 	if (swap_is_on() && !swap_is_inside())
 		lack.bytes = 0;
 }
@@ -104,7 +107,7 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		return end(room, result);
 	if (swap_is_inside() || !lack.bytes)
 		return end(room, result);
-	/* Twice in a row: between a refusal and the first look at the GPU another may have left it. */
+	/* Require this twice in a row: between a refusal and the query another tenant may have left the GPU. */
 	bool has_room = lack.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)
 		return end(room, result);

@@ -1,15 +1,16 @@
 /*
- * Allocations and contexts that the quota allows and the card has no room for, in a swappable process: they
- * wait, and the daemon sends others off the card for them (swap.h). Thread safe.
+ * In a swappable process, an allocation or a context may fit the quota while the GPU has no room for it. Such a call
+ * waits, and the daemon moves other tenants' memory off the GPU for it (swap.h). Thread safe.
  *
  *     return WITH_ROOM(try_to_allocate(...));
  *
- * makes the call until it succeeds, or fails for another reason, or there is no hope of room. Out of memory is another
- * reason too where the GPU has more than enough before and after the try: a driver says so of what it can't do, such as
- * a context by the cuCtxCreate of before CUDA 3.2. The call notes
- * by swap_room_lacks() that it failed for that; charge.h does for what is charged. Between two tries the process
- * holds nothing (swap_hold.h), so that its own memory may leave the card meanwhile; a call that is made by another
- * one inside the hold leaves the waiting to that.
+ * repeats the call until it succeeds, fails for another reason, or room is no longer expected. Out of memory counts as
+ * another reason if the GPU has more than enough room before and after a try: drivers return it also for what they cannot
+ * do, such as a context by the cuCtxCreate from before CUDA 3.2.
+ *
+ * The call reports by swap_room_lacks() that it failed for lack of room; charge.h does so for charged memory. Between two
+ * tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
+ * A call made inside another call's hold does not wait itself; the outer call does.
  */
 #pragma once
 
@@ -22,16 +23,22 @@
 /* One call's wait. */
 struct swap_room {
 	int device;
-	uint64_t bytes; /* wanted; 0: it has not waited */
+	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
 	uint64_t since_ns;
-	uint64_t trace_begin; /* for the trace; 0: it is in none */
-	bool had_room;        /* of a refusal by the driver: the GPU had room all the same */
+	uint64_t trace_begin; /* time for the trace; 0 if not traced */
+	bool had_room;        /* at the driver's last refusal, the GPU had enough room */
 };
 
-/* The thread's last try found no room for so many bytes on the device, which its quota allows; `is_drivers`: said the driver. */
+/*
+ * Records that the thread's last try found no room for `bytes` on the device, although the quota allows them.
+ * is_drivers is true if the driver said so.
+ */
 void swap_room_lacks(int device, uint64_t bytes, bool is_drivers);
 
-/* The same after a call of the driver's, if that is what it said. Memory of no device of ours is nobody's affair here. */
+/*
+ * As swap_room_lacks(), if the driver's call returned out of memory. Ignores memory that is on none of the
+ * tenant's devices.
+ */
 static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 {
 	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
@@ -39,14 +46,14 @@ static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 }
 
 /*
- * Before one: the bytes, which are reserved already, would take room of the card that is kept for another tenant's return. That
- * is noted too, and the call is not to be made.
+ * Call before the driver's call, with `bytes` already reserved. Returns true if the bytes would take room that is
+ * kept for another tenant's return. That is recorded too, and the driver must not be called.
  */
 bool swap_room_is_kept(int device, uint64_t bytes);
 
 /* Call before the first try of an allocation. */
 void swap_room_begin(struct swap_room *room);
-/* Call after each try; true: try again. */
+/* Call after each try. Returns true if the caller should try again. */
 bool swap_room_again(struct swap_room *room, CUresult result);
 
 #define WITH_ROOM(call) \
@@ -60,15 +67,18 @@ bool swap_room_again(struct swap_room *room, CUresult result);
 		with_result; \
 	})
 
-/* Wants `bytes` more on the device (index in the tenant's list) from here on, until no more (negative). */
+/*
+ * Adds `bytes` to the memory that this process waits for on `device` (index in the tenant's list); negative bytes
+ * end such a wait.
+ */
 void swap_want(int device, int64_t bytes);
 
-/* Of all threads. */
+/* The sum over all threads. */
 uint64_t swap_wanted(int device);
 
 /*
- * Waits a while, for as many times as the daemon says that room will be made; *since_ns is moved to the last
- * time that it did. False: for a minute since then there was no hope, or no daemon.
+ * Waits a short time, as often as the daemon says that room will be made. Sets *since_ns to the last time that the
+ * daemon said so. Returns false if for a minute since then there was no such prospect, or no daemon.
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
