@@ -6,16 +6,20 @@
 #define SAMPLES_AFTER_SURPRISE 2
 #define SAMPLE_EVERY 64
 /*
- * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds: of short ones that
- * are known, one use in so many. Where several streams share the GPU, each second sample is a surprise.
+ * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds. So of short kernels
+ * whose length is known, only one use in SHORT_EVERY is timed. Where several streams share the GPU, every second
+ * sample is far from the estimate, and asks for further samples.
  */
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
-/* Beside as many streams of its own program a piece takes so many times as long, and is the same piece. */
+/*
+ * Beside this many streams of its own program, the same work takes this many times as long. So the stable value
+ * may differ from the estimate by this factor.
+ */
 #define TOLD_FACTOR 16
 
 static struct estimate table[ENTRIES];
-static _Atomic uint32_t typical_ns; /* of a use, of those that are told; 0: none */
+static _Atomic uint32_t typical_ns; /* average use, over entries with a stable value; 0 if none */
 
 static uint64_t mix(uint64_t h, uint64_t value)
 {
@@ -66,8 +70,8 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * By samples come back, not by uses: a stream has few samples under way at a time, so in a row of
-	 * many different kernels the first few uses of most get none.
+	 * Counts samples that came back, not uses. A stream has few samples in progress at a time, so in a
+	 * sequence of many different kernels most get no sample in their first uses.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;
@@ -100,7 +104,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return is_within(a, b, 2);
 }
 
-/* A few hundred times in a program's life, by the helper. */
+/* Called by the helper, a few hundred times in a program's life. */
 static void learn_typical(void)
 {
 	double sum_ns = 0, uses = 0;
@@ -125,7 +129,10 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 	return told_ns ? told_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
 }
 
-/* Of three samples or more: their median, and what is known of all. */
+/*
+ * Sets the stable value, once there are three samples or more. `median` is that of the last three; `known` is the
+ * estimate.
+ */
 static void tell(struct estimate *e, uint64_t median, uint64_t known)
 {
 	uint64_t told = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
@@ -139,7 +146,7 @@ static void tell(struct estimate *e, uint64_t median, uint64_t known)
 void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 {
 	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
-		return; /* replaced meanwhile */
+		return; /* the entry was replaced meanwhile */
 	if (ns < 1)
 		ns = 1;
 	if (ns > UINT32_MAX)
@@ -153,13 +160,13 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* A surprise is looked into soon, not at the 64th use. */
+	/* After a surprise, time the next uses instead of waiting for the 64th. */
 	if (known && !is_near(known, ns))
 		wanted = SAMPLES_AFTER_SURPRISE;
 	else if (wanted)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
-	/* A bound from above until now: no more than that, and no mean of it. */
+	/* Until now the value was only an upper bound. So take the smaller of the two values, not an average. */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

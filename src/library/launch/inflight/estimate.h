@@ -1,15 +1,17 @@
 /*
- * An estimate is the predicted GPU time of a unit of work: one per kernel function and launch shape, per executable graph, per
- * copy entry and size class. It is learned from samples, which are timed by events.
+ * An estimate is the predicted GPU time of a unit of work. There is one per kernel function and launch shape, per
+ * executable graph, and per copy entry point and size class. It is learned from samples, which are timed by
+ * events.
  *
- * A sample may be far too long: a kernel's first launch loads code, or the thread loses its CPU between the two events. So an
- * estimate is the smoothed median of the last three samples, not an average of all.
+ * A sample may be far too long: a kernel's first launch loads code, or the thread loses its CPU between the two
+ * events. So an estimate is the smoothed median of the last three samples, not an average of all.
  *
- * Tenants that share space pay by length (pace.h), and their speed is known in the same lengths, which must not follow what ran
- * beside a sample. So each estimate has a second value, the told one: set after three samples, it stays until the first
- * value is not within a factor of 16 of it.
+ * Tenants that share space pay by length (pace.h). Their speed is measured in the same lengths, so these must not
+ * depend on what ran beside a sample. So each estimate has a second value, the stable value `told_ns`. It is set
+ * after three samples, and stays until the first value differs from it by more than a factor of 16.
  *
- * A fixed table; a new entry takes the place of an old one when its places are full. Lock-free; races lose a sample at worst.
+ * The table has a fixed size. A new entry replaces an old one when its places are full. Lock-free; a race loses a
+ * sample at worst.
  */
 #pragma once
 
@@ -21,41 +23,46 @@
 
 struct estimate {
 	_Atomic uint64_t key;
-	_Atomic uint64_t ns; /* 0: not known yet */
+	_Atomic uint64_t ns; /* 0 if not known yet */
 	_Atomic uint32_t uses;
-	_Atomic uint32_t samples_wanted; /* so many of the next uses are timed */
-	_Atomic uint32_t last, before;   /* the last two samples in ns, 0: none yet */
-	_Atomic uint32_t told_ns;        /* the told value (above); 0: fewer than three samples */
+	_Atomic uint32_t samples_wanted; /* number of next uses to be timed */
+	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
+	_Atomic uint32_t told_ns;        /* the stable value; 0 until there are three samples */
 };
 
-/* The entry for this work, made when there is none. Never NULL. */
+/* Returns the entry for this work, and makes it if there is none. Never NULL. */
 struct estimate *estimate_of(const struct work *work);
 
-/* Counts a use and says whether this one should be timed: till a few were (of short ones now and then), then one in 64. */
+/*
+ * Counts a use. Returns true if this use should be timed: the first few uses (of short work, some of them), then
+ * one in 64.
+ */
 bool estimate_wants_sample(struct estimate *estimate);
 /*
- * The same where what is told counts: once that is known, one in 64, whatever comes out. Two events at each launch would hold up other streams
- * that share a queue of the hardware, as they do under MPS: a program of 8 streams ran at 97 % of its speed.
+ * As estimate_wants_sample(), where the stable value counts: once that is known, times one use in 64, whatever the
+ * samples show. Timing each launch by two events would hold up other streams that share a hardware queue, as under
+ * MPS: a program of 8 streams ran at 97 % of its speed.
  */
 bool estimate_wants_to_tell(struct estimate *estimate);
 
 /* Takes in one timed sample. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
- * The same of work that ran beside others', which makes it longer by any factor: it is an upper bound. One longer than what
- * is known asks to be timed again while nothing else runs.
+ * As estimate_learn(), for work that ran beside other tenants' work. That may lengthen it by any factor, so the
+ * sample is an upper bound. If the sample is longer than the known value, the work will be timed again while
+ * nothing else runs.
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
-/* Was it timed less than three times but beside others' work? */
+/* True if fewer than three samples were taken without other tenants' work. */
 static inline bool estimate_is_untried(const struct estimate *estimate)
 {
 	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
 }
 
 /*
- * What it counts for in what is in flight where tenants share space; 0: nothing is known yet. Of what was timed but beside
- * others, a bound from above.
+ * The length by which the work counts as in flight where tenants share space; 0 if nothing is known yet. For work
+ * that was timed only beside other tenants' work, the length is an upper bound.
  */
 static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 {
@@ -65,11 +72,15 @@ static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 }
 
 /*
- * What it is paid for there: of what is not told yet, as much as a use of the others is on average. A bound would be a hundred times
- * too much where others are at work, and not where it runs alone, so that its speed (policy/space/space.h) would be another. 0: none is
- * told yet.
+ * The length by which the work is paid where tenants share space. While its stable value is unknown, it pays the
+ * average of the other entries; 0 if none is known. An upper bound would be a hundred times too much beside other
+ * tenants' work, but not where the work runs alone. So the tenant's measured speed (policy/space/space.h) would
+ * depend on the others.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 
-/* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
+/*
+ * As estimate_wants_sample(), for a use beside other tenants' work. Work that must be timed alone is not timed
+ * then.
+ */
 bool estimate_wants_bound(struct estimate *estimate);

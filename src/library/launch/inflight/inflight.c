@@ -9,12 +9,15 @@
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
 
-#define PLACES 16 /* where a stream may stand, from its hash on */
-/* Where tenants share space, what is not known at all: few of it are in flight, so that they are timed by themselves. */
+#define PLACES 16 /* number of places, from the hash on, where a stream may be */
+/*
+ * The length of work about which nothing is known, where tenants share space. It is long, so that few are in
+ * flight and each is timed by itself.
+ */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
-/* Where more may be in flight than in a lease, the marks are rarer by as much: so many in what may be. */
+/* If more may be in flight than in a normal lease, marks are rarer in proportion: this many per depth. */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
@@ -22,11 +25,11 @@ struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 
 struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 static struct {
-	_Atomic uintptr_t handle; /* 0: free */
+	_Atomic uintptr_t handle; /* 0 if free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
 static struct sys_lock table_lock;
-/* The first context that was seen, and whether there was another one. Hold table_lock. */
+/* The first context that was seen, and whether another one was seen since. Guarded by table_lock. */
 static CUcontext only_context;
 static bool has_several_contexts;
 uint16_t inflight_used[INFLIGHT_RECORDS];
@@ -80,7 +83,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
-	/* A default stream's handle says nothing without its owner. */
+	/* A default stream's handle identifies nothing without its owner. */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
@@ -88,7 +91,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	sys_unlock(&s->lock);
 }
 
-/* Before it is used, so that a forked child forgets it too. Holds table_lock. */
+/* Call before the record is used, so that a forked child forgets it too. The caller holds table_lock. */
 static void enlist(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
@@ -100,7 +103,7 @@ static void enlist(uint32_t at)
 	inflight_streams[at].is_listed = true;
 }
 
-/* Holds table_lock. */
+/* The caller holds table_lock. */
 static void see_context(CUcontext context)
 {
 	if (!only_context)
@@ -108,7 +111,7 @@ static void see_context(CUcontext context)
 	if (context == only_context)
 		return;
 	has_several_contexts = true;
-	/* From here on its record is as any other default stream's. */
+	/* From now on its record is treated like that of any other default stream. */
 	atomic_store(&inflight_streams[INFLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
@@ -118,7 +121,7 @@ void inflight_context_seen(CUcontext context)
 	see_context(context);
 }
 
-/* INFLIGHT_STREAMS: none is free. Holds table_lock. */
+/* Returns INFLIGHT_STREAMS if no place is free. The caller holds table_lock. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t start = inflight_hash(handle, owner);
@@ -133,14 +136,14 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 	return INFLIGHT_STREAMS;
 }
 
-/* The device's overflow record. Holds table_lock. */
+/* Returns the device's overflow record. The caller holds table_lock. */
 static struct inflight_stream *overflow_of(int device)
 {
 	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
 
 	if (!atomic_load(&inflight_streams[at].in_use)) {
 		enlist(at);
-		/* It has no stream of its own: an owner keeps it off the fast path. */
+		/* The overflow record has no stream of its own. The nonzero owner keeps it off the fast path. */
 		init_stream(&inflight_streams[at], NULL, 1, NULL, device);
 	}
 	return &inflight_streams[at];
@@ -168,8 +171,8 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 }
 
 /*
- * The driver reads what a handle points to, unasked. Where nothing can be read, it is never asked about the handle: it
- * may refuse the program's call because of another argument.
+ * The driver reads what a handle points to without checking it. So if nothing can be read there, the driver is
+ * never asked about the handle. It may refuse the program's call because of another argument.
  */
 bool inflight_is_handle(CUstream handle)
 {
@@ -217,10 +220,10 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Part of what was forgiven has ended. */
+	/* Part of the work that was ignored has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* Where this is less than before it would be shut already. */
+	/* If the sum has become smaller, the fast path was shut earlier already. */
 	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		fast_path_shut(1U << s->device);
@@ -240,7 +243,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* The other way round: a thread that finds it not shown writes the slot after we did. */
+	/* In the reverse order, so that a thread that sees shows_busy cleared writes the slot after this. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
@@ -253,7 +256,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 
 	if (s->head - s->tail == INFLIGHT_RING) {
 		inflight_sample_give(s, sample);
-		return; /* the counts go into the next one */
+		return; /* the next mark covers these counts */
 	}
 	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
 	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
@@ -269,7 +272,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 	inflight_count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
 	CUevent event = is_sample ? inflight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
-		/* A broken context, or a capture that drew the stream in: not ours to follow. */
+		/* The context is broken, or a capture has included the stream. Stop counting this work. */
 		inflight_count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
 		inflight_sample_give(s, sample);
 		return;
@@ -289,7 +292,7 @@ void inflight_mark_now(struct inflight_stream *s)
 		inflight_push_mark(s, INFLIGHT_NO_SAMPLE);
 }
 
-/* Counts one launch into a stream that has no record, and marks it. */
+/* Counts one launch into a stream without a record, and marks it. */
 static void mark_overflow(struct inflight_stream *s, const struct work *work, uint64_t ns)
 {
 	inflight_count_into_device(s, 1, (int64_t)ns);
@@ -307,7 +310,7 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* How many times as long as in a lease of the usual depth. */
+/* How many times rarer marks are than in a lease of the usual depth. */
 static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
 {
 	uint64_t depth_ns = pass->pays ? atomic_load_explicit(
@@ -367,7 +370,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 
 /* ---- going away ---- */
 
-/* Holds table_lock. */
+/* The caller holds table_lock. */
 static void drop(uint32_t at, bool context_lives)
 {
 	struct inflight_stream *s = &inflight_streams[at];
@@ -400,11 +403,11 @@ void inflight_drop_stream(CUstream stream)
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
-	else /* It may have no record. Threads that cached its handle must look it up again. */
+	else /* The stream may have no record, so cached handles must be looked up again. */
 		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
-/* Holds table_lock. */
+/* The caller holds table_lock. */
 static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;

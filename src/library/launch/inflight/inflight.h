@@ -1,20 +1,20 @@
 /*
- * In-flight work: per stream, how much was handed to the driver and not yet seen to end.
+ * In-flight work: for each stream, how much was handed to the driver and not yet seen to end.
  *
  * Nouns:
  *   record     one stream's counts (inflight_record.h)
- *   mark       an untimed event behind launched work: once reached, that work has ended
+ *   mark       an untimed event behind launched work; when it is reached, that work has ended
  *   sample     a pair of timed events around one unit of work (inflight_sample.h)
  *   overflow   the record of all streams that found no place in the table (inflight_overflow.h)
  *
- * The launching thread counts, and sometimes records a mark. Only the helper thread queries marks, since a query from another
- * thread breaks a capture in global mode. Where a stream goes quiet with unmarked work, the helper records the mark itself;
- * in free run once the device is quiet.
+ * The launching thread counts, and sometimes records a mark. Only the helper thread queries marks, since a query from
+ * another thread breaks a capture in global mode. If a stream goes quiet with unmarked work, the helper records the mark
+ * itself; in free run it waits until the whole device is quiet.
  *
- * Cost of a launch: in free run two relaxed counters, and one event in `mark_every` launches; under a lease a look-up of the
- * estimate, and an event for about 200 us of work.
+ * Cost of a launch: in free run, two relaxed counters, and one event per `mark_every` launches. Under a lease, a lookup of
+ * the estimate, and one event per about 200 us of work.
  *
- * Thread safe. Records are never unmapped: a stale pointer is harmless.
+ * Thread safe. Records are never unmapped, so a stale pointer is harmless.
  */
 #pragma once
 
@@ -23,12 +23,12 @@
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
 
-/* In the slot, where the daemon sees it. */
+/* Sets `busy` in the slot, where the daemon reads it. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*
- * Where a NULL stream's hash leads: kept for the legacy default stream of the only context. As long as no other context was seen,
- * a launch into NULL is one into that, and the driver need not be asked.
+ * The place for a NULL stream's hash, kept for the legacy default stream of the only context. While no other
+ * context was seen, a launch into NULL goes to that stream, and the driver need not be asked.
  */
 #define INFLIGHT_ONLY_PLACE 0
 
@@ -37,17 +37,20 @@ struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	uint32_t streams_gone; /* as process_state has it while this holds */
+	uint32_t streams_gone; /* value in process_state for which this entry is valid */
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 
-/* The same as inflight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
+/*
+ * As inflight_stream_of(), for a stream that is not in the cache. If `context` is NULL, the function asks the
+ * driver for it.
+ */
 struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
-/* Whether the driver can be asked about it. A default stream, or what may be one of the program's. */
+/* True if the driver may be asked about the handle: a default stream, or an address that can be read. */
 bool inflight_is_handle(CUstream handle);
 
-/* The stream that `work` goes to, by a handle that means the same in every call. */
+/* Returns the stream of `work` as a handle that means the same in every call. */
 static inline CUstream inflight_handle_of(const struct work *work)
 {
 	if (work->stream)
@@ -55,7 +58,10 @@ static inline CUstream inflight_handle_of(const struct work *work)
 	return work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
 }
 
-/* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context or no stream. */
+/*
+ * Returns the record of the stream of `work`, or its device's overflow record. Returns NULL if there is no context
+ * or no such stream.
+ */
 static inline struct inflight_stream *inflight_stream_of(const struct work *work)
 {
 	CUstream handle = inflight_handle_of(work);
@@ -67,7 +73,7 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 			return NULL;
 		owner = (uint64_t)(uintptr_t)context;
 		if (handle == CU_STREAM_PER_THREAD)
-			owner ^= (uint64_t)(uintptr_t)&inflight_cache; /* differs from thread to thread */
+			owner ^= (uint64_t)(uintptr_t)&inflight_cache; /* differs between threads */
 	}
 	if (likely(inflight_cache.handle == handle && inflight_cache.owner == owner &&
 		   inflight_cache.streams_gone ==
@@ -76,12 +82,12 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 	return inflight_look_up(handle, owner, context);
 }
 
-/* Is that stream being captured? Asks the driver; call when process_state.captures is not zero. */
+/* True if that stream is being captured. Asks the driver; call only if process_state.captures is not zero. */
 bool inflight_is_capturing(const struct work *work);
 
 /*
- * Free run: one more launch on the stream; true when it is time for a mark. Threads that launch into one
- * stream at once may lose a count: the mark is behind all of them anyhow.
+ * Free run: counts a launch on the stream. Returns true when it is time for a mark. Threads that launch into one
+ * stream at the same time may lose a count, but the mark is behind all their launches anyway.
  */
 static inline bool inflight_count(struct inflight_stream *s)
 {
@@ -93,24 +99,28 @@ static inline bool inflight_count(struct inflight_stream *s)
 	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
 	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
-/* Marks all that is unmarked. Does nothing to an overflow record. */
+/* Records a mark behind all unmarked work. Does nothing for an overflow record. */
 void inflight_mark_now(struct inflight_stream *stream);
-/* The same after inflight_count() of that work; of an overflow record, its own mark. */
+/*
+ * As inflight_mark_now(), after inflight_count() of that work. In an overflow record, the launch gets a mark of
+ * its own.
+ */
 void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
 /*
- * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;
- * end() counts and marks.
+ * Used around a launch under a lease. inflight_begin() predicts, and starts a timed sample if one is needed;
+ * inflight_end() counts and marks.
  */
 struct inflight_pass {
-	/* Set before begin(). */
-	bool pays;             /* ns is what is told where tenants share space */
-	bool is_beside_others; /* what is timed may be longer than it is alone */
-	uint32_t samples_most; /* of its stream under way, with this one: INFLIGHT_SAMPLES at most */
+	/* Set these before inflight_begin(). */
+	bool pays;             /* `ns` is the estimate's stable value (shared space) */
+	bool is_beside_others; /* a sample may be longer than the work takes alone */
+	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */
+	uint32_t samples_most;
 
 	struct estimate *estimate;
-	uint64_t ns; /* by end(): as predicted */
-	int sample;  /* INFLIGHT_NO_SAMPLE: it is not timed */
+	uint64_t ns; /* set by inflight_end(): the predicted length */
+	int sample;  /* INFLIGHT_NO_SAMPLE if the work is not timed */
 };
 void inflight_begin(struct inflight_stream *stream, const struct work *work,
 		    struct inflight_pass *pass);
@@ -118,31 +128,33 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams get their
- * mark at once. `in_free_run`: devices in free run where no other tenant waits. While something is launched there the device
- * is busy, and its quiet streams get their marks only once all are quiet: a mark is four driver calls, each of which takes
- * the driver's lock from launching threads.
+ * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams
+ * get their marks at once. `in_free_run`: devices in free run where no thread waits for depth. While such a device
+ * gets launches it is busy, and its quiet streams get their marks only when all are quiet. A mark takes four
+ * driver calls, and each takes the driver's lock from launching threads.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * No in-flight work ended while a thread waited for it: until some does, only later work takes up depth. A kernel that waits
- * for the program (persistent, a collective) lasts as long as its launches are held back. If its length counted, each launch
- * beside it would wait for that, and be as long the next time.
+ * Call when no in-flight work ended while a thread waited for it. Until some work ends, only later work counts
+ * towards the depth. A kernel that waits for the program (persistent, a collective) lasts as long as its launches
+ * are held back. If its length counted, each launch beside it would wait that long, and the kernel would be as
+ * long the next time.
  */
 void inflight_forgive(struct inflight_device *device);
 
-/* The stream or context goes: its marks with it. Before the real call. */
+/* Call before the driver call that ends the stream or context: drops its marks. */
 void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);
 
 /*
- * Tells of a new context, before anything can be launched into it. Any but the first makes a NULL stream's context the
- * driver's to tell, for good. A context that was not told of is seen when something is launched through the gate, or marked.
+ * Call for a new context before anything is launched into it. From the second context on, the driver must be asked
+ * for the context of a NULL stream, for ever. A context that was not reported here is detected when something is
+ * launched in it through the gate, or marked.
  */
 void inflight_context_seen(CUcontext context);
 
-/* A capture begins: the helper records nothing from here on. */
+/* A capture begins: from now on the helper records nothing. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 

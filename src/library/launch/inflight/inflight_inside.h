@@ -6,14 +6,17 @@
 
 #include "library/launch/inflight/inflight_record.h"
 
-/* Adds to what the stream's device has in flight, or takes off it; shuts the fast path where that is enough. */
+/*
+ * Adds to what the stream's device has in flight, or subtracts if negative. Shuts the fast path if the sum reaches
+ * the bound.
+ */
 void inflight_count_into_device(struct inflight_stream *stream, int32_t launches, int64_t ns);
 
 /*
- * Records a mark behind all unmarked launches. `sample`: the timed pair that it ends, or INFLIGHT_NO_SAMPLE. The caller holds
- * stream->lock.
+ * Records a mark behind all unmarked launches. `sample` is the timed pair that the mark ends, or
+ * INFLIGHT_NO_SAMPLE. The caller holds stream->lock.
  */
 void inflight_push_mark(struct inflight_stream *stream, int sample);
 
-/* inflight_poll.c; in a forked child. */
+/* In a forked child. Defined in inflight_poll.c. */
 void inflight_poll_reset(void);

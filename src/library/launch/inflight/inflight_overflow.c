@@ -11,9 +11,9 @@
 
 static struct overflow_set {
 	struct {
-		CUevent event; /* this place's own, untimed, made on first use */
+		CUevent event; /* belongs to this place; untimed; made on first use */
 		CUcontext context;
-		uint32_t launches; /* 0: free */
+		uint32_t launches; /* 0 if the place is free */
 		uint64_t ns;
 	} mark[INFLIGHT_OVERFLOW_MARKS];
 	uint32_t next; /* where the search for a free place begins */
@@ -29,7 +29,7 @@ static uint32_t in_flight(const struct inflight_stream *record)
 	return atomic_load_explicit(&record->overflow_marks, memory_order_relaxed);
 }
 
-/* A free place, or in a full set any. Holds the record's lock. */
+/* Returns a free place, or any place if the set is full. The caller holds the record's lock. */
 static uint32_t place(struct overflow_set *set)
 {
 	uint32_t at = set->next;
@@ -97,7 +97,7 @@ void inflight_overflow_wait(struct inflight_stream *record)
 	}
 }
 
-/* Holds the record's lock. */
+/* The caller holds the record's lock. */
 static void take_off(struct inflight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
 {
 	struct overflow_set *set = set_of(record);

@@ -1,4 +1,7 @@
-/* The helper thread's side of in-flight work: which marks were reached, and what launches last on average. */
+/*
+ * The helper thread's side of in-flight work: finds which marks were reached, and how long launches take on
+ * average.
+ */
 #include <string.h>
 
 #include "library/launch/inflight/inflight.h"
@@ -10,21 +13,24 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 /*
- * A launch that marks costs the driver's 0.1 us and our cold code. Where the length of a launch is known,
- * the target holds; this bounds what is in flight unknown where the GPU kept up until now.
+ * A launch that records a mark costs the driver's 0.1 us and runs our cold code. If the length of launches is
+ * known, MARK_TARGET_NS decides. This bound limits the uncounted work in flight if the GPU has kept up until now.
  */
 #define MARK_MAX_LAUNCHES 256
-/* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
- * function or a wait is in the average too. */
+/*
+ * The longest length assumed for a launch of unknown length. The average also contains time in which a host
+ * function or a wait held the stream up.
+ */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
 /* Held while the helper records a mark, so that no capture begins meanwhile. */
 static struct sys_lock capture_lock;
-static uint64_t seen_launches[REGION_MAX_DEVICES]; /* of a device in free run, at the last poll */
+/* Launches of each device in free run, at the last poll. */
+static uint64_t seen_launches[REGION_MAX_DEVICES];
 
 /*
- * Free run: how many launches to a mark. By the average where completions tell it; where everything
- * is done at each look, the GPU keeps up and the marks may be rarer.
+ * Free run: sets how many launches one mark covers. Uses the average length if completions show it. If all work is
+ * done at each poll, the GPU keeps up, and marks may be rarer.
  */
 static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
@@ -59,7 +65,10 @@ static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t l
 	s->progress_ns = now_ns;
 }
 
-/* After a look that saw `launches` end, and others under way if it is busy. Holds s->lock. */
+/*
+ * Call after a poll that saw `launches` end. is_busy: other launches are still in flight. The caller holds
+ * s->lock.
+ */
 static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
 			  bool is_busy)
 {
@@ -82,9 +91,9 @@ static CUresult query(const struct inflight_stream *s, uint32_t at)
 }
 
 /*
- * Takes off the marks that were reached; true while something is in flight. A query costs 0.3 us and
- * the driver's lock, so the last mark is asked first: it stands for all. Any answer but "not ready"
- * ends a mark: it was reached, or the context is broken and nothing of it will run. Holds s->lock.
+ * Removes the marks that were reached. Returns true while something is in flight. A query costs 0.3 us and the
+ * driver's lock. So the last mark is queried first, since it covers all. Any answer but "not ready" ends a mark:
+ * it was reached, or the context is broken and none of its work will run. The caller holds s->lock.
  */
 static bool reap(struct inflight_stream *s, uint64_t now_ns)
 {
@@ -106,7 +115,7 @@ static bool reap(struct inflight_stream *s, uint64_t now_ns)
 	return s->tail != s->head;
 }
 
-/* As reap(), of an overflow record. Holds s->lock. */
+/* As reap(), for an overflow record. The caller holds s->lock. */
 static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 {
 	uint32_t launches;
@@ -120,8 +129,9 @@ static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 }
 
 /*
- * The helper has no context of its own. Without the stream's the driver makes no event, and records none
- * into a default stream: the tail would count as done while it runs. Holds s->lock: the context lives.
+ * The helper has no context of its own. Without the stream's context the driver makes no event, and records none
+ * into a default stream; the work would count as done while it runs. The caller holds s->lock, so the context
+ * lives.
  */
 static void mark_in_context(struct inflight_stream *s)
 {
@@ -134,7 +144,7 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
+/* Marks the work that a quiet stream has left unmarked, unless a capture might include the event. */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&capture_lock);
@@ -142,7 +152,7 @@ static void mark_tail(struct inflight_stream *s)
 		mark_in_context(s);
 }
 
-/* Of `devices` (bits), those into which something was launched since they were last asked about. */
+/* Returns those of `devices` (bits) on which something was launched since the last call. */
 static uint32_t launching_of(uint32_t devices)
 {
 	uint32_t launching = 0;
@@ -159,8 +169,9 @@ static uint32_t launching_of(uint32_t devices)
 }
 
 /*
- * A thread has waited for all of it, so that no mark is needed: that would bring another tenant's work off the GPU for a
- * moment. What is launched while this takes it off the account is put back. Holds s->lock.
+ * A thread has waited for all the work, so no mark is needed. A mark would take another tenant's work off the GPU
+ * for a moment. If something is launched while the counts are removed, they are put back. The caller holds
+ * s->lock.
  */
 static void settle_tail(struct inflight_stream *s, uint32_t launched)
 {
@@ -177,7 +188,7 @@ static void settle_tail(struct inflight_stream *s, uint32_t launched)
 	atomic_fetch_add(&s->unmarked_ns, ns);
 }
 
-/* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
+/* has_tail: work that the stream has left unmarked is to be marked once the stream is quiet. flush: now. */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {
 	WITH_LOCK(&s->lock);

@@ -1,6 +1,6 @@
 /*
- * The records of in-flight work: one for each stream, and the totals of each device. inflight.h uses them, and defines the
- * nouns.
+ * The records of in-flight work: one per stream, and the totals of each device. inflight.h uses them and defines
+ * the nouns.
  */
 #pragma once
 
@@ -13,50 +13,54 @@
 #include "library/sys/sys.h"
 
 #define INFLIGHT_RING 32
-#define INFLIGHT_SAMPLES 16 /* of a stream, at once */
+#define INFLIGHT_SAMPLES 16 /* of one stream, at the same time */
 #define INFLIGHT_NO_SAMPLE (-1)
-/* A power of two, so that a record is found in few bytes of code: fast_path.h. */
+/* A power of two, so that little code finds a record: fast_path.h. */
 #define INFLIGHT_STREAM_SIZE 1024
 
 struct inflight_mark {
-	CUevent event; /* this place's own, untimed, made on first use */
-	int sample;    /* the timed pair that is what to query; INFLIGHT_NO_SAMPLE: the event is */
+	CUevent event; /* belongs to this place; untimed; made on first use */
+	/* If not INFLIGHT_NO_SAMPLE, query the end of this timed pair instead of `event`. */
+	int sample;
 	uint32_t launches;
-	uint64_t ns; /* added to the device's inflight_ns */
+	uint64_t ns; /* what this mark added to the device's inflight_ns */
 };
 
 struct inflight_stream {
 	/* The fields that a launch reads share a cache line; see fast_path.h. */
-	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t
-		fast_path_key;             /* the handle; 0: a default stream, or not in use */
-	_Atomic uint32_t fast_path_device; /* its bit; 0: what has such a key takes the gate */
-	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
-	_Atomic uint32_t launched;         /* ever */
+	/* The handle; 0 for a default stream, or if the record is not in use. */
+	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t fast_path_key;
+	/* The device's bit; if 0, launches that find this key take the gate. */
+	_Atomic uint32_t fast_path_device;
+	uint32_t lease_at;                 /* offset of the device's lease word in a control page */
+	_Atomic uint32_t launched;         /* number of launches so far */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */
-	_Atomic uint32_t unmarked_counted; /* of these, in the device's inflight already */
-	_Atomic uint64_t unmarked_ns;      /* of these, in the device's inflight_ns already */
-	_Atomic uint64_t average_ns;       /* a launch, by completions seen; 0: not known */
-	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
+	_Atomic uint32_t unmarked_counted; /* those of `unmarked` that `inflight` includes */
+	_Atomic uint64_t unmarked_ns;      /* part of the device's inflight_ns for those */
+	_Atomic uint64_t average_ns;       /* per launch, from observed ends; 0 if unknown */
+	_Atomic uint32_t mark_every;       /* free run: launches per mark */
 	int device;
-	bool is_marked_by_launch; /* each launch, by its thread: a thread's default stream, the overflow record */
+	/* Each launch is marked by its thread: a thread's own default stream, or an overflow record. */
+	bool is_marked_by_launch;
 	_Atomic bool in_use;
-	bool is_listed;          /* was ever used */
-	_Atomic uint32_t synced; /* of `launched`, at the last sync point */
-	_Atomic uint32_t
-		ended; /* of `launched`, when all of it had ended for certain; see inflight_note_end() */
+	bool is_listed;          /* the record was ever used */
+	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
+	/* Value of `launched` when all of it had certainly ended; see inflight_note_end(). */
+	_Atomic uint32_t ended;
 
-	/* identity: handle, and for the default streams the context or thread they belong to */
+	/* Identity: the handle, and for default streams the context or thread to which they belong. */
 	CUstream handle;
 	uint64_t owner;
 	CUcontext context;
 
-	struct sys_lock lock; /* the rest */
+	struct sys_lock lock; /* guards the fields below */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo INFLIGHT_RING */
 	struct inflight_mark ring[INFLIGHT_RING];
-	uint32_t seen_launched;          /* helper: at its last look */
-	uint64_t progress_ns;            /* helper: time of the last completion, while busy since */
-	_Atomic uint32_t samples_taken;  /* bits: of its inflight_samples, which are under way */
-	_Atomic uint32_t overflow_marks; /* of an overflow record: in flight; written under `lock` */
+	uint32_t seen_launched;          /* helper: `launched` at the last poll */
+	uint64_t progress_ns;            /* helper: time of the last end seen in this busy period */
+	_Atomic uint32_t samples_taken;  /* bits: which of the stream's samples are in progress */
+	/* Number of marks in flight, for an overflow record; written under `lock`. */
+	_Atomic uint32_t overflow_marks;
 };
 
 _Static_assert(sizeof(struct inflight_stream) == INFLIGHT_STREAM_SIZE, "one step of the alignment");
@@ -66,28 +70,29 @@ _Static_assert(offsetof(struct inflight_stream, in_use) < 64,
 /* One device's totals in this process. */
 struct inflight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
-	_Atomic int32_t inflight;                 /* launches that a mark or count stands for */
+	_Atomic int32_t inflight; /* launches counted or marked, and not yet ended */
 	_Atomic uint64_t completed;               /* launches seen to end */
-	_Atomic uint64_t launched_before;         /* on streams that are gone */
+	_Atomic uint64_t launched_before;         /* by streams that are gone */
 	_Atomic uint64_t busy_since_ns;           /* when it last became busy */
-	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0: none */
-	_Atomic int64_t stalled_ns;               /* of inflight_ns, what the gate does not count */
-	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
+	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0 if none */
+	_Atomic int64_t stalled_ns;               /* part of inflight_ns that the gate ignores */
+	_Atomic uint32_t progress; /* futex: incremented when polled while threads wait */
 	_Atomic uint32_t waiters;
-	_Atomic bool shows_busy;        /* as the slot says it, which is further away */
-	_Atomic uint64_t idle_since_ns; /* when it was last seen to have become so */
-	_Atomic uint64_t held_since_ns; /* a launch of an idle one is held up since then; 0: none is */
-	_Atomic uint64_t pause_end_ns; /* the launch came that ended the last pause: step.h */
+	_Atomic bool shows_busy;        /* copy of the slot's `busy`, in a nearer cache line */
+	_Atomic uint64_t idle_since_ns; /* when the device was last seen to become idle */
+	_Atomic uint64_t held_since_ns; /* since when a launch of an idle device is held, or 0 */
+	/* When the launch came that ended the last pause: step.h. */
+	_Atomic uint64_t pause_end_ns;
 };
 
 SYS_DATA struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 
 #define INFLIGHT_STREAMS 1024 /* a power of two */
-/* Behind the table stands each device's overflow record: inflight_overflow.h. */
+/* The overflow records of the devices follow the table: inflight_overflow.h. */
 #define INFLIGHT_RECORDS (INFLIGHT_STREAMS + REGION_MAX_DEVICES)
 SYS_DATA struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 
-/* Indices of the records that were ever used: the table itself is far longer. */
+/* Indices of the records that were ever used, since the table itself is far longer. */
 SYS_DATA uint16_t inflight_used[INFLIGHT_RECORDS];
 SYS_DATA _Atomic uint32_t inflight_used_count;
 
@@ -101,7 +106,7 @@ static inline bool inflight_is_overflow(const struct inflight_stream *s)
 	return s >= &inflight_streams[INFLIGHT_STREAMS];
 }
 
-/* Where a stream's record is, or one of the places behind: below INFLIGHT_STREAMS. */
+/* Returns the first place, below INFLIGHT_STREAMS, at which to search for a stream's record. */
 static inline uint32_t inflight_hash(CUstream handle, uint64_t owner)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;

@@ -2,7 +2,7 @@
 
 #include "library/loader/real.h"
 
-/* Nothing of the stream is in flight, as far as marks tell. */
+/* True if no work of the stream is in flight, as far as the marks show. */
 static bool has_ended(struct inflight_stream *s)
 {
 	WITH_LOCK(&s->lock);
@@ -15,7 +15,7 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	uint32_t end = atomic_load(&inflight_used_count);
 	bool has_worked = false;
 
-	/* One of many streams without a record: nothing tells whether the others are idle. */
+	/* The overflow record stands for many streams, and nothing shows whether the others are idle. */
 	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {

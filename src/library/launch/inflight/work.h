@@ -1,6 +1,6 @@
 /*
- * A unit of GPU work as the gate sees it. The WORK_ macros make one from a driver call's parameters in driver_table.h; what is
- * expensive to compute (hashes, predictions) is left for when it is needed.
+ * A unit of GPU work as the gate sees it. The WORK_ macros build one from a driver call's parameters in
+ * driver_table.h. What is expensive to compute (hashes, predictions) is computed only when needed.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 #include "abi/cuda_abi.h"
 
 /*
- * Whether the driver would look at what is there now: of a call that it refuses before, a wrong pointer stays
- * unseen. For all pointers work_reads() says so, of the scope that the work is described in.
+ * True if the work's description may read what the pointer points to. If the driver refuses a call before reading
+ * a pointer, the description must not read it either, since the pointer may be invalid. work_reads(), defined in
+ * the scope of the description, decides that for all pointers.
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 
@@ -21,7 +22,8 @@ enum work_kind {
 	WORK_IS_KERNEL, /* asynchronous; predicted by function and shape */
 	WORK_IS_GRAPH,  /* asynchronous; predicted by executable graph */
 	WORK_IS_COPY,   /* asynchronous; predicted by entry point and size */
-	WORK_IS_SYNC,   /* done when the call returns: nothing is left in flight */
+	/* Done when the call returns; nothing stays in flight. */
+	WORK_IS_SYNC,
 };
 
 struct work {
@@ -29,7 +31,8 @@ struct work {
 	enum stream_meaning streams;
 	CUstream stream;
 	const void *subject;      /* function, executable graph, or the entry point's name */
-	uint64_t blocks, threads; /* of a kernel; a copy's bytes are in blocks */
+	/* Of a kernel; `blocks` has the bytes of a copy. */
+	uint64_t blocks, threads;
 };
 
 #define WORK_KERNEL(stream_, function_, blocks_, threads_) \
@@ -50,7 +53,7 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* A kernel of cuLaunchKernelEx; NULL: its configuration can't be looked at. */
+/* The kernel of cuLaunchKernelEx. `c` is NULL if its configuration must not be read. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 {
 	if (!c)
@@ -60,7 +63,7 @@ static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
 }
 
-/* Bytes of a batch. */
+/* The bytes of a batch of copies. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
