@@ -3,7 +3,8 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 
-#define ORIGINS 64 /* a capture beyond these is missed only where its stream ends before it */
+/* If there are more, the end of a capture is missed only if its stream ends before the capture does. */
+#define ORIGINS 64
 
 struct origin {
 	CUstream stream;
@@ -16,7 +17,7 @@ static struct {
 	uint32_t count;
 } begun;
 
-/* The legacy stream can't be captured: without a handle it was the thread's own. */
+/* The legacy stream cannot be captured, so a NULL stream means the thread's own stream. */
 static CUstream stream_of(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -43,7 +44,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 	return result;
 }
 
-/* One of those of the stream, or of the context. False: there is none. */
+/* Removes one capture of the stream, or of the context if `stream` is NULL. Returns false if there is none. */
 static bool forget(CUstream stream, CUcontext context)
 {
 	WITH_LOCK(&begun.lock);
@@ -55,7 +56,10 @@ static bool forget(CUstream stream, CUcontext context)
 	return false;
 }
 
-/* A capture that was spoilt ends too, with an error of captures; after any other error it goes on, where there is one. */
+/*
+ * An invalidated capture ends too, with one of the capture errors. After any other error the capture, if there is
+ * one, continues.
+ */
 static bool has_ended(CUstream stream, CUresult result)
 {
 	CUstreamCaptureStatus status;

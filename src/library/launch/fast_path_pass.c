@@ -4,7 +4,7 @@
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
 
-/* A launch that is traced may take the fast path if the trace uses the processor's counter as its clock. */
+/* A traced launch may take the fast path only if the trace uses the processor's counter as its clock. */
 static bool has_detours(void)
 {
 	uint32_t detours = atomic_load(&process_state.detours);
@@ -13,7 +13,7 @@ static bool has_detours(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* All but the lease, which the launching thread reads. */
+/* True if all conditions hold except the lease, which the launching thread reads. */
 static bool is_well(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

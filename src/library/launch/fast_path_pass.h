@@ -5,20 +5,23 @@
 #include "library/loader/fast_path.h"
 #include "library/state/process_state.h"
 
-/* After a launch that was let pass by the gate: opens the device's fast path if all is well. */
+/* Call after the gate let a launch pass: opens the device's fast path if all conditions are true. */
 void fast_path_offer(int device);
 
-/* The stream's record if a launch may pass now, without gate_enter(); then fast_path_leave(). NULL: the gate. */
+/*
+ * Returns the stream's record if a launch may pass now without gate_enter(); then call fast_path_leave(). Returns
+ * NULL if the launch must take the gate.
+ */
 static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
-	/* CU_STREAM_LEGACY is what NULL is; no other handle is odd. */
+	/* CU_STREAM_LEGACY means the same as NULL; no other handle is odd. */
 	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
 	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
 
-	__asm__("" : "+r"(s)); /* or the compiler reckons each field's address anew from the hash */
+	__asm__("" : "+r"(s)); /* else the compiler recomputes each field's address from the hash */
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;
-	/* A record that is not in use has no device, so that no NULL passes. */
+	/* An unused record has no device bit, so a NULL stream does not pass by it. */
 	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return NULL;
@@ -28,14 +31,14 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-CUresult fast_path_leave_slowly(struct inflight_stream *s); /* CUDA_SUCCESS */
+CUresult fast_path_leave_slowly(struct inflight_stream *s); /* returns CUDA_SUCCESS */
 
-/* After the real call. Returns its result, which is the wrapper's as well. */
+/* Call after the real call. Returns the real call's result, which is also the wrapper's. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
 		return result; /* nothing is left in flight */
-	/* Check again: the helper may have found meanwhile that nothing is in flight, and closed the fast path. */
+	/* Check again: the helper may meanwhile have found that nothing is in flight, and shut the fast path. */
 	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))

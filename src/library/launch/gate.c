@@ -11,21 +11,21 @@
 #include "library/state/helper.h"
 #include "library/trace/trace_record.h"
 
-/* Sleeps are bounded, so that a page of a dead daemon is left soon. */
+/* Each sleep is short, so that the thread soon stops waiting on a dead daemon's page. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
 /*
- * How long the gate waits for own work to end. The upper bound is there because a prediction may be
+ * How long the gate waits for the process's own work to end. There is an upper bound because a prediction may be
  * anything: a kernel that waits for one held here has run as long as the gate made it.
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
-/* Past a stall, calls pass without waiting up to this much in flight; then one for each patience. */
+/* After a stall, calls pass without waiting while less than this is in flight; beyond it, one passes per patience. */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * Two items at least, or the GPU runs dry between long kernels; unless one alone lasts a lease: then the
- * second would run in others' time, past the deadline of any drain.
+ * At least two items may be in flight, or the GPU would idle between long kernels. But if one item alone lasts a
+ * lease, the second would run in other tenants' time, past the deadline of any drain.
  */
 #define ITEMS_MIN 2
 
@@ -39,7 +39,7 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
-/* Has a wait for own progress given up, and nothing ended since? Then waiting is of no use. */
+/* True if a wait for the process's own work has given up, and nothing has ended since. Then waiting is of no use. */
 static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
@@ -51,7 +51,10 @@ static bool is_stalled(const struct inflight_device *f)
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
 		     const struct inflight_device *f)
 {
-	/* Paced, tokens bound it; but a member of a group drains at the end of the group's lease. */
+	/*
+	 * Under LEASE_PACED, tokens limit the work. But the work of a tenant that shares space must drain at the
+	 * end of the group's lease, so it has a depth too.
+	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
@@ -64,18 +67,21 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	return false;
 }
 
-/* Work of its own bounds it, so that it is predicted; paced besides, it is paid for by that. */
+/*
+ * Records how the work passed. Under a depth the work is predicted. If the tenant shares space, that prediction is
+ * what it pays.
+ */
 static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
 	pass->is_raised = true;
 	pass->is_paced = state == LEASE_PACED;
-	/* A member of a group is counted under GO as well: so it is seen how fast it is alone. */
+	/* A tenant that shares space pays under GO too, so that its speed alone becomes known. */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
-/* Under the lease's GO it may be another process's turn, which is awaited as the lease is. */
+/* If the lease is GO but another process has the turn, this process waits as for the lease. */
 static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
 {
 	enum lease_state state = lease_state_of(word);
@@ -84,18 +90,18 @@ static enum lease_state own_state(uint32_t word, const struct region_control_dev
 }
 
 /*
- * A thread's wait for own work: any end of work restarts it. Losing the lease meanwhile does not: a
- * lease may be shorter than the patience, and a wait begun anew with each would never end.
+ * A thread's wait for the process's own work. The wait starts anew when any work ends. It does not start anew when
+ * the lease is lost meanwhile: a lease may be shorter than the patience, and then the wait would never end.
  */
 struct depth_wait {
 	bool has_begun;
-	uint64_t waited_ns; /* a sum of naps: sys_futex_nap() */
+	uint64_t waited_ns; /* sum of sys_futex_nap() results */
 	uint64_t completed;
 };
 
 /*
- * In free run marks are rare, and so are looks: what is in flight may have ended long ago. To be told of the end of all of it
- * within microseconds costs a look by the helper.
+ * In free run, marks and polls are rare, so the work in flight may have ended long ago. A poll by the helper shows
+ * the end of all of it within microseconds.
  */
 static void ask_for_look(struct inflight_stream *own)
 {
@@ -104,7 +110,10 @@ static void ask_for_look(struct inflight_stream *own)
 	helper_wake();
 }
 
-/* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. `own`: in free run, its stream. */
+/*
+ * Sleeps until the process's own work may have made room. Returns true if it gives up, because nothing at all has
+ * ended. `own` is the stream, in free run; otherwise NULL.
+ */
 static bool wait_for_depth(struct inflight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait, struct inflight_stream *own)
 {
@@ -125,7 +134,10 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 		ask_for_look(own);
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
-	/* Decided after a nap, in which the helper could look: a wait for the lease may have come before. */
+	/*
+	 * Decide only after a nap, in which the helper could poll, since the thread may have waited for the lease
+	 * before.
+	 */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
 	atomic_store(&f->stalled_at, completed + 1);
@@ -134,7 +146,7 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	return true;
 }
 
-/* Why it does not go on now, for the trace: enum trace_wait. */
+/* Returns why the launch cannot go on now, for the trace: enum trace_wait. */
 static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t word)
 {
 	if (is_held)
@@ -144,7 +156,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
 }
 
-/* A launch is held up since then. If it ends a pause, a step begins with it (step.h). */
+/* Records since when a launch is held up. If the launch ends a pause, a step begins with it (step.h). */
 static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
@@ -155,7 +167,7 @@ static void note_held(const struct gate_pass *pass, const struct work *work, uin
 		atomic_compare_exchange_strong(&f->held_since_ns, &none, since_ns);
 }
 
-/* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
+/* Holds the thread until the lease and the depth let it go on. Returns with `launching` raised. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
@@ -166,7 +178,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 
 	note_held(pass, work, start);
 	for (;;) {
-		/* Looked up anew each time: a new daemon brings new pages. */
+		/* Looked up anew each time, since a new daemon brings new pages. */
 		struct region_slot_device *d = process_slot_device(pass->index);
 		const struct region_control_device *c = process_control_device(pass->index);
 
@@ -201,7 +213,8 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 
 			/*
-			 * A tenant that loses the lease is looked at anyway; one that begins to want it must be seen at once.
+			 * The daemon polls a tenant that loses the lease anyway. A tenant that begins to want the
+			 * lease must be seen at once.
 			 */
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
@@ -229,7 +242,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	}
 }
 
-/* The usual case of may_pass(), by what lies nearest. */
+/* The common case of may_pass(), which reads few cache lines. */
 static inline bool is_free(const struct region_control_device *c, const struct inflight_device *f)
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
@@ -237,7 +250,10 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 }
 
-/* False: what the work may touch is not on the card now, and the gate is to be passed anew. */
+/*
+ * Returns false if the memory that the work may access is not on the GPU now; then the work must pass the gate
+ * again.
+ */
 static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
 	enum swap_pass held = swap_try_enter();
@@ -254,7 +270,7 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 	return false;
 }
 
-/* What few processes do behind the gate. False: as enter_hold(). */
+/* Does what only few processes need after the gate. Returns false in the case of enter_hold(). */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
 	if (swap_is_on() && !enter_hold(pass, work))
@@ -295,7 +311,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : process_current_index();
 	if (unlikely(pass->index < 0))
-		return; /* no context: the driver will say so */
+		return; /* no context: the driver will return the error */
 
 	pass->detours = 0;
 	if (pass->stream && unlikely(inflight_is_overflow(pass->stream)))
@@ -309,7 +325,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_beside_others = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/* What it is alone is to be known soon. */
+		/* Several samples at once, so that the length of the work alone is known soon. */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}
@@ -363,7 +379,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		fast_path_offer(pass->index);
 }
 
-/* A context that was made past our hooks: its launches are counted as its own from the next on. */
+/* Detects a context that was made without our hooks. From the next launch on, its launches are counted as its own. */
 static void look_for_other_context(const struct inflight_stream *only)
 {
 	CUcontext context = NULL;

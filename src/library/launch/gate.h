@@ -1,23 +1,26 @@
 /*
- * The gate: every unit of GPU work passes it on the way to the driver, and may have to wait there.
+ * The gate: every unit of GPU work passes through it on the way to the driver, and may have to wait there.
  *
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
  * Memory order: under leases a thread first raises `launching` in its slot and then reads the lease word; the daemon first
- * writes CLOSING and then reads `launching`. So the daemon misses no launch. Free run leaves that out, as it would be half
- * of the gate's cost: a launch that slips past the end of free run shows as `busy`, and the arbiter lets it drain.
+ * writes CLOSING and then reads `launching`. So the daemon misses no launch. Free run skips this, since it would be half of
+ * the gate's cost. A launch that passes just after the end of free run shows as `busy`, and the arbiter lets it drain.
  *
- * Waits, and what ends them:
- *   for the lease (STOP, CLOSING)   the daemon hands it on; this needs no progress of any tenant. If the daemon is gone the
- *                                   wait ends at once, and only the tenant's own cap holds.
- *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process with the turn is idle, or by time
- *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; without a daemon as above
- *   for in-flight work (depth)      4 x its predicted length, 10 to 100 ms. Then this call and the later ones pass, until
- *                                   some work is seen to end. Time in which the process was stopped does not count.
+ * What a launch may wait for, and what ends the wait:
+ *   the lease (STOP, CLOSING)       The daemon hands the lease on, which needs no progress of any tenant. If the daemon is
+ *                                   gone, the wait ends at once, and only the tenant's own cap applies.
+ *   the process's turn (GO, policy/lease/turns.h)   As for the lease. A turn ends when the process that has it is idle, or
+ *                                   after some time.
+ *   a grant (PACED, pace.h)         The daemon grants in each period, however much the tenant owes. Without a daemon, as for
+ *                                   the lease.
+ *   in-flight work (depth)          The wait lasts at most 4 times the predicted length of the work, but 10 to 100 ms. Then
+ *                                   this call and later ones pass until some work is seen to end. Time in which the process
+ *                                   was stopped does not count.
  * So a stream that waits for its own thread, a host function that needs a lock held here, and ranks that spin for each other
- * can be slowed, never hung.
+ * can be slowed, but never hang.
  *
- * Thread safe. A process without a tenant pays one load.
+ * Thread safe. A process without a tenant pays for one load.
  */
 #pragma once
 
@@ -27,16 +30,19 @@
 #include "library/state/process_state.h"
 
 struct gate_pass {
-	struct region_slot_device *device; /* NULL: not gated */
-	struct inflight_stream *stream;    /* NULL: nothing is left in flight, or no record */
+	struct region_slot_device *device; /* NULL if the work is not gated */
+	struct inflight_stream *stream; /* NULL if nothing stays in flight, or without a record */
 	int index;
-	bool is_leased; /* predicted and sampled, and ... */
-	bool pays;      /* in tokens, when its length is known: pace.h ... */
-	bool is_paced;  /* ... and runs beside others' work */
-	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
-	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
-	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
-	uint64_t trace_begin; /* of a call that is recorded: ticks */
+	bool is_leased; /* the work is predicted and sampled */
+	bool pays;      /* pays tokens once its length is known: pace.h */
+	bool is_paced;  /* runs beside other tenants' work */
+	/* The driver call must not be made: return CUDA_ERROR_OUT_OF_MEMORY, but call gate_leave() as always. */
+	bool is_refused;
+	/* `launching` is raised; also for a call that returns only when its work is done */
+	bool is_raised;
+	/* DETOUR_HOLD if inside the hold (swap_hold.h), DETOUR_TRACE if the work is recorded */
+	uint32_t detours;
+	uint64_t trace_begin; /* when a recorded call began, in ticks */
 	struct inflight_pass inflight;
 };
 

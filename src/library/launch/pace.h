@@ -1,15 +1,16 @@
 /*
- * Pace: under LEASE_PACED each unit of work pays tokens before it passes the gate. All processes of the tenant pay into one
- * sum in the report; the daemon grants in the control page.
+ * Pace: under LEASE_PACED each unit of work pays tokens before it passes the gate. All processes of the tenant add to one
+ * sum of spent tokens in the report; the daemon grants tokens in the control page.
  *
- * Grid and block alone tell the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon finds out how much device time a token stands for.
+ * Grid and block alone determine the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon finds out how much
+ * device time a token represents.
  *
- *   kernel        its threads (blocks x threads of a block)
- *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
- *   graph         as 2^20 threads: its content is not looked at
+ *   kernel        its threads (blocks x threads per block)
+ *   copy, memset  one per 16 bytes, as for a kernel in which each thread moves as much
+ *   graph         as for 2^20 threads, since its content is not examined
  *
- * Where a tenant shares space (space_pct_x100) the tokens are nanoseconds: the predicted length of the work. That is known,
- * and paid, when the work has been handed over; depth_ns bounds what passes until then.
+ * For a tenant that shares space (space_pct_x100), tokens are nanoseconds: the predicted length of the work. The length is
+ * known, and paid, only after the work was handed to the driver; until then depth_ns limits how much passes.
  *
  * Thread safe.
  */
@@ -20,7 +21,7 @@
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
-/* No piece costs more, whatever is asked of the driver: sums stay far from overflow. */
+/* No work costs more than this, whatever the call asks for. So the sums stay far from overflow. */
 #define PACE_MOST (UINT64_C(1) << 50)
 
 static inline uint64_t pace_cost(const struct work *work)
@@ -41,7 +42,7 @@ static inline uint64_t pace_cost(const struct work *work)
 	return cost < PACE_MOST ? cost : PACE_MOST;
 }
 
-/* By the difference, so that both may wrap. */
+/* Compares by the difference, so that both counters may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
 	uint64_t granted = atomic_load(&process_control_device(index)->granted);
@@ -49,7 +50,10 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 	return (int64_t)(granted - atomic_load(spent)) > 0;
 }
 
-/* What part of the card the tenant has at most, in hundredths of a percent; 0: it shares no space. */
+/*
+ * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent; 0 if it does not share
+ * space.
+ */
 static inline uint32_t pace_most_x100(int index)
 {
 	const struct region_control *c = atomic_load_explicit(&process_state.control,
@@ -58,12 +62,12 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Books work that was handed over, by its predicted length. is_untried: it was never timed alone. */
+/* Adds handed-over work to the sums, by its predicted length. is_untried means that it was never timed alone. */
 void pace_book(int index, uint64_t ns, bool is_untried);
 
 /*
- * Pays for the work if anything is left of what was granted; false: wait. Threads that pay at the same
- * moment may all pass on the same rest; the debt is the tenant's.
+ * Pays for the work if any granted tokens are left; returns false if the work must wait. Threads that pay at the
+ * same moment may all pass on the same last tokens; the tenant then owes the difference.
  */
 static inline bool pace_pay(int index, const struct work *work)
 {

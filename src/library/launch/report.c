@@ -6,40 +6,41 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* How often the helper looks while work is in flight; measured in docs/decisions/in-flight-bounds.md. */
+/* How often the helper polls while work is in flight. Measured in docs/decisions/in-flight-bounds.md. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * Under a lease with four times as much in flight: no look is needed before half of that has ended, and each query takes
- * the driver's lock for a moment.
+ * Used under a lease with at least four times this much work in flight. No poll is needed before half of that has
+ * ended, and each query takes the driver's lock for a moment.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * In free run with a thread that waits for depth: a look at once, then one each hundredth of the depth, since what is in
- * flight is an estimate and the GPU may run dry. While the wait lasts, looks become rarer, up to RARER_MOST times.
+ * In free run with a thread that waits for depth, the helper polls at once, and then after each hundredth of the
+ * depth. The work in flight is only an estimate, so the GPU may run dry. While the wait lasts, polls become rarer,
+ * by a factor of up to RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
-/* What a cap may save up while no daemon arbitrates. */
+/* How much unused time a cap may save up while no daemon arbitrates. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
-static uint64_t rarer = 1; /* the looks for a thread that waits for depth, than at first */
+static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now rarer */
 
-/* The helper's own bookkeeping of a device. */
+/* The helper's own state for a device. */
 static struct {
 	uint64_t busy_ns; /* up to seen_ns */
 	bool is_busy;
 	uint64_t seen_ns;
-	uint64_t worked_at_ns; /* work was last seen */
-	bool has_told_idle;    /* since */
-	uint32_t lease;        /* the word of the lease that has_lead is about */
+	uint64_t worked_at_ns; /* when work was last seen */
+	bool has_told_idle;    /* idleness was reported since then */
+	uint32_t lease;        /* the lease word for which has_lead holds */
 	bool has_lead;         /* half of the depth was in flight */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* While no daemon arbitrates, each tenant keeps its own cap; see report_local_cap_allows(). */
+/* While no daemon arbitrates, each tenant keeps to its own cap; see report_local_cap_allows(). */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -64,7 +65,7 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/* A lease that lies idle is told once: whether that is still to come. */
+/* True if an idle lease is still to be reported; that is done once. */
 static bool has_idle_to_tell(int index)
 {
 	return !account[index].is_busy && !account[index].has_told_idle &&
@@ -87,7 +88,7 @@ static void tell_idle(int index, uint64_t idle_ns)
 	bell_ring(index);
 }
 
-/* Rings where the daemon should hear of it before its next look. `has_worked`: since the last call. */
+/* Rings if the daemon should know something before its next poll. has_worked: there was work since the last call. */
 static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - account[index].worked_at_ns;
@@ -101,15 +102,15 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 	atomic_store_explicit(&process_slot_device(index)->idle_us, 0, memory_order_relaxed);
 	account[index].worked_at_ns = now_ns;
 	account[index].has_told_idle = false;
-	/* The lease is read after the flag is down: D, having closed it, looks at the flag again. */
+	/* Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease. */
 	if (idle_ns >= BELL_REST_NS ||
 	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
 		bell_ring(index);
 }
 
 /*
- * A thread that was held has no lead over the GPU: how long until it has one again tells the daemon what
- * a turn costs this tenant (policy/lease/quantum.c).
+ * A thread that was held has lost its lead over the GPU. The time until it has one again tells the daemon what a
+ * turn costs this tenant (policy/lease/quantum.c).
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -131,12 +132,12 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }
 
-/* Tells the daemon what device `index` does. `is_busy`: by the marks, as of now_ns. */
+/* Reports the activity of device `index` to the daemon. is_busy is what the marks showed at now_ns. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all of it since the marks were looked at. */
+	/* A thread may have waited for all of it since the marks were queried. */
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
@@ -161,7 +162,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	atomic_store_explicit(&d->launches, launches, memory_order_relaxed);
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		has_worked = true;
-		/* Cleared first, looked at again after: a launch in between must not be lost. */
+		/* Clear `busy` first and poll again after, so that a launch in between is not lost. */
 		inflight_show_busy(d, f, false);
 		if (inflight_poll(now_ns, 0, 0) & (1U << index)) {
 			inflight_show_busy(d, f, true);
@@ -212,7 +213,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* Every device with work is far ahead, and no thread waits for room. */
+/* True if every device with work is far ahead, and no thread waits for depth. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {

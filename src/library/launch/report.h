@@ -1,6 +1,6 @@
 /*
- * The report of in-flight work, by the helper thread. It sees work end, and tells the daemon through this process's slot
- * whether a device is busy, for how long it was, and how much is in flight.
+ * The helper thread's report on in-flight work. The helper sees work end. It tells the daemon, through this
+ * process's slot, whether a device is busy, how long it was busy, and how much is in flight.
  */
 #pragma once
 
@@ -9,31 +9,33 @@
 
 #include "library/sys/sys.h"
 
-#define REPORT_IDLE_NS (50 * NS_PER_MS) /* to the next look while nothing is in flight */
+#define REPORT_IDLE_NS (50 * NS_PER_MS) /* time to the next poll while nothing is in flight */
 
-/* Devices (bits) by their leases. */
+/* Devices (bits), by the states of their leases. */
 struct report_leases {
-	uint32_t closing; /* nothing new will start: work runs dry, and its end is waited for, or measured */
-	uint32_t in_free_run; /* and no thread waits for depth */
-	bool is_any;          /* but free run */
+	/* No new work will start; a tenant waits for the end of the work in flight, or the end is measured. */
+	uint32_t closing;
+	/* In free run, and no thread waits for depth. */
+	uint32_t in_free_run;
+	bool is_any;          /* any device is not in free run */
 };
 
-/* One look at all devices. */
+/* The result of one poll of all devices. */
 struct report {
 	struct report_leases leases;
-	uint32_t count;   /* of devices */
+	uint32_t count;   /* number of devices */
 	uint32_t busy;    /* devices (bits) with work in flight */
-	bool any_busy;    /* or a thread waits for own work */
+	bool any_busy;    /* also true if a thread waits for the process's own work */
 	bool any_waits;   /* a thread is held at the gate */
-	uint64_t idle_ns; /* until an idle lease is to be told of */
+	uint64_t idle_ns; /* time until an idle lease must be reported */
 };
 
-/* Helper thread. Looks at the work in flight, and tells. */
+/* Helper thread. Polls the work in flight and updates the slot. */
 struct report report_devices(uint64_t now_ns);
-/* Helper thread, later in the same look: how long until the next one. */
+/* Helper thread, at the end of a poll: returns the time until the next one. */
 uint64_t report_again_ns(const struct report *report, bool was_woken);
 
-/* While the daemon is lost: may device `index` work, by the tenant's own cap? Thread safe. */
+/* While the daemon is lost: returns true if the tenant's own cap lets device `index` work. Thread safe. */
 bool report_local_cap_allows(int index);
 
 /* In a forked child. */

@@ -4,9 +4,9 @@
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/state/process_state.h"
 
-/* By device: of the last step's end. */
+/* The end of the last step, for each device. */
 static struct {
-	_Atomic uint64_t at_ns; /* 0: there was none */
+	_Atomic uint64_t at_ns; /* 0 if there was none */
 	_Atomic uint64_t launches;
 } last[REGION_MAX_DEVICES];
 

@@ -6,15 +6,15 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* By device; of several threads the one that came last. */
+/* For each device. If several threads wait, the last one's values are kept. */
 static struct {
-	_Atomic uint64_t at_ns;     /* of the last sync point; 0: there was none */
-	_Atomic uint64_t waited_ns; /* at the gate, up to then */
-	_Atomic uint64_t
-		thread_ns; /* from then until the wait that ended last, or still lasts, less what was spent at the gate */
+	_Atomic uint64_t at_ns;     /* time of the last sync point; 0 if none */
+	_Atomic uint64_t waited_ns; /* time spent at the gate, up to then */
+	/* From that sync point until the last wait began, minus the time spent at the gate. */
+	_Atomic uint64_t thread_ns;
 } last[REGION_MAX_DEVICES];
 
-/* When this thread's wait began: the current context's device, and launches there. */
+/* When this thread's wait began: the current context's device, and the number of launches there. */
 static __thread struct {
 	int index;
 	uint64_t launches;
@@ -60,7 +60,7 @@ static void sync_point(int index, struct inflight_stream *only)
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
-		/* The helper sees it up to a millisecond later, for which the tenant would pay. */
+		/* The helper would notice up to a millisecond later, and the tenant would pay for that time. */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))

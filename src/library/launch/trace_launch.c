@@ -5,12 +5,12 @@
 #include "library/loader/fast_path.h"
 
 /*
- * To read the counter takes 14 ns, and more behind the driver's last store, to the card. So how long a launch takes is looked at
- * in one of eight, by chance: of those that began at such a tick.
+ * Reading the counter takes 14 ns, and longer behind the driver's last store to the GPU. So only one launch in
+ * eight is timed, chosen at random: by bits of the tick at which it began.
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* The record is the one by which the launch passed the fast path: that of its stream's hash. */
+/* The record is the one by which the launch took the fast path: the first place for its stream's hash. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

@@ -1,7 +1,8 @@
 /*
- * The fast path of a traced process (fast_path.h) leads here instead of to the driver's functions: each function calls the
- * real one and records the launch. So an untraced launch has no part of it in its way. This is for free run, with the
- * processor's counter as clock, and streams that have a handle; other launches take the gate (trace_work.h).
+ * In a traced process the fast path (fast_path.h) leads to these functions instead of the driver's. Each function
+ * calls the real one and records the launch. So tracing costs an untraced launch nothing. These functions serve
+ * launches in free run, into streams that have a handle, with the processor's counter as clock. Other launches
+ * take the gate (trace_work.h).
  */
 #pragma once
 
@@ -11,5 +12,5 @@ struct trace_launch {
 	DRIVER_TABLE_LAUNCH(SLOT_WORK)
 };
 
-/* Each to be called only where the driver has that function. Thread safe. */
+/* A function may be called only if the driver has the real one. Thread safe. */
 SYS_DATA const struct trace_launch trace_launch;

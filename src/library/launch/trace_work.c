@@ -3,7 +3,7 @@
 #include "library/loader/real.h"
 #include "library/trace/trace_record.h"
 
-static _Atomic bool is_full; /* what is not in it is not asked for */
+static _Atomic bool is_full; /* if set, functions that are not in the table are not looked up */
 static struct sys_lock seen_lock;
 
 static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
@@ -19,7 +19,7 @@ static bool is_seen(uint64_t key)
 	return false;
 }
 
-/* False: there is no place. Holds seen_lock. */
+/* Adds the key. Returns false if there is no free place. The caller holds seen_lock. */
 static bool see(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
@@ -30,7 +30,7 @@ static bool see(uint64_t key)
 	return false;
 }
 
-/* A function, or the handle of a library's kernel in its place; NULL: this driver does not tell. */
+/* `function` may also be the handle of a library's kernel. Returns NULL if this driver does not tell the name. */
 static const char *name_of_function(const void *function)
 {
 	const char *name = NULL;
@@ -44,12 +44,12 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-/* Before the event is recorded: its reader has the name by then. */
+/* Call before the event is recorded, so that the trace's reader already has the name. */
 static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
-	/* The entry points' own names: string constants. */
+	/* For other work the subject is the entry point's name, a string constant. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&seen_lock);
@@ -68,7 +68,7 @@ static __attribute__((noinline, cold)) void introduce(const struct work *work, u
 			       name);
 }
 
-/* Is called something in this trace already, or never will be. */
+/* True if the work's subject has a name in this trace already, or will never have one. */
 static bool is_named(const struct work *work)
 {
 	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) ==

@@ -1,6 +1,6 @@
 /*
- * Trace records of work that passed the gate, and the names of functions. The driver is asked for a name when the function is
- * first seen, by the thread that launches it: later the function may be gone.
+ * Trace records of work that passed the gate, and the names of functions. The launching thread asks the driver for
+ * a function's name when the function is first seen, because later the function may be gone.
  */
 #pragma once
 
@@ -9,25 +9,29 @@
 #include "library/launch/inflight/work.h"
 #include "library/trace/trace_record.h"
 
-/* Records work that was begun at `begin` (ticks) and has just been handed over, or refused. Of a traced process. */
+/* In a traced process: records work that began at `begin` (ticks) and was just handed over, or refused. */
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
-/* The same of a kernel that passed by the fast path and ended so far at `end`; any, where trace_kernel_quickly() will not do. */
+/*
+ * As trace_work(), for a kernel that took the fast path and whose launch ended at `end`. Works for any kernel;
+ * used where trace_kernel_quickly() returns false.
+ */
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES 8 /* of a key; a function that finds none free has only its number */
+#define TRACE_SEEN_PLACES 8 /* places per key; a function that finds none free gets no name */
 
-/* The first of them. */
+/* The first place. */
 static inline uint64_t trace_seen_at(uint64_t key)
 {
 	return key * 0x9e3779b97f4a7c15ULL >> (64 - TRACE_SEEN_BITS);
 }
 
 /*
- * A kernel that is named, at the first of its places, of the thread that nearly all are of: as nearly all are. False:
- * nothing was done. Every line of code counts here, as every one of data does (fast_path.h).
+ * The fast case, which applies to nearly all kernels: the kernel has a name, its key is in the first place, and
+ * the calling thread is the owner. Returns false if nothing was done. Every cache line of code counts here, as
+ * does every one of data (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,
@@ -36,14 +40,14 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 	uint64_t key = (uint64_t)(uintptr_t)work->subject;
 	struct trace_sink *sink = &trace_sink;
 
-	__asm__("" : "+r"(sink)); /* or each field's address is written out in the code */
+	__asm__("" : "+r"(sink)); /* else each field's address is written out in the code */
 	if (unlikely(atomic_load_explicit(&sink->seen[trace_seen_at(key)], memory_order_relaxed) !=
 			     key ||
 		     !biased_enter_own(&sink->numbering)))
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	/* A thread that was made after the owner's end may pass for it: it has no id yet. */
+	/* A new thread may have the same thread pointer as the ended owner, but it has no id yet. */
 	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;
