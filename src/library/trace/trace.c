@@ -15,12 +15,14 @@
 #endif
 
 static struct sys_lock look_lock;
-static _Atomic uint32_t order; /* the one that was carried out, or given up on */
-static uint64_t tried_ns; /* when the daemon was asked last, and could not answer; 0: it could */
+static _Atomic uint32_t order; /* the last order that was carried out or abandoned */
+/* When the daemon was last asked without success; 0 if the last request succeeded. */
+static uint64_t tried_ns;
 
 /*
- * Each ring at the same addresses, and zeros there in between: a thread that was on its way into one that is over
- * writes where nobody reads it, or a number that its reader has no use for.
+ * All rings are mapped at this address, with pages of zeros there in between. A thread that is still recording
+ * when a trace ends writes into the zero pages, which no one reads, or into the next ring, whose reader ignores
+ * the entry.
  */
 static struct trace_ring *place;
 
@@ -33,7 +35,10 @@ static bool map(int fd)
 		return false;
 	place = at;
 	madvise(place, sizeof(*place), MADV_DONTDUMP);
-	/* Or one launch in 64 would wait for a page, until all were written once. An older kernel leaves it at that. */
+	/*
+	 * Otherwise one launch in 64 would wait for a page fault until all pages were written once. An older
+	 * kernel ignores this.
+	 */
 	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
 	return true;
 }
@@ -45,7 +50,10 @@ static void put_zeros(void)
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* 0; a positive errno that the daemon answered: not to be asked again; negative: it did not answer. */
+/*
+ * Returns 0; or a positive errno that the daemon answered, then do not ask again; or a negative errno if it did
+ * not answer.
+ */
 static int ask(uint32_t word)
 {
 	struct trace_request request = { .magic = TRACE_MAGIC,
@@ -61,7 +69,7 @@ static int ask(uint32_t word)
 	if (!error && (reply.magic != TRACE_MAGIC || reply.version != TRACE_VERSION))
 		error = EPROTO;
 	else if (!error && reply.status)
-		/* It may have had too many to answer at once. */
+		/* The daemon may have had too many requests at once. */
 		error = reply.status == EAGAIN ? -EAGAIN : reply.status > 0 ? reply.status : EPROTO;
 	else if (!error && (fds[0] < 0 || !map(fds[0]) || !trace_ring_is_valid(place)))
 		error = ENOMEM;
@@ -73,7 +81,7 @@ static int ask(uint32_t word)
 	return error;
 }
 
-/* What it has at the begin. */
+/* Records the memory in use when the trace begins. */
 static void record_use(int index)
 {
 	uint64_t now = trace_now();
@@ -108,7 +116,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* To what the control page says. Holds look_lock. */
+/* Changes to what the control page says. The caller holds look_lock. */
 static void change_to(uint32_t word)
 {
 	int error = 0;
@@ -149,7 +157,7 @@ void trace_reset(void)
 	atomic_store(&order, 0);
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);
-	/* The parent's ring goes on without this process. */
+	/* The parent's ring continues without this process. */
 	put_zeros();
 	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);

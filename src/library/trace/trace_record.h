@@ -1,6 +1,6 @@
 /*
- * Recording for `allot trace`: events of this process into its ring (abi/shm/trace.h). All of these do nothing in a
- * process that is not traced; on the way of a launch not even that is asked there (gate.c). Thread safe.
+ * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace.h). These functions do
+ * nothing if the process is not traced. The launch path does not even check that here (gate.c). Thread safe.
  */
 #pragma once
 
@@ -16,41 +16,50 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* Where events go. While nothing is traced, `ring` is the last one, or pages of zeros. */
+/* Where events go. While nothing is traced, `ring` is the last ring, or pages of zeros. */
 struct trace_sink {
-	/* In one line of the cache: between two launches the driver has used the nearest for itself. */
+	/* In one cache line, since between two launches the driver evicts the first-level cache. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	_Atomic uint64_t next; /* events so far; the ring's own count moves by TRACE_STEP */
+	_Atomic uint64_t next; /* events so far; the ring's count moves by TRACE_STEP */
 	_Atomic uint32_t clock;
-	_Atomic uint32_t generation; /* counts traces: each records all names anew */
-	/* The thread that owns `numbering`, once it is introduced, and while `seen` is of this trace and code; else 0. */
+	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
+	/*
+	 * The id of the thread that owns `numbering`, or 0. It is set once that thread's name is recorded and
+	 * `seen` is valid for this trace and code.
+	 */
 	_Atomic uint32_t owner_id;
-	/* Of `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
+	/*
+	 * Guards `next`. A lock is cheaper than an atomic instruction here, which would wait for the driver's last
+	 * store, to the GPU.
+	 */
 	struct biased_lock numbering;
-	/* Keys whose names are in this trace already: a hash table (trace_work.h). */
+	/* Keys whose names this trace already has: a hash table (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
-	_Atomic uint64_t seen_when; /* trace_seen_now() for which `seen` is valid */
+	_Atomic uint64_t seen_when; /* the trace_seen_now() for which `seen` is valid */
 };
 
 _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
 
 SYS_DATA struct trace_sink trace_sink;
 
-/* Of which trace and code the names have to be: after an unload a handle may be another function's. */
+/*
+ * Identifies the trace and the loaded code for which names must be recorded. After an unload, a handle may belong
+ * to another function.
+ */
 static inline uint64_t trace_seen_now(void)
 {
 	return (uint64_t)atomic_load(&trace_sink.generation) << 32 |
 	       atomic_load(&process_state.code_gone);
 }
 
-/* Functions go, or may have gone: of those that were proved or named none is known any more. */
+/* Call before functions are unloaded, or may be: names recorded so far are no longer valid. */
 static inline void trace_code_goes(void)
 {
 	atomic_fetch_add(&process_state.code_gone, 1);
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Of a traced process. */
+/* Valid only in a traced process. */
 static inline uint64_t trace_now(void)
 {
 	return trace_ticks(
@@ -59,18 +68,19 @@ static inline uint64_t trace_now(void)
 
 struct trace_thread {
 	uint32_t id;
-	uint32_t generation; /* as the sink's when its name was told; 0: never */
+	/* The sink's generation when the thread's name was recorded; 0 if never. */
+	uint32_t generation;
 };
 
 SYS_DATA __thread struct trace_thread trace_thread;
 
-/* From here on it is recorded into this ring, by this clock. */
+/* From now on events are recorded into this ring, with times from this clock. */
 void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 
-/* Tells the calling thread's name, and notes its id. */
+/* Records the calling thread's name, and sets its id. */
 void trace_introduce_thread(uint32_t generation);
 
-/* By who has just come in: the owner, or whoever is going to be. */
+/* Called by a thread that has just entered `numbering`: the owner, or a thread that becomes the owner. */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
 	uint64_t when = (uint64_t)generation << 32 | atomic_load(&process_state.code_gone);
@@ -82,12 +92,15 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
-	/* Who says that code goes does so first, and then takes the id away. */
+	/*
+	 * trace_code_goes() first increments the counter and then clears the id. So check again after setting the
+	 * id.
+	 */
 	if (when != trace_seen_now())
 		atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* trace_put() for those who record many: the event goes into the ring without being put together in memory. */
+/* The inline form of trace_put(), for callers that record many events: the event is not first built in memory. */
 static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
 								 bool is_visit)
 {
@@ -105,20 +118,29 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 		trace_note_owner(hold, generation);
 	uint64_t number = biased_add_wide(hold, &trace_sink.next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
-	/* These are few. */
+	/* These events are few, so the ring's count is written each time. */
 	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }
 
-/* Records the event as the calling thread's, and the thread's name at its first. */
+/* Records the event as the calling thread's. Records the thread's name at its first event. */
 void trace_put(const struct trace_event *event);
-/* As one who does so once a trace: the others' way is not to be slower for it ever after. */
+/*
+ * As trace_put(), for a thread that records once per trace. It does not take ownership, so the other threads stay
+ * fast.
+ */
 void trace_put_as_visitor(const struct trace_event *event);
 
-/* Says what `key` is called from `since` (ticks) on; text is cut. Without a place for it, nothing. */
+/*
+ * Records the name of `key`, valid from `since` (ticks) on. Long names are cut. If there is no room, records
+ * nothing.
+ */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);
 
-/* Memory: `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED; a moment. A negative device is nobody's. */
+/*
+ * Records a memory event at this moment. `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED. Records
+ * nothing if `device` is negative.
+ */
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes);
 static inline void trace_memory(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)
 {
@@ -126,7 +148,10 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 		trace_memory_now(kind, device, subject, bytes);
 }
 
-/* What lasted from `begin` until now; 0: it began before it was traced, and is left out. */
+/*
+ * Records something that lasted from `begin` until now. If `begin` is 0, tracing began later, and nothing is
+ * recorded.
+ */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 
 static inline uint64_t trace_begin(void)
