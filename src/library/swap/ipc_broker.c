@@ -12,11 +12,11 @@
 
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
-/* A restarted daemon is told again what is given: within so long. */
+/* The library gives a restarted daemon the descriptors again, within this time. */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 
-/* What a handle of ours is; the rest of its bytes is zero. No handle of the driver's begins so. */
+/* The content of one of our handles; its other bytes are zero. No handle of the driver begins like this. */
 struct broker_handle {
 	char magic[16];
 	uint64_t key;
@@ -32,7 +32,7 @@ struct opened {
 	uint32_t count;
 };
 
-static struct opened *opened; /* OPEN_MAX of them, from the first on */
+static struct opened *opened; /* OPEN_MAX entries, allocated at first use */
 static uint32_t opened_count;
 
 static CUresult export_to_daemon(const struct backing *b, uint64_t key)
@@ -59,7 +59,10 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/* First: who takes it holds what is there now. */
+	/*
+	 * First make sure that the memory stays on the GPU, because another process that opens the handle gets the
+	 * memory that is there now.
+	 */
 	swap_backing_keep(b->base);
 	if (!b->key)
 		result = export_to_daemon(b, handle.key);
@@ -177,7 +180,7 @@ CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, boo
 	*ret_again = false;
 	if (!ret_ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* As the driver has it: whoever made it has it already. */
+	/* As in the driver: the process that made the memory cannot open its handle. */
 	if (!one.context || swap_backing_has_key(one.key))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	struct opened *o = find(one.key, one.context);
@@ -204,7 +207,7 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result)
 		o->count--;
 		return true;
 	}
-	/* The driver's close waits as well. */
+	/* The driver's close waits for the work too. */
 	if (real_current_context() == o->context)
 		real.cuCtxSynchronize();
 	*ret_result = unmap(o);
@@ -226,7 +229,7 @@ bool ipc_broker_give_again(void)
 {
 	struct backing b;
 
-	/* What is known to others is on the card; but not while the rest moves. */
+	/* Memory with a key stays on the GPU. But do not touch such memory while other memory moves. */
 	if (swap_try_enter() != SWAP_PASSED)
 		return false;
 	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes)

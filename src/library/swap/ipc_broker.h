@@ -1,10 +1,11 @@
 /*
- * Legacy IPC (cuIpcGetMemHandle) of memory that can be moved off the card: the virtual memory API behind it has
- * descriptors, but no such handle. So the handle that the program gets is one of ours, a key; a process of the
- * same tenant that opens it takes the descriptor from the daemon (abi/shm/sharing.h) and maps the memory. From
- * then on that stays on the card. To other tenants and to processes without the library the handle says nothing.
+ * Legacy IPC (cuIpcGetMemHandle) for memory that can be moved off the GPU. Such memory comes from the virtual
+ * memory API, which has descriptors but no legacy handles. So the program gets a handle of ours, which contains a
+ * key. A process of the same tenant that opens it gets the descriptor from the daemon (abi/shm/sharing.h) and maps
+ * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
+ * use the handle.
  *
- * The callers hold their lock for it. What is open here is unmapped with its context.
+ * The callers hold their own lock around these functions. Memory opened here is unmapped when its context ends.
  */
 #pragma once
 
@@ -14,22 +15,29 @@
 #include "library/swap/swap_backing.h"
 
 /*
- * A handle for what begins there; the same again for the same memory. In the hold. CUDA_ERROR_NOT_SUPPORTED: the driver
- * has no descriptors, or the daemon keeps none of it.
+ * Makes a handle for the allocation that begins at b->base; the same memory always gets the same handle. Call
+ * inside the hold. Returns CUDA_ERROR_NOT_SUPPORTED if the driver has no descriptors, or the daemon does not keep
+ * one.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
-/* Opens one of ours in the current context; *ret_again: it was open already, and that is counted. */
+/*
+ * Opens one of our handles in the current context. Sets *ret_again if the handle was open already; each open is
+ * counted.
+ */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
-/* False: it was not opened here. */
+/* Returns false if the memory was not opened here. */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
 void ipc_broker_context_gone(CUcontext context);
 
-/* Another daemon knows nothing of what was given: gives it again. Helper thread; may say false: not now. */
+/*
+ * A new daemon does not have the descriptors of this process's memory, so this function gives them again. Helper
+ * thread. Returns false if that is not possible now.
+ */
 bool ipc_broker_give_again(void);
 
 /* In a forked child. */

@@ -1,13 +1,16 @@
-/* The process's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
+/* The process's side of src/abi/shm/sharing.h. Thread safe; not for the hot path. */
 #pragma once
 
 #include <stdint.h>
 
-/* The descriptor stays the caller's. 0 or -errno, also when no daemon answers. */
+/* Gives a copy of `fd` to the daemon; the caller keeps `fd`. Returns 0 or -errno, also if no daemon answers. */
 int sharing_give(uint64_t key, uint64_t bytes, int fd);
 
-/* *ret_fd is then the caller's. -ENOENT: no process of the tenant gives it. */
+/*
+ * Gets a descriptor from the daemon; *ret_fd then belongs to the caller. Returns -ENOENT if no process of the
+ * tenant has given it.
+ */
 int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
-/* Is given no longer; nothing when it was not. */
+/* The daemon drops the descriptor. Does nothing if none was given. */
 void sharing_drop(uint64_t key);

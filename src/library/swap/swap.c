@@ -15,11 +15,14 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (2 * NS_PER_S)         /* until a move that can't begin is given up */
-#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
+#define PATIENCE_NS (2 * NS_PER_S)         /* until a move that cannot begin is abandoned */
+#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until waiting calls fail for lack of room */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
-/* Times as long as what was locked took, of a program at work: ahead of any move, and when it is to leave. */
+/*
+ * While the program works, the thread pauses this many times as long as locking a chunk took: before any move is ordered, and
+ * when the memory is to leave.
+ */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
 #define EXIT_PATIENCE_NS (5 * NS_PER_S)
@@ -29,23 +32,23 @@ static struct sys_lock start_lock, contexts_lock;
 static bool is_started;
 static _Atomic bool is_leaving, is_in_driver;
 
-static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
+static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use the memory */
 static uint32_t contexts_count;
 static bool has_too_many;
 
-/* What the slot says; the thread's own. */
+/* What the slot shows; written by the swap thread. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
 
-/* While work is waited for, which may take for ever: the helper gives it up. */
+/* Set while waiting for work, which may never end; then the helper abandons the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
-static uint64_t copied_ns;       /* of the last move, the copies alone */
-static uint64_t return_since_ns; /* 0: no return is under way */
+static uint64_t copied_ns;       /* duration of the copies of the last move */
+static uint64_t return_since_ns; /* 0 if no return is in progress */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
 {
@@ -83,7 +86,7 @@ void swap_context_gone(CUcontext context)
 		return;
 	swap_backing_context_gone(context);
 	swap_peers_context_gone(context);
-	/* What was locked in it may be so no longer. */
+	/* Memory that was locked in this context may be unlocked now. */
 	WITH_LOCK(&contexts_lock);
 	swap_arena_unlocked();
 }
@@ -103,7 +106,7 @@ void swap_move(struct region_slot *slot)
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
 }
 
-/* Looked up each time: another daemon has other pages, and a move may outlast several. */
+/* Read the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
 static const _Atomic uint32_t *order_word(void)
 {
 	return &atomic_load(&process_state.control)->swap;
@@ -126,15 +129,18 @@ void swap_watch(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
-	/* It may have begun since that was now. */
+	/* The wait may have begun after now_ns. */
 	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
 		return;
-	/* Whoever is held may be what the work waits for. */
+	/* The work may be waiting for a thread that the hold keeps out. */
 	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
 		swap_hold_open(true);
 }
 
-/* All work of all contexts has ended, and none can begin. False: given up, the hold is open. */
+/*
+ * Waits until all work of all contexts has ended; none can begin. Returns false if the wait was abandoned; then the hold is
+ * open.
+ */
 static bool wait_for_work(void)
 {
 	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
@@ -155,7 +161,10 @@ static bool wait_for_work(void)
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
-/* A capture would be broken by waiting, and what it is made of is not known yet: it ends first. */
+/*
+ * Waiting for work would break a capture, and the memory that the captured graph will use is not known yet. So the capture must
+ * end first.
+ */
 static bool wait_for_captures(uint64_t until_ns)
 {
 	while (atomic_load(&process_state.captures)) {
@@ -166,7 +175,7 @@ static bool wait_for_captures(uint64_t until_ns)
 	return true;
 }
 
-/* Nothing of this process is at work or can begin: the hold is shut. False: it is open. */
+/* Returns true when no work of this process runs or can begin; the hold is shut then, and otherwise open. */
 static bool come_to_rest(void)
 {
 	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
@@ -187,7 +196,7 @@ static bool come_to_rest(void)
 
 /* ---- moves ---- */
 
-/* Gives each a place; the sum is what the arena must have. */
+/* Gives each backing a position in the arena. Returns the sum of the sizes. */
 static uint64_t lay_out(void)
 {
 	uint64_t sum = 0;
@@ -201,7 +210,7 @@ static uint64_t lay_out(void)
 	return sum;
 }
 
-/* What the slot says is out: all that moves, or none. */
+/* Reports in the slot that all movable memory is out, or none. */
 static void tell_out_bytes(bool is_all)
 {
 	struct region_slot *slot = atomic_load(&process_state.slot);
@@ -212,27 +221,27 @@ static void tell_out_bytes(bool is_all)
 }
 
 /*
- * A lost daemon asks for nothing, and nobody else brings memory back meanwhile. When it is there again, or the next one, which
- * may come to the same word, that is asked anew.
+ * While the daemon is lost, treat its order as "in", since no one else would bring the memory back. Once a daemon is there, its
+ * order is read anew, even if the value is the same.
  */
 static uint32_t heard(uint32_t word)
 {
 	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
-/* Of a move. A process that ends does not wait for all of it. */
+/* False if the process exits, which must not wait for a move to end. */
 static bool goes_on(void)
 {
 	return !atomic_load(&is_leaving);
 }
 
-/* Nor is all copied for who needs the room no more. */
+/* False also if the order to move out was withdrawn. */
 static bool leaves_on(void)
 {
 	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
 }
 
-/* A way out came to nothing. Called off it was none, whatever was in its way. */
+/* A move out failed. If it was cancelled meanwhile, that does not count as a failure. */
 static void give_up(const char *why)
 {
 	if (!leaves_on()) {
@@ -243,12 +252,12 @@ static void give_up(const char *why)
 	log_write("swap: %s: memory stays on the GPU", why);
 }
 
-/* Its bytes; 0: none was locked. */
+/* Locks the next chunk. Returns its bytes, or 0. */
 static uint64_t lock_next(void)
 {
 	uint64_t bytes = 0;
 
-	/* The context does not end before it is nobody's current one. */
+	/* The lock keeps the context from ending while it is current here. */
 	WITH_LOCK(&contexts_lock);
 	if (contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS)
 		bytes = swap_arena_lock_next();
@@ -269,9 +278,9 @@ static bool is_at_work(void)
 }
 
 /*
- * Maps the next part of the arena, or when all is mapped page-locks it, and lets a program at work go on for `pauses` times as
- * long: while it locks, the driver lets no other call of the process in. Mapping is in nobody's way. Its bytes; 0: all is
- * locked that can be.
+ * Maps the next part of the arena or, if all is mapped, page-locks the next part. While the driver locks, no other call of the
+ * process enters the driver. So if the program works, pauses `pauses` times as long as the locking took. Mapping disturbs no
+ * other thread. Returns the bytes, or 0 if everything is locked that can be.
  */
 static uint64_t prepare_next(uint64_t pauses)
 {
@@ -286,9 +295,7 @@ static uint64_t prepare_next(uint64_t pauses)
 	return bytes;
 }
 
-/*
- * Locks the rest of the arena while the program goes on: copies to unlocked memory take far longer than locking it.
- */
+/* Locks the rest of the arena while the program goes on, since copies to unlocked memory take far longer than locking it. */
 static void prepare_to_leave(void)
 {
 	uint64_t bytes = 1;
@@ -300,7 +307,7 @@ static void prepare_to_leave(void)
 	}
 }
 
-/* The hold is shut. False: all is on the card as before. */
+/* Call with the hold shut. Returns false if everything is on the GPU as before. */
 static bool leave_card(void)
 {
 	uint32_t at = 0;
@@ -316,9 +323,9 @@ static bool leave_card(void)
 		return false;
 	}
 	copied_ns = sys_now_ns() - begin_ns;
-	/* Said first: others take the bytes as soon as they are free, and would be counted beside them. */
+	/* Report this first: other tenants take the bytes as soon as they are free, and both would be counted. */
 	tell_out_bytes(true);
-	/* One that can't be taken away is there still, as it was. */
+	/* If a backing cannot be removed, it is still there, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes could not be unmapped",
@@ -326,7 +333,7 @@ static bool leave_card(void)
 	return true;
 }
 
-/* An arena that is still being backed with memory is waited for, as long as it grows. The program goes on. */
+/* Waits until the arena is backed with memory, as long as that makes progress. The program runs meanwhile. */
 static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
@@ -352,14 +359,14 @@ static void try_leave(uint32_t word)
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
 	bool is_at_rest = leaves_on() && come_to_rest();
 	bool is_out = is_at_rest && leave_card();
-	real.cuCtxSetCurrent(NULL); /* it may end before the next move */
+	real.cuCtxSetCurrent(NULL); /* the context may end before the next move */
 	if (!is_at_rest)
 		give_up("work or a capture does not end");
 	else if (!is_out)
 		swap_hold_open(true);
 	if (is_out)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
-	/* Called off it was not tried. */
+	/* A cancelled order counts as not tried. */
 	atomic_store(&own.word, is_out || leaves_on() ? word : 0);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
@@ -381,8 +388,8 @@ static void take_all(uint32_t end)
 }
 
 /*
- * Looked at first: an attempt that can't succeed would take all that is left of the card, again and again,
- * and whatever the driver needs for others meanwhile would fail.
+ * Check first. A failing attempt would take all memory left on the GPU again and again, and the driver's own allocations for
+ * others would fail meanwhile.
  */
 static bool has_room(void)
 {
@@ -407,14 +414,14 @@ static bool has_room(void)
 	return true;
 }
 
-/* The hold is shut. False: all is in the arena as before. */
+/* Call with the hold shut. Returns false if everything is in the arena as before. */
 static bool return_to_card(void)
 {
 	uint32_t at = 0;
 
 	if (!has_room())
 		return false;
-	/* Said first: what is on the card and said to be out would be counted twice. */
+	/* Report this first: memory on the GPU that is reported as out would be counted twice. */
 	tell_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_to_move(b) || b->is_on_card)
@@ -425,7 +432,7 @@ static bool return_to_card(void)
 			return false;
 		}
 	}
-	/* Also of what could not be taken away: it is what it was. */
+	/* Also copies backings that could not be removed; their content does not change. */
 	uint64_t begin_ns = sys_now_ns();
 	CUresult result = swap_copy_all(SWAP_COPY_IN, goes_on);
 	copied_ns = sys_now_ns() - begin_ns;
@@ -442,7 +449,7 @@ static void try_return(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* While it has no room, calls pass that free: they are out first. */
+	/* In state SWAP_SHORT, calls that free may be inside the hold. Wait until they have left. */
 	if (was_short && !swap_hold_shut(PATIENCE_NS))
 		return;
 	tell(was_short ? SWAP_SHORT : SWAP_RETURNING);
@@ -477,7 +484,7 @@ static bool is_on_card(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* One look at what is asked for; returns how long to sleep at most. */
+/* Does what the order asks for. Returns the longest time to sleep. */
 static uint64_t look(uint32_t word)
 {
 	word = heard(word);
@@ -489,7 +496,7 @@ static uint64_t look(uint32_t word)
 		try_return(word);
 	else
 		atomic_store(&own.word, word);
-	/* A return that was called off: the hold is shut, or calls fail for now. */
+	/* A return was cancelled; now the hold is shut, or calls fail for now. */
 	if (order == SWAP_ORDER_OUT && !is_on_card() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -505,8 +512,9 @@ static bool is_likely_to_leave(void)
 }
 
 /*
- * Ahead of any move, and never in the way of one; hardly in that of a program at work. (On an H200 one step of a training took
- * 11 s beside the locking of 29 GiB without pauses; with three times as long ones two tenants lost 15 % until all was locked.)
+ * Maps and locks chunks before any move is ordered. Stops at once for an order, and hardly slows a working program. (On an H200,
+ * without pauses, one training step took 11 s beside the locking of 29 GiB; with pauses three times as long, two tenants lost 15
+ * % until all was locked.)
  */
 static void prepare_ahead(uint32_t word)
 {
@@ -561,7 +569,7 @@ void swap_leave_driver(void)
 	atomic_store(&is_leaving, true);
 	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
 		sys_sleep_ns(100 * NS_PER_US);
-	/* Nobody hears orders any more. */
+	/* No thread follows orders any more. */
 	if (is_started)
 		atomic_store(&atomic_load(&process_state.slot)->swap_state, SWAP_NONE);
 }

@@ -1,22 +1,21 @@
 /*
- * Taking a process's memory off the card, and bringing it back (on_full swap). A thread of its own, in
- * swappable processes alone, does as the control page's swap word says:
+ * Moves a process's memory off the GPU and back (on_full swap). A thread of its own, which only swappable processes have,
+ * follows the swap word in the control page:
  *
- *   leave    shut the hold (swap_hold.h): no thread is in a call, or gets into one;
- *            wait for all contexts' work; copy each backing (swap_backing.h) to the arena; then take it
- *            off the card: its address stays reserved.
- *   return   make memory for every backing, or, when that does not all fit, for none; copy back; open.
+ *   leave    shut the hold (swap_hold.h), so that no thread is in a driver call or enters one;
+ *            wait for the work of all contexts; copy each backing (swap_backing.h) to the arena; then remove it
+ *            from the GPU. Its address stays reserved.
+ *   return   make memory for all backings or, if they do not all fit, for none; copy back; open the hold.
  *
- * So pointers, graphs and streams are the same afterwards. Until all is copied nothing is taken away, and
- * until all is back nothing of the arena is given up: whatever fails in between, the data is where it was.
- * A move that can't begin within two seconds (a capture under way, work that does not end, a thread that
- * does not come out of a call) is given up, and counted (swap_failed); so is one that can't copy. A return
- * that finds no room goes on looking; after ten seconds the calls that wait fail, out of memory.
- * Without a daemon memory comes back as soon as the card has room.
+ * So pointers, graphs and streams are the same afterwards. No memory is removed before everything is copied, and the
+ * arena's copy is kept until everything is back. So if a move fails, the data is where it was before.
  *
- * What stays on the card: what is below 2 MiB, arrays, pools, managed memory, modules, contexts, what the
- * program makes by the virtual memory API itself, what came from or is known to others, and what the arena
- * had no room for.
+ * A move is abandoned, and counted in swap_failed, if it cannot begin within two seconds (a capture in progress, work that
+ * does not end, a thread that does not come out of a call) or cannot copy. A return that finds no room keeps trying. After
+ * ten seconds the waiting calls fail with out of memory. Without a daemon, memory returns as soon as the GPU has room.
+ *
+ * These stay on the GPU: allocations below 2 MiB, arrays, pools, managed memory, modules, contexts, memory that the program
+ * makes by the virtual memory API itself, memory shared with other processes, and memory for which the arena had no room.
  */
 #pragma once
 
@@ -26,27 +25,31 @@
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
 
-/* In process_join(), before the driver is used. */
+/* Call in process_join(), before the driver is used. */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
-/* Starts the thread, unless it runs or the process is not swappable. With the helper. */
+/* Starts the thread, unless it runs or the process is not swappable. Call when the helper starts. */
 void swap_start(void);
 
 /*
- * Contexts come and go: whose work is waited for. After one was made; before the call that may end it (when
- * it does not, made again); and after it has.
+ * Keep the list of contexts whose work is waited for. Call swap_context_made() after a context is made,
+ * swap_context_ends() before a call that may end it, and swap_context_gone() after it has ended. If it did not
+ * end, call swap_context_made() again.
  */
 void swap_context_made(CUcontext context);
 void swap_context_ends(CUcontext context);
 void swap_context_gone(CUcontext context);
 
-/* Helper thread: ends a wait for work that takes too long. */
+/* Helper thread: abandons a wait for work that takes too long. */
 void swap_watch(uint64_t now_ns);
 
-/* Writes what this process's slot has to say of it into a fresh one. */
+/* Writes this process's swap state into a new slot. */
 void swap_move(struct region_slot *slot);
 
-/* At exit, the process being no tenant's any more: the thread is in the driver no more. */
+/*
+ * Call at exit, when the process belongs to no tenant any more. Returns when the thread is no longer in the
+ * driver.
+ */
 void swap_leave_driver(void);
 
 /* In a forked child. */

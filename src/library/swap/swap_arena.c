@@ -7,17 +7,18 @@
 #define CHUNK_STEP (2ULL << 20)
 #define CHUNK_MIN (32ULL << 20)
 #define MAP_BYTES (4ULL << 20)
-#define PORTABLE 1        /* CU_MEMHOSTREGISTER_PORTABLE: locked for every context */
+#define PORTABLE 1        /* CU_MEMHOSTREGISTER_PORTABLE: locked for all contexts */
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14 */
 
 static struct {
-	struct sys_lock lock; /* of own and owned */
+	struct sys_lock lock; /* guards `own` and `owned` */
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
-	uint64_t ready_bytes;              /* the swap thread's: have memory, as far as seen */
-	uint16_t own[REGION_ARENA_CHUNKS]; /* in the order in which they are filled */
+	uint64_t ready_bytes; /* bytes backed by memory, as last seen; swap thread only */
+	uint16_t own[REGION_ARENA_CHUNKS]; /* chunk numbers, in the order of filling */
 	_Atomic uint32_t owned;
-	uint32_t mapped, locked; /* the swap thread's: of own[], from the first; locked <= mapped */
+	/* Swap thread only: how many of own[] are mapped and locked; locked <= mapped. */
+	uint32_t mapped, locked;
 } arena;
 
 void swap_arena_begin(void *mapping, uint64_t bytes)
@@ -30,7 +31,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes)
 	arena.chunk_bytes = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
 }
 
-/* The last may be shorter. */
+/* The last chunk may be shorter. */
 static uint64_t size_of(uint32_t chunk)
 {
 	uint64_t left = arena.bytes - chunk * arena.chunk_bytes;
@@ -38,7 +39,7 @@ static uint64_t size_of(uint32_t chunk)
 	return left < arena.chunk_bytes ? left : arena.chunk_bytes;
 }
 
-/* Takes one that belongs to nobody who lives; 0: there is none. Holds the lock. */
+/* Takes a chunk that has no live owner. Returns its bytes, or 0 if there is none. The caller holds the lock. */
 static uint64_t take_chunk(void)
 {
 	struct region_report *report = atomic_load(&process_state.report);
@@ -69,7 +70,10 @@ bool swap_arena_provide(uint64_t bytes)
 	for (uint32_t i = 0; i < atomic_load(&arena.owned); i++)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
-		/* A daemon after the one that made the arena has no table of it: no more of it then. */
+		/*
+		 * Only the daemon that made the arena has a table of it. Under a later daemon no more chunks can
+		 * be taken.
+		 */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
 			return false;
@@ -83,7 +87,10 @@ static bool has_memory(uint32_t chunk)
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint64_t ready = atomic_load(&control->arena_ready_bytes);
 
-	/* A daemon after the one that made the arena knows nothing of it: what had memory has it still. */
+	/*
+	 * A later daemon than the one that made the arena may report less. But chunks that were backed by memory
+	 * stay so.
+	 */
 	if (ready > arena.ready_bytes)
 		arena.ready_bytes = ready;
 	return chunk * arena.chunk_bytes + size_of(chunk) <= arena.ready_bytes;
@@ -115,7 +122,7 @@ uint64_t swap_arena_map_next(void)
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	/* In parts: whoever maps or unmaps something in this process waits for one. */
+	/* In parts, since other threads of this process that map or unmap memory wait for each part. */
 	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
 		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
 			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);
@@ -155,7 +162,7 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run)
 {
 	uint32_t i = 0;
 
-	/* All but one are of one size, and that may be anywhere. */
+	/* All chunks but one have the same size, and that one may be anywhere. */
 	for (; at >= size_of(arena.own[i]); i++)
 		at -= size_of(arena.own[i]);
 	*ret_run = size_of(arena.own[i]) - at;

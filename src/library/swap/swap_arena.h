@@ -1,43 +1,47 @@
 /*
- * The process's side of the swap arena: host memory, the tenant's alone, for what is taken off the card. Its
- * processes share it in chunks; the report says whose each is. A process owns chunks for all that it can
- * move, before it makes that movable, so that no eviction ends for want of room.
+ * The process's side of the swap arena: host memory of one tenant, for the contents of memory moved off the GPU.
+ * The tenant's processes share the arena in chunks; the report has the owner of each chunk. A process makes memory
+ * movable only after it owns enough chunks for it. So no move fails for lack of room in the arena.
  *
- * While memory is out it lies in the process's chunks one after the other: a position counts bytes from the
- * beginning of the first.
+ * While memory is off the GPU, it lies in the process's chunks without gaps: a position counts bytes from the
+ * beginning of the first chunk.
  *
- * Provide, release: thread safe. The rest: the swap thread alone.
+ * swap_arena_provide() is thread safe. The other functions are for the swap thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Once, before the rest: the mapping is the arena's for good. */
+/* Call once, before the other functions. The mapping belongs to the arena for ever. */
 void swap_arena_begin(void *mapping, uint64_t bytes);
 
-/* Owns chunks for so much in all; false: there are not enough. */
+/* Makes sure that this process owns chunks for `bytes` in all. Returns false if there are not enough. */
 bool swap_arena_provide(uint64_t bytes);
 
-/* What is owned for so much has memory behind it. */
+/* True if the owned chunks for `bytes` are backed by memory. */
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*
- * What is owned is page-locked, chunk by chunk, so that copies run at the link's full speed. First a chunk's pages are
- * mapped into this process, which needs no driver and is most of the work: the driver would do that page by page with
- * its lock held, and a copy to unlocked memory likewise (0.9 to 1.1 GiB/s on an H200).
+ * Page-locks the owned chunks one by one, so that copies run at the link's full speed. First, a chunk's pages are
+ * mapped into this process. That needs no driver and is most of the work. The driver would map page by page with
+ * its lock held, and so would a copy to unlocked memory (0.9 to 1.1 GiB/s on an H200).
  *
- * Maps the next one that has memory. Its bytes; 0: there is none to map, or nothing could lock it.
+ * Maps the next chunk that is backed by memory. Returns its bytes, or 0 if there is none, or if the driver cannot
+ * lock memory.
  */
 uint64_t swap_arena_map_next(void);
-/* Locks the next one that is mapped, in the current context. Its bytes; 0: there is none, or it can't be. */
+/*
+ * Locks the next mapped chunk, in the current context. Returns its bytes, or 0 if there is none or it cannot be
+ * locked.
+ */
 uint64_t swap_arena_lock_next(void);
-/* What the first so many bytes of what is owned lie in is locked. */
+/* True if the owned chunks that hold the first `bytes` are locked. */
 bool swap_arena_is_locked(uint64_t bytes);
-/* A context is gone, and maybe what was locked in it. */
+/* A context has ended, and chunks that were locked in it may be unlocked. */
 void swap_arena_unlocked(void);
 
-/* Where position `at` is, and how many bytes from there on lie together. */
+/* Returns the address of position `at`. *ret_run is the number of contiguous bytes from there on. */
 void *swap_arena_at(uint64_t at, uint64_t *ret_run);
 
 /* In a forked child. */

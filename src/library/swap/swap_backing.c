@@ -14,18 +14,18 @@
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* By address, so that one inside is found by halving. Held for no call of the driver. */
+/* Sorted by address, for binary search. list_lock is never held during a driver call. */
 static struct sys_lock list_lock;
 static struct backing *list;
 static uint32_t count, places;
-/* By the device's index. */
+/* Indexed by device. */
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
-/* Whether the driver has descriptors of a device's memory, by its index: 0 not asked yet, 1 no, 2 yes. */
+/* For each device, whether the driver has descriptors for its memory: 0 not asked yet, 1 no, 2 yes. */
 static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
-/* How many begin at or before ptr. Holds the lock. */
+/* Returns how many backings begin at or before ptr. The caller holds list_lock. */
 static uint32_t place_of(CUdeviceptr ptr)
 {
 	uint32_t low = 0, high = count;
@@ -40,7 +40,7 @@ static uint32_t place_of(CUdeviceptr ptr)
 	return low;
 }
 
-/* Holds the lock. */
+/* The caller holds list_lock. */
 static struct backing *find(CUdeviceptr ptr)
 {
 	uint32_t i = place_of(ptr);
@@ -76,7 +76,7 @@ static bool insert(const struct backing *b)
 	return true;
 }
 
-/* Takes out what begins there. */
+/* Removes the backing that begins at ptr from the list. */
 static bool take_out(CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&list_lock);
@@ -94,7 +94,7 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 	return true;
 }
 
-/* Whose kernels may reach it: its device's, and those of its context's peers. */
+/* Writes which devices' kernels may access the backing: its own device and the peers of its context. */
 static size_t reach_of(const struct backing *b, CUmemAccessDesc access[REACH_MAX])
 {
 	CUdevice peer[SWAP_PEERS_MAX];
@@ -122,7 +122,7 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 	return result;
 }
 
-/* Memory, mapped and accessible, behind b's address. */
+/* Makes memory behind b's address, mapped and accessible. */
 static CUresult put(struct backing *b)
 {
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
@@ -193,7 +193,7 @@ static CUresult alloc(struct backing *b)
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
 		if (insert(b)) {
-			/* A peer that came in between has not met it. */
+			/* A peer that was added in between has not been given access yet. */
 			CUmemAccessDesc access[REACH_MAX];
 			if (swap_peers_changes() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
@@ -236,9 +236,12 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
-	/* Counted first: of two at once, both are. */
+	/* Count first, so that two concurrent allocations are both counted. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
-	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
+	/*
+	 * The daemon must see the movable bytes together with the charge, since memory that cannot move leaves
+	 * waiting tenants without a prospect.
+	 */
 	tell_movable(b.index, here);
 	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
 				  ? alloc(&b)
@@ -251,7 +254,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* As the driver waits in cuMemFree for what may use the memory; unmapping it waits for nothing. */
+/* cuMemFree waits for work that may use the memory, but unmapping does not. So wait here. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();
@@ -268,7 +271,7 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
 
-	/* The descriptor that the daemon keeps holds the memory too. */
+	/* The daemon's descriptor keeps the memory alive too. */
 	if (b->key)
 		sharing_drop(b->key);
 	return result == CUDA_SUCCESS ? real.cuMemAddressFree(b->base, b->bytes) : result;
@@ -280,9 +283,9 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
-	/* What is out has no work. */
+	/* Memory that is out is used by no work. */
 	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
-	/* Taken out first: its address may be another's at once. */
+	/* Remove it from the list first, since its address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
 		*ret_result = give_back(&b);
 	return true;
@@ -336,7 +339,7 @@ bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 	return false;
 }
 
-/* The first that the context owns; 0: there is none. */
+/* Returns the first backing that the context owns, or 0. */
 static CUdeviceptr first_owned(CUcontext context)
 {
 	WITH_LOCK(&list_lock);
@@ -350,7 +353,7 @@ void swap_backing_context_gone(CUcontext context)
 {
 	struct backing b;
 
-	/* Its work has ended with it. */
+	/* The context's work has ended with it. */
 	for (CUdeviceptr ptr; (ptr = first_owned(context));)
 		if (take_out(ptr, &b))
 			give_back(&b);
@@ -375,7 +378,7 @@ struct backing *swap_backing_next(uint32_t *at)
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/* The next one from ptr on that the context owns; what is found may be gone when it is used. */
+/* Finds the context's next backing from ptr on. It may be freed before the caller uses it. */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&list_lock);

@@ -1,10 +1,10 @@
 /*
- * Linear memory that can be moved off the GPU and keep its address: cuMemAlloc of 2 MiB and more, in a
- * swappable process, is an address range of its own with memory of the virtual memory API behind it. To the
- * program it is memory as cuMemAlloc makes it; for legacy IPC, which that API lacks, see ipc_broker.h.
+ * Linear memory that can be moved off the GPU and keeps its address. In a swappable process, each cuMemAlloc of 2
+ * MiB or more gets its own address range, backed by memory of the virtual memory API. To the program, this is like
+ * memory of cuMemAlloc. The virtual memory API lacks legacy IPC; see ipc_broker.h.
  *
- * Made and freed inside the hold (swap_hold.h). What the swap thread does with them, it does while the hold
- * is shut. The rest is thread safe.
+ * Backings are made and freed inside the hold (swap_hold.h). The swap thread works on them while the hold is shut.
+ * All other functions are thread safe.
  */
 #pragma once
 
@@ -21,26 +21,30 @@ struct backing {
 	uint64_t asked; /* the size that the program asked for */
 	CUcontext owner;
 	CUdevice device;
-	int index;                           /* of the device in the tenant's list */
-	CUmemGenericAllocationHandle handle; /* while it is on the GPU */
+	int index;                           /* index of the device in the tenant's list */
+	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
 	bool is_on_card;
-	bool is_kept;                 /* stays there: other processes may use it in another way */
-	uint64_t arena_at;            /* its place in the arena, while it is off the GPU */
-	unsigned long long buffer_id; /* as the driver first named it: never used again */
-	bool is_exportable;           /* the driver has descriptors of it */
-	uint64_t key; /* by which other processes know it (ipc_broker.h); 0: none does */
+	/* Stays on the GPU, since other processes may use the memory. */
+	bool is_kept;
+	uint64_t arena_at;            /* position in the arena, while off the GPU */
+	unsigned long long buffer_id; /* the driver's first id for it; never reused */
+	bool is_exportable;           /* the driver can export the memory as a descriptor */
+	uint64_t key; /* identifies the memory elsewhere (ipc_broker.h), or 0 */
 };
 
 /*
- * Allocates. CUDA_ERROR_NOT_SUPPORTED: not here (arena full, no context, a driver without the API): the
- * caller allocates as it always did.
+ * Allocates. Returns CUDA_ERROR_NOT_SUPPORTED if this is not possible here (the arena is full, no context, a
+ * driver without the API); then the caller allocates in the normal way.
  */
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 
-/* Frees what begins at ptr, when all work that may use it has ended. False: it is none of ours. */
+/*
+ * Frees the allocation that begins at ptr, when all work that may use the memory has ended. Returns false if ptr
+ * is not a backing.
+ */
 bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result);
 
-/* The allocation that contains ptr; false: none of ours. */
+/* Finds the allocation that contains ptr. Returns false if ptr is not in a backing. */
 bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 
 /* The allocation that contains ptr stays on the GPU from now on. */
@@ -49,37 +53,37 @@ void swap_backing_keep(CUdeviceptr ptr);
 /* Sets the key of the allocation that begins at ptr. */
 void swap_backing_set_key(CUdeviceptr ptr, uint64_t key);
 bool swap_backing_has_key(uint64_t key);
-/* The first allocation from ptr on that has a key; false: none. */
+/* Finds the first allocation from ptr on that has a key. Returns false if there is none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 
-/* The context is gone, and with it all that it owned. */
+/* Call after a context has ended: drops everything that it owned. */
 void swap_backing_context_gone(CUcontext context);
 
-/* Figures of the device with this index in the tenant's list; negative: of all. */
+/* Sums for the device with this index in the tenant's list, or for all devices if the index is negative. */
 struct backing_figures {
 	uint64_t movable_bytes; /* on the GPU or moved off */
-	uint64_t out_bytes;     /* of these, moved off */
+	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
 	uint64_t kept_bytes;    /* movable, but shared with other processes */
 };
 struct backing_figures swap_backing_figures(int index);
 
-/* Maps the handle's memory at `base` for the devices in `access`; all or nothing. */
+/* Maps the handle's memory at `base` for the devices in `access`. On failure nothing is mapped. */
 CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
 			  const CUmemAccessDesc *access, size_t n);
 
 /* ---- for the swap thread, while the hold is shut ---- */
 
-/* The next allocation from index *at on, which moves past it; NULL: no more. */
+/* Returns the next allocation, starting from index *at, and advances *at past it. Returns NULL at the end. */
 struct backing *swap_backing_next(uint32_t *at);
 
-/* Puts GPU memory behind its address, with undefined bytes. Undone on failure. */
+/* Puts GPU memory behind the allocation's address; its content is undefined. On failure nothing changes. */
 CUresult swap_backing_put(struct backing *b);
-/* Takes the GPU memory away. */
+/* Removes the GPU memory. */
 CUresult swap_backing_take(struct backing *b);
 
 /*
- * Lets a device's kernels reach the memory of a context that is there, or no longer: what swap_peers.h says has
- * changed. In the hold.
+ * Allows or forbids the device `peer` to access the memory of context `owner`, after a change in swap_peers.h.
+ * Call inside the hold.
  */
 void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 

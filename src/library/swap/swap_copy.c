@@ -4,17 +4,17 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-#define PART_BYTES (UINT64_C(256) << 20) /* of a card, between two looks at whether it goes on */
+#define PART_BYTES (UINT64_C(256) << 20) /* per GPU, between two calls of goes_on() */
 #define NON_BLOCKING 1                   /* CU_STREAM_NON_BLOCKING */
 
-/* One card's copies. */
+/* The copies of one GPU. */
 struct lane {
 	int index;
 	CUcontext context;
 	CUstream stream;
-	uint32_t at;         /* the next backing */
-	struct backing *now; /* NULL: none is begun */
-	uint64_t done;       /* of it */
+	uint32_t at;         /* index of the next backing */
+	struct backing *now; /* the backing being copied; NULL if none */
+	uint64_t done;       /* bytes of `now` already copied */
 	bool has_ended;
 };
 
@@ -31,7 +31,10 @@ static struct lane *lane_of(struct lane *lanes, uint32_t count, int index)
 	return NULL;
 }
 
-/* A lane for each card that has something to move. The streams made are counted also on failure. */
+/*
+ * Makes a lane for each GPU that has something to move. *ret_count is valid also on failure, so that the caller
+ * can destroy the streams.
+ */
 static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 {
 	uint32_t at = 0, count = 0;
@@ -61,7 +64,7 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* The next suballocation, at most as long as lies together in the arena. */
+/* Copies the next run of bytes, which ends at the latest where the arena's chunk ends. */
 static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;
@@ -79,7 +82,7 @@ static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *b
 				    : real.cuMemcpyHtoDAsync_v2(card, host, run, lane->stream);
 }
 
-/* Hands the next part over. */
+/* Starts copying the lane's next part. */
 static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	CUresult result = lane->has_ended ? CUDA_SUCCESS : real.cuCtxSetCurrent(lane->context);
@@ -91,7 +94,10 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 	return result;
 }
 
-/* A part of each, so that the daemon sees that it goes on. False in *ret_goes_on: that was the last. */
+/*
+ * Copies one part per lane, so that the daemon sees progress. Sets *ret_goes_on to false when nothing was left to
+ * copy.
+ */
 static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way,
 			   uint64_t *copied_bytes, bool *ret_goes_on)
 {
@@ -101,7 +107,7 @@ static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy wa
 
 	for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++)
 		result = copy_part(&lanes[i], way, &bytes);
-	/* In any case: nothing is under way when it returns. */
+	/* Wait even after an error, so that no copy is in flight when this returns. */
 	for (uint32_t i = 0; i < count; i++) {
 		CUresult end = real.cuStreamSynchronize(lanes[i].stream);
 		result = result == CUDA_SUCCESS ? end : result;

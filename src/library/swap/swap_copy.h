@@ -1,6 +1,6 @@
 /*
- * The copies of a move (swap.h): all that is to move, between the cards and the arena, each card by a stream of
- * its own, so that they run at once. Swap thread alone, while the hold is shut.
+ * The copies of a move (swap.h): copies everything that is to move between the GPUs and the arena. Each GPU has
+ * its own stream, so that all copy at the same time. Swap thread only, while the hold is shut.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 bool swap_copy_is_to_move(const struct backing *b);
 
 /*
- * Copies, and returns when it is done; tells progress in the slot. CUDA_ERROR_NOT_READY: *stop was set
- * meanwhile.
+ * Copies, and returns when all is done. Reports progress in the slot. Returns CUDA_ERROR_NOT_READY if goes_on()
+ * returned false meanwhile.
  */
 CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));

@@ -2,11 +2,11 @@
 
 #include "library/sys/sys.h"
 
-#define PAIRS_MAX 1024 /* of contexts */
+#define PAIRS_MAX 1024 /* pairs of contexts */
 
 struct pair {
 	CUcontext from, owner;
-	CUdevice device; /* of from */
+	CUdevice device; /* the device of `from` */
 };
 
 static struct sys_lock lock;

@@ -1,7 +1,7 @@
 /*
- * Which devices a program let reach which context's memory (cuCtxEnablePeerAccess), in a swappable process: the
- * driver does not apply that to memory of the virtual memory API, which has its access said range by range
- * (swap_backing.h). Thread safe.
+ * Which devices may access which context's memory (cuCtxEnablePeerAccess), in a swappable process. The driver does
+ * not apply that call to memory of the virtual memory API, whose access is set for each range (swap_backing.h).
+ * Thread safe.
  */
 #pragma once
 
@@ -14,19 +14,22 @@
 
 #define SWAP_PEERS_MAX REGION_MAX_DEVICES
 
-/* Records that `device` may reach the memory of `owner`, as `from` asked. False: the table is full. */
+/*
+ * Records that `device`, by the context `from`, may access the memory of `owner`. Returns false if the table is
+ * full.
+ */
 bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
 
-/* Takes one such record back. True: no context of the device may reach the memory any more. */
+/* Removes such a record. Returns true if no context of the device may access the memory any more. */
 bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 
-/* The devices that may reach the context's memory, its own not among them; how many. */
+/* Writes the devices that may access the context's memory, except its own device. Returns how many. */
 size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
 
 /* Increases with each change. */
 uint32_t swap_peers_changes(void);
 
-/* The context is gone: drop its records. */
+/* Call after a context has ended: drops its records. */
 void swap_peers_context_gone(CUcontext context);
 
 /* In a forked child. */
