@@ -1,4 +1,4 @@
-/* NVML: the place, memory and utilization of the tenant's virtual cards. */
+/* NVML: index, memory and utilization of the tenant's virtual GPUs. */
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/entry/nvml/nvml_time.h"
@@ -9,7 +9,7 @@ nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int
 {
 	if (!index)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	/* An instance's is its place on its GPU, where the tenant has but this one. */
+	/* The index of an instance is its index on its GPU, where the tenant has only this one. */
 	*index = nvml_is_instance(card) ? 0 : (unsigned int)card;
 	return NVML_SUCCESS;
 }
@@ -27,7 +27,7 @@ static void virtual_memory(int card, unsigned long long *total, unsigned long lo
 	*total = quota;
 }
 
-/* Without privileges a GPU in MIG mode does not tell its memory; the tenant's instance does. */
+/* Without privileges, a GPU in MIG mode does not report its memory. The tenant's instance does. */
 static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
 {
 	nvmlDevice_t instance;
@@ -53,7 +53,7 @@ nvmlReturn_t nvml_memory_v2(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemo
 
 	if (result == NVML_SUCCESS) {
 		virtual_memory(card, &memory->total, &memory->free, &memory->used);
-		memory->reserved = 0; /* the driver's own share is outside the quota */
+		memory->reserved = 0; /* the driver's own part is outside the quota */
 	}
 	return result;
 }
@@ -63,7 +63,7 @@ static unsigned int memory_pct(int card)
 	return nvml_card_memory_pct(card, ledger_used(card));
 }
 
-/* Also where the driver can't tell: the figures are not its own. */
+/* Works also if the driver cannot tell, since the values are not the driver's. */
 nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
 			      nvmlDevice_t device, nvmlUtilization_t *rates)
 {
@@ -73,7 +73,7 @@ nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUt
 	return NVML_SUCCESS;
 }
 
-/* One sample, of the last second up to now. */
+/* Writes one sample, for the last second up to now. */
 static nvmlReturn_t put_sample(unsigned int pct, unsigned long long since_us,
 			       nvmlValueType_t *value_type, unsigned int *count,
 			       nvmlSample_t *samples)

@@ -1,4 +1,4 @@
-/* NVML: which devices there are, by any of their names, and the names of processes. */
+/* NVML: finds devices by any of their names, and tells the names of processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/loader/real.h"
 
-#define MAX_DEVICES 64 /* of a machine: NVML has no more */
+#define MAX_DEVICES 64 /* in a machine; NVML supports no more */
 
-/* NVML that was begun with NVML_INIT_FLAG_NO_ATTACH knows no device. */
+/* If NVML was started with NVML_INIT_FLAG_NO_ATTACH, NVML reports no devices, and so does this hook. */
 nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
 {
 	nvmlReturn_t result = get(count);
@@ -37,7 +37,7 @@ nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), un
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* For an index that there is none of it leaves the last device behind (NVML 580, seen on an H200). */
+/* For an index without a device, this function sets *device to the last device (NVML 580, seen on an H200). */
 nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
 			      nvmlDevice_t *device)
 {
@@ -48,7 +48,7 @@ nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *),
 	return nvml_by_index(get, index, device);
 }
 
-/* A device that is another tenant's is not there. */
+/* Hides a device that belongs to another tenant. */
 static nvmlReturn_t only_own(nvmlReturn_t result, nvmlDevice_t *device)
 {
 	nvmlDevice_t found = result == NVML_SUCCESS ? *device : NULL;
@@ -72,7 +72,7 @@ nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *
 	return only_own(get(uuid, device), device);
 }
 
-/* Of a GPU in MIG mode the tenant's one instance is the first, and there is no other. */
+/* On a GPU in MIG mode, the tenant's one instance has index 0, and there is no other. */
 nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvmlDevice_t *),
 			     nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance)
 {
@@ -83,13 +83,13 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 		return NVML_REFUSED(result, get(device, index, instance));
 	if (!nvml_is_instance(card))
 		return get(device, index, instance);
-	result = get(device, index, instance); /* says whether the arguments are any */
+	result = get(device, index, instance); /* finds out whether the arguments are valid */
 	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
 		return result;
 	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
 }
 
-/* Leaves the tenant's devices in `found`, and returns how many. */
+/* Keeps the tenant's devices in `found`, and returns how many there are. */
 static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 {
 	unsigned int kept = 0;
@@ -102,8 +102,9 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 }
 
 /*
- * As NVML 580 has it for topology, seen on an H200: with a count of 0 and no array it says how many; one without the other
- * is invalid; with both it fills the array, and what lies behind is as it was. `keeps_count`: so is the count then.
+ * Behaves like NVML 580 for topology, as seen on an H200. With *count 0 and no array, sets *count to the number of
+ * devices. If only one of the two is missing, the call is invalid. With both, fills the array, and leaves further
+ * entries unchanged. If keeps_count, *count is then left unchanged too.
  */
 static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
 			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
@@ -167,7 +168,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 	return give(result, found, found_count, false, count, devices);
 }
 
-/* From our own /proc: the pid is one of this pid namespace, which a driver need not know. */
+/* Reads our own /proc: the pid is of this pid namespace, which the driver need not know. */
 nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
 			       unsigned int pid, char *name, unsigned int length)
 {
@@ -188,8 +189,9 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 	if (n < 0)
 		return NVML_ERROR_NOT_FOUND;
 	if (!n)
-		return NVML_ERROR_NO_DATA; /* a kernel thread has none, nor a process that has ended */
-	line[n] = '\0';                    /* the program alone: its arguments are behind a NUL */
+		/* A kernel thread has no command line, nor has a process that has ended. */
+		return NVML_ERROR_NO_DATA;
+	line[n] = '\0';                    /* only the program, since its arguments follow a NUL */
 	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

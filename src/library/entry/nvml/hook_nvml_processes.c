@@ -1,6 +1,6 @@
 /*
- * NVML: the tenant's own processes on a card, by every call that lists them. A count that is too
- * small is answered as NVML does: with the one that would do, and INSUFFICIENT_SIZE.
+ * NVML: the tenant's own processes on a GPU, for every call that lists them. If the caller's array is too small,
+ * the answer is as in NVML: the count that is needed, and INSUFFICIENT_SIZE.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static nvmlReturn_t list(int card, unsigned int *count, void *infos, size_t entr
 	for (; nvml_next_process(&it, &process); n++) {
 		nvmlProcessInfo_t info = { process.pid, process.used_bytes, gpu_instance,
 					   compute_instance };
-		if (n < room) /* the older layout is the beginning of the newer */
+		if (n < room) /* the older layout is the beginning of the newer one */
 			memcpy((char *)infos + n * entry_bytes, &info, entry_bytes);
 	}
 	*count = n;
@@ -42,7 +42,7 @@ nvmlReturn_t nvml_compute_processes_v1(
 	return list(card, count, infos, sizeof(*infos));
 }
 
-/* Graphics, and clients of MPS: the library governs compute, and a tenant's processes are that. */
+/* Graphics processes and MPS clients: none. A tenant's processes all count as compute processes. */
 static nvmlReturn_t list_none(unsigned int *count)
 {
 	if (!count)
@@ -95,7 +95,7 @@ nvmlReturn_t nvml_process_details(int card,
 	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-/* The next process that did something. */
+/* Finds the next process that used GPU time. */
 static bool next_busy(struct nvml_process_iterator *it, struct nvml_process *ret)
 {
 	while (nvml_next_process(it, ret))
@@ -116,8 +116,8 @@ static unsigned int busy_count(int card)
 }
 
 /*
- * Whether `room` entries do for those that were busy after `since_us`; *count as NVML leaves it: what
- * would do where there is no array or it is too small, which is one for every process.
+ * Checks whether the array has room for the processes that were busy after since_us. If there is no array or the
+ * array is too small, sets *count as NVML does: to the number of all processes.
  */
 static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
 			    unsigned long long since_us, unsigned long long now_us)

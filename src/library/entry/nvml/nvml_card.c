@@ -10,7 +10,8 @@
 
 #define WHOLE_PCT_X100 10000U
 
-static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES]; /* of each of the tenant's GPUs */
+/* The last device handle of each of the tenant's GPUs. */
+static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)
 {
@@ -43,7 +44,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* 32 hexadecimal digits, in groups, behind "GPU-" or "MIG-". */
+/* Parses 32 hexadecimal digits, in groups, behind "GPU-" or "MIG-". */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned digits = 0;
@@ -73,7 +74,7 @@ static nvmlReturn_t read_uuid(nvmlDevice_t device, uint8_t uuid[16])
 	return parse_uuid(text, uuid) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* The tenant's instance on this GPU; -1: none. */
+/* Returns the tenant's instance on this GPU, or -1. */
 static int instance_on(const uint8_t uuid[16])
 {
 	for (int i = 0; i < nvml_card_count(); i++) {
@@ -87,8 +88,8 @@ static int instance_on(const uint8_t uuid[16])
 }
 
 /*
- * A device from before NVML was shut down and begun again tells its UUID no more, while some functions still answer of it
- * (NVML 580, seen on an H200). It is what it was.
+ * After NVML was shut down and started again, an old device no longer tells its UUID, while some functions still
+ * accept the device (NVML 580, seen on an H200). So return the index that the device had before.
  */
 static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
 {
@@ -201,7 +202,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/* Of late, fading (by the daemon), and a little for work that has not ended since it began. */
+/* Recent use, a decaying average kept by the daemon, plus 1 for work that is still in flight. */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +
@@ -214,7 +215,10 @@ static uint64_t held_bytes(const struct region_slot_device *d)
 	       atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
 }
 
-/* The next slot with a process that has a context on the card: NVML shows no other, whatever memory is left of one. */
+/*
+ * Finds the next slot whose process has a context on the GPU. NVML shows no other processes, even if memory of one
+ * is left.
+ */
 static const struct region_slot *next_slot(int card, uint32_t *at)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
@@ -248,7 +252,7 @@ bool nvml_next_process(struct nvml_process_iterator *it, struct nvml_process *re
 		return false;
 	const struct region_slot_device *d = &slot->device[it->card];
 	uint64_t weight = weight_of(d);
-	/* It may have grown since they were added up. */
+	/* The weight may have grown since the sum was made. */
 	uint64_t weights = it->weights > weight ? it->weights : weight;
 	int32_t own_pid = atomic_load_explicit(&slot->own_pid, memory_order_relaxed);
 	int32_t pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /*
- * The hooks of NVML: one for each LOOK and CARD row's `hook` (abi/nvml_table.h), in hook_nvml*.c.
- * Called in a tenant only. Symbols that share a hook share a prototype.
+ * The hooks of NVML: one for the `hook` of each LOOK and CARD row (abi/nvml_table.h), in hook_nvml*.c. They are
+ * called only in a tenant. Symbols that share a hook share a prototype.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The exported NVML functions, one for each row of abi/nvml_table.h: nothing here but what the rows
- * say. A function that is called before NVML is loaded, or that this driver lacks, answers so.
+ * The exported NVML functions, one for each row of abi/nvml_table.h, and nothing beyond the rows. A function that
+ * is called before NVML is loaded, or that this driver lacks, returns an error that says so.
  */
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
@@ -14,7 +14,7 @@ static nvmlReturn_t absent(void)
 	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
 }
 
-/* The real function is there, and answers itself outside a tenant; else `...` answers. */
+/* If the real function exists, calls it outside a tenant; in a tenant `...` answers. */
 #define WRAP(symbol, params, args, ...) \
 	ALLOT_EXPORT nvmlReturn_t symbol params; \
 	ALLOT_EXPORT nvmlReturn_t symbol params \
@@ -26,7 +26,7 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/* Not initialized comes before any argument that is wrong; of a device, NVML says so. */
+/* "Not initialized" takes precedence over invalid arguments. For a device, NVML itself checks that. */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \
