@@ -3,12 +3,11 @@
 #include <stdatomic.h>
 
 /*
- * A kept word, from its lowest bit: where the function is (32, signed, against what `where` says), what
- * `where` is (2), whether it was found (1), the status (3); then the question: the number of the function
- * asked (1), flags (2), version (22), and a mark that tells a word from an empty one (1). Whatever
- * does not fit is not kept.
- *
- * One word a name, and no text.
+ * A stored word, from its lowest bit:
+ *   function location (32, signed, relative to what `where` selects), `where` (2), found or not (1), status (3),
+ * then the question:
+ *   number of the function that was asked (1), flags (2), version (22), and a mark, since an empty word is 0 (1).
+ * An answer that does not fit is not stored. There is one word per name, and no text.
  */
 enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define WHERE_SHIFT 32
@@ -22,14 +21,14 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0x3fffff
 #define MARK (1ULL << 25)
 
-/* By hash; entries stay. */
+/* A hash table; entries are never removed. */
 #define PLACES 512 /* a power of two */
 #define PROBES 16
 static struct {
 	_Atomic uint64_t hash, kept;
 } places[PLACES];
 
-/* Of cuGetProcAddress and its _v2, or of two drivers in one process. */
+/* cuGetProcAddress and its _v2, or those of two drivers in one process. */
 static const void *_Atomic asked_functions[2];
 
 static int number_of_function(const void *asked)
@@ -44,7 +43,7 @@ static int number_of_function(const void *asked)
 	return -1;
 }
 
-/* The word of a name, made for it if there is none; NULL: no more room. */
+/* Returns the word for a name, and creates it if there is none. Returns NULL if there is no more room. */
 static _Atomic uint64_t *word_of(uint64_t hash)
 {
 	hash |= !hash;
@@ -58,7 +57,7 @@ static _Atomic uint64_t *word_of(uint64_t hash)
 	return NULL;
 }
 
-/* False: it has a value that there is no room for. */
+/* Returns false if a value does not fit. */
 static bool pack_question(struct question *q)
 {
 	int function = number_of_function(q->asked);
@@ -70,7 +69,7 @@ static bool pack_question(struct question *q)
 	return true;
 }
 
-/* Our hooks are told by how far they are from a function of this library. */
+/* The location of one of our hooks is stored relative to a function of this library. */
 static uint64_t base_of(uint64_t where, const struct question *q)
 {
 	return where == WHERE_HOOK ? (uintptr_t)answers_find : (uintptr_t)q->asked;

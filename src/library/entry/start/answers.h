@@ -1,9 +1,9 @@
 /*
- * What cuGetProcAddress answered, kept, of names that known.c can't tell the answer for: of a newer CUDA, or
- * of nobody's. It is the same each time, and runtimes of several libraries in a process ask for the same
- * names: asking again costs less than the driver itself takes.
+ * A cache of cuGetProcAddress answers for names that known.c does not cover: names of a newer CUDA, and names that
+ * do not exist. The answer is the same each time, and the runtimes of several libraries in a process ask for the
+ * same names. A repeated lookup here takes less time than the driver itself needs.
  *
- * Thread safe, without a lock; allocates nothing. There is room for some 500 names, for each its last answer.
+ * Thread safe, without a lock; allocates nothing. Has room for about 500 names, with the last answer for each.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #include "abi/cuda_abi.h"
 
 struct question {
-	const void *asked; /* the driver's function: of another driver, another answer */
-	uint64_t hash;     /* of the name (name.h) */
+	const void *asked; /* the driver's function; another driver may answer differently */
+	uint64_t hash;     /* hash of the name (name.h) */
 	int version;
 	cuuint64_t flags;
 
-	/* Made by answers_find(). */
-	_Atomic uint64_t *kept; /* NULL: no answer to this one is kept */
-	uint64_t packed;        /* the question's half of that word */
+	/* Set by answers_find(). */
+	_Atomic uint64_t *kept; /* where the answer is stored; NULL if there is no room */
+	uint64_t packed;        /* the question's half of the stored word */
 };
 
 struct answer {
@@ -29,8 +29,8 @@ struct answer {
 	CUdriverProcAddressQueryResult status;
 };
 
-/* False: not asked before. */
+/* Returns false if this was not asked before. */
 bool answers_find(struct question *question, struct answer *ret_answer);
 
-/* After answers_find() of the same question. */
+/* Call after answers_find() with the same question. */
 void answers_keep(const struct question *question, const struct answer *answer);

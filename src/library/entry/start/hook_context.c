@@ -1,6 +1,6 @@
 /*
- * Contexts: the memory that no allocation call names (518 MiB each on an H200), and the end of
- * everything that was allocated in one.
+ * Contexts: the memory that no allocation call names (518 MiB for each on an H200), and the end of everything
+ * allocated in one.
  */
 #include "library/entry/start/hook_context.h"
 
@@ -25,7 +25,8 @@
 
 #define DEVICES 64
 
-static struct sys_lock primary_lock; /* creating takes 0.1 to 0.2 s; two at once count once */
+/* ^held while a primary context is made, for 0.1 to 0.2 s, so that two threads do not charge one context twice */
+static struct sys_lock primary_lock;
 static struct {
 	CUcontext context;
 	uint32_t retained;
@@ -37,7 +38,7 @@ static uint64_t context_cost(int index)
 				    memory_order_relaxed);
 }
 
-/* The context is gone, and with it all that it owned. */
+/* Call after the context has ended: drops everything that it owned. */
 static void context_gone(CUcontext context)
 {
 	struct holding h;
@@ -51,9 +52,10 @@ static void context_gone(CUcontext context)
 }
 
 /*
- * May this process use `device` at all, and at which index? CUDA_SUCCESS with -1: not governed, or not there,
- * which the driver is to say itself: it may find another argument wrong first. A device outside the tenant's
- * list (a tenant that cleared CUDA_VISIBLE_DEVICES) is refused.
+ * Checks whether this process may use `device`, and sets its index. Returns CUDA_SUCCESS with index -1 if the
+ * process is not in a tenant, or the device does not exist; then the driver answers, since it may find another
+ * argument invalid first. Refuses a device outside the tenant's list, which a tenant can name after clearing
+ * CUDA_VISIBLE_DEVICES.
  */
 static CUresult admit(CUdevice device, int *ret_index)
 {
@@ -69,7 +71,10 @@ static CUresult admit(CUdevice device, int *ret_index)
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
-/* False when the note can't be kept (no memory): a context that is not charged may not live. */
+/*
+ * Returns false if the record cannot be stored for lack of memory; then the context must be destroyed, since it
+ * could not be charged.
+ */
 static bool remember_context(CUcontext context, int index, uint64_t cost)
 {
 	struct holding h = {
@@ -86,14 +91,14 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/* It could not be made, or not be kept: what the driver said of it. */
+/* The context could not be made or recorded. `result` is the driver's. */
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
 	swap_room_note(result, index, cost);
 }
 
-/* How a primary context gets a reference more: by cuDevicePrimaryCtxRetain, or by a green context of it. */
+/* How a primary context gets a further reference: by cuDevicePrimaryCtxRetain, or by a green context in it. */
 struct reference {
 	CUresult (*retain)(CUcontext *, CUdevice);
 	CUresult (*create_green)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int);
@@ -102,7 +107,7 @@ struct reference {
 	unsigned int flags;
 };
 
-/* By the driver. */
+/* Calls the driver. */
 static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
 {
 	if (r->retain)
@@ -110,7 +115,10 @@ static CUresult take_reference(const struct reference *r, CUcontext *context, CU
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The green context has made it: one reference more, for its handle, makes nothing. */
+	/*
+	 * The green context has made the primary context. So this extra reference makes nothing; it only serves to
+	 * get the handle.
+	 */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -127,7 +135,7 @@ static void give_back_reference(const struct reference *r, CUdevice device)
 		real.cuGreenCtxDestroy(*r->green);
 }
 
-/* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
+/* Sets *ret_lacks to the bytes that the context needs if the ledger refused them, or to 0 if the driver refused. */
 static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
 			       int index, uint64_t *ret_lacks)
 {
@@ -172,7 +180,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
 		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
-	/* Waits without the lock: other devices' contexts come and go meanwhile. */
+	/* Wait without the lock, so that other devices' contexts can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
 	while (lacks && admission_wait(index, lacks, &wait));
@@ -212,8 +220,8 @@ static bool is_active(CUdevice device)
 }
 
 /*
- * Around the driver's release or reset, with primary_lock. Marks die with the context: nobody may query them once it is
- * gone.
+ * Called around the driver's release or reset, with primary_lock. Marks end with the context, and must not be
+ * queried afterwards.
  */
 static void begin_end(CUdevice device, bool is_last)
 {
@@ -283,14 +291,14 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 }
 
 /*
- * The part of every cuCtxCreate before and after the call itself. A further context may cost more than
- * the first, whose cost is known (534 MiB against 518 on an H200): it is measured.
+ * What every cuCtxCreate does before and after the call itself. A further context may cost more than the first,
+ * whose cost is known (534 MiB against 518 on an H200). So it is measured.
  */
 struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	bool is_second; /* the first reading was spoilt by others */
+	bool is_second; /* other tenants' calls distorted the first measurement */
 };
 
 static CUresult begin_create(CUdevice device, struct creation *c)
@@ -302,7 +310,10 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	if (result != CUDA_SUCCESS || c->index < 0)
 		return result;
 	c->cost = context_cost(c->index);
-	/* Asked of the current context's device, which the new one need not be on. */
+	/*
+	 * The driver measures the current context's device. The new context may be on another device; then nothing
+	 * is measured.
+	 */
 	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))
 		if (!admission_wait(c->index, c->cost, &wait)) {
@@ -315,7 +326,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* True: create it once more. */
+/* Returns true if the context must be created once more. */
 static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 {
 	CUresult drivers = *result;

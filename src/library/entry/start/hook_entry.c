@@ -1,4 +1,4 @@
-/* Start of the driver, and the look-ups that hand out its functions. */
+/* Starts the driver, and hooks the lookups that return its functions. */
 #include "library/entry/hooks.h"
 #include "library/entry/start/answers.h"
 #include "library/entry/start/visible.h"
@@ -12,7 +12,7 @@
 #include "library/sys/config.h"
 
 #define MPS_PATIENCE_NS (10 * NS_PER_S)
-/* Longer than the daemon takes to see that a server is gone. */
+/* Longer than the daemon takes to notice that an MPS server has ended. */
 #define MPS_PAUSE_NS (200 * NS_PER_MS)
 
 static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
@@ -30,8 +30,8 @@ static bool is_away(CUresult result)
 }
 
 /*
- * The group's MPS has ended since this process was let in. The daemon answers once there is another one; without asking
- * it, this process might find none at all, and go on outside the group.
+ * The group's MPS server ended after this process had joined. The daemon answers once there is another server. If
+ * the process did not ask the daemon, it might start without any MPS server, outside the group.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {
@@ -56,8 +56,8 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of a governed
- * name that is in no row is handled by policy: true when it is not there.
+ * The driver has chosen version and variant. Replaces its answer by our hook of that symbol. Returns true if the
+ * function is a form of a hooked name that is in no row and must be hidden.
  */
 static bool substitute(struct answer *a, const char *name)
 {
@@ -71,7 +71,10 @@ static bool substitute(struct answer *a, const char *name)
 	return real_governs_form_of(name) && unknown_is_refused(name);
 }
 
-/* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
+/*
+ * Stores only an answer that will not change: the driver has the function, or lacks it. Other errors may mean that
+ * the driver was asked too early.
+ */
 static void keep(const struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
@@ -103,7 +106,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	return a.result;
 }
 
-/* As the driver says it: "not found" is a status, and no error. */
+/* As in the driver, "not found" is a status and not an error. */
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
 						  CUdriverProcAddressQueryResult *),
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,

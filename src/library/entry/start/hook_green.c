@@ -1,6 +1,7 @@
 /*
- * Green contexts: parts of a device's processors. Each holds a reference to the primary context, which it makes where
- * there is none: that is charged as one that the program makes itself.
+ * Green contexts: parts of a device's processors. Each holds a reference to the primary context. If there is no
+ * primary context, creating a green context makes one, which is charged like a primary context that the program
+ * makes itself.
  */
 #include "library/entry/hooks.h"
 #include "library/entry/start/hook_context.h"
@@ -14,7 +15,7 @@ static uint64_t key_of(CUgreenCtx green)
 	return (uint64_t)(uintptr_t)green;
 }
 
-/* Costs nothing by itself; the device is kept, since the handle does not tell it. */
+/* A green context itself costs nothing. Records its device, which the handle does not tell. */
 static bool note(CUgreenCtx green, CUdevice device)
 {
 	const struct holding h = {
@@ -37,7 +38,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Its default stream is another one, whoever makes it current. */
+	/* A green context has its own default stream, whichever thread makes the context current. */
 	inflight_context_seen((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;
@@ -52,7 +53,7 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 
 	if (!process_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
 		return destroy(green);
-	/* Marks die with its streams: nobody may query them afterwards. */
+	/* Marks end with the context's streams, and must not be queried afterwards. */
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
 		inflight_drop_context(context);
 	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);

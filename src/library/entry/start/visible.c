@@ -10,13 +10,13 @@
 #include "library/state/process_state.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-#define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* with one more than there are, one is named twice */
+#define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* one more than devices: then one is repeated */
 
-/* Stays where it is: a thread may hold what getenv() returned. */
+/* Never moves, since a thread may hold what getenv() returned. */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 static struct sys_lock busy;
 
-/* The environment with the entry, where the program has none. Stays mapped, for a thread that reads it. */
+/* The environment plus the entry, if the program has no such variable. Stays mapped, for a thread that reads it. */
 static char **list, **list_before;
 static size_t list_room;
 
@@ -29,8 +29,8 @@ static char **find(const char *prefix, size_t length)
 }
 
 /*
- * A number as strtol reads it, which is what the driver takes of an entry; strtol itself is another
- * symbol in each glibc. False: none. *ret is negative, or too large, for what can be no device's.
+ * Reads a number as strtol does, which the driver uses for an entry. strtol itself is a different symbol in each
+ * glibc. Returns false if there is no number. If no device can have the number, *ret is negative or too large.
  */
 static bool read_number(const char **at, int *ret)
 {
@@ -59,8 +59,8 @@ static size_t put_card(size_t at, int card)
 }
 
 /*
- * The first entry that is no device's ends the list. (The driver goes on to say so itself of a list that
- * is empty, or names one twice.)
+ * The list ends at the first entry that names no device. (If the list is empty, or names a device twice, the
+ * driver reports that itself.)
  */
 static void write_numbers(const char *numbers)
 {
@@ -78,7 +78,7 @@ static void write_numbers(const char *numbers)
 	}
 }
 
-/* A UUID, or as much of it as tells it from others: which of them that is, is the driver's to say. */
+/* Accepts a UUID or a prefix of one. If several match, the driver decides. */
 static bool is_own_uuid(const char *word, size_t length)
 {
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
@@ -91,7 +91,7 @@ static bool is_own_uuid(const char *word, size_t length)
 	return false;
 }
 
-/* As the program wrote them, up to the first that is not the tenant's. */
+/* Copies the UUIDs as the program wrote them, up to the first that is not the tenant's. */
 static void write_uuids(const char *uuids)
 {
 	const char *c = uuids;
@@ -121,7 +121,7 @@ static void write_all(void)
 		at = put_card(at, i);
 }
 
-/* Whether another environment takes its place: there may be no memory for it. */
+/* Returns true if the new environment is in place, false if there was no memory for it. */
 static bool add_entry(void)
 {
 	size_t count = 0;
@@ -146,7 +146,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* Another thread may have set a variable meanwhile, and moved the list. */
+/* Another thread may have set a variable meanwhile, which moves the list. */
 static void remove_entry(void)
 {
 	if (environ == list) {
@@ -194,7 +194,7 @@ char *visible_begin(void)
 	return NULL;
 }
 
-/* Looks for it again: another thread may have moved the list by setting a variable. */
+/* Searches for the entry again, since another thread may have moved the list by setting a variable. */
 void visible_end(char *old)
 {
 	if (!old)

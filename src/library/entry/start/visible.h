@@ -1,15 +1,15 @@
 /*
- * CUDA_VISIBLE_DEVICES, as a program in a tenant means it: numbers count the tenant's devices, as NVML in
- * it does; a UUID that is not one of theirs is no device's; unset, it is all of the tenant's. The driver
- * would go by the machine's devices.
+ * CUDA_VISIBLE_DEVICES as a program in a tenant means it. Numbers count the tenant's devices, as NVML does in the
+ * tenant. A UUID that is not one of the tenant's names no device. If the variable is not set, all of the tenant's
+ * devices are visible. The driver itself would count the machine's devices.
  */
 #pragma once
 
 /*
- * For the time of the driver's start (it reads the variable there), the entry of the environment is one
- * that names the same devices by UUID. It means the same to whoever reads it meanwhile, and to a
- * command that another thread starts. Returns what visible_end() puts back; NULL: nothing to change.
- * Thread safe; of two at once, one changes it for both. Needs an active process.
+ * The driver reads the variable when it starts. During that time, the variable names the same devices by UUID.
+ * This means the same to any other reader, and to a command that another thread starts. Returns what visible_end()
+ * must put back, or NULL if there is nothing to change. Thread safe; if two threads call it at the same time, one
+ * changes the variable for both. Needs an active process.
  */
 char *visible_begin(void);
 void visible_end(char *old);
