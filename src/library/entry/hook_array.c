@@ -1,6 +1,7 @@
 /*
- * Arrays and mipmapped arrays, charged with the driver's own figure: it tells the size of an array
- * made with deferred mapping, which holds no memory, so a twin is made, asked and destroyed.
+ * Arrays and mipmapped arrays are charged by the driver's own figure. The driver tells the size of an array made
+ * with deferred mapping, which has no memory. So the library makes such a copy of the array, asks for the copy's
+ * size, and destroys the copy.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -8,7 +9,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 
-/* Arrays whose memory the program maps itself: charged where it is made (cuMemCreate). */
+/* Flags of arrays whose memory the program maps itself. That memory is charged when it is made (cuMemCreate). */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
 #define FALLBACK_ALIGNMENT (64 * KIB)
 
@@ -24,7 +25,10 @@ static unsigned format_bytes(CUarray_format format)
 	}
 }
 
-/* For a driver that can't tell: the texels, in tiles. `levels` of a mipmap add a third at most. */
+/*
+ * For a driver that cannot tell the size: computes it from the texels, rounded up. The further levels of a mipmap
+ * add a third at most.
+ */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
 	uint64_t texels = (uint64_t)d->Width * (d->Height ? d->Height : 1) *
@@ -66,20 +70,20 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 	return is_known;
 }
 
-/* Above 1 MiB an array has whole pages; smaller ones share them. Measured on an H200 with driver 580. */
+/* An array above 1 MiB has whole pages; smaller ones share pages. Measured on an H200 with driver 580. */
 static uint64_t rounded(uint64_t bytes)
 {
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Asking must not spoil a capture of the program's. */
+/* Asking for the size must not break a capture of the program. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(mode);
 }
 
-/* Bytes that this array will cost; levels 0: not a mipmap. */
+/* Returns the bytes that this array will take. `levels` is 0 for an array without mipmap levels. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
@@ -108,7 +112,7 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* Without a description, or a place for the answer, the driver is to refuse by itself. */
+/* If the description or the place for the answer is missing, charges nothing and lets the driver refuse the call. */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {
@@ -126,7 +130,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
-		return create(array, desc); /* the driver's to refuse, read or unread */
+		return create(array, desc); /* the driver refuses this itself */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

@@ -1,6 +1,6 @@
 /*
- * Code, its variables and stacks: memory that the call does not tell the size of (measured.h). What lazy
- * loading brings to the card later, at a first launch, the daemon finds.
+ * Code, its variables, and stacks: calls that do not tell the size of the memory that they take (measured.h).
+ * Memory that lazy loading takes later, at a first launch, is found by the daemon.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -11,11 +11,15 @@
 #include "library/trace/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
-/* Wanted on a full card for code of unknown size: what a context's code grows by at a time. */
+/*
+ * The room that is requested on a full GPU for code of unknown size: the step in which a context's code memory
+ * grows.
+ */
 #define CODE_BYTES (32 * MIB)
 
 /*
- * A call that loads: undone when it does not fit. `made` names the parameter for the handle.
+ * A call that loads code, and is undone if the code does not fit. `made` is the parameter that receives the
+ * handle.
  */
 #define LOADS(name, params, args, made, unload) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
@@ -35,7 +39,7 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
-/* A call that loads what was put off, and can't be undone. */
+/* A call that loads code whose loading was deferred, and that cannot be undone. */
 #define LOADS_FOR_GOOD(name, params, args) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -57,7 +61,7 @@
 	{ \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
-		/* Before, as a handle is another function's at once. */ \
+		/* Before the call, since another function may get the same handle at once. */ \
 		trace_code_goes(); \
 		CUresult result = real_function args; \
 		measured_freed(&m); \
@@ -110,8 +114,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * What larger stacks take, at once: so much for each thread that the card can hold at a time (measured on
- * an H200, driver 580: 264 MiB for each KiB). The other limits take nothing before a kernel needs it.
+ * The bytes that a larger stack takes at once: so much for each thread that the GPU can run at a time (measured on
+ * an H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
  */
 static uint64_t expected(CUlimit limit, size_t old, size_t value)
 {

@@ -1,7 +1,7 @@
 /*
- * Graphs that allocate memory. The driver maps it when such a graph is launched, keeps it from launch to
- * launch, and shares it among graphs that do not run at once; so it is charged like a pool, by what the
- * device says is reserved for graphs. A launch first reserves what it may map.
+ * Graphs that allocate memory. The driver maps the memory when such a graph is launched, keeps the memory between
+ * launches, and shares it among graphs that do not run at the same time. So such memory is charged like a pool: by
+ * what the device reports as reserved for graphs. A launch first reserves the memory that it may map.
  */
 #include "library/entry/hook_graph.h"
 
@@ -18,16 +18,17 @@
 #include "library/memory/reserved.h"
 #include "library/memory/swap_hold.h"
 
-/* One launch of a graph with memory at a time: a figure before and after must not mix with another's. */
+/* Only one graph with memory is launched at a time, since a launch compares the reserved bytes before and after. */
 static struct sys_lock graph_lock;
-static _Atomic uint32_t graphs; /* ever instantiated with memory: without, nothing here costs anything */
+/* Graphs with memory instantiated so far; while 0, launches pay for one load only. */
+static _Atomic uint32_t graphs;
 static struct {
 	bool is_known;
 	CUdevice device;
-	uint64_t bytes; /* charged */
+	uint64_t bytes; /* bytes charged */
 } reserved[REGION_MAX_DEVICES];
 
-/* Holds graph_lock. */
+/* The caller holds graph_lock. */
 static void settle(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -61,7 +62,7 @@ void hook_graph_reset(void)
 	memset(reserved, 0, sizeof(reserved));
 }
 
-/* Adds what the node allocates, and where. */
+/* Adds the bytes that the node allocates, and sets their device. */
 static void add_node(CUgraphNode node, struct holding *h)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -75,7 +76,7 @@ static void add_node(CUgraphNode node, struct holding *h)
 	h->related = (uint64_t)params.poolProps.location.id;
 }
 
-/* What a launch of the graph may map: bytes, index and (related) the CUDA device. */
+/* Returns what a launch of the graph may map: the bytes, the device index, and in `related` the CUDA device. */
 static struct holding need_of(CUgraph graph)
 {
 	struct holding h = { .kind = HOLDING_GRAPH, .device = -1 };
@@ -99,13 +100,13 @@ static struct holding need_of(CUgraph graph)
 	return h;
 }
 
-/* A graph that no quota of this size can hold is refused when it is instantiated, not at its first launch. */
+/* A graph that does not fit the quota is refused when it is instantiated, not at its first launch. */
 static bool fits(const struct holding *need)
 {
 	return need->device < 0 || need->bytes <= ledger_quota(need->device);
 }
 
-/* After the driver took the graph for one: it is asked nothing about a handle that may be none. */
+/* Call after the driver has accepted the graph: before that, `graph` may be an invalid handle. */
 static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
 	if (result != CUDA_SUCCESS)
@@ -143,7 +144,10 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 	return note(make(exec, graph, flags), graph, exec);
 }
 
-/* The driver looks at the stream of an upload before it looks at the graph, which may be none. */
+/*
+ * The driver checks the stream of an upload before the graph. So check the stream here before reading the graph,
+ * whose handle may be invalid.
+ */
 static bool is_stream(CUstream stream)
 {
 	CUcontext context;
@@ -158,7 +162,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	WITH_MEMORY_HELD();
-	/* An upload maps the memory at once: too late to refuse it afterwards. */
+	/* An upload maps the memory at once, so the instantiation could not be refused afterwards. */
 	if (exec && graph && params && charge_index() >= 0 &&
 	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
 		struct holding need = need_of(graph);
@@ -168,18 +172,21 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/* Its estimate stays; a new graph at the same address corrects it within a few launches. */
+/* The graph's estimate stays. A new graph at the same address corrects it within a few launches. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	struct holding h;
 
-	/* Before, as an address is another graph's at once; what it mapped is settled later. */
+	/*
+	 * Before the call, since another graph may get the same address at once. The charge for mapped memory is
+	 * updated later.
+	 */
 	if (process_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))
 		ptrmap_remove(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, &h);
 	return destroy(exec);
 }
 
-/* Memory that stands unused makes room, as with pools. Holds graph_lock. */
+/* Reserves; if that fails, unused memory is trimmed first, as with pools. The caller holds graph_lock. */
 static bool reserve(const struct holding *need)
 {
 	struct admission wait = { 0 };
@@ -190,14 +197,17 @@ static bool reserve(const struct holding *need)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim((CUdevice)need->related);
 	settle(need->device, 0);
-	/* Who launches has a context, so this is answered at once. */
+	/* A process that launches has a context, so the daemon answers at once. */
 	while (admission_wait(need->device, need->bytes, &wait))
 		if (ledger_reserve(need->device, need->bytes, false) == 0)
 			return true;
 	return ledger_reserve(need->device, need->bytes, true) == 0;
 }
 
-/* May the graph be launched, and what is reserved for it: device -1 when nothing is. Locks graph_lock. */
+/*
+ * Returns true if the graph may be launched. *ret_need tells what was reserved for the launch; ret_need->device is
+ * -1 if nothing was. If something was reserved, graph_lock is held on return.
+ */
 static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
 {
 	ret_need->device = -1;

@@ -1,9 +1,9 @@
-/* Memory of graphs: what the rest of the library does with it. The hooks are in hooks.h. */
+/* Memory of graphs, as the rest of the library uses it. The hooks are declared in hooks.h. */
 #pragma once
 
 #include <stdint.h>
 
-/* Helper thread: settles the charge of every device's graph memory, 50 times a second at most. */
+/* Helper thread: brings the charge of every device's graph memory up to date, at most 50 times a second. */
 void hook_graph_refresh(uint64_t now_ns);
 
 /* In a forked child. */

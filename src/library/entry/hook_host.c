@@ -1,6 +1,6 @@
 /*
- * Page-locked host memory. No memory of the card: it is counted by itself, against a quota of its own
- * that a tenant may have. Managed memory is not here, as it is charged to the card in full.
+ * Page-locked host memory. It takes no GPU memory, and has its own counter and its own quota, which a tenant may
+ * have. Managed memory is not included, since it is charged to the GPU in full.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -8,7 +8,7 @@
 
 #define HOST_PAGE 4096ULL
 
-/* Noted as device memory is: addresses are unique, and it goes with its context as that does. */
+/* Recorded like device memory: addresses are unique, and the memory ends with its context. */
 static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){

@@ -1,4 +1,4 @@
-/* What the program is told of the card's memory: its quota is the card. */
+/* What the program is told about GPU memory: the quota appears as the size of the GPU. */
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
@@ -13,7 +13,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 
 	if (index < 0 || (!free_bytes && !total_bytes))
 		return result;
-	/* The driver takes NULL for what is not wanted; one is reckoned from the other. */
+	/* The driver accepts NULL for a value that is not wanted. Both are needed to compute each. */
 	if (!free_bytes || !total_bytes) {
 		free_bytes = free_bytes ? free_bytes : &unread_free;
 		total_bytes = total_bytes ? total_bytes : &unread_total;
@@ -27,7 +27,10 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	uint64_t left = used < quota ? quota - used : 0;
 	if (*total_bytes > quota)
 		*total_bytes = quota;
-	/* What others hold leaves the card when it is wanted: the part of the tenant's own is free. */
+	/*
+	 * Other tenants' memory leaves the GPU when this tenant wants room. So the rest of the tenant's quota
+	 * counts as free.
+	 */
 	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;
 	return result;

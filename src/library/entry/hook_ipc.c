@@ -9,7 +9,7 @@
 #include "library/swap/ipc_broker.h"
 #include "library/swap/swap_backing.h"
 
-/* Held over the driver's calls, so that an address can't be closed and given anew meanwhile. */
+/* Held during driver calls, so that an address cannot be closed and reused meanwhile. */
 static struct sys_lock ipc_lock;
 
 void hook_ipc_context_gone(CUcontext context)
@@ -25,7 +25,7 @@ void hook_ipc_reset(void)
 	ipc_broker_reset();
 }
 
-/* The allocation that ptr is in; false when the driver can't tell. */
+/* Finds the allocation that contains ptr. Returns false if the driver cannot tell. */
 static bool range_of(CUdeviceptr ptr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
 	CUdeviceptr base;
@@ -55,7 +55,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_give(&s);
 }
 
-/* What has no handle of the driver's. */
+/* For memory that has no handle of the driver's. */
 static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct backing b;
@@ -84,7 +84,7 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 	return result;
 }
 
-/* False: not charged to anyone in this tenant, and over its quota. */
+/* Returns false if no process of this tenant is charged for the memory, and it does not fit the quota. */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {
@@ -100,7 +100,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	return shared_take(&s);
 }
 
-/* One of ours: what the memory's maker gave to the daemon. */
+/* Opens one of our handles: its memory comes from the daemon, to which its maker gave it. */
 static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
 {
 	bool is_again;
@@ -114,7 +114,7 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The driver tells how much it is only once it is open; nothing new is made by that. */
+/* The driver tells the size only after the memory is open. Opening it makes no new memory. */
 CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
 		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 {
@@ -127,7 +127,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open(ptr, handle, flags);
 	WITH_LOCK(&ipc_lock);
 	CUresult result = open(ptr, handle, flags);
-	/* The same address again: the driver counts how often it was opened. */
+	/* If the address is open already, only count: the driver counts too. */
 	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;

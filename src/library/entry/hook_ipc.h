@@ -1,16 +1,19 @@
-/* Legacy IPC: memory of one process, mapped in others. What becomes of the charge: shared.h. */
+/* Legacy IPC: memory of one process that is mapped in others. shared.h says how it is charged. */
 #pragma once
 
 #include "library/memory/shared.h"
 
-/* Before the charge of memory at `ptr` goes back: whoever has it open takes it over. */
+/*
+ * Call before the charge of memory at `ptr` is given back: a process that has the memory open takes over the
+ * charge.
+ */
 static inline void hook_ipc_freed(uint64_t ptr)
 {
 	if (shared_any())
 		shared_drop(SHARED_OUT_MEMORY, ptr);
 }
 
-/* The context is gone, and what was open in it. */
+/* Call after a context has ended: drops the memory that was open in it. */
 void hook_ipc_context_gone(CUcontext context);
 
 /* In a forked child. */

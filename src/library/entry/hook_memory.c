@@ -12,7 +12,7 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* The driver's call, but for what it does not know of. */
+/* Frees by the driver's call, except memory that the driver does not know as an allocation. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -34,10 +34,10 @@ static struct holding charge_of(uint64_t bytes)
 	};
 }
 
-/* Where it can be moved off the card, or as the driver has it. */
+/* Allocates memory that can be moved off the GPU, if possible; otherwise by the driver's call. */
 static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
-	/* The old one's addresses have 32 bits. */
+	/* The old function returns 32-bit addresses, so it is excluded. */
 	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
 				  ? swap_backing_alloc(ptr, bytes)
 				  : CUDA_ERROR_NOT_SUPPORTED;
@@ -62,7 +62,7 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/* A suballocation that the driver failed to make, or that is the first of its chunk. */
+/* The slow end of a suballocation: the driver failed, or this is the first suballocation of its chunk. */
 static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
 						       size_t bytes)
 {
@@ -90,8 +90,8 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 }
 
 /*
- * Charged in full at once, in whole pages, of which it shares none: the driver may move every page of it to
- * the card.
+ * Managed memory is charged in full at once, in whole pages of its own: the driver may move all its pages to the
+ * GPU.
  */
 CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
 				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
@@ -106,7 +106,7 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);
 }
 
-/* Rows as on every GPU that we know; what is wrong with the parameters the driver says. */
+/* Uses the pitch of every GPU known to us. If a parameter is invalid, leaves the error to the driver. */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
 {
@@ -122,8 +122,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver picks the pitch: reserve for what it was on every GPU that we know, and settle by what it
- * is. With the width reserved alone, narrow rows were held by hundreds of times as much for a moment.
+ * The driver chooses the pitch. So reserve for the pitch of every GPU known to us, and correct the charge by the
+ * real one. A reservation by the width alone would be too small for narrow rows, by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -170,7 +170,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
-		/* How long the suballocation was is nowhere. */
+		/* The size of the suballocation is not recorded anywhere. */
 		if (trace_is_on())
 			trace_memory_now(TRACE_FREE, suballoc_device(chunk), ptr, 0);
 		suballoc_remove(&process_own()->cache, chunk);
@@ -178,7 +178,10 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 	return result;
 }
 
-/* Of a pool of another process, perhaps: only where something is shared at all. Returns ptr. */
+/*
+ * If anything is shared at all, the memory may belong to another process's pool; then drops its import. Returns
+ * ptr.
+ */
 static CUdeviceptr forget_import(CUdeviceptr ptr)
 {
 	if (shared_any() && process_is_active())
@@ -186,7 +189,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* What is freed is a suballocation, nearly always, and near the last one. */
+/* The common case: the memory is a suballocation, close to the last one used. Returns NULL otherwise. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);
@@ -214,7 +217,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* Pool memory is charged by what its pool reserves: nothing to give back here. */
+/* Pool memory is charged by what its pool reserves, so nothing is given back here. */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {
@@ -225,7 +228,10 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 
 	if (chunk)
 		return give_back_suballoc(chunk, ptr, release(ptr, stream));
-	/* Not in the stream's order, but with all work done: as the driver has it for such memory. */
+	/*
+	 * Such memory is freed when all work is done, not in stream order. The driver does the same with memory of
+	 * cuMemAlloc.
+	 */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h)) {

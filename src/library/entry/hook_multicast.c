@@ -1,19 +1,19 @@
 /*
- * Multicast objects: addresses behind which stands memory of several devices. The object is none
- * itself, but memory that is bound to it lives until it is unbound, though its handle was released.
+ * Multicast objects: addresses that map to memory of several devices. The object itself is not memory. But memory
+ * bound to it lives until it is unbound, even if its handle was released.
  */
 #include "library/entry/hook_vmm.h"
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
 #include "library/memory/charge.h"
 
-/* Bindings are told apart by object, device and offset, which is a multiple of 2 MiB at least. */
+/* Identifies a binding by object, device and offset, which is a multiple of 2 MiB or more. */
 static uint64_t place_in(uint64_t object, int device, size_t offset)
 {
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
 }
 
-/* An object is known as memory of no bytes, so that whoever imports it knows it too. */
+/* An object is recorded as memory of 0 bytes, so that a process that imports it knows it too. */
 CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
 						  const CUmulticastObjectProp *),
 			       CUmemGenericAllocationHandle *object,
@@ -30,7 +30,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 	return result;
 }
 
-/* One reference more to the memory. Of an object from another process nothing is known but its handle. */
+/* Adds a reference to the memory. Of another process's object, only the handle is known. */
 static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
 	struct holding memory;
@@ -63,7 +63,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 	return result;
 }
 
-/* Newer forms name the device, which the memory tells as well. */
+/* The newer forms take the device as an argument; the memory's record has it too. */
 CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
 						     CUmemGenericAllocationHandle, size_t, size_t,
 						     unsigned long long),
@@ -80,7 +80,7 @@ CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandl
 	return result;
 }
 
-/* The number of the memory at an address, which may lie inside a mapping. */
+/* Returns the number of the memory at an address, which may be inside a mapping. */
 static uint64_t number_at(CUdeviceptr ptr)
 {
 	uint64_t number = vmm_number_of(HOLDING_MAPPING, ptr);

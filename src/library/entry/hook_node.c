@@ -1,6 +1,6 @@
 /*
- * Nodes of graphs that name memory. The driver looks at it when a node is made or changed, not only when
- * the graph runs; so it has to be where its address says.
+ * Graph nodes that refer to memory. The driver reads the memory's address when a node is made or changed, not only
+ * when the graph runs. So the memory must be on the GPU then.
  */
 #include "library/entry/hooks.h"
 #include "library/memory/swap_hold.h"

@@ -1,6 +1,6 @@
 /*
- * Old ABIs of what is governed, and rare ways of doing the same. The newer hook does the work: an old
- * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
+ * Old ABIs of hooked functions, and rarely used alternatives. The newer hook does the work: an old call's 32-bit
+ * sizes and addresses are widened for the newer hook, and the results are narrowed again.
  */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
@@ -9,7 +9,7 @@
 #include "library/loader/real.h"
 #include "library/memory/charge.h"
 
-/* ---- memory: the driver's old function, in the form that the newer hook calls ---- */
+/* ---- memory: the driver's old functions, in the form that the newer hooks call ---- */
 
 static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 {
@@ -20,7 +20,10 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Of a call that fails the driver writes zeros, as that of 580 does; so do we where it was not asked. */
+/*
+ * The driver (580) writes zeros if a call fails. So this hook writes zeros also if it refuses without calling the
+ * driver.
+ */
 CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
 			   unsigned int bytes)
 {
@@ -79,9 +82,9 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /*
- * The newer call's answer, as far as 32 bits can tell it, so that the program sees its quota. The driver of
- * 580 usually refuses the old call, and sometimes answers it where it refuses the newer one. Both results
- * are the old call's own.
+ * Returns the newer call's values, as far as 32 bits can hold them, so that the program sees its quota. Driver 580
+ * usually refuses the old call, and sometimes answers it where the newer call is refused. The result code is
+ * always that of the old call.
  */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)
@@ -202,8 +205,8 @@ static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
 }
 
 /*
- * Each device's gate in turn, then the launch. A gate that is held while the next one waits is no
- * deadlock: the daemon moves a lease past its deadline whoever holds it.
+ * Passes each device's gate in turn, and then launches. Passing one gate and then waiting at the next is no
+ * deadlock, since the daemon moves a lease past its deadline in any case.
  */
 CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
 						     unsigned int),
@@ -214,8 +217,9 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
+	/* Before cuInit the driver refuses the call and reads nothing. */
 	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
-	    !process_device_is_there(0)) /* before cuInit it refuses the call, and reads nothing */
+	    !process_device_is_there(0))
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);

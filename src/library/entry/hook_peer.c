@@ -1,6 +1,7 @@
 /*
- * Peer access: the driver keeps it a property of two contexts, and applies it to memory that cuMemAlloc makes. What
- * can be moved off the card (swap_backing.h) has it said range by range, now and whenever it is made anew.
+ * Peer access: the driver keeps peer access as a property of two contexts, and applies it to memory of cuMemAlloc.
+ * For memory that can be moved off the GPU (swap_backing.h), access is set range by range, now and whenever the
+ * memory is made again.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

@@ -1,7 +1,7 @@
 /*
- * What is asked and said of device addresses. Memory that can be moved off the card (swap_backing.h) is
- * linear memory of a context to the program, memory of no context to the driver, and nothing at all while
- * it is out.
+ * Queries and settings for device addresses. To the program, memory that can be moved off the GPU (swap_backing.h)
+ * is linear memory of a context. To the driver, such memory belongs to no context, and does not exist while it is
+ * off the GPU.
  */
 #include <string.h>
 
@@ -29,14 +29,17 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* Addresses of 32 bits are none of ours. */
+/* Movable memory has no 32-bit addresses. */
 CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
 				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
 {
 	return get(base, bytes, ptr);
 }
 
-/* True where the driver would say something else of it than of linear memory. */
+/*
+ * Answers the attributes for which the driver's answer differs from that for linear memory. Returns false for
+ * others.
+ */
 static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
 {
 	switch ((int)attr) {
@@ -86,7 +89,7 @@ CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_att
 	return result;
 }
 
-/* Said by who wants to reach the memory past the driver, a network card: then it must not move. */
+/* Set by a program whose network adapter accesses the memory without the driver. Then the memory must not move. */
 CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attribute, CUdeviceptr),
 				    const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
@@ -101,7 +104,7 @@ CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attr
 	return result;
 }
 
-/* The handle is known to others, by which they hold the memory that is there now. */
+/* Other processes use the memory by this handle, so it must not move any more. */
 CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 						   CUmemRangeHandleType, unsigned long long),
 				   void *handle, CUdeviceptr ptr, size_t bytes,
@@ -118,7 +121,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 	return result;
 }
 
-/* Words elsewhere are not held up: another thread's progress may hang on them. */
+/* Operations on other addresses do not wait here, since another thread's progress may depend on such an operation. */
 #define STREAM_VALUE(bits) \
 	CUresult hook_stream_value##bits( \
 		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
@@ -133,7 +136,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 STREAM_VALUE(32)
 STREAM_VALUE(64)
 
-/* Of several words it is not looked which. */
+/* Waits for the memory in any case, without checking the addresses in the batch. */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
 						    CUstreamBatchMemOpParams *, unsigned int),
 				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,

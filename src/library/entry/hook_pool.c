@@ -16,23 +16,28 @@
 
 #define MAX_POOLS 1024
 
-/* A call's effect on a pool is measured before and after it: calls must not overlap. */
+/*
+ * A call's effect on a pool is measured by comparing the reserved bytes before and after. So calls must not
+ * overlap.
+ */
 static struct sys_lock pool_lock;
 
 /*
- * The pools that were allocated from. A list of their own and not holdings: they are walked 50 times a
- * second, and a walk through 100,000 holdings took a tenth of a core.
+ * The pools from which memory was allocated. They have their own list, apart from the holdings, since the list is
+ * read 50 times a second; reading 100,000 holdings took a tenth of a core.
  */
 struct known_pool {
 	CUmemoryPool handle;
 	int index;
 	CUdevice device;
-	uint64_t bytes;   /* charged: what it had reserved at the last reading */
-	uint64_t key;     /* by which other processes find it; 0: not shared yet */
+	uint64_t bytes;   /* charged: the bytes that the pool had reserved when last read */
+	uint64_t key;     /* identifies the pool in other processes; 0 if not shared */
 	uint64_t imports; /* bytes imported from it now */
 	bool is_made;     /* the program made it, and may destroy it */
-	bool is_imported; /* another process's pool, which that one is charged for; the driver gives no figures */
-	bool is_doomed; /* destroyed by the program; lives on for what is still allocated from it */
+	/* Another process's pool, for which that process is charged; the driver gives no figures for it. */
+	bool is_imported;
+	/* Destroyed by the program, but kept until everything allocated from it is freed. */
+	bool is_doomed;
 };
 static struct known_pool pools[MAX_POOLS];
 static unsigned pool_count;
@@ -47,14 +52,14 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 	return value;
 }
 
-/* Holds pool_lock, as do all below. */
+/* The caller holds pool_lock, here and in all functions below. */
 static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
 	reserved_settle(p->index, &p->bytes,
 			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
 }
 
-/* NULL: not known. */
+/* Returns NULL if the pool is not known. */
 static struct known_pool *find(CUmemoryPool handle)
 {
 	for (unsigned i = 0; i < pool_count; i++)
@@ -90,7 +95,7 @@ static void shrink(struct known_pool *p)
 	settle(p, 0);
 }
 
-/* Gone for good: what it gave out too. */
+/* Call when the pool has ended, and all memory that it exported. */
 static void forget(struct known_pool *p)
 {
 	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
@@ -100,8 +105,8 @@ static void forget(struct known_pool *p)
 }
 
 /*
- * The driver keeps a destroyed pool's memory until all that was allocated from it is freed, and tells
- * nothing of it any more. So it is destroyed only then, and meanwhile known by its figures.
+ * The driver keeps a destroyed pool's memory until everything allocated from the pool is freed, but gives no
+ * figures for it meanwhile. So the pool is destroyed only then, and the driver gives figures until then.
  */
 static void doom(struct known_pool *p)
 {
@@ -118,7 +123,7 @@ static void doom(struct known_pool *p)
 	shrink(p);
 }
 
-/* In the list, the last takes its place. */
+/* If the pool ends, the last entry of the list takes its place. */
 static void end_doomed(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -164,7 +169,7 @@ void hook_pool_reset(void)
 	pool_count = 0;
 }
 
-/* The most that the pool may grow by for this request. */
+/* The most by which the pool may grow for this request. */
 static uint64_t most_growth(size_t bytes)
 {
 	return bytes > UINT64_MAX - RESERVED_STEP
@@ -173,10 +178,9 @@ static uint64_t most_growth(size_t bytes)
 }
 
 /*
- * Reserves for the growth that the call may cause: the most, though the pool may look as if it had
- * room. That room may be in suballocations, and another thread's synchronization may give it back to the card
- * before the driver looks; with less reserved, a pool near the quota grew past it for a moment (65 MiB
- * over 4 GiB with 8 processes).
+ * Reserves for the largest growth that the call may cause, even if the pool seems to have room. That room may be
+ * in pieces, and another thread's synchronization may give it back to the GPU before the driver uses it. With less
+ * reserved, a pool near the quota exceeded it for a moment (by 65 MiB of 4 GiB, with 8 processes).
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
@@ -185,7 +189,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* Who has a pool has a context, so this is answered at once. */
+	/* A process with a pool has a context, so the daemon answers at once. */
 	while (admission_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -196,7 +200,7 @@ struct async_request {
 	CUmemoryPool pool;
 	CUstream stream;
 	int index;
-	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* one of the two */
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* exactly one of the two is set */
 	CUresult (*alloc_from)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 };
 
@@ -214,7 +218,7 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/* False: the quota has no room for the pool's growth. */
+/* Returns false if the quota has no room for the pool's growth. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
@@ -223,14 +227,20 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = know(r->pool, r->index);
 	if (p && (p->is_imported || p->is_doomed)) {
-		/* None can be allocated from, says the driver; of the second it does not know. */
+		/*
+		 * The driver itself refuses to allocate from an imported pool. It does not know that a pool is
+		 * doomed.
+		 */
 		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
 		return true;
 	}
-	/* The default pool's refusal is not the last word: see alloc_async(). */
+	/* A refusal by the default pool is not final, and so is not counted here: see alloc_async(). */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	/* The card may have room that is kept for another's return. What the pool has already is its own. */
+	/*
+	 * The GPU may have room that is kept for another tenant's return. But memory that the pool already has may
+	 * be used.
+	 */
 	bool is_refused = swap_room_is_kept(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_note(*ret_result, r->index, growth);
@@ -241,10 +251,10 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 }
 
 /*
- * Where a pool can't grow, because its steps are coarse, the very bytes may still fit: they come from
- * cuMemAlloc then, which cuMemFreeAsync and cuMemFree take back alike (CUDA Programming Guide, stream
- * ordered memory allocator). Not while something is being captured, which that call would spoil, nor
- * for a pool that the program named: it may want to export the pointer.
+ * A pool grows in coarse steps. If a pool cannot grow, the requested bytes alone may still fit. Then cuMemAlloc
+ * allocates them; cuMemFreeAsync and cuMemFree accept such memory too (CUDA Programming Guide, stream ordered
+ * memory allocator). This is not done during a capture, which cuMemAlloc would break. Nor is it done for a pool
+ * that the program named, since the program may want to export the pointer.
  */
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {
@@ -258,9 +268,8 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 }
 
 /*
- * An allocation that is being captured makes a node of a graph and no memory. Asked of the stream
- * itself: a capture elsewhere in the process leaves this one as it is. NULL may stand for either
- * default stream here.
+ * An allocation in a captured stream makes a graph node and no memory. Ask about the stream itself, since a
+ * capture in another stream does not affect it. NULL may mean either default stream here.
  */
 static bool is_captured(CUstream stream)
 {
@@ -297,7 +306,10 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
 
-/* Where a pool's memory is: of one that the program did not make, whose default pool is it? */
+/*
+ * Returns the device index of a pool. For a pool that the program did not make, finds the device whose default
+ * pool it is.
+ */
 static int index_of(CUmemoryPool pool)
 {
 	CUmemoryPool standard;
@@ -357,7 +369,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 	WITH_LOCK(&pool_lock);
 	CUresult result = create(pool, props);
 	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
-	/* One that there is no room to know can't be allocated from: alloc_in_pool(). */
+	/* If the list has no room for the pool, allocations from it fail: alloc_in_pool(). */
 	if (index >= 0)
 		add(&(struct known_pool){ .handle = *pool,
 					  .index = index,
@@ -420,10 +432,10 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 		s.key = p->key;
 		s.bytes = p->imports += (uint64_t)bytes;
 	}
-	/* Freed, it stays the pool's: the driver keeps it until that is destroyed. */
+	/* Freed memory stays in the pool: the driver keeps it until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/* Not under the lock, which making room takes as well. */
+	/* Without the lock, since making room takes it too. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
 		return true;
 	WITH_LOCK(&pool_lock);

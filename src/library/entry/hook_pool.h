@@ -1,6 +1,6 @@
 /*
- * Memory pools are charged by the bytes that they reserve on the card, not by what was asked of
- * them: the driver grows a pool in steps of 32 MiB and gives back at synchronizing calls of its own.
+ * Memory pools are charged by the bytes that they reserve on the GPU, not by the bytes that the program requests.
+ * The driver grows a pool in steps of 32 MiB, and gives memory back in synchronizing calls.
  */
 #pragma once
 
@@ -9,28 +9,31 @@
 
 #include "abi/cuda_abi.h"
 
-/* Makes the pools of device `index` give back what they can, and settles their charge. */
+/* Makes the pools of device `index` give back what they can, and updates their charge. */
 void hook_pool_trim(int index);
 
-/* Helper thread: settles the charge of every pool, 50 times a second at most. */
+/* Helper thread: updates the charge of every pool, at most 50 times a second. */
 void hook_pool_refresh(uint64_t now_ns);
 
 /*
- * A pool is given out: *ret_key is what others know it by, `wanted` if it had no key yet and that is not
- * 0; or 0, when the pool is not known.
+ * Call when a pool is exported. *ret_key is the key by which other processes know the pool, or 0 if the pool is
+ * not known here. A pool that has no key yet gets `wanted`, or a new key if `wanted` is 0.
  */
 void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 
-/* A pool of another process, by the key that its descriptor told: what it reserves is charged there. */
+/*
+ * Call for an imported pool, with the key from its descriptor. The process that made the pool is charged for what
+ * it reserves.
+ */
 void hook_pool_imported(CUmemoryPool pool, uint64_t key);
 
 /*
- * So many bytes more of it, or fewer, are imported. The most that ever were is charged here, once its
- * maker is gone. False: that does not fit in the quota.
+ * Call when `bytes` more are imported from the pool, or fewer if negative. Once the pool's maker is gone, this
+ * process is charged for the largest sum that it ever had imported. Returns false if that does not fit the quota.
  */
 bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes);
 
-/* Before an allocation that was imported is freed; any other address is fine. */
+/* Call before an imported allocation is freed. Does nothing for other addresses. */
 void hook_pool_freed_import(CUdeviceptr ptr);
 
 /* In a forked child. */

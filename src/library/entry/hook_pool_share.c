@@ -1,8 +1,8 @@
 /*
- * Pools of one process, used in others: the pool goes as a descriptor or a fabric handle, each of its
- * allocations as 64 bytes of its own. What a pool reserves stays charged to its maker, as long as that
- * lives and has not destroyed it; then what another has imported of it is charged to that one, until
- * it destroys the pool too (measured: so long the card holds it, and NVML counts it for nobody).
+ * Pools of one process that others use. The pool travels as a descriptor or a fabric handle, and each allocation
+ * as 64 bytes. What a pool reserves is charged to its maker, until the maker ends or destroys the pool. After
+ * that, each process that has imported memory from the pool is charged for the imported memory, until that process
+ * destroys the pool too. (Measured: the GPU keeps the memory that long, and NVML counts it for no process.)
  */
 #include "library/entry/hook_pool.h"
 
@@ -66,7 +66,7 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/* False: not charged to anyone in this tenant, and over its quota. */
+/* Returns false if no process of this tenant is charged for the memory, and it does not fit the quota. */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

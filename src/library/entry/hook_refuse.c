@@ -1,6 +1,6 @@
 /*
- * What no tenant may call: memory or work that would escape its quotas in a way that can't be counted
- * (driver_decisions.h has each reason). Without a tenant, passed as all else.
+ * Functions that a tenant may not call, since they give memory or work that cannot be counted against the tenant's
+ * quotas (driver_decisions.h has the reason for each). Without a tenant these hooks call the driver.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -9,7 +9,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Before cuInit nothing can be done, and the driver says so, or what is wrong with the arguments. */
+/* Before cuInit these calls do nothing; let the driver return its own error. */
 static bool is_initialized(void)
 {
 	CUcontext context;

@@ -1,4 +1,4 @@
-/* Streams, captures and waits for events, as far as the gate, and the count of steps, must know of them. */
+/* Streams, captures and waits for events: tells the gate and the step counter about them. */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/inflight/inflight.h"

@@ -1,6 +1,6 @@
 /*
- * Memory of the virtual memory API. Physical memory is charged when it is made, and until its handle
- * is released as often as it was obtained *and* its last mapping is gone: the driver keeps it so long.
+ * Memory of the virtual memory API. Physical memory is charged from its creation until its handle was released as
+ * often as it was obtained *and* its last mapping is gone. The driver keeps the memory that long.
  */
 #include "library/entry/hook_vmm.h"
 
@@ -25,7 +25,7 @@ void vmm_add_reference(uint64_t number, int by)
 	struct holding h;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
-		return; /* not the tenant's */
+		return; /* not memory of this tenant */
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
@@ -44,7 +44,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* For the first time too. Without memory to note it, it stays charged. */
+/* Also called for the first time. If memory runs out for the record, the memory stays charged. */
 void vmm_obtain(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -101,7 +101,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
-	/* Before cuInit the driver refuses the call, and reads nothing. */
+	/* Before cuInit the driver refuses the call and reads nothing. */
 	if (process_is_active() && handle && prop && process_device_is_there(0))
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
@@ -110,7 +110,10 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_note(result, h.device, bytes);
-	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
+	/*
+	 * Another thread may be releasing a handle with the same value. That thread removes its record first,
+	 * under this lock: see below.
+	 */
 	WITH_LOCK(&vmm_lock);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
 		return result;
@@ -135,7 +138,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 {
 	if (!process_is_active())
 		return release(handle);
-	/* Held over the call: the driver may hand the same handle value to another thread at once. */
+	/* Held during the call, since the driver may give the same handle value to another thread at once. */
 	WITH_LOCK(&vmm_lock);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
@@ -150,12 +153,15 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 
 	if (!process_is_active())
 		return retain(handle, addr);
-	/* Of memory as cuMemAlloc makes it there is none. */
+	/* Memory of cuMemAlloc has no handle. */
 	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&vmm_lock);
 	CUresult result = retain(handle, addr);
-	/* By the mapping, as the handle may be a new one; by the handle for an address inside one. */
+	/*
+	 * Find the number by the mapping, since the handle may be new; for an address inside a mapping, by the
+	 * handle.
+	 */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_obtain(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
@@ -180,7 +186,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	};
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Of memory that came from outside, a mapping is the first to tell how much it is. */
+	/* For imported memory, a mapping is the first to show its size. */
 	if (!shared_grow(SHARED_IN_PHYSICAL, h.related, offset + bytes)) {
 		real.cuMemUnmap(ptr, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -198,7 +204,7 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 		return unmap(ptr, bytes);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = unmap(ptr, bytes);
-	/* One call may take away several mappings that lie side by side. */
+	/* One call may unmap several adjacent mappings. */
 	for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + bytes; at += h.bytes) {
 		if (!ptrmap_remove(HOLDING_MAPPING, at, &h) || !h.bytes)
 			break;

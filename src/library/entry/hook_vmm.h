@@ -1,4 +1,4 @@
-/* Memory of the virtual memory API: what its parts (hook_vmm*.c) share. */
+/* Memory of the virtual memory API: declarations that the hook_vmm*.c files share. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,26 +8,28 @@
 #include "library/sys/sys.h"
 
 /*
- * Guards the counts, and is held over the driver's calls that change them. A handle's value is the
- * driver's to give out again once it is released, though its memory is still mapped; so memory has a
- * number of its own here:
- *     HANDLE    handle value -> number, how often it was obtained
+ * Guards the counts below; held during the driver calls that change them. Once a handle is released, the driver may reuse
+ * its value although the memory is still mapped. So the library gives each memory a number of its own:
+ *     HANDLE    handle value -> number, and how often the handle was obtained
  *     MAPPING   address -> number
- *     PHYSICAL  number -> bytes charged, references: one for its handle, one for each mapping
+ *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping
  *     BINDING   place in a multicast object -> number
  */
 SYS_DATA struct sys_lock vmm_lock;
 
-/* The rest with vmm_lock held. Number of what has this key; 0: not known here. */
+/* The functions below need vmm_lock. Returns the memory's number for this key, or 0 if it is not known here. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);
 
 uint64_t vmm_new_number(void);
 
-/* Notes memory `number` on a device, and the handle that was just obtained of it. False: no memory. */
+/*
+ * Records memory `number` on a device, and the handle that was just obtained for it. Returns false if memory ran
+ * out.
+ */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
 /* The handle was obtained once more. */
 void vmm_obtain(uint64_t handle, uint64_t number);
 
-/* One reference more or less; at none the memory is gone. */
+/* Adds or removes a reference. With the last one, the memory ends. */
 void vmm_add_reference(uint64_t number, int by);

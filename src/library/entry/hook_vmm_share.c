@@ -1,7 +1,7 @@
 /*
- * VMM memory that goes from one process to another, as a descriptor or as a handle of the fabric. By
- * what all processes know the same memory: a descriptor has a tag (fd_tag.h), given to it when it is
- * made; a fabric handle its bytes.
+ * VMM memory that one process gives to another, as a descriptor or as a fabric handle. All processes must
+ * recognize the same memory: by the tag of a descriptor (fd_tag.h), which is set when the descriptor is made, or
+ * by the bytes of a fabric handle.
  */
 #include <string.h>
 
@@ -14,7 +14,10 @@
 #include "library/memory/shared.h"
 #include "library/memory/swap_hold.h"
 
-/* What is not this tenant's memory, or came from another process itself, is charged where it goes. */
+/*
+ * Memory of another tenant, or memory that this process imported itself, is charged by the process that imports
+ * it.
+ */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
 	struct holding h;
@@ -60,7 +63,7 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 	return result;
 }
 
-/* Its size is known by the tag alone; without one it is charged as it is mapped. */
+/* Only the tag tells the size. Memory without a tag is charged when it is mapped. */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {
 	struct fd_tag tag = { 0 };
@@ -76,7 +79,7 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 	return tag;
 }
 
-/* Where the memory is to be charged; -1: nowhere. */
+/* Returns the index to charge; -1 if nothing is charged. */
 static int place_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;
@@ -87,7 +90,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_place(&prop.location);
 }
 
-/* False: over the quota. */
+/* Returns false if the memory does not fit the quota. */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);
@@ -127,7 +130,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 		return result;
 	struct fd_tag tag = identify(os_handle, type, &is_sized);
 	int index = place_of(*handle);
-	/* A multicast object is no memory. */
+	/* A multicast object is not memory. */
 	if (index < 0 || (is_sized && !tag.pages) || note_import(*handle, &tag, index))
 		return result;
 	real.cuMemRelease(*handle);

@@ -1,6 +1,6 @@
 /*
- * The hooks written by hand: one for each HOOK row's `hook`, by kind in hook_<kind>.c. Each gets the
- * real function and the call's arguments. Symbols that share a hook share a prototype.
+ * The hand-written hooks: one for the `hook` of each HOOK row, by kind in hook_<kind>.c. Each gets the real
+ * function and the call's arguments. Symbols that share a hook share a prototype.
  */
 #pragma once
 
@@ -13,6 +13,6 @@
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
-/* In a forked child: forget the parent's state, and locks that nobody will release. */
+/* In a forked child: forgets the parent's state, and locks that no thread will release. */
 void hook_context_reset(void);
 void hook_vmm_reset(void);

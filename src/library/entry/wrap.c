@@ -1,6 +1,6 @@
 /*
- * The exported driver functions, one for each row of driver_table.h: nothing here but what the rows
- * say. A function that is called before the driver is loaded, or that this driver lacks, answers so.
+ * The exported driver functions, one for each row of driver_table.h, and nothing beyond the rows. A function that
+ * is called before the driver is loaded, or that this driver lacks, returns an error that says so.
  */
 #include "library/entry/hooks.h"
 #include "library/launch/fast_path_pass.h"
@@ -21,7 +21,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
 
-/* The first call apart, so that all others need no frame for it. */
+/* The first call is in a separate function, so that all other calls need no stack frame. */
 #define WRAP_HOOK(symbol, hook, params, args) \
 	static __attribute__((noinline, cold)) CUresult first_##symbol params \
 	{ \
@@ -56,8 +56,9 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
 
 /*
- * A launch: through the fast path where it is open. The gate apart, so that the way through the fast path is short,
- * straight and in adjacent lines. It is no tail call, as the compiler then moves all arguments at once.
+ * A launch takes the fast path if it is open. The gate is in a separate function, so that the fast path's code is
+ * short, straight and in adjacent cache lines. The call of the gate is not a tail call, for which the compiler
+ * would move all arguments first.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \
