@@ -1,11 +1,12 @@
 /*
- * A client's connection to the simulated card. All functions are safe to call from several threads.
+ * A client's connection to the simulated cards' server. All functions are safe to call from several
+ * threads, except where noted.
  *
- * There is no reader thread: of the threads that wait for a reply, one reads for all of them and
- * hands the reading on when its own reply has come. That keeps a round trip at two wake-ups.
+ * There is no reader thread. One of the threads that wait for a reply reads for all of them; when
+ * its own reply has come, another thread takes over. So a round trip costs two wake-ups.
  *
- * After a fork the child's link is dead (its descriptor is closed there), and a server that goes
- * away makes every call, waiting ones too, return LINK_DEAD.
+ * After a fork the child's link is dead: the child closes its descriptor. If the server goes away,
+ * every call returns LINK_DEAD, waiting calls too.
  */
 #pragma once
 
@@ -17,11 +18,11 @@
 
 #include "sim/wire.h"
 
-#define LINK_DEAD 46 /* CUDA_ERROR_DEVICE_UNAVAILABLE */
+#define LINK_DEAD 46 /* the value of CUDA_ERROR_DEVICE_UNAVAILABLE */
 
 struct link_pending;
 
-/* A note of the server, in the order in which they came. */
+/* A note from the server. The list keeps the order of arrival. */
 struct link_note {
 	struct link_note *next;
 	struct sim_reply_msg msg;
@@ -29,49 +30,57 @@ struct link_note {
 
 struct link {
 	int fd;
-	struct sim_gate *gate; /* NULL: nobody shuts it */
+	struct sim_gate *gate; /* NULL if this link has no gate */
 	atomic_bool dead;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;
 	_Atomic uint64_t launched;
-	_Atomic uint64_t completed; /* of those, as far as replies told */
-	pthread_mutex_t lock;       /* what follows */
+	_Atomic uint64_t completed; /* how many of `launched` are done, as of the latest reply */
+	pthread_mutex_t lock;       /* guards the fields below */
 	pthread_cond_t changed;
-	bool reading; /* a thread reads, without the lock */
+	bool reading; /* a thread reads now; it does not hold the lock */
 	uint32_t next_req;
 	struct link_pending *pending;
 	struct link_note *notes, *notes_tail;
 	size_t in_end;
 	unsigned char in[8192];
 	uint32_t cards;
-	bool clock_off; /* the server's clock is another: its times mean nothing here */
+	bool clock_off; /* the server's clock differs, so its times mean nothing here */
 };
 
 /*
- * The MPS server that this process is a client of, as its environment has it (CUDA_MPS_PIPE_DIRECTORY, where that
- * exists): the same directory is the same number. 0: none.
+ * Returns a number for the MPS server that CUDA_MPS_PIPE_DIRECTORY names; the same directory gives
+ * the same number. Returns 0 if the variable is not set or the directory does not exist.
  */
 uint64_t link_mps_server(void);
-/* Connects and says hello. -errno. Not to be called twice at once. */
+/* Connects and sends SIM_HELLO. Returns 0 or -errno. Only one thread may call this at a time. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);
-/* As if the server had gone away: every call, waiting ones too, returns LINK_DEAD. Any thread. */
+/*
+ * Ends the link as if the server had gone away: every call returns LINK_DEAD, waiting calls too.
+ * Any thread may call this.
+ */
 void link_cut(struct link *l);
 
-/* A one-way request; its stamp is set here. 0 or LINK_DEAD. */
+/* Sends a one-way request and sets its time stamp. Returns 0 or LINK_DEAD. */
 int link_post(struct link *l, struct sim_request_msg m);
-/* The same for work that counts as `launches` in the launch queue: waits for room. */
+/*
+ * As link_post, for work that counts as `launches` in the launch queue. Waits while the queue is
+ * full.
+ */
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches);
 /*
- * A request and its reply: the reply's status, or LINK_DEAD. ret_val (5 values) may be NULL and is
- * written whenever there is a reply. ret_payload may be NULL; else it is malloced and the caller's,
- * NULL when there is none.
+ * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. ret_val (5
+ * values) may be NULL; a reply of any status sets it. If ret_payload is not NULL, *ret_payload
+ * becomes the malloced payload, which the caller frees, or NULL if there is none.
  */
 int link_call(struct link *l, struct sim_request_msg m, uint64_t *ret_val, void **ret_payload,
 	      size_t *ret_payload_bytes);
-/* As link_call, and a copy of fd goes with it. */
+/* As link_call, and passes a copy of fd to the server. */
 int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret_val);
 
-/* The oldest note, waiting for up to timeout_ns (UINT64_MAX: for ever). 1, 0 at the timeout, or
- * LINK_DEAD negated. */
+/*
+ * Takes the oldest note. Waits up to timeout_ns for one (UINT64_MAX: without limit). Returns 1, 0
+ * at the timeout, or -LINK_DEAD.
+ */
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns);

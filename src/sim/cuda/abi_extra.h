@@ -1,6 +1,6 @@
 /*
- * What the simulated driver knows of the CUDA ABI beyond src/abi/cuda_abi.h: types and values
- * of calls that allot does not govern but that real clients make. Names and values are NVIDIA's.
+ * Parts of the CUDA ABI that src/abi/cuda_abi.h lacks: types and values of calls that real clients
+ * make and that allot does not control. Names and values are NVIDIA's.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #define CU_STREAM_NON_BLOCKING 0x1
 #define CU_MEM_ATTACH_GLOBAL 0x1
 
-/* Enumerations that are only passed through or switched on by number. */
+/* Enumerations that the simulation only passes on or compares by number. */
 typedef int CUdevice_P2PAttribute;
 typedef int CUfunc_cache;
 typedef int CUsharedconfig;
@@ -104,7 +104,7 @@ typedef struct CUDA_HOST_NODE_PARAMS_st {
 	void *userData;
 } CUDA_HOST_NODE_PARAMS;
 
-/* Of cuGraphAddNode: one of the structures above, by the type. */
+/* Parameters of cuGraphAddNode. `type` says which member of the union is set. */
 typedef struct CUgraphNodeParams_st {
 	int type;
 	int reserved[3];
@@ -133,7 +133,7 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 	CUgraphNode errorFromNode;
 } CUgraphExecUpdateResultInfo;
 
-/* One operation of cuMemcpy3DBatchAsync, with both ends in linear memory. */
+/* One operation of cuMemcpy3DBatchAsync. Both ends must be linear memory. */
 struct sim_copy_end {
 	int type; /* 1: linear memory, 2: an array */
 	CUdeviceptr ptr;
@@ -148,7 +148,7 @@ struct CUDA_MEMCPY3D_BATCH_OP_st {
 	unsigned int flags;
 };
 
-/* One operation of cuStreamBatchMemOp: 48 bytes, told apart by the first word. */
+/* One operation of cuStreamBatchMemOp: 48 bytes. The first word gives the kind. */
 union CUstreamBatchMemOpParams_union {
 	int operation; /* 1: wait 32, 2: write 32, 3: flush, 4: wait 64, 5: write 64, 6: barrier */
 	struct {

@@ -1,4 +1,4 @@
-/* Processes that are taken off their cards: the server does it (server/checkpoint.c). */
+/* The calls that checkpoint processes off their cards. The server does the work (server/checkpoint.c). */
 #include <errno.h>
 #include <signal.h>
 
@@ -22,7 +22,7 @@ CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 	return CUDA_SUCCESS;
 }
 
-/* No thread of the process is needed here: its first stands for it. */
+/* The simulated driver needs no thread of the process, so it names the first one. */
 CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
 	uint64_t val[5];

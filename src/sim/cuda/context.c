@@ -1,4 +1,7 @@
-/* Contexts: primary and others, the stack of each thread, and what ends with a context. */
+/*
+ * Contexts: primary and other contexts, the context stack of each thread, and the cleanup when a
+ * context ends.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +9,7 @@
 
 #define STACK_MAX 64
 
-/* Local memory, in bytes a thread: what a context begins with, and the most. */
+/* Local memory in bytes per thread: a context's initial amount and the maximum. */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)
@@ -46,14 +49,16 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 	CUcontext ctx = sim_current();
 
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_CONTEXT);
-	/* Contexts are never freed, only emptied: an old pointer can be asked. */
+	/* Contexts are never freed, only emptied, so an old pointer is safe to read. */
 	SIM_FAIL_IF(ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	*ret_ctx = ctx;
 	return CUDA_SUCCESS;
 }
 
-/* With sim.lock. */
-/* On a card it takes 90 to 190 ms; here none, unless what stands around it is measured against that. */
+/*
+ * Waits for ALLOT_SIM_CONTEXT_MS. Making a context takes 90 to 190 ms on a real card; here it takes
+ * no time unless a test asks for some.
+ */
 static void take_time(void)
 {
 	const char *text = getenv("ALLOT_SIM_CONTEXT_MS");
@@ -64,6 +69,7 @@ static void take_time(void)
 		nanosleep(&ts, NULL);
 }
 
+/* Makes a context. Call with sim.lock held. */
 static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUcontext *ret_ctx)
 {
 	static const size_t limits[16] = { STACK_BYTES, 1 << 20, 8 << 20, 2, 2048, 128 };
@@ -98,7 +104,10 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	return CUDA_SUCCESS;
 }
 
-/* Holds sim.lock. Frees all that the context owns; the structure stays, marked as ended, since context stacks may point to it. */
+/*
+ * Frees everything that the context owns. The struct stays, marked as ended, because context stacks
+ * may still point to it. Call with sim.lock held.
+ */
 static void context_end(CUcontext ctx)
 {
 	struct sim_device *device = sim_context_device(ctx);
@@ -168,7 +177,7 @@ static CUresult primary_release(CUdevice dev)
 SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
 SIM_FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), primary_release(dev))
 
-/* The context goes, whoever retained it; the next to retain it finds a fresh one. */
+/* Ends the primary context, whatever its references. The next retain makes a new one. */
 static CUresult primary_reset(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
@@ -237,7 +246,7 @@ CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affin
 			unsigned int flags, CUdevice dev)
 {
 	SIM_ENTER(cuCtxCreate_v3);
-	/* SM affinity needs MPS on the real card, and there is none here. */
+	/* On a real card SM affinity needs MPS; this simulation has no SM affinity. */
 	SIM_FAIL_IF(affinities, CUDA_ERROR_NOT_SUPPORTED);
 	return create(ctx, flags, dev);
 }

@@ -1,4 +1,4 @@
-/* What the simulated driver says of its devices. */
+/* The simulated driver's answers about its devices. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
-/* The older form names a MIG instance by its card. */
+/* cuDeviceGetUuid, the older call, returns the card's UUID for a MIG instance. */
 static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 {
 	struct sim_device *device = sim_device_of(dev);
@@ -63,7 +63,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice dev)
 	struct sim_device *device = sim_device_of(dev);
 
 	SIM_ENTER(cuDeviceGetPCIBusId);
-	/* CUDA has four digits of domain where NVML has eight. */
+	/* CUDA writes four digits of the PCI domain, NVML eight. */
 	return device ? put_text(text, size, device->info.pci + 4, dev) : CUDA_ERROR_INVALID_DEVICE;
 }
 
@@ -110,7 +110,10 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* CUdevice_attribute numbers and an H200's values, as far as they do not depend on the card. */
+/*
+ * CUdevice_attribute numbers with an H200's values, for attributes that are the same on all
+ * simulated cards.
+ */
 static const struct {
 	short attr;
 	int value;
@@ -146,13 +149,13 @@ static const struct {
 	{ 82, 65536 },                                  /* MAX_REGISTERS_PER_MULTIPROCESSOR */
 	{ 83, 1 },                                      /* MANAGED_MEMORY */
 	{ 84, 0 },                                      /* MULTI_GPU_BOARD */
-	{ 86, 1 }, /* HOST_NATIVE_ATOMIC_SUPPORTED: over the simulated link, yes */
+	{ 86, 1 }, /* HOST_NATIVE_ATOMIC_SUPPORTED: the simulated link has it */
 	{ 87, 2 }, /* SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO */
 	{ 88, 0 }, /* PAGEABLE_MEMORY_ACCESS */
 	{ 89, 1 }, /* CONCURRENT_MANAGED_ACCESS */
 	{ 90, 1 }, /* COMPUTE_PREEMPTION_SUPPORTED */
 	{ 91, 1 }, /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-	{ 92, 1 },          { 93, 1 },    { 94, 1 }, /* CAN_USE_STREAM_MEM_OPS and its kin */
+	{ 92, 1 },          { 93, 1 },    { 94, 1 }, /* CAN_USE_STREAM_MEM_OPS and related */
 	{ 95, 1 },                                   /* COOPERATIVE_LAUNCH */
 	{ 97, 232448 },                              /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
 	{ 99, 1 },                                   /* HOST_REGISTER_SUPPORTED */
@@ -269,8 +272,9 @@ SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
 SIM_FUNCTION(cuCtxDisablePeerAccess, (CUcontext peer), peer_access(peer, false))
 
 /*
- * The runtime's private tables are not simulated: in one of them libcudart 12 and 13 have the driver prove
- * by a keyed digest that it is NVIDIA's, which this one is not. Programs linked with it need a card.
+ * The runtime's private tables are not simulated. Through one of them libcudart 12 and 13 make the
+ * driver prove by a keyed digest that it is NVIDIA's, which this driver cannot. Programs linked
+ * with libcudart need a real card.
  */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
@@ -279,7 +283,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* Of no use since CUDA 11: the profiler that it sets up is gone. */
+/* Obsolete since CUDA 11, which removed the profiler that this call sets up. */
 SIM_FUNCTION(cuProfilerInitialize, (const char *settings, const char *output, int mode),
 	     CUDA_ERROR_NOT_SUPPORTED)
 SIM_FUNCTION(cuProfilerStart, (void), CUDA_SUCCESS)

@@ -1,6 +1,6 @@
 /*
- * Old ABIs, and rare ways of doing the same: each by the newer call. Device addresses are all above
- * 4 GiB here, so what would have to hand one out in 32 bits finds no memory.
+ * Old ABIs and rare calls, each implemented by the newer call. All simulated device addresses are
+ * above 4 GiB, so a call that returns a 32-bit address fails with out of memory.
  */
 #include "sim/cuda/sim.h"
 
@@ -14,7 +14,10 @@
 	OLD(symbol, params, __VA_ARGS__) \
 	OLD(symbol##suffix, params, __VA_ARGS__)
 
-/* Keeps an allocation whose address fits, and undoes any other. A card's driver writes zeros when it fails. */
+/*
+ * Stores the address of a new allocation if it fits 32 bits, else frees the allocation. On failure
+ * stores 0, as the real driver does.
+ */
 static CUresult narrow(CUresult r, CUdeviceptr wide, CUdeviceptr_v1 *ret_ptr)
 {
 	*ret_ptr = 0;
@@ -68,7 +71,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	return r;
 }
 
-/* A variable is no allocation: nothing to undo where its address does not fit. */
+/* If the address of a variable does not fit, there is nothing to free: a variable is not an allocation. */
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module,
 			   const char *name)
 {
@@ -101,7 +104,7 @@ CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
 
 	SIM_ENTER(cuMemGetInfo);
 	if (!free_bytes && !total_bytes)
-		return CUDA_SUCCESS; /* with no context either (CUDA 13.0 on an H200) */
+		return CUDA_SUCCESS; /* success even without a context (CUDA 13.0 on an H200) */
 	CUresult r = cuMemGetInfo_v2(&wide_free, &wide_total);
 	if (r == CUDA_SUCCESS && free_bytes)
 		*free_bytes = saturated(wide_free);
@@ -157,11 +160,11 @@ OLD_TWINS(cuStreamBeginRecaptureToGraph, _ptsz,
 	   CUgraphRecaptureCallback callback, void *data),
 	  CUDA_ERROR_NOT_SUPPORTED)
 
-/* One reference is all that is kept. */
+/* Reference counts of contexts are not kept. */
 SIM_FUNCTION(cuCtxAttach, (CUcontext * ctx, unsigned int flags),
 	     ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE)
 
-/* No display, no video engine, no sparse arrays, no fabric. */
+/* The simulated card has no display, no video engine, no sparse arrays and no fabric. */
 OLD(cuVDPAUCtxCreate,
     (CUcontext * ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, VdpGetProcAddress *get),
     CUDA_ERROR_NOT_SUPPORTED)
@@ -170,7 +173,7 @@ OLD(cuVDPAUCtxCreate_v2,
     CUDA_ERROR_NOT_SUPPORTED)
 OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
 	  CUDA_ERROR_INVALID_CONTEXT)
-/* It looks at the list before anything else (CUDA 13.0 on an H200). */
+/* The call checks the list before anything else (CUDA 13.0 on an H200). */
 #define MAP_ARRAY(symbol) \
 	CUresult symbol(CUarrayMapInfo *maps, unsigned int count, CUstream stream) \
 	{ \
@@ -187,7 +190,7 @@ OLD(cuLogicalEndpointImport,
     (CUlogicalEndpointId id, const void *handle, CUlogicalEndpointIpcHandleType type),
     CUDA_ERROR_NOT_SUPPORTED)
 
-/* ---- launches: the block's shape is always one thread here ---- */
+/* ---- launches: a block always has one thread ---- */
 
 static CUresult launch_grid(CUfunction f, int width, int height, CUstream stream)
 {

@@ -1,11 +1,11 @@
 /*
- * Looking functions up by base name and version, as driver 580 does it: abi/driver_versions.h
- * has the rule and since when each form is there. A form that this driver lacks is no form here,
- * and a symbol that is in no row there, of a newer CUDA, is found by dlsym alone.
+ * Finds functions by base name and version, as driver 580 does. abi/driver_versions.h has the rule,
+ * and the version that added each form. Forms that this driver lacks are left out. A symbol of a
+ * newer CUDA has no row there, so only dlsym finds it.
  *
- * The table of symbols names all of this library's, so that one that is declared and not defined
- * fails at link; it is bound within this library, so that the addresses are this library's whatever
- * is loaded before it.
+ * The table of symbols names every function of this library, so a function that is declared but not
+ * defined fails to link. The symbols are bound within the library, so the addresses are its own
+ * whatever else is loaded before.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct form {
 	const char *name;
 	int since;
 	void *address;
-	struct form *older; /* of the same base and kind */
+	struct form *older; /* next older form of the same base and kind */
 };
 
 #define ROW_VERSION(version, symbol) { .name = #symbol, .since = version },
@@ -41,12 +41,12 @@ static struct form forms[] = { DRIVER_VERSIONS(ROW_VERSION)
 				       ROW_VERSION(SIM_FUTURE_VERSION, cuMemAlloc_v9) };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
-#define SLOTS 2048 /* a power of two, well above the rows */
+#define SLOTS 2048 /* a power of two, well above the number of rows */
 static_assert(COUNT(symbols) < SLOTS && COUNT(forms) < SLOTS, "an empty slot ends each search");
 
-/* A name, and its forms without and with a per-thread suffix, the newest first. */
+/* A base name with its forms without (plain) and with (twins) a per-thread suffix, newest first. */
 struct base {
-	const char *name; /* NULL: an empty slot */
+	const char *name; /* NULL for an empty slot */
 	size_t length;
 	struct form *plain, *twins;
 };
@@ -111,7 +111,7 @@ static void bases_make(void)
 		enter(&forms[i]);
 }
 
-/* Here and not at the first look-up, which is measured. */
+/* Do this here and not at the first lookup, whose time tests measure. */
 __attribute__((constructor)) static void at_load(void)
 {
 	pthread_once(&bases_once, bases_make);
@@ -134,7 +134,7 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
-/* Of a question that can't be answered, *pfn and *ret_status are left as they are. */
+/* If the arguments are invalid, *pfn and *ret_status stay unchanged. */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {
@@ -157,7 +157,7 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_
 	if (r != CUDA_SUCCESS)
 		return r;
 	if (!found)
-		return CUDA_ERROR_NOT_FOUND; /* *pfn stays as it is */
+		return CUDA_ERROR_NOT_FOUND; /* *pfn stays unchanged */
 	*pfn = found;
 	return CUDA_SUCCESS;
 }

@@ -1,4 +1,7 @@
-/* Memsets: asynchronous, at the speed of the GPU's memory. Bytes are written where the simulation keeps real ones. */
+/*
+ * Memsets. They are asynchronous and run at the speed of the card's memory. Where the simulation
+ * keeps real bytes, they are written.
+ */
 #include <string.h>
 
 #include "sim/cuda/sim.h"
@@ -12,7 +15,7 @@ static void fill(uint64_t dst, uint32_t value, uint64_t n, unsigned int size)
 		return;
 	}
 	for (; n; n--, at += size)
-		memcpy(at, &value, size); /* little endian, as the card is */
+		memcpy(at, &value, size); /* little endian, like the card */
 }
 
 static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width, uint64_t height,

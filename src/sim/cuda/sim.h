@@ -1,9 +1,9 @@
 /*
- * Inside the simulated libcuda.so.1: what its files share.
+ * Declarations that the files of the simulated libcuda.so.1 share.
  *
- * The card, its memory and its time are the server's; handles, addresses and captures are kept
- * here. Locks, in this order: sim.lock (tables, contexts, addresses), capture lock, event lock,
- * then those of the link. None is held while waiting for the card's work.
+ * The server keeps the cards, their memory and their time; this library keeps handles, addresses
+ * and captures. Lock order: sim.lock (tables, contexts, addresses), the capture lock, the event
+ * lock, the locks of the link. No lock is held while a thread waits for the card's work.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define SIM_DRIVER_VERSION 13000
 #define SIM_FUTURE_VERSION 13010
 #define SIM_GRAPH_BLOCKS 64
-#define SIM_UNIT (2ull << 20) /* device addresses are given out in these */
+#define SIM_UNIT (2ull << 20) /* device addresses are allocated in these units */
 #define SIM_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define SIM_MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -43,41 +43,42 @@ enum sim_magic {
 
 struct sim_device {
 	struct sim_card_info info;
-	uint32_t card;               /* the server's number: CUDA_VISIBLE_DEVICES renumbers */
-	unsigned char card_uuid[16]; /* of the card that it is, or is a part of */
+	uint32_t card; /* the server's card number; CUDA_VISIBLE_DEVICES renumbers devices */
+	/* of the card itself, or of the card that contains this MIG instance */
+	unsigned char card_uuid[16];
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
-	/* Of graphs; a block for each growth. */
+	/* Memory of graphs: one block for each growth. */
 	uint32_t graph_block[SIM_GRAPH_BLOCKS], graph_blocks;
 	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
 };
 
 /*
- * Frees what a handle names, so that the handle is no longer known. The store is volatile: the compiler would leave out
- * one that nobody reads before free().
+ * Frees the object of a handle and makes the handle invalid. The store is volatile because the
+ * compiler would drop a store that nothing reads before free().
  */
 static inline void sim_free_handle(void *handle)
 {
-	*(volatile uint32_t *)handle = 0; /* its magic, which is first */
+	*(volatile uint32_t *)handle = 0; /* clears the object's magic, its first field */
 	free(handle);
 }
 
 struct CUctx_st {
 	uint32_t magic;
-	uint32_t id; /* the server's name for it */
+	uint32_t id; /* the context's number at the server */
 	CUdevice dev;
 	unsigned int flags;
 	bool primary;
-	uint32_t block; /* its memory on the card */
+	uint32_t block; /* the context's memory on the card */
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
-	uint32_t peers; /* bit i: access to device i */
+	uint32_t peers; /* bit i: may access device i */
 	size_t limits[16];
-	uint32_t sms;         /* it may use */
-	uint32_t stack_block; /* local memory beyond what a context begins with; 0: none */
+	uint32_t sms;         /* SMs that the context may use */
+	uint32_t stack_block; /* local memory beyond a context's initial amount; 0: none */
 };
 
 struct sim_capture;
@@ -90,10 +91,10 @@ struct CUstream_st {
 	int priority;
 	bool legacy;
 	bool per_thread;
-	pthread_t thread;            /* of a per-thread default stream */
-	CUstream next;               /* of the context */
-	struct sim_capture *capture; /* under the capture lock */
-	bool joined;                 /* all that it captured has flowed back to another stream */
+	pthread_t thread;            /* for a per-thread default stream */
+	CUstream next;               /* next stream of the context */
+	struct sim_capture *capture; /* guarded by the capture lock */
+	bool joined;                 /* all captured work has joined another stream */
 };
 
 struct CUevent_st {
@@ -102,12 +103,12 @@ struct CUevent_st {
 	CUcontext ctx;
 	unsigned int flags;
 	bool imported;
-	/* Under the event lock: */
-	uint64_t records; /* how often recorded: answers about an older one are dropped */
+	/* These are guarded by the event lock: */
+	uint64_t records; /* number of records; drops answers about an older record */
 	bool done;
 	uint64_t at_ns;
-	uint64_t not_before_ns; /* it can't be done earlier, the server said */
-	uint64_t capture_id;    /* last recorded in this capture; 0: in none */
+	uint64_t not_before_ns; /* the server's earliest possible time of completion */
+	uint64_t capture_id;    /* capture that recorded the event last; 0: none */
 	CUstream captured_in;
 };
 
@@ -115,8 +116,8 @@ struct CUfunc_st {
 	uint32_t magic;
 	CUfunction next;
 	CUmodule module;
-	uint64_t ns;     /* of the whole grid, on an idle card */
-	uint64_t blocks; /* at this many blocks; 0: whatever their number */
+	uint64_t ns;     /* time of the whole grid on an idle card */
+	uint64_t blocks; /* the grid size that ns is for; 0: ns holds for any grid */
 	bool spins;
 	int max_dynamic_shared;
 	char name[];
@@ -127,7 +128,7 @@ struct CUmod_st {
 	CUcontext ctx;
 	CUfunction functions;
 	CUmodule next;
-	uint32_t block; /* its code on the card; 0: it fits in the context's own memory */
+	uint32_t block; /* the code on the card; 0: it fits in the context's memory */
 };
 
 /* One step of a stream or node of a graph. */
@@ -143,20 +144,20 @@ enum sim_step_kind {
 	STEP_WRITE32,
 	STEP_WRITE64,
 	STEP_SPIN,
-	STEP_ALLOC, /* addr, value: bytes; in graphs alone, as the next */
+	STEP_ALLOC, /* only in graphs, like STEP_FREE; addr, value: bytes */
 	STEP_FREE,
 };
 
 struct sim_step {
 	enum sim_step_kind kind;
-	uint64_t ns;              /* KERNEL, COPY, SET */
-	uint64_t blocks, threads; /* KERNEL: blocks of its grid, and threads of a block */
-	enum sim_way way;         /* COPY, SET */
-	void *fn;                 /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
+	uint64_t ns;              /* set for KERNEL, COPY, SET */
+	uint64_t blocks, threads; /* KERNEL: blocks of the grid, threads of a block */
+	enum sim_way way;         /* set for COPY, SET */
+	void *fn;                 /* HOST_FUNC: a CUhostFn; CALLBACK: a CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
-	unsigned int flags; /* ALLOC: its device */
-	CUstream stream;    /* CALLBACK's first argument */
+	unsigned int flags; /* ALLOC: the device */
+	CUstream stream;    /* CALLBACK: the callback's first argument */
 };
 
 struct sim {
@@ -167,7 +168,7 @@ struct sim {
 	struct sim_device devices[SIM_MAX_CARDS];
 	CUcontext contexts;
 	uint32_t next_context;
-	atomic_uint captures; /* under way: 0 makes every check cheap */
+	atomic_uint captures; /* captures under way; at 0 every check is cheap */
 };
 
 enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
@@ -175,14 +176,14 @@ enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
 extern struct sim sim;
 extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 
-/* Returns the result of a call that fails. */
+/* Returns the call's result from this function if the call fails. */
 #define SIM_TRY(call) \
 	do { \
 		CUresult try_result_ = (call); \
 		if (try_result_ != CUDA_SUCCESS) \
 			return try_result_; \
 	} while (0)
-/* Returns an error where a condition holds. */
+/* Returns the error if the condition holds. */
 #define SIM_FAIL_IF(condition, error) \
 	do { \
 		if (condition) \
@@ -202,7 +203,10 @@ static inline void sim_unlock(pthread_mutex_t **lock)
 #define SIM_WITH_LOCK() \
 	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
 
-/* lib.c. Every entry begins with SIM_ENTER: is the library up, and is a fault asked for here? */
+/*
+ * lib.c. Every entry point begins with SIM_ENTER. SIM_ENTER fails if the library is not
+ * initialized, or if the environment asks for a fault in this function.
+ */
 CUresult sim_enter_slow(const char *name, bool needs_init);
 static inline CUresult sim_enter(const char *name)
 {
@@ -211,14 +215,17 @@ static inline CUresult sim_enter(const char *name)
 	return sim_enter_slow(name, true);
 }
 #define SIM_ENTER(symbol) SIM_TRY(sim_enter(#symbol))
-/* An entry that only answers, or hands on. */
+/* An entry point that only returns a constant or calls another function. */
 #define SIM_FUNCTION(symbol, params, result) \
 	CUresult symbol params \
 	{ \
 		SIM_ENTER(symbol); \
 		return result; \
 	}
-/* An entry and its per-thread twin, with one body that sees `ptds`. */
+/*
+ * An entry point and its per-thread default stream variant, with one body. `ptds` is true in the
+ * variant.
+ */
 #define SIM_TWINS(symbol, suffix, params, ...) \
 	CUresult symbol params \
 	{ \
@@ -232,53 +239,71 @@ static inline CUresult sim_enter(const char *name)
 		SIM_ENTER(symbol##suffix); \
 		__VA_ARGS__ \
 	}
-/* visible.c: fills sim.devices, in cuInit. */
+/* visible.c. cuInit calls this to fill sim.devices. */
 CUresult sim_find_devices(void);
-/* future.c. As in CUDA_VERSION: SIM_DRIVER_VERSION, or SIM_FUTURE_VERSION by ALLOT_SIM_FUTURE. */
+/*
+ * future.c. The version in CUDA_VERSION's form: SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE is set, else
+ * SIM_DRIVER_VERSION.
+ */
 int sim_driver_version(void);
-/* Whether an allocation is to fail, by ALLOT_SIM_FAULT=oom-after=N. */
+/* Whether this allocation must fail because of ALLOT_SIM_FAULT=oom-after=N. */
 bool sim_fault_oom(void);
-/* A request that waits for its reply. */
+/* sim_call sends a request and waits for its reply; sim_post sends a one-way request. */
 CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);
 CUresult sim_post(struct sim_request_msg m);
-/* Small numbers for the server: one sequence each for streams and events. */
+/* Allocates small numbers for the server, one sequence for streams and one for events. */
 uint32_t sim_id_get(int which);
 void sim_id_put(int which, uint32_t id);
 enum { SIM_ID_STREAM, SIM_ID_EVENT };
 
 /* context.c */
-CUcontext sim_current(void); /* NULL: none */
+CUcontext sim_current(void); /* NULL if none */
 CUresult sim_need_context(CUcontext *ret_ctx);
 bool sim_context_is_valid(CUcontext ctx);
-struct sim_device *sim_device_of(CUdevice dev); /* NULL: no such device */
+struct sim_device *sim_device_of(CUdevice dev); /* NULL if no such device */
 static inline struct sim_device *sim_context_device(CUcontext ctx)
 {
 	return &sim.devices[ctx->dev];
 }
 
-/* space.c: what of a card's SMs a process and its kernels have. */
-/* The SMs of a card that a context made now may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
+/* space.c: the part of a card's SMs that a process and its kernels get. */
+/* The SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
-/* The same, in millionths of them. */
+/* The context's SMs in millionths of the card's. */
 uint64_t sim_space_limit(CUcontext ctx);
-/* How long a step takes in its context when alone, and the part of the card's SMs that it has then, in millionths. */
+/*
+ * ret_ns is how long a step takes when nothing else runs in its context; ret_part is the part of
+ * the card's SMs that the step then takes, in millionths.
+ */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);
 
 /* stream.c */
-/* NULL and the two special handles become the streams that they mean in the current context. */
+/*
+ * Resolves a stream handle. NULL and the two special handles become the default streams of the
+ * current context.
+ */
 CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream);
 CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags);
 void sim_stream_free(CUstream stream);
-/* Everything to do with the work of one step: capture, or the card. */
+/*
+ * Submits one step: adds the step to the stream's capture if there is one, else sends it to the
+ * card.
+ */
 CUresult sim_submit(CUstream stream, const struct sim_step *step);
-/* The same without asking whether the stream captures. launches: what it counts for. */
+/*
+ * As sim_submit, without the check for a capture. launches: the number of launches that the step
+ * counts as.
+ */
 CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t launches);
 CUresult sim_stream_wait(CUstream stream);
 CUresult sim_context_wait(CUcontext ctx);
 
 /* capture.c */
-/* CUDA_SUCCESS unless this call is one that a capture under way forbids (and is broken by). */
+/*
+ * Returns CUDA_SUCCESS unless a capture under way forbids this call; the call then breaks that
+ * capture.
+ */
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
@@ -286,12 +311,15 @@ static inline CUresult sim_unsafe(void)
 									 : CUDA_SUCCESS;
 }
 #define SIM_UNSAFE() SIM_TRY(sim_unsafe())
-/* True when the stream captures and step went to its graph, or that failed: see ret_result. */
+/*
+ * Returns true if the stream is capturing: *ret_result then says whether the capture's graph took
+ * the step.
+ */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_is_capturing(CUstream stream);
-/* Synchronizing a stream that captures breaks the capture. */
+/* A wait for a stream that is capturing breaks the capture and fails. */
 CUresult sim_capture_forbids_wait(CUstream stream);
 void sim_capture_stream_gone(CUstream stream);
 
@@ -300,50 +328,56 @@ CUgraph sim_graph_new(void);
 bool sim_is_graph(CUgraph graph);
 bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node);
 
-/* graph_memory.c: memory that graphs allocate. Addresses for it; 0: none left. */
+/*
+ * graph_memory.c: memory that graphs allocate. Returns the address of a new range; 0 if none is
+ * left.
+ */
 uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes);
-/* So much is mapped when a launch needs it, and kept. */
+/*
+ * Ensures that the device's graph memory has this many bytes. A launch needs them; they stay
+ * reserved afterwards.
+ */
 CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
-/* The last context is gone. With sim.lock. */
+/* Frees the graph memory when the device's last context is gone. Call with sim.lock held. */
 void sim_graph_memory_gone(struct sim_device *device);
 
-/* host.c: what the card waits for the host for. */
+/* host.c: work of a stream that the host does, such as callbacks. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
-/* va.c: addresses. Regions are looked up by any address in them, in constant time. */
+/* va.c: device addresses. A region is found by any address inside it in constant time. */
 enum sim_region_kind {
 	REGION_LINEAR,
-	REGION_HEAP,     /* 2 MiB cut into 512 byte slots */
-	REGION_POOL,     /* a chunk of a memory pool */
-	REGION_RESERVED, /* cuMemAddressReserve */
+	REGION_HEAP,     /* 2 MiB in slots of 512 bytes */
+	REGION_POOL,     /* one chunk of a memory pool */
+	REGION_RESERVED, /* made by cuMemAddressReserve */
 	REGION_IPC,
-	REGION_POOL_IPC, /* an allocation of another process's pool */
+	REGION_POOL_IPC, /* an allocation in another process's pool */
 	REGION_MODULE,
-	REGION_GRAPH, /* addresses of a graph's allocation */
+	REGION_GRAPH, /* the address range of a graph's allocation */
 };
 
 struct sim_region {
 	enum sim_region_kind kind;
-	uint64_t base, span; /* whole units */
-	uint64_t bytes;      /* as asked for */
-	uint32_t block;      /* the server's memory; 0: none */
-	CUcontext ctx;       /* NULL: not of one context */
+	uint64_t base, span; /* span: in whole units */
+	uint64_t bytes;      /* the size that the program asked for */
+	uint32_t block;      /* the server's block of memory; 0: none */
+	CUcontext ctx;       /* NULL if no context owns the region */
 	CUdevice dev;
 	bool managed;
-	bool backed; /* its bytes are kept */
+	bool backed; /* host memory keeps the region's contents */
 	uint64_t serial;
-	void *detail; /* of its kind; freed with it */
+	void *detail; /* data of the region's kind; freed with the region */
 	struct sim_region *next, *prev;
 };
 
 bool sim_va_init(void);
-/* span is rounded up to whole units. NULL: no addresses left. With sim.lock. */
+/* Rounds span up to whole units. Returns NULL if no addresses are left. Call with sim.lock held. */
 struct sim_region *sim_va_new(enum sim_region_kind kind, uint64_t span, uint64_t alignment);
 void sim_va_free(struct sim_region *region);
 struct sim_region *sim_va_find(uint64_t addr);
 struct sim_region *sim_va_list(void);
 bool sim_va_is_device(uint64_t addr);
-/* Keeps real bytes for the region if the budget allows, or must. */
+/* Allocates host memory that keeps the region's contents, if the budget allows; with `must` always. */
 void sim_va_back(struct sim_region *region, bool must);
 /* Whether n bytes at addr may be read and written by this process. */
 bool sim_va_has_bytes(uint64_t addr, uint64_t n);
@@ -351,10 +385,11 @@ bool sim_va_has_bytes(uint64_t addr, uint64_t n);
 /* memory.c, heap.c, pool.c */
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block);
 void sim_block_free(uint32_t block);
-uint64_t sim_round(CUdevice dev, uint64_t bytes); /* to the card's granularity */
-CUresult sim_free(uint64_t addr);                 /* with sim.lock */
-void sim_region_drop(struct sim_region *region);  /* and its memory; with sim.lock */
-/* The allocation that addr is in: false when in none. With sim.lock. */
+uint64_t sim_round(CUdevice dev, uint64_t bytes); /* rounded up to the card's granularity */
+CUresult sim_free(uint64_t addr);                 /* call with sim.lock held */
+/* also frees the region's memory; call with sim.lock held */
+void sim_region_drop(struct sim_region *region);
+/* Finds the allocation that contains addr. Returns false if none does. Call with sim.lock held. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
 		       struct sim_region **ret_region);
 CUresult sim_heap_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
@@ -367,19 +402,22 @@ bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
 CUresult sim_pool_free(struct sim_region *region, uint64_t addr);
 CUmemoryPool sim_pool_of(struct sim_region *region);
 void sim_pool_region_gone(struct sim_region *region);
-/* A wait is over: pools give back what is above their threshold. */
+/* Called after a sync point: the device's pools release memory above their release threshold. */
 void sim_pools_waited(CUdevice dev);
-/* The last context of a device is gone, or the library starts. */
+/* Returns the device's default pool, created at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
-/* Page-locked host memory at addr. */
+/* Finds the page-locked host memory that contains addr. */
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 void sim_vmm_region_gone(struct sim_region *region);
-/* The mapping that addr is in; and whether n bytes from there on are kept. With sim.lock. */
+/*
+ * sim_vmm_find finds the mapping that contains addr. sim_vmm_has_bytes says whether host memory
+ * keeps the contents of the n bytes from addr on. Call both with sim.lock held.
+ */
 bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 bool sim_vmm_has_bytes(uint64_t addr, uint64_t n);
 
 /* module.c */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks);
 void sim_modules_of_context_gone(CUcontext ctx);
-/* With sim.lock. */
+/* Call with sim.lock held. */
 void sim_arrays_of_context_gone(CUcontext ctx);

@@ -1,6 +1,7 @@
 /*
- * What the simulated driver exports beyond src/abi/driver_table.h: one row a symbol. A row makes
- * the prototype, the export, and the answer of cuGetProcAddress.
+ * The functions that the simulated driver exports beyond src/abi/driver_table.h, one row per
+ * symbol. A row makes the prototype, the export and the answer of cuGetProcAddress.
+ *
  *   FN(symbol, params)            FN_TWINS(FN, symbol, suffix, params): also symbol##suffix
  */
 #pragma once
@@ -228,7 +229,7 @@
 	    const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)) \
 	FN(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned int flags))
 
-/* Of a driver to come: for the test of what the library does not know. See future.c. */
+/* A function of a future driver, which tests calls that the library does not know. See future.c. */
 #define SIM_TABLE_FUTURE(FN) FN(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes))
 
 #define SIM_TABLE(FN) \
@@ -241,7 +242,7 @@
 	SIM_TABLE_MEMORY(FN) \
 	SIM_TABLE_GRAPH(FN)
 
-/* Prototypes of all of it: what is declared here is exported, and nothing else is. */
+/* Prototypes of all the functions above. The library exports the functions declared here and no others. */
 #pragma GCC visibility push(default)
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, work) CUresult symbol params;

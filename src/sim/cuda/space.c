@@ -1,6 +1,7 @@
 /*
- * What of a card's SMs a process may use, and what its kernels take of them and how long. A kernel's blocks lie on all
- * SMs of its process evenly, and each block takes of its SM what its threads keep busy.
+ * The SMs that a process may use, and how many SMs and how much time its kernels take. The blocks
+ * of a kernel are spread evenly over the SMs of the process. Each block takes a share of its SM by
+ * its number of threads.
  */
 #include <stdlib.h>
 
@@ -8,8 +9,8 @@
 
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
-#define ALL 1000000  /* of a card's SMs, as SIM_WORK has it */
-#define COPIES 10000 /* of these: copies hardly take any */
+#define ALL 1000000  /* all SMs of a card, in the units of SIM_WORK */
+#define COPIES 10000 /* a copy's part, of ALL: copies take hardly any SMs */
 #define TAIL_WAVES 0.2
 
 uint32_t sim_space_sms(const struct sim_device *device)
@@ -19,7 +20,7 @@ uint32_t sim_space_sms(const struct sim_device *device)
 
 	if (!(percentage > 0) || percentage >= 100 || !link_mps_server())
 		return (uint32_t)device->info.sms;
-	/* Whole pairs, rounded down. */
+	/* The real card rounds down to pairs of SMs. */
 	return percentage * all >= 200 ? 2 * (uint32_t)(percentage * all / 200) : 1;
 }
 
@@ -28,13 +29,13 @@ uint64_t sim_space_limit(CUcontext ctx)
 	return (uint64_t)ctx->sms * ALL / (uint64_t)sim_context_device(ctx)->info.sms;
 }
 
-/* Of the threads that keep an SM busy, what a block has. */
+/* Returns how many of an SM's busy_threads a block takes. */
 static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
 {
 	return SIM_MIN(threads, info->busy_threads);
 }
 
-/* What a kernel takes of the whole card, in millionths. */
+/* Returns the part of the whole card that a kernel takes, in millionths. */
 static uint64_t part_of(const struct sim_card_info *info, const struct sim_step *step)
 {
 	uint64_t full = (uint64_t)info->sms * info->busy_threads;
@@ -43,7 +44,7 @@ static uint64_t part_of(const struct sim_card_info *info, const struct sim_step 
 	return SIM_MAX(SIM_MIN(busy, full) * ALL / full, 1);
 }
 
-/* How long the SM with most of so many blocks is busy with them; 1: as long as with one that leaves it room. */
+/* Returns how long the SM with the most blocks works; 1 is the time of an SM that is not full. */
 static double sm_length(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
 	uint64_t most = (step->blocks - 1) / sms + 1;
@@ -54,9 +55,9 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
 }
 
 /*
- * How much longer a kernel takes in so many SMs than with all, where it is as on an H200 (2026-11-23): one that the card
- * holds at once by the blocks of the SM that has most of them; a larger one by their number, and as if each kernel had a fifth
- * of a wave more.
+ * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200
+ * (2026-11-23). A kernel that fits the card at once takes time by the SM with the most blocks. A
+ * larger kernel takes time by its number of blocks, plus a fifth of a wave.
  */
 static double times_longer(const struct sim_card_info *info, const struct sim_step *step,
 			   uint64_t sms)
@@ -84,7 +85,10 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	*ret_part = part_of(info, step);
 	if (sms >= (uint64_t)info->sms)
 		return;
-	/* In a smaller part of the card the longer, taking less of it meanwhile. What lasts for ever does. */
+	/*
+	 * On fewer SMs the kernel takes longer and occupies less of the card meanwhile. The time of
+	 * an endless kernel stays as it is.
+	 */
 	longer = times_longer(info, step, sms);
 	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
 	if (step->ns < UINT64_MAX / 4)

@@ -1,4 +1,4 @@
-/* Which devices a program has, and in what order: CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, and MIG. */
+/* The devices of a program and their order: CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +10,10 @@ struct ordered_card {
 	struct sim_card_info info;
 };
 
-/* What there is: `cards` in CUDA's order, then the MIG instances in that of their cards' lists. */
+/*
+ * All devices of the server: first `cards_n` cards in CUDA's order, then the MIG instances in the
+ * server's order.
+ */
 struct listed {
 	int cards_n, all_n;
 	struct ordered_card item[SIM_MAX_CARDS];
@@ -36,7 +39,7 @@ static int by_pci_address(const void *a, const void *b)
 	return last ? last : sim_pci_compare(&x->info, &y->info);
 }
 
-/* The driver's guess at speed is its own; here it is the number of SMs. */
+/* The real driver guesses which card is fastest; here it is the card with the most SMs. */
 static int fastest_first(const void *a, const void *b)
 {
 	const struct ordered_card *x = a, *y = b;
@@ -47,7 +50,7 @@ static int fastest_first(const void *a, const void *b)
 	return x->info.sms != y->info.sms ? y->info.sms - x->info.sms : by_pci_address(a, b);
 }
 
-/* The one device whose UUID begins so; -1 for none, or several. */
+/* Returns the only device whose UUID begins with the word, or -1 if there is none or several. */
 static int by_uuid(const char *word, size_t length, const struct listed *l)
 {
 	int found = -1;
@@ -63,9 +66,9 @@ static int by_uuid(const char *word, size_t length, const struct listed *l)
 }
 
 /*
- * Which device CUDA_VISIBLE_DEVICES names next; moves *at on. As driver 580 reads it: a number is what
- * strtol takes of the entry, a UUID may be cut short, and the first entry says which of the two all
- * are. -1 ends the list.
+ * Returns the device that the next entry of CUDA_VISIBLE_DEVICES names, and moves *at past the
+ * entry. As in driver 580, strtol reads a number, a UUID may be shortened, and all entries must be
+ * of the first entry's kind. Returns -1 at an invalid entry, which ends the list.
  */
 static int next_visible(const char **at, bool *is_uuid, bool is_first, const struct listed *l)
 {
@@ -87,7 +90,10 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 	return end != word && index >= 0 && index < l->cards_n ? (int)index : -1;
 }
 
-/* A card in MIG mode stands for the first of its instances; NULL: it has none. */
+/*
+ * Returns the device that stands for a card: the card itself, or in MIG mode its first instance.
+ * Returns NULL if a card in MIG mode has none.
+ */
 static const struct ordered_card *what_runs(const struct listed *l, int at)
 {
 	const struct ordered_card *card = &l->item[at];
@@ -117,7 +123,7 @@ static void add(const struct listed *l, const struct ordered_card *card)
 	memcpy(device->card_uuid, card_uuid(l, card), sizeof(device->card_uuid));
 }
 
-/* A program that has a MIG instance has that one, and nothing beside it. */
+/* A program with a MIG instance gets that instance and no other device. */
 static void keep_one_instance(void)
 {
 	for (int i = 0; i < sim.devices_n; i++) {
@@ -128,7 +134,10 @@ static void keep_one_instance(void)
 	}
 }
 
-/* CUDA_ERROR_INVALID_DEVICE for a list that names a card twice, as the driver has it. */
+/*
+ * Fills sim.devices. As the driver does, returns CUDA_ERROR_INVALID_DEVICE if the list names a card
+ * twice.
+ */
 static CUresult choose(const char *visible, const struct listed *l)
 {
 	bool is_uuid = false, taken[SIM_MAX_CARDS] = { false };

@@ -18,7 +18,7 @@ static struct {
 	void *data;
 } attached = { .fd = -1 };
 
-/* Nothing more is ever said: what comes is the end. */
+/* Waits for the end of the server, which never sends anything more. */
 static void *watch(void *unused)
 {
 	char byte;
@@ -29,7 +29,10 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* 1: taken; 0: nobody is there; -EUSERS; -ECONNREFUSED: somebody is, and serves nobody. */
+/*
+ * Returns 1 if a server took this process, 0 if no daemon answers, -EUSERS if the server is full,
+ * or -ECONNREFUSED if the daemon has no server for this process.
+ */
 static int connect_to(const char *dir, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -63,7 +66,7 @@ int mps_attach(void (*gone)(void *data), void *data)
 		return r;
 	attached.gone = gone;
 	attached.data = data;
-	/* The program's signals are the program's threads'. */
+	/* The program's signals must go to the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -2,11 +2,13 @@
 #pragma once
 
 /*
- * Connects to the MPS of CUDA_MPS_PIPE_DIRECTORY. 1: served from here on; when that server ends, gone(data) is called, in a
- * thread of its own. 0: the variable is not set, or nobody is there: as with the real driver the program goes on without.
- * -EUSERS: the server has all the clients that it takes. -ECONNREFUSED: it has ended, and there is no other one yet.
+ * Connects to the MPS control daemon of CUDA_MPS_PIPE_DIRECTORY. Returns 1 if a server took this
+ * process; when that server ends, a new thread calls gone(data). Returns 0 if the variable is not
+ * set or no daemon answers; the program then goes on without MPS, as with the real driver. Returns
+ * -EUSERS if the server has no room for a client, -ECONNREFUSED if the server has ended and there
+ * is no new one yet.
  */
 int mps_attach(void (*gone)(void *data), void *data);
 
-/* In a child of fork(): it is its parent that is served. */
+/* Drops the connection in a child of fork(): the server serves only the parent. */
 void mps_forget(void);

@@ -1,7 +1,8 @@
 /*
- * nvidia-cuda-mps-control, simulated: the control daemon (-d, -f), the tool that sends it commands, and, as a child for
- * each user, the server. The command line, the files of the pipe directory, the lines of the log and the ways of ending
- * are those of the real one, as far as allot relies on them. docs/guide/time-or-space.md says what is not there.
+ * A simulated nvidia-cuda-mps-control: the control daemon (-d, -f), the tool that sends commands to
+ * the daemon, and the server, a child process for each user. The command line, the files in the
+ * pipe directory, the lines of the log and the ways to end are those of the real program, as far as
+ * allot relies on them. docs/guide/time-or-space.md lists what is missing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,15 +29,16 @@
 struct server {
 	pid_t pid;
 	uid_t uid;
-	int fd;         /* to hand clients on; closed: it is asked to end */
-	bool is_faulty; /* takes nobody */
+	/* passes clients to the server; shutting it down for writing asks the server to end */
+	int fd;
+	bool is_faulty; /* takes no clients */
 };
 
 static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
-static int64_t away_until_ms; /* after a server's end */
-static long refusals;         /* what "sim_refuse" asked for, left */
+static int64_t away_until_ms; /* after a server's end, clients are refused until then */
+static long refusals;         /* clients still to refuse, as "sim_refuse" asked */
 
 static const char *pipe_dir(void)
 {
@@ -53,7 +55,7 @@ static int control_address(struct sockaddr_un *ret)
 	return n < (int)sizeof(ret->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
-/* ---- the tool ---- */
+/* ---- the command tool ---- */
 
 static int run_tool(void)
 {
@@ -87,7 +89,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Clients that come right after a server's end are refused. */
+/* Whether to refuse a client: clients that come right after a server's end are refused. */
 static bool is_away(void)
 {
 	if (refusals > 0) {
@@ -119,7 +121,7 @@ static void reap_servers(void)
 			}
 }
 
-/* The server of a user, started when there is none; NULL: there can be no more. */
+/* Returns a user's server, and starts one if there is none. Returns NULL if none can be started. */
 static struct server *server_of(uid_t uid, int listen_fd)
 {
 	int fds[2];
@@ -172,8 +174,9 @@ static void list_clients(const struct server *s, char *text, size_t size)
 }
 
 /*
- * What the simulation's kernels can't do: "sim_fault PID", or "sim_fault PID all" as of a server that does not survive;
- * "sim_fault PID stays" as of one that stays, with its clients' work lost, and takes nobody.
+ * Causes a fault that the simulation's kernels cannot. "sim_fault PID" drops one client. "sim_fault
+ * PID all" ends the server. With "sim_fault PID stays" the server stays, drops all its clients and
+ * takes no new ones.
  */
 static void cause_fault(const char *line)
 {
@@ -202,7 +205,10 @@ static void quit(void)
 	}
 }
 
-/* What is not known is answered with a line, and no failure, as by the real one. */
+/*
+ * Runs one command and writes the answer to text. As in the real program, an unknown command gives
+ * a line and no failure.
+ */
 static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
 {
 	unsigned long number;
@@ -235,7 +241,7 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 	}
 }
 
-/* ---- whoever connects ---- */
+/* ---- connections ---- */
 
 static void hand_on(int fd, const struct ucred *who, int listen_fd)
 {
@@ -250,7 +256,10 @@ static void hand_on(int fd, const struct ucred *who, int listen_fd)
 	(void)n;
 }
 
-/* One at a time, as whoever asks closes soon; who does not is dropped. */
+/*
+ * Serves one connection. Connections are served one at a time, because a peer closes soon; a peer
+ * that does not is dropped after a second.
+ */
 static void take_connection(int fd, int listen_fd)
 {
 	struct timeval patience = { .tv_sec = 1 };
@@ -291,7 +300,7 @@ static int listen_at(void)
 
 	if (fd < 0 || control_address(&address) < 0)
 		return -1;
-	/* One that lives is not taken the place of. */
+	/* Do not replace a daemon that is running. */
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
 		printf("An instance of this daemon is already running\n");
 		return -1;
@@ -314,7 +323,7 @@ static int listen_at(void)
 
 static void on_child(int number)
 {
-	/* It is to end a poll alone. */
+	/* The signal only has to interrupt poll(). */
 }
 
 static int serve(int fd)

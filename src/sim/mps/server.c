@@ -20,7 +20,7 @@ struct client {
 
 static struct client clients[MPS_CLIENTS_MAX];
 static unsigned client_count;
-static bool is_server; /* the child: as its lines say */
+static bool is_server; /* true in the server process; the log lines say so */
 
 void mps_log(const char *format, ...)
 {
@@ -36,7 +36,10 @@ void mps_log(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/* Both begin with nvidia-cuda-mps, and a name has 15 bytes: the pid tells them apart. */
+	/*
+	 * The daemon's and the server's names both begin with nvidia-cuda-mps, and a process name
+	 * has 15 bytes. The pid tells the lines apart.
+	 */
 	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000,
 	       is_server ? "Server" : "Control", getpid(), text);
 	fflush(stdout);
@@ -84,8 +87,9 @@ static void tell_clients(int control_fd)
 }
 
 /*
- * A fatal fault of a client, told by its pid: its work is thrown away; or, told by -pid or MPS_FAULT_OF_ALL, that of all.
- * False: it ends.
+ * Handles a fatal fault. `pid` is the client that caused it, whose work is dropped;
+ * MPS_FAULT_OF_ALL drops the work of all clients. If pid is negative, the server must end, and the
+ * result is false.
  */
 static bool fault(int pid)
 {
@@ -109,7 +113,10 @@ static bool fault(int pid)
 	return true;
 }
 
-/* False: the control daemon is gone, or wants this to end. *ret_again: the clients are others now than were polled. */
+/*
+ * Handles a message of the control daemon. Returns false if the daemon is gone or wants this server
+ * to end. Sets *ret_again if the list of clients has changed since the poll.
+ */
 static bool hear_control(int control_fd, bool *ret_again)
 {
 	union {
@@ -170,11 +177,11 @@ int mps_serve(int control_fd)
 		polled[count] = (struct pollfd){ .fd = is_quitting ? -1 : control_fd,
 						 .events = POLLIN };
 		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
-			break; /* as "quit -t 1": the clients that are left end with it */
+			break; /* as "quit -t 1": the remaining clients end with the server */
 		if (polled[count].revents && !hear_control(control_fd, &again)) {
 			is_quitting = true;
 			if (polled[count].revents & POLLHUP)
-				break; /* the control daemon is gone: all is over */
+				break; /* the control daemon is gone, so end at once */
 		}
 		if (!again)
 			drop_gone(polled, count);

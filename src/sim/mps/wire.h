@@ -1,18 +1,19 @@
 /*
- * Between the simulated nvidia-cuda-mps-control, its servers and its clients. A client connects to the pipe directory's
- * "control", says who it is, and is handed on to the server of its user: the connection is from then on the server's, and
- * ends with it. So a server that is killed is a closed socket, as anywhere in the simulation.
+ * The protocol between the simulated nvidia-cuda-mps-control, its servers and its clients. A client
+ * connects to "control" in the pipe directory and says that it is a client. The control daemon
+ * passes the connection to the server of the client's user. The connection then belongs to the
+ * server and closes with it, even if the server is killed.
  */
 #pragma once
 
 #define MPS_SOCKET "control"
 #define MPS_PID_FILE "nvidia-cuda-mps-control.pid"
-#define MPS_CLIENT_HELLO "client\n" /* else it is a command of the tool's */
+#define MPS_CLIENT_HELLO "client\n" /* any other text is a command of the tool */
 
-/* What a client is told, a byte. */
+/* The one-byte answer to a client. */
 #define MPS_TAKEN 't'
 #define MPS_FULL 'f'
 #define MPS_AWAY 'a'
 
-#define MPS_CLIENTS_MAX 60 /* of a server */
-#define MPS_SERVERS_MAX 16 /* of a control daemon */
+#define MPS_CLIENTS_MAX 60 /* per server */
+#define MPS_SERVERS_MAX 16 /* per control daemon */

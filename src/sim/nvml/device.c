@@ -1,10 +1,10 @@
-/* What of a device does not change. */
+/* The constant properties of a device. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/nvml/nvml.h"
 
-/* A getter whose whole answer is one value. */
+/* A getter whose answer is one value. */
 #define SIMPLE_BY(getter, symbol, type, value) \
 	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \
 	{ \
@@ -35,7 +35,7 @@ SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
 SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
 SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
 
-/* What a machine like the one that was measured has not: accounts, fans, sessions, counters. */
+/* Features that the measured machine does not have: accounting, fans, sessions, counters. */
 #define NOT_SUPPORTED(symbol, ...) \
 	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
 	{ \
@@ -68,7 +68,7 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int coun
 	return NVML_SUCCESS;
 }
 
-/* No field is known. */
+/* Every field is unsupported. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
 	GETTER(count > 0 && values);
@@ -92,7 +92,10 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 	return nvml_put_text(name, length, d->info.name);
 }
 
-/* Of a handle that is none, 580 says here that the text does not fit, and in other functions that it is invalid. */
+/*
+ * For an invalid handle, driver 580 returns INSUFFICIENT_SIZE from this function, and
+ * INVALID_ARGUMENT from others.
+ */
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
 	nvmlReturn_t result;
@@ -167,7 +170,10 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* nvmlGpuTopologyLevel_t: 10 one switch, 20 several, 30 a host bridge, 40 a NUMA node, 50 none. */
+/*
+ * nvmlGpuTopologyLevel_t: 10 same switch, 20 several switches, 30 same host bridge, 40 same NUMA
+ * node, 50 different nodes.
+ */
 static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
 {
 	unsigned int same = 0;
@@ -197,12 +203,12 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	const struct nvmlDevice_st *o = nvml_whole_card(other, &r);
 
 	GETTER(status && o && d != o);
-	/* 0: OK, 3: topology not supported */
+	/* 0: OK; 3: topology not supported */
 	*status = d->info.peers >> o->card & 1 ? 0 : 3;
 	return NVML_SUCCESS;
 }
 
-/* The links of a card that are in use: those to a switch are the same for all of its peers. */
+/* Returns the number of links in use. With a switch, each peer's number is the card's total. */
 static unsigned int links_of(const struct nvmlDevice_st *d)
 {
 	unsigned int links = 0;
@@ -215,7 +221,7 @@ static unsigned int links_of(const struct nvmlDevice_st *d)
 	return links;
 }
 
-/* The card at the other end of a link that goes to no switch; NULL: none. */
+/* Returns the card at the other end of a link that goes to no switch, or NULL. */
 static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
 {
 	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
@@ -226,7 +232,10 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 	return NULL;
 }
 
-/* A card without NVLink has none of its functions; a link that leads nowhere has no state but off. */
+/*
+ * Checks a link's number. A card without NVLink supports none of the link functions. A link that
+ * goes nowhere only has a state: off.
+ */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {
 	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);
@@ -265,7 +274,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned i
 	if (link_known(d, link) != NVML_SUCCESS)
 		return link_known(d, link);
 	NVML_FAIL_IF(link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
-	*type = d->info.switched ? 2 : 0; /* a switch, a GPU */
+	*type = d->info.switched ? 2 : 0; /* 2: a switch, 0: a GPU */
 	return NVML_SUCCESS;
 }
 
@@ -279,7 +288,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
 	NVML_FAIL_IF(!peer || link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	put_pci(pci, &peer->info);
 	if (d->info.switched) {
-		/* One of four switches, whose addresses no GPU has. */
+		/* One of four switches, at addresses that no GPU has. */
 		pci->domain = 0;
 		pci->bus = 0xf8 + link % 4;
 		pci->device = 0;

@@ -1,4 +1,4 @@
-/* Event sets: Xid and memory errors of the cards that were registered. */
+/* Event sets: Xid and memory errors of registered cards. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -52,7 +52,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		       : NVML_SUCCESS;
 }
 
-/* An event of a MIG instance is one of its card, and names it. */
+/* Fills in an event. An event of a MIG instance belongs to the card and names the instance. */
 static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 		 const struct sim_reply_msg *note)
 {
@@ -68,7 +68,10 @@ static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 	};
 }
 
-/* One waiter at a time gets each event; with several sets, one that is of no set is dropped. */
+/*
+ * Waits for an event of the set. Each event goes to one waiter only. If a waiter receives an event
+ * that is not in its set, the event is lost for other sets.
+ */
 static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;

@@ -1,10 +1,7 @@
-/*
- * MIG: which instances a card has, and whose an instance is. They are there from the beginning: none is
- * made, and none goes away.
- */
+/* MIG: the instances of a card. All exist from the start; none is created or destroyed later. */
 #include "sim/nvml/nvml.h"
 
-#define ARCHITECTURE_WITH_MIG 8 /* compute capability: from Ampere on */
+#define ARCHITECTURE_WITH_MIG 8 /* compute capability of Ampere */
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
 {
@@ -43,7 +40,10 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* Begins what is asked of an instance: `d` is one, and `out` is where the answer goes. */
+/*
+ * Begins a getter of an instance: `d` becomes the instance; `out` is the caller's pointer for the
+ * answer.
+ */
 #define OF_INSTANCE(out) \
 	nvmlReturn_t result_; \
 	const struct nvmlDevice_st *d = nvml_device(device, &result_); \

@@ -1,4 +1,4 @@
-/* Inside the simulated libnvidia-ml.so.1. */
+/* Declarations that the files of the simulated libnvidia-ml.so.1 share. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,42 +9,52 @@
 
 struct nvmlDevice_st {
 	uint32_t card;  /* the server's number */
-	uint32_t index; /* NVML's: in the order of PCI addresses; of a MIG instance: on its card */
+	/* NVML's index, in the order of PCI addresses; for a MIG instance, its index on its card */
+	uint32_t index;
 	struct sim_card_info info;
 };
 
 extern struct link nvml_link;
 
-/* Returns an error where a condition holds. */
+/* Returns the error if the condition holds. */
 #define NVML_FAIL_IF(condition, error) \
 	do { \
 		if (condition) \
 			return error; \
 	} while (0)
-/* An entry that only answers, or hands on. */
+/* An entry point that only returns a constant or calls another function. */
 #define NVML_FUNCTION(symbol, params, result) \
 	nvmlReturn_t symbol params \
 	{ \
 		return result; \
 	}
 
-/* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device: a card or a MIG instance. */
+/*
+ * Returns the card or MIG instance of a handle. If there is none, returns NULL with UNINITIALIZED
+ * or INVALID_ARGUMENT in *ret_result.
+ */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* The same of what is asked of cards alone: of an instance it is NOT_SUPPORTED. */
+/*
+ * As nvml_device, for questions that only a card can answer: for an instance returns NULL with
+ * NOT_SUPPORTED.
+ */
 const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* By the server's number, instances too; NULL when there is no such card. */
+/* Finds a card or instance by the server's number. Returns NULL if there is none. */
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
-/* How many cards, and how many devices with their instances. */
+/* Returns the number of cards and MIG instances together. */
 uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
 /*
- * What the card is doing now: malloced, the caller's; its processes follow it. NULL with
- * *ret_result set: GPU_IS_LOST when it fell off the bus.
+ * Returns the present state of the card, followed by its processes; the caller frees it. On failure
+ * returns NULL and sets *ret_result, to GPU_IS_LOST if the card fell off the bus.
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
 
-/* Begins a getter: `d` is the device that `find` lets pass, and `out` is where the answer goes. */
+/*
+ * Begins a getter. `d` becomes the device that `find` returns; `out` is the caller's pointer for
+ * the answer. The getter returns an error if there is no device or `out` is NULL.
+ */
 #define NVML_BEGIN(find, out) \
 	const struct nvmlDevice_st *d; \
 	nvmlReturn_t getter_result_; \
@@ -54,6 +64,6 @@ struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result)
 	if (!(out)) \
 	return NVML_ERROR_INVALID_ARGUMENT
 
-/* Of cards alone, and of MIG instances as well. */
+/* GETTER is for cards only; GETTER_OF_ANY also for MIG instances. */
 #define GETTER(out) NVML_BEGIN(nvml_whole_card, out)
 #define GETTER_OF_ANY(out) NVML_BEGIN(nvml_device, out)

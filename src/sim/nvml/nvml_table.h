@@ -1,7 +1,7 @@
 /*
- * What the simulated libnvidia-ml.so.1 exports: every row of abi/nvml_table.h, which a tenant is
- * told otherwise, and the rows below; and the parts of NVML's ABI that src/abi/nvml_abi.h does not
- * have. Names, values and layouts are NVIDIA's.
+ * The functions that the simulated libnvidia-ml.so.1 exports: every row of abi/nvml_table.h (the
+ * functions that allot hooks) and the rows below. Also the parts of NVML's ABI that
+ * src/abi/nvml_abi.h lacks. Names, values and layouts are NVIDIA's.
  */
 #pragma once
 

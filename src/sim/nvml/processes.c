@@ -1,4 +1,4 @@
-/* The processes on a device, with the defects asked for. */
+/* The processes on a device, with the defects that the description asks for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,10 @@
 
 #define NO_INSTANCE ~0u
 
-/* One entry of any version's array: they begin alike. */
+/*
+ * Lists the processes in an array of any version. `entry` is the size of one entry; all versions
+ * begin alike.
+ */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
 {
 	nvmlReturn_t r;
@@ -59,7 +62,7 @@ static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 	return NVML_SUCCESS;
 }
 
-/* Of graphics and MPS there are none. */
+/* There are no graphics or MPS processes. */
 #define NO_PROCESSES(symbol, type) \
 	nvmlReturn_t symbol(nvmlDevice_t device, unsigned int *count, type *infos) \
 	{ \
@@ -104,7 +107,10 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/* The place of the busiest process, which a defect leaves out; `processes` for none. */
+/*
+ * Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides, or
+ * `processes` to hide none.
+ */
 static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
 {
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
@@ -148,7 +154,10 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 			};
 		n++;
 	}
-	/* Asked without room it says how much would do, as the driver: for every process. */
+	/*
+	 * If there is not enough room, return the number that is always enough, as the driver does:
+	 * all processes.
+	 */
 	*count = samples && n <= room ? n : state->processes;
 	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
 				 : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -156,7 +165,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	return r;
 }
 
-/* The same as the newer layout has it. */
+/* As nvmlDeviceGetProcessUtilization, in the newer layout. */
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 						   nvmlProcessesUtilizationInfo_t *info)
 {

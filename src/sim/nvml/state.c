@@ -1,4 +1,4 @@
-/* What a device is doing: memory and utilization, with the defects asked for. */
+/* The state of a device, memory and utilization, with the defects that the description asks for. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -75,7 +75,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	if (!nvml_device(device, &r))
 		return r;
 	NVML_FAIL_IF(!value_type || !count, NVML_ERROR_INVALID_ARGUMENT);
-	/* 1: utilization of the GPU, 2: of its memory */
+	/* 1: utilization of the GPU; 2: of its memory */
 	NVML_FAIL_IF(type < 1 || type > 2 || device->info.mig ||
 			     (device->info.defects & SIM_DEFECT_NO_SAMPLES),
 		     NVML_ERROR_NOT_SUPPORTED);
@@ -104,7 +104,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	return r;
 }
 
-/* A value that goes from idle to busy with the card's load. */
+/* Returns a value between `idle` and `busy`, in proportion to the card's load. */
 static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int idle,
 			    unsigned int busy)
 {

@@ -1,4 +1,4 @@
-/* Starting the simulated NVML, finding devices, and events. */
+/* Starting the simulated NVML and finding devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ struct link nvml_link;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int users;
-static pid_t owner; /* of the link */
-/* The cards, in the order of PCI addresses, then their MIG instances. */
+static pid_t owner; /* the process that opened the link */
+/* The cards in the order of PCI addresses, then their MIG instances. */
 static uint32_t cards_n, devices_n;
 static struct nvmlDevice_st devices[SIM_MAX_CARDS];
 
@@ -32,7 +32,7 @@ static int in_order(const void *a, const void *b)
 	return address ? address : (x->card > y->card) - (x->card < y->card);
 }
 
-/* Cards are numbered by their place, instances anew on each card. */
+/* Sets the indexes: cards are numbered from 0, and so are the instances of each card. */
 static void number(void)
 {
 	cards_n = 0;
@@ -74,7 +74,7 @@ static nvmlReturn_t start(unsigned int flags)
 	devices_n = nvml_link.cards;
 	qsort(devices, devices_n, sizeof(*devices), in_order);
 	number();
-	/* Then there are none, as NVML 580 has it on an H200. */
+	/* With this flag there are no devices, as NVML 580 does on an H200. */
 	if (flags & NO_ATTACH)
 		cards_n = devices_n = 0;
 	return NVML_SUCCESS;
@@ -85,7 +85,7 @@ static nvmlReturn_t init(unsigned int flags)
 	nvmlReturn_t r = NVML_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	/* A link that is dead belongs to the parent of a fork, or to a server that is gone. */
+	/* A dead link belongs to the parent of a fork, or its server is gone. */
 	if (users && atomic_load(&nvml_link.dead)) {
 		link_close(&nvml_link);
 		users = 0;
@@ -115,7 +115,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return r;
 }
 
-/* A forked child goes on with a link of its own, as the driver's descriptors are its own too. */
+/* A forked child opens its own link, because the driver's descriptors work in a child too. */
 static void follow_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -233,7 +233,7 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	fclose(file);
 	if (!n)
 		return NVML_ERROR_NO_DATA; /* a kernel thread */
-	text[n] = '\0';                    /* the first word: the rest is behind a NUL */
+	text[n] = '\0';                    /* only the first word: a NUL follows it */
 	snprintf(name, length, "%s", text);
 	return NVML_SUCCESS;
 }
@@ -252,13 +252,17 @@ NVML_FUNCTION(nvmlDeviceGetCount_v2, (unsigned int *count), get_count(count))
 static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
-	if (!device || index >= cards_n) /* instances are reached by their card */
+	/* an instance has no index here; find it through its card */
+	if (!device || index >= cards_n)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];
 	return NVML_SUCCESS;
 }
 
-/* The old one leaves the last device behind for an index that there is none of (NVML 580, seen on an H200). */
+/*
+ * The first version of this call sets *device to the last device if the index is too large (NVML
+ * 580 on an H200).
+ */
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
 {
 	if (nvml_is_up() && device && cards_n && index >= cards_n)
@@ -313,8 +317,8 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 }
 
 /*
- * All, or those near `other`, as NVML 580 does on an H200: what lies behind the last is as it was, and of all so is the
- * count.
+ * Lists all devices, or those within `level` of `other`. As NVML 580 does on an H200, it leaves
+ * unused entries of `out` alone, and for the list of all devices also *count.
  */
 static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *count,
 				 nvmlDevice_t *out)
@@ -353,7 +357,7 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopolo
 	return nvml_device(device, &r) ? give_devices(device, level, count, out) : r;
 }
 
-/* Units are S-class chassis: none. */
+/* Units are S-class chassis; there are none. */
 NVML_FUNCTION(nvmlUnitGetDevices, (nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out),
 	      nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED)
 

@@ -1,4 +1,4 @@
-/* Device memory: who holds how much of which card, and for how long it lives. */
+/* Device memory: which client holds which block, and how long a block lives. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ static void block_unref(struct server *s, struct block *block)
 	free(block);
 }
 
-/* Makes room for one more number; false when memory is out. */
+/* Makes room for one more hold. Returns false if out of memory. */
 static bool holds_grow(struct server *s)
 {
 	uint32_t size = s->holds_n ? s->holds_n * 2 : 256;
@@ -42,7 +42,7 @@ static bool holds_grow(struct server *s)
 		return false;
 	for (uint32_t i = size; i-- > s->holds_n;) {
 		holds[i] = NULL;
-		if (i) /* 0 is no number */
+		if (i) /* 0 is not a valid number */
 			spare[s->holds_free_n++] = i;
 	}
 	s->holds_n = size;
@@ -50,8 +50,8 @@ static bool holds_grow(struct server *s)
 }
 
 /*
- * As on the real card (H200, driver 580): NVML counts a block for whoever has held it for the longest,
- * and for nobody when that is an exported descriptor.
+ * Chooses the client for which NVML counts the block. As on a real H200 (driver 580), that is the
+ * oldest holder; if the oldest is an exported descriptor, NVML counts the block for no process.
  */
 static void recount(struct server *s, const struct block *block)
 {
@@ -74,7 +74,7 @@ static void recount(struct server *s, const struct block *block)
 	oldest->client->held_bytes[block->card] += block->bytes;
 }
 
-/* A new hold on block, which becomes the hold's; NULL when memory is out. */
+/* Makes a new hold, which takes a reference to the block. Returns NULL if out of memory. */
 static struct hold *hold_new(struct server *s, struct client *c, struct block *block, bool counted)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));

@@ -1,13 +1,13 @@
 /*
- * Processes that are taken off their cards, at another's request, and brought back.
+ * Takes processes off their cards and brings them back, at the request of another process.
  *
  *     RUNNING  lock  LOCKED  checkpoint  CHECKPOINTED
  *             unlock         restore
  *
- * A lock shuts the process's gate, so that calls of its program wait, and is there when its work is done. A
- * checkpoint gives back what it holds on all cards, contexts too, and takes it off NVML's list; the bytes
- * themselves are in the process, where the simulated card keeps them anyway. A restore needs room for all
- * of it, or nothing changes.
+ * A lock shuts the process's gate, so that its program's calls wait, and is complete when the
+ * process's work is done. A checkpoint releases what the process holds on all cards, contexts too,
+ * and removes the process from NVML's list. The memory's contents stay in the process, where the
+ * simulation keeps them anyway. A restore needs room for everything; without it nothing changes.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -28,7 +28,7 @@ static void set_gate(struct client *c, bool shut)
 		syscall(SYS_futex, &c->gate->is_shut, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The program's connection of that process; NULL: it has not begun with CUDA. */
+/* Returns the CUDA connection of a process, or NULL if the process has none. */
 static struct client *find(const struct server *s, uint64_t pid)
 {
 	for (struct client *c = s->clients; c; c = c->next)
@@ -50,7 +50,7 @@ bool checkpoint_holds(const struct client *c, uint32_t type)
 	return c->process == SIM_PROCESS_CHECKPOINTED && !sim_passes_gate(type);
 }
 
-/* Its work is done: what was asked for is carried out. */
+/* Carries out the lock or checkpoint that the target was asked for, now that its work is done. */
 static void carry_out(struct server *s, struct client *target)
 {
 	if (target->asked_to_lock) {
@@ -107,7 +107,7 @@ void checkpoint_client_gone(struct server *s, struct client *c)
 		munmap(c->gate, sizeof(*c->gate));
 }
 
-/* What the state must be for the request, and what it is not: the driver's answer. */
+/* Checks that the request is allowed in the target's state. Returns the driver's result for it. */
 static int check(const struct client *c, const struct client *target, uint32_t type)
 {
 	static const enum sim_process before[] = {
@@ -154,7 +154,7 @@ bool checkpoint_handle(struct server *s, struct client *c, const struct sim_requ
 		return true;
 	default: break;
 	}
-	/* Those that wait for its work: checkpoint_look() goes on. */
+	/* Lock and checkpoint wait for the target's work; checkpoint_look() completes them. */
 	target->asker = c;
 	target->asker_req = m->req;
 	target->asked_to_lock = m->type == SIM_PROCESS_LOCK;

@@ -1,4 +1,4 @@
-/* The time model: cards, slices and the order of virtual time. See engine.h. */
+/* The time model: cards, time slices and the order of virtual time. See engine.h. */
 #include "sim/server/engine.h"
 
 #include <assert.h>
@@ -56,18 +56,18 @@ struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, 
 	return proc;
 }
 
-/* Whether both run at the same time. */
+/* Whether both processes run at the same time. */
 static bool are_one(const struct engine_proc *a, const struct engine_proc *b)
 {
 	return a == b || (a && b && a->group && a->group == b->group);
 }
 
-/* How fast work goes: so many nanoseconds of it are done in so many. */
+/* The speed of work: `done` nanoseconds of work are done in `in` nanoseconds. */
 struct rate {
 	uint64_t done, in;
 };
 
-/* The parts of the SMs that all want who run now. */
+/* Returns the sum of the SM parts that the processes running now want. */
 static uint64_t wanted_of(const struct engine_card *card)
 {
 	uint64_t wanted = 0;
@@ -78,7 +78,7 @@ static uint64_t wanted_of(const struct engine_card *card)
 	return wanted;
 }
 
-/* All pieces of a process go as fast as each other. */
+/* Returns the speed of a process. All its pieces run at the same speed. */
 static struct rate rate_of(const struct engine_proc *p, uint64_t wanted)
 {
 	struct rate rate = { 1, 1 };
@@ -97,7 +97,7 @@ static bool is_slowed(struct rate rate)
 	return rate.done < rate.in;
 }
 
-/* What of a piece is done beyond whole nanoseconds, in so manieth of one. Rounded down: nothing ends too early. */
+/* Converts a piece's progress below 1 ns to units of 1/in ns. Rounds down, so that no piece ends early. */
 static uint64_t rest_in(const struct engine_op *op, uint64_t in)
 {
 	if (!op->rest || op->rest_of == in)
@@ -105,7 +105,7 @@ static uint64_t rest_in(const struct engine_op *op, uint64_t in)
 	return (uint64_t)((unsigned __int128)op->rest * in / op->rest_of);
 }
 
-/* How long until a piece is done, at that rate. */
+/* Returns the time until the piece is done at that rate. */
 static uint64_t piece_next(const struct engine_op *op, struct rate rate)
 {
 	unsigned __int128 ns;
@@ -117,7 +117,7 @@ static uint64_t piece_next(const struct engine_op *op, struct rate rate)
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
-/* So much of a piece is done in ns. */
+/* Runs a piece for ns at that rate. Returns how much of the piece was done. */
 static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;
@@ -135,7 +135,7 @@ static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
 	return done;
 }
 
-/* Whether somebody waits for the end of the slice. */
+/* Whether another process waits for the end of the slice. */
 static bool is_shared(const struct engine_card *card)
 {
 	if (!card->current->group)
@@ -146,7 +146,10 @@ static bool is_shared(const struct engine_card *card)
 	return false;
 }
 
-/* The next process in the ring after `after` that has work; NULL when there is none but it. */
+/*
+ * Returns the next process after `after` in the ring that has work (possibly `after` itself), or
+ * NULL if none has.
+ */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {
 	struct engine_proc *p = after;
@@ -168,7 +171,7 @@ void engine_reschedule(struct engine_card *card)
 
 	if (cur && cur->runnable)
 		return;
-	/* Another of its group goes on with the slice. */
+	/* Another process of the group continues the slice. */
 	for (struct engine_proc *p = card->procs; cur && p; p = p->next)
 		if (p->runnable && are_one(p, cur)) {
 			card->current = p;
@@ -220,7 +223,7 @@ void engine_card_fail(struct engine *e, struct engine_card *card)
 	engine_settle(e);
 }
 
-/* How long until the first of the pieces that run is done. */
+/* Returns the time until the first of the running pieces is done. */
 static uint64_t first_end(const struct engine_card *card)
 {
 	uint64_t wanted = wanted_of(card), least = ENGINE_NEVER;
@@ -240,7 +243,7 @@ static uint64_t first_end(const struct engine_card *card)
 	return least;
 }
 
-/* When something changes on this card if nothing is submitted. */
+/* Returns when this card's state next changes if nothing is submitted. */
 static uint64_t card_next(const struct engine *e, const struct engine_card *card)
 {
 	const struct engine_proc *cur = card->current;
@@ -268,7 +271,7 @@ static uint64_t engine_next_change(const struct engine *e)
 	return next;
 }
 
-/* So much of all of a process's pieces that run is done. */
+/* Runs all running pieces of a process for ns. */
 static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struct rate rate)
 {
 	for (struct engine_stream *s = p->streams; s; s = s->next)
@@ -278,7 +281,7 @@ static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struc
 	meter_add(&p->meter, e->now_ns, e->now_ns + ns);
 }
 
-/* The card does what it does for ns, within which nothing changes. */
+/* Runs the card for ns, during which nothing changes. */
 static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 {
 	struct engine_proc *cur = card->current;
@@ -301,7 +304,7 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
 }
 
-/* Work of a process that has run out is over, what was submitted first at first. Whether any was. */
+/* Removes the finished pieces of a process in the order of submission. Returns whether there were any. */
 static bool end_pieces(struct engine *e, struct engine_proc *p)
 {
 	bool any = false;
@@ -320,7 +323,7 @@ static bool end_pieces(struct engine *e, struct engine_proc *p)
 	}
 }
 
-/* Work that has run out is over; a slice that has run out passes on. */
+/* Removes finished work, and gives the card to the next process if the slice is over. */
 static void card_turn(struct engine *e, struct engine_card *card)
 {
 	struct engine_proc *cur = card->current, *next;
@@ -361,13 +364,13 @@ void engine_advance(struct engine *e, uint64_t t_ns)
 	}
 }
 
-/* When the work up to cum_ns of s can be done at the earliest. */
+/* Returns a lower bound on when the work of s up to cum_ns is done. */
 static uint64_t bound(const struct engine *e, const struct engine_stream *s, uint64_t cum_ns)
 {
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/* The same, but NEVER while the host must act first, and never before anything changes. */
+/* As bound(), but ENGINE_NEVER while the host must act first, and never earlier than `change`. */
 static uint64_t next_of(const struct engine *e, const struct engine_stream *s, uint64_t cum_ns,
 			uint64_t change)
 {
@@ -419,7 +422,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
 		if (s->runs && s->head->left_ns < least)
 			least = s->head->left_ns;
-		/* What it waits for may be another's, and work behind it short. */
+		/* The event may belong to another process, and the work behind the wait may be short. */
 		if (s->head && s->head->kind == ENGINE_AWAIT)
 			return change;
 	}

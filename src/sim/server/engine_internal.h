@@ -1,4 +1,4 @@
-/* Between engine.c (cards and time) and engine_queue.c (streams and events). */
+/* Shared by engine.c (cards and time) and engine_queue.c (streams and events). */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,11 @@ struct engine_card;
 struct engine_proc;
 struct engine_stream;
 
-/* Everything that takes no time happens, until all heads of proc's streams take time or wait. */
+/* Runs everything of proc that takes no time, until the head of each stream takes time or waits. */
 void engine_settle_proc(struct engine *e, struct engine_proc *proc);
-/* The same for all processes, over and over while an event happened. */
+/* Does the same for all processes, again and again while events happen. */
 void engine_settle(struct engine *e);
-/* The head of s is over: off the queue it goes, with its notice and event. */
+/* Removes the head of s from the queue, and gives its notice and completes its event. */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
-/* proc's share of the card changed: who runs now? */
+/* Chooses the process that runs now. Call when a process has gained or lost work. */
 void engine_reschedule(struct engine_card *card);

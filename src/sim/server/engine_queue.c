@@ -1,4 +1,4 @@
-/* The time model: streams, what is queued on them, and events. See engine.h. */
+/* The time model: streams, their queues, and events. See engine.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	s->proc->completed += op->launches;
 	if (op->kind == ENGINE_RECORD)
 		event_happens(e, op->event, op->event_no);
-	/* Counted down last: this may be what keeps the event alive. */
+	/* Drop the reference last, because it may keep the event alive. */
 	if (op->event)
 		event_unref(e, op->event);
 	if (op->notify && tell_end)
@@ -66,7 +66,10 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	e->spare = op;
 }
 
-/* The legacy stream and the blocking streams of a context wait for each other's older work. */
+/*
+ * Whether the stream must wait: the legacy stream and the blocking streams of a context wait for
+ * each other's older work.
+ */
 static bool held_back(const struct engine_stream *s)
 {
 	const struct engine_stream *o;
@@ -81,7 +84,7 @@ static bool held_back(const struct engine_stream *s)
 	return false;
 }
 
-/* What takes no time and can happen at the head of s happens. Whether anything did. */
+/* Processes the ops at the head of s that take no time, as far as they can run. Returns whether any did. */
 static bool settle_stream(struct engine *e, struct engine_stream *s)
 {
 	bool moved = false;
@@ -124,7 +127,7 @@ static void stream_free(struct engine_stream *s)
 	free(s);
 }
 
-/* The head of s runs from now on. */
+/* Makes the head of s a running piece. */
 static void start(struct engine_proc *proc, struct engine_stream *s)
 {
 	s->runs = s->head->started = true;
@@ -134,7 +137,7 @@ static void start(struct engine_proc *proc, struct engine_stream *s)
 		proc->ways |= 1u << s->head->way;
 }
 
-/* The oldest head that could run and does not; NULL: none. */
+/* Returns the stream with the oldest head that may run and does not run yet, or NULL. */
 static struct engine_stream *next_to_start(const struct engine_proc *proc)
 {
 	struct engine_stream *oldest = NULL;
@@ -147,7 +150,7 @@ static struct engine_stream *next_to_start(const struct engine_proc *proc)
 	return oldest;
 }
 
-/* Nothing that has begun makes room for anything else. */
+/* Chooses the pieces that run. A piece that has begun always goes on. */
 static void choose(struct engine_proc *proc)
 {
 	struct engine_stream *s;

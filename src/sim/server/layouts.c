@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Three lines a card. Copies to the host go at four fifths of what sixteen lanes of PCIe 3.0 or 4.0 are said to
- * carry.
+ * Three lines per card. Copies to the host run at four fifths of the nominal rate of 16 lanes of
+ * PCIe 3.0 or 4.0.
  */
 /* clang-format off */
 static const char dgx_1v[] =

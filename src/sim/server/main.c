@@ -12,7 +12,10 @@
 #include "sim/client/link.h"
 #include "sim/server/server.h"
 
-/* `allot-sim --ctl`: asks a running server for statistics, or for a fault. */
+/*
+ * Prints the usage of `allot-sim --ctl`, which asks a running server for statistics or for a fault.
+ * Returns the exit status.
+ */
 
 static int usage(void)
 {
@@ -32,7 +35,10 @@ static int card_word(const char *word, uint32_t *ret_value)
 	return 0;
 }
 
-/* Words after the options; prints to stdout, errors to stderr. The exit status. */
+/*
+ * Runs `allot-sim --ctl` with the words after the options. Prints to stdout, and errors to stderr.
+ * Returns the exit status.
+ */
 static int ctl_main(const char *socket_path, int words_n, char **words)
 {
 	static struct link link;
@@ -103,7 +109,7 @@ struct options {
 	int ready_fd;
 };
 
-/* -1: go on; else exit with it. */
+/* Parses the options. Returns -1 to go on, else the exit status. */
 static int parse(struct options *o, int argc, char **argv)
 {
 	enum { SPEC = 256, SOCKET, LINGER, FOREGROUND, READY_FD, CTL, CHECK, HELP };
@@ -155,7 +161,10 @@ static int parse(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-/* Returns in the background process, whose pipe end tells the waiting parent how it went. */
+/*
+ * Forks. Returns in the background process a pipe end (or -errno); a line written to it tells the
+ * waiting parent that the server has started.
+ */
 static int to_background(void)
 {
 	int fds[2];
@@ -188,7 +197,7 @@ static void ready(int fd, bool background)
 	if (background) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* The starter's terminal or pipe must not stay open through this process. */
+		/* This process must not keep the starter's terminal or pipe open. */
 		if (null >= 0) {
 			dup2(null, 0);
 			dup2(null, 1);
@@ -230,7 +239,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "allot-sim: %s\n", error);
 		return 1;
 	}
-	/* An absolute path: the background process leaves this directory. */
+	/* Make the path absolute, because the background process changes its directory. */
 	if (o.socket[0] == '/' || o.foreground)
 		path = strdup(o.socket);
 	else if (getcwd(error, sizeof(error)) == NULL ||

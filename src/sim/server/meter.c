@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Makes `bucket` the newest, with all that were skipped empty. */
+/* Makes `bucket` the newest bucket and empties all buckets in between. */
 static void roll(struct meter *m, uint64_t bucket)
 {
 	if (bucket <= m->last)
@@ -34,7 +34,7 @@ uint32_t meter_pct(const struct meter *m, uint64_t bucket)
 {
 	if (bucket > m->last || bucket + METER_BUCKETS <= m->last)
 		return 0;
-	/* Rounded up: NVML never says 0 of a GPU that did something. */
+	/* Round up: NVML never reports 0 for a GPU that was busy at all. */
 	return (uint32_t)((m->busy_ns[bucket % METER_BUCKETS] * 100ull + METER_BUCKET_NS - 1) /
 			  METER_BUCKET_NS);
 }

@@ -1,6 +1,6 @@
 /*
- * Busy time in buckets of 200 ms, as NVML's samples have it: the last METER_BUCKETS of them.
- * Buckets are aligned to virtual time zero. Time must not go back.
+ * Busy time in buckets of 200 ms, the period of NVML's samples. The meter keeps the last
+ * METER_BUCKETS. Buckets are aligned to virtual time 0. Time must not go back.
  */
 #pragma once
 
@@ -14,7 +14,10 @@ struct meter {
 	uint32_t busy_ns[METER_BUCKETS];
 };
 
-/* [from, to) was busy. */
+/* Adds [from_ns, to_ns) as busy. */
 void meter_add(struct meter *m, uint64_t from_ns, uint64_t to_ns);
-/* Percent busy of a bucket (its number is its start / METER_BUCKET_NS); 0 where forgotten. */
+/*
+ * Returns how busy a bucket was, in percent, or 0 if the meter no longer has it. A bucket's number
+ * is its start / METER_BUCKET_NS.
+ */
 uint32_t meter_pct(const struct meter *m, uint64_t bucket);

@@ -1,4 +1,4 @@
-/* Sockets and the loop. See server.h. */
+/* Sockets and the event loop. See server.h. */
 #include "sim/server/server.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int watch(struct server *s, int fd, uint32_t events, void *what)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* A socket file whose server is gone is in the way; one whose server answers is not ours. */
+/* Removes the socket file of a dead server. If a server answers there, returns -EADDRINUSE. */
 static int clear_path(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -40,7 +40,7 @@ static int clear_path(const struct sockaddr_un *address)
 	return r;
 }
 
-/* What a program opens when it begins with CUDA, as the driver's device node: see wire.h. */
+/* Makes the file that a program opens in cuInit, like the driver's device node: see wire.h. */
 static int make_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
@@ -139,7 +139,8 @@ static void client_write(struct server *s, struct client *c, const void *bytes, 
 		unsigned char *out = realloc(c->out, size);
 
 		if (!out) {
-			c->gone = true; /* a lost reply would hang it: end it instead */
+			/* a lost reply would hang the client, so end the connection */
+			c->gone = true;
 			return;
 		}
 		c->out = out;
@@ -222,7 +223,7 @@ static void client_read(struct client *c)
 		c->in_end -= c->in_at;
 		c->in_at = 0;
 	}
-	/* What is held stays in the socket; the end of a client is told all the same. */
+	/* If the buffer is full, requests stay in the socket; only check for the client's end. */
 	if (c->in_end == sizeof(c->in)) {
 		struct pollfd p = { .fd = c->fd };
 
@@ -303,8 +304,10 @@ static void handle(struct server *s, struct client *c, const struct sim_request_
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
 }
 
-/* All requests that have come, of all clients, in the order in which they were sent: so that what
- * a client submitted before the server woke up counts from when it was submitted. */
+/*
+ * Handles all received requests, of all clients, in the order in which they were sent. So work that
+ * a client submitted before the server woke up counts from its submission.
+ */
 static void handle_all(struct server *s, uint64_t now_ns)
 {
 	for (;;) {

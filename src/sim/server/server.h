@@ -1,11 +1,11 @@
 /*
- * The server process of the simulated cards: one thread, one epoll loop, one connection a client
- * process. A client that goes away in whatever manner is a closed socket, and everything that it
- * held is freed there and then.
+ * The server process of the simulated cards: one thread, one epoll loop, and one connection for
+ * each client process. When a client's socket closes, for whatever reason, the server frees
+ * everything that the client held at once.
  *
- *   server.c   sockets, the loop, what is due when     blocks.c   device memory
- *   work.c     streams, work, events                   observe.c  NVML, statistics, faults
- *   checkpoint.c  processes that are taken off their cards
+ *   server.c   sockets, the loop, timers             blocks.c   device memory
+ *   work.c     streams, work, events                 observe.c  NVML, statistics, faults
+ *   checkpoint.c  processes checkpointed off their cards
  */
 #pragma once
 
@@ -20,30 +20,36 @@
 
 struct client;
 
-/* Device memory. It lives while a client holds it or an exported descriptor of it is open. */
+/*
+ * A block of device memory. The block lives while a client holds it or an exported descriptor of it
+ * is open.
+ */
 struct block {
 	struct block *next_named;
-	uint64_t name; /* 0: never named */
+	uint64_t name; /* 0 if the block has no name */
 	uint64_t bytes;
 	uint32_t card;
-	uint32_t holds; /* of clients, and of exports */
-	bool parked;    /* its only holder is checkpointed: not on the card */
+	uint32_t holds; /* holds of clients, and exports */
+	bool parked;    /* off the card: the block's only holder is checkpointed */
 };
 
-/* A client's hold on a block; its number is the client's name for it. */
+/* A client's hold on a block. The client names the block by the hold's number. */
 struct hold {
-	struct hold *next, *prev; /* of the client */
+	struct hold *next, *prev; /* holds of the same client */
 	struct client *client;
 	struct block *block;
 	uint32_t id;
-	uint64_t since; /* order of all holds and exports */
-	bool counted;   /* NVML lists it as this client's */
-	bool hidden;    /* never */
+	uint64_t since; /* orders all holds and exports */
+	bool counted;   /* NVML counts the block for this client */
+	bool hidden;    /* NVML never counts the block for this client */
 	bool context;
 	bool managed;
 };
 
-/* The read end of a pipe whose write end is the exported descriptor: hung up when all are gone. */
+/*
+ * The read end of a pipe whose write end is the exported descriptor. The pipe hangs up when all
+ * copies of the write end are closed.
+ */
 struct export
 {
 	struct export *next;
@@ -54,22 +60,22 @@ struct export
 };
 
 struct waiter {
-	struct waiter *next, *prev; /* of the client; prev is unused by event waiters */
+	struct waiter *next, *prev; /* list of the client; event waiters do not use prev */
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* marks that are still to come */
+	uint32_t left; /* marks still to come */
 	bool failed;
 };
 
 struct event {
-	struct engine_event engine; /* first: the engine's hooks get it back */
-	struct waiter *waiters;     /* SIM_EVENT_SYNC */
+	struct engine_event engine; /* must be first: the engine's hooks get a pointer to this */
+	struct waiter *waiters;     /* waiting SIM_EVENT_SYNC requests */
 	struct event *next_named, *next_watched;
 	uint64_t name;
-	uint32_t holds; /* clients that may name it */
+	uint32_t holds; /* number of clients that may name the event */
 };
 
-/* Small numbers chosen by the client, mapped to pointers. */
+/* Maps small numbers, which the client chooses, to pointers. */
 struct id_map {
 	void **items;
 	uint32_t size;
@@ -79,32 +85,36 @@ struct client {
 	struct client *next;
 	int fd;
 	enum sim_client_kind kind; /* 0 before SIM_HELLO */
-	uint64_t group;            /* the MPS server that works for it; 0: none */
+	uint64_t group;            /* the client's MPS server; 0: none */
 	pid_t pid;
 	uid_t uid;
 	enum sim_process process;
-	struct sim_gate *gate; /* NULL: of a client that is no program's */
-	/* It is being locked, or checkpointed, when its work is done: who asked for that; NULL: nobody. */
+	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
+	/*
+	 * The client that asked to lock or checkpoint this client, and waits until this client's
+	 * work is done. NULL if none.
+	 */
 	struct client *asker;
 	uint32_t asker_req;
 	bool asked_to_lock;
 	uint64_t lock_until_ns;
-	bool gone;      /* to be freed at the end of the round */
-	bool clock_off; /* its clock is not ours (another time namespace): its stamps mean nothing */
-	bool listens;   /* to Xid notes */
-	uint32_t broken; /* bit i: card i was lost under it */
+	bool gone;      /* freed at the end of this round of the loop */
+	/* the clock differs (another time namespace), so time stamps mean nothing */
+	bool clock_off;
+	bool listens;   /* wants Xid notes */
+	uint32_t broken; /* bit i: card i was lost while this client used it */
 	struct engine_proc *procs[SIM_MAX_CARDS];
 	uint64_t held_bytes[SIM_MAX_CARDS];
 	struct hold *holds;
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	uint64_t completed_before; /* launches of procs that are gone */
+	uint64_t completed_before; /* launches that lost cards dropped */
 	unsigned char in[16384];
 	size_t in_at, in_end;
 	unsigned char *out;
 	size_t out_at, out_end, out_size;
-	int fds[16]; /* received, not yet asked for */
+	int fds[16]; /* received, not taken yet */
 	unsigned int fds_n;
 };
 
@@ -112,10 +122,10 @@ struct server {
 	struct spec spec;
 	struct engine engine;
 	int epoll_fd, listen_fd, timer_fd;
-	uint64_t linger_ns; /* 0: for ever */
+	uint64_t linger_ns; /* 0: never end */
 	uint64_t empty_since_ns;
 	bool had_client;
-	uint32_t lost; /* bit i: card i */
+	uint32_t lost; /* bit i: card i is lost */
 	struct client *clients;
 	uint64_t used_bytes[SIM_MAX_CARDS];
 	struct hold **holds;
@@ -126,59 +136,69 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	uint64_t turns; /* holds and exports so far */
+	uint64_t turns; /* counts holds and exports; gives their order */
 };
 
-/* Listens on path. -errno, and a line in error. */
+/* Listens on path. Returns 0, or -errno with one line in error. */
 int server_open(struct server *server, const char *path, char *error, size_t error_size);
-/* Until the last client has been gone for linger_ns. -errno when the loop itself fails. */
+/* Runs until the last client has been gone for linger_ns. Returns 0, or -errno if the loop fails. */
 int server_run(struct server *server);
 void server_close(struct server *server);
 
-/* Answers one request; payload may be NULL. */
+/* Sends a reply. payload may be NULL. */
 void server_reply(struct server *server, struct client *client, uint32_t req, int status,
 		  const uint64_t val[5], const void *payload, size_t payload_bytes);
 void server_note(struct server *server, struct client *client, uint32_t type, uint64_t a,
 		 uint64_t b);
-/* Takes the oldest descriptor that came with the client's requests: the caller's, or -1. */
+/*
+ * Takes the oldest descriptor that came with the client's requests; the caller closes it. Returns
+ * -1 if there is none.
+ */
 int server_take_fd(struct client *client);
 
-/* Handlers: each answers its requests, except one-way ones. False when the type is not its. */
+/*
+ * Request handlers. Each returns false if the type is not one of its own; else it handles the
+ * request and replies, except to one-way requests.
+ */
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool work_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool checkpoint_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 
-/* checkpoint.c: whether this request is to wait until its client is on the card again ... */
+/* checkpoint.c. Whether a request must wait because its client is checkpointed. */
 bool checkpoint_holds(const struct client *c, uint32_t type);
-/* ... who waits to be locked, as of now; when that is to be looked at again; and an end. */
+/*
+ * checkpoint_look serves the clients that wait for a lock or checkpoint, as of now_ns.
+ * checkpoint_next_due says when to call it again. checkpoint_client_gone cleans up after a client.
+ */
 void checkpoint_look(struct server *s, uint64_t now_ns);
 uint64_t checkpoint_next_due(const struct server *s);
 void checkpoint_client_gone(struct server *s, struct client *c);
 
 /*
- * All that the client holds leaves its cards (false: some of it is managed, or known to others, and
- * nothing has left), or comes back (false: there is no room).
+ * blocks_park takes everything that the client holds off its cards. If a block is managed or
+ * shared, it returns false and changes nothing. blocks_unpark brings everything back; it returns
+ * false if there is no room.
  */
 bool blocks_park(struct server *s, struct client *c);
 bool blocks_unpark(struct server *s, struct client *c);
 
-/* Has the client no work on any card? */
+/* Whether the client has no work on any card. */
 bool work_is_done(const struct client *c);
-/* The next moment at which that may change. */
+/* Returns the earliest time at which work_is_done may change. */
 uint64_t work_next_end(const struct server *s, const struct client *c);
 
-/* What a client held, when it is gone. */
+/* Frees what a client held. Call when the client is gone. */
 void blocks_client_gone(struct server *s, struct client *c);
 void work_client_gone(struct server *s, struct client *c);
 
-/* The write ends of an export are closed. */
+/* Called when all write ends of an export are closed. */
 void blocks_export_closed(struct server *s, struct export *export);
-/* Launches of the client that are queued and done. */
+/* Returns how many of the client's launches are done. */
 uint64_t work_completed(const struct client *c);
-/* Replies that wait for room in a launch queue. */
+/* Answers SIM_ROOM requests whose launch queue has room again. */
 void work_check_room(struct server *s);
-/* When something that somebody waits for can happen at the earliest. */
+/* Returns the earliest time at which something that a client waits for can happen. */
 uint64_t work_next_due(const struct server *s);
 void work_op_notice(void *arg, struct engine_stream *stream, struct engine_op *op, bool failed);
 void work_event_done(void *arg, struct engine_event *event);

@@ -12,7 +12,7 @@
 
 #define MIB (1024ull * 1024)
 #define SPEC_MAX_BYTES (256 * 1024)
-#define OLD_SECTION "[card]" /* What [gpu] was called in version 0.1.0; still read. */
+#define OLD_SECTION "[card]" /* the name of [gpu] in version 0.1.0; still accepted */
 
 int spec_fail(const struct spec_at *at, const char *format, ...)
 {
@@ -30,12 +30,12 @@ int spec_fail(const struct spec_at *at, const char *format, ...)
 	return -EINVAL;
 }
 
-/* FNV-1a, twice with different starts: enough for distinct, repeatable UUIDs. */
+/* FNV-1a. Two different start values give enough bits for distinct, repeatable UUIDs. */
 static uint64_t hash(const char *text, uint64_t start)
 {
 	for (; *text; text++)
 		start = (start ^ (unsigned char)*text) * 0x100000001b3ull;
-	/* FNV hardly moves the high bits of its last bytes: stir (splitmix64's finish). */
+	/* FNV barely changes the high bits for the last bytes, so mix them (the end of splitmix64). */
 	start = (start ^ start >> 30) * 0xbf58476d1ce4e5b9ull;
 	start = (start ^ start >> 27) * 0x94d049bb133111ebull;
 	return start ^ start >> 31;
@@ -83,10 +83,12 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->info.copy_bytes_per_s = 55404578406ull; /* 51.6 GiB/s, pinned, measured */
 	card->info.set_bytes_per_s = 2000000000000ull;
 	card->info.nvlink_bytes_per_s =
-		25000000000ull; /* NVIDIA's figure, of each version from 2 to 4 */
+		25000000000ull; /* NVIDIA's figure for versions 2 to 4 */
 	card->info.sms = 132;
-	/* Kernels of a block of 256 threads an SM were measured to take 0.57 of the card: two streams of them did 1.75
-	 * times the work of one, and more streams no more. */
+	/*
+	 * Kernels with one block of 256 threads per SM were measured to take 0.57 of the card: two
+	 * streams of them did 1.75 times the work of one, and more streams did no more.
+	 */
 	card->info.busy_threads = 449;
 	card->info.cc_major = 9;
 	card->info.numa = 0;
@@ -95,15 +97,20 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	pci_text(&card->info);
 	spec_make_uuid(&card->info, "GPU-", seed, index);
 	card->slice_ns = 2090000;
-	/* Five tenants were measured to get 18.3 % each (91.6 % in sum): 2.09 / (2.09 + 0.19). Two
-	 * lost 0.31 ms in a round, which has two switches. */
+	/*
+	 * Five tenants were measured to get 18.3 % each (91.6 % in total): 2.09 / (2.09 + 0.19).
+	 * Two tenants lost 0.31 ms in a round, which has two switches.
+	 */
 	card->gap_ns = 190000;
-	/* From the last kernel of one context to the first of another (docs/decisions/turn-lengths.md,
-	 * "The GPU's own time to change tenants is charged to nobody"). */
+	/*
+	 * The time from the last kernel of one context to the first kernel of another
+	 * (docs/decisions/turn-lengths.md, "The GPU's own time to change tenants is charged to
+	 * nobody").
+	 */
 	card->switch_ns = 155000;
 }
 
-/* A number, times scale; bytes may have a unit. */
+/* Parses a number and multiplies it by scale. If is_bytes, a unit may follow and replaces scale. */
 static int number(const struct spec_at *at, const char *key, const char *text, bool is_bytes,
 		  uint64_t scale, uint64_t max, uint64_t *ret_value)
 {
@@ -213,7 +220,10 @@ static int set_defects(const struct spec_at *at, struct spec_card *card, const c
 static int set_number(const struct spec_at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
-	/* One row a key: whether it is bytes, what a bare number counts, and its bounds. */
+	/*
+	 * One row per key: whether the value is in bytes, the unit of a number without a unit, and
+	 * the bounds.
+	 */
 	static const struct {
 		const char *key;
 		bool is_bytes;
@@ -336,7 +346,7 @@ static int check(const struct spec_at *at, const struct spec *spec)
 	return 0;
 }
 
-/* `seed`: cards that a file names no UUID for have the same one in each file, on each machine. */
+/* `seed` makes the UUIDs of cards that name none: the same in every file and on every machine. */
 static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
 		 char *error, size_t error_size)
 {

@@ -1,29 +1,32 @@
 /*
- * What cards a server simulates: a built-in description (`h200`, `h200x4`, or a machine's layout:
- * layouts.h) or a file of
+ * The cards that a server simulates. A built-in description gives them (`h200`, `h200x4`, or the
+ * layout of a machine: layouts.h), or a file:
  *
  *     # comment
- *     [card]
+ *     [gpu]
  *     name = NVIDIA H200
  *     memory = 143771 MiB
  *     nvlink = 1, 2
  *
- * with one [card] section a card. What a section leaves out is as on an H200. The keys are listed
- * in spec.c, one row each; those of time (`slice_us`, `gap_us`, `switch_us`) are microseconds. `busy_threads` of an SM
- * keep it busy: what part of the card a kernel takes follows from that.
+ * Each card has one [gpu] section. Keys that a section leaves out have an H200's values. spec.c
+ * lists the keys, one row each. The times `slice_us`, `gap_us` and `switch_us` are in microseconds.
+ * `busy_threads` is the number of threads that keep an SM busy; the part of the card that a kernel
+ * takes follows from this number.
  *
- * How cards hang together: `numa = N`; `pcie = B/S/...`, the number of the host bridge and of each PCIe
- * switch below it down to the card, so that 0/1 and 0/1 share a switch, 0/1 and 0/2 a host bridge;
- * `nvlink = 1:2, 3` for two links to card 1 and what is left to card 3, both ends saying the same;
- * `nvlink = switch:12` for twelve to NVSwitches, which reach all cards that say so.
+ * Topology: `numa = N`. `pcie = B/S/...` gives the number of the host bridge and of each PCIe
+ * switch below it, down to the card; two cards with 0/1 share a switch, 0/1 and 0/2 share only a
+ * host bridge. `nvlink = 1:2, 3` gives two links to card 1 and the remaining links to card 3; both
+ * ends must name each other. `nvlink = switch:12` gives twelve links to NVSwitches, which connect
+ * all cards that say so.
  *
- * What a copy between cards costs, in bytes a second: `nvlink_bytes_s` for each link that they have between
- * them; without links `copy_bytes_s`, as to the host, or `far_bytes_s` where they are of two NUMA nodes (half of
- * that, if it is not said: a guess, as the rates of the layouts are NVIDIA's and PCI-SIG's figures). The card
- * whose stream it is in is busy with it, the other one not.
+ * Copies between cards, in bytes per second: `nvlink_bytes_s` for each link between the two cards.
+ * Without links the rate is `copy_bytes_s`, as to the host, or `far_bytes_s` if the cards are on
+ * different NUMA nodes (default: half of `copy_bytes_s`, a guess; the layouts use figures of NVIDIA
+ * and the PCI-SIG). A copy keeps busy the card of its stream, and not the other card.
  *
- * `mig = 3g.71gb, 1g.18gb` puts a card into MIG mode, with these instances, named by NVIDIA's profiles; `mig
- * = on` with none. Each instance is one more entry of `cards`, behind all that have a [card] section.
+ * `mig = 3g.71gb, 1g.18gb` puts a card into MIG mode with these instances, named by NVIDIA's
+ * profiles; `mig = on` makes none. Each instance is one more entry of `cards`, after all cards that
+ * have a [gpu] section.
  */
 #pragma once
 
@@ -33,18 +36,18 @@
 #include "sim/wire.h"
 
 struct spec_profile {
-	char name[20];       /* "3g.71gb" */
-	unsigned int slices; /* of seven of compute */
+	char name[20];       /* such as "3g.71gb" */
+	unsigned int slices; /* compute slices, of a card's seven */
 	unsigned int memory_gb;
 };
 
 struct spec_card {
 	struct sim_card_info info;
-	struct spec_profile profile[SIM_MIG_INSTANCES]; /* of its instances to be */
+	struct spec_profile profile[SIM_MIG_INSTANCES]; /* profiles of the instances to create */
 	unsigned int profiles_n;
 	uint64_t slice_ns;
-	uint64_t gap_ns;    /* lost each time that a slice ends while another process has work */
-	uint64_t switch_ns; /* lost when one begins after another's work has ended */
+	uint64_t gap_ns;    /* lost each time a slice ends while another process has work */
+	uint64_t switch_ns; /* lost when a process begins after another process's work has ended */
 };
 
 struct spec {
@@ -52,9 +55,11 @@ struct spec {
 	struct spec_card cards[SIM_MAX_CARDS];
 };
 
-/* A built-in name, or a path. 0, or -EINVAL/-errno with one line in error (never cut in a word
- * that matters: 256 bytes do). */
+/*
+ * Loads a built-in description by its name, or a file by its path. Returns 0, or -EINVAL or -errno
+ * with one line in error (256 bytes are enough).
+ */
 int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size);
-/* The text of a file; `origin` names it in errors. */
+/* Parses the text of a file. Errors name the file as `origin`. */
 int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
 	       size_t error_size);

@@ -1,11 +1,11 @@
-/* Streams, work and events of the clients, between the wire and the engine. */
+/* The clients' streams, work and events: translates requests into calls of the engine. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/server/server.h"
 
 #define MAX_ID (1u << 20)
-/* A launch that found the queue full goes on when this many places are free. */
+/* A launch that found the queue full waits until this many places are free. */
 #define ROOM_STEP 16
 
 static bool map_set(struct id_map *map, uint32_t id, void *item)
@@ -158,7 +158,7 @@ static void event_unwatch(struct server *s, struct event *ev)
 	ev->engine.watched = false;
 }
 
-/* Everyone who waits for ev hears of it. */
+/* Answers every request that waits for ev. */
 static void event_answer(struct server *s, struct event *ev)
 {
 	struct waiter *w = ev->waiters, *next;
@@ -292,7 +292,7 @@ static bool event_handle(struct server *s, struct client *c, const struct sim_re
 	return true;
 }
 
-/* One mark a stream that is busy; the reply comes with the last of them. */
+/* Submits one mark to each busy stream of the context. The reply comes when the last mark is done. */
 static void ctx_sync(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct engine_proc *proc = c->procs[m->card];
@@ -303,7 +303,7 @@ static void ctx_sync(struct server *s, struct client *c, const struct sim_reques
 		server_reply(s, c, m->req, SIM_CARD_LOST, NULL, NULL, 0);
 		return;
 	}
-	w->left = 1; /* this function's own, so that it can't end half way */
+	w->left = 1; /* this function's own count, so that no mark can complete the wait early */
 	for (stream = proc ? proc->streams : NULL; stream; stream = next) {
 		next = stream->next;
 		if (stream->head && stream->context == m->arg[0]) {
@@ -455,7 +455,7 @@ void work_client_gone(struct server *s, struct client *c)
 		if (c->procs[i])
 			engine_proc_free(&s->engine, c->procs[i]);
 	memset(c->procs, 0, sizeof(c->procs));
-	/* Its waits for events: any event may be another client's, and outlive it. */
+	/* Removes its waits for events: an event may belong to another client and outlive this one. */
 	for (struct event *ev = s->watched_events; ev; ev = ev->next_watched)
 		for (struct waiter *w = ev->waiters; w; w = w->next)
 			if (w->client == c)

@@ -1,9 +1,9 @@
-/* Arrays and mipmapped arrays: sizes as a card has them, no bytes. */
+/* Arrays and mipmapped arrays: sizes as on a real card, without contents. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
 
-#define ARRAY_ALIGN 65536 /* what an array takes is a multiple of this */
+#define ARRAY_ALIGN 65536 /* sizes of arrays are multiples of this */
 
 struct CUarray_st {
 	uint32_t magic;
@@ -11,16 +11,16 @@ struct CUarray_st {
 	CUcontext ctx;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
-	uint32_t block; /* 0: holds no memory (deferred mapping, or a level of a mipmap) */
+	uint32_t block; /* 0 without memory: deferred mapping, or a level of a mipmap */
 };
 
 struct CUmipmappedArray_st {
-	struct CUarray_st whole; /* with a magic of its own */
+	struct CUarray_st whole; /* its magic is MAGIC_MIPMAP */
 	unsigned int levels_n;
 	struct CUarray_st levels[16];
 };
 
-/* With sim.lock: what ends with its context, arrays and mipmaps. */
+/* All arrays and mipmaps, to free those of a context that ends. Guarded by sim.lock. */
 static CUarray arrays;
 
 static unsigned int format_bytes(CUarray_format format)
@@ -54,10 +54,13 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return d->Width && d->Width <= 1 << 17 && d->Height <= 1 << 17 && d->Depth <= 1 << 14 &&
 	       (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4) &&
 	       format_bytes(d->Format) &&
-	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the card says that it has none */
+	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the card reports no support */
 }
 
-/* The memory for bytes, unless it is to be mapped later: above 1 MiB whole pages of 2 MiB, as on an H200. */
+/*
+ * Takes memory for an array, unless it is to be mapped later. Above 1 MiB rounds up to pages of 2
+ * MiB, as on an H200.
+ */
 static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
@@ -69,7 +72,7 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
 }
 
-/* Takes the memory of an array or a mipmap that is described, and lists it; frees it where there is none. */
+/* Takes the memory of an array or mipmap and lists it. Frees the struct if there is no memory. */
 static CUresult array_begin(CUarray array)
 {
 	CUresult r = take(array->ctx, array->bytes, array->desc.Flags, &array->block);
@@ -96,7 +99,7 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 	SIM_FAIL_IF(!array, CUDA_ERROR_OUT_OF_MEMORY);
 	array->magic = MAGIC_ARRAY;
 	array->ctx = ctx;
-	/* Field by field: what a caller is told later has nothing of another's in its padding. */
+	/* Copy field by field, so that a later query returns nothing from the caller's padding. */
 	array->desc.Width = desc->Width;
 	array->desc.Height = desc->Height;
 	array->desc.Depth = desc->Depth;
@@ -126,7 +129,7 @@ static bool is_array(CUarray array)
 	return array && array->magic == MAGIC_ARRAY;
 }
 
-/* With sim.lock. */
+/* Call with sim.lock held. */
 static void array_end(CUarray *at)
 {
 	CUarray array = *at;
@@ -168,7 +171,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* Answered for arrays of deferred mapping alone, as the driver does. NULL: none of either kind. */
+/* As the driver does, answers only for deferred mapping. `array` is NULL if the handle is invalid. */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {
@@ -199,7 +202,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	mipmap->whole.magic = MAGIC_MIPMAP;
 	mipmap->whole.ctx = ctx;
 	mipmap->whole.desc = d = *desc;
-	/* No more levels than halving the longest side gives. */
+	/* There are no more levels than halvings of the longest side. */
 	for (; mipmap->levels_n < SIM_MIN(levels, 16u); mipmap->levels_n++) {
 		struct CUarray_st *level = &mipmap->levels[mipmap->levels_n];
 

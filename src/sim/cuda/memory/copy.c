@@ -1,15 +1,15 @@
 /*
- * Copies. Each costs its bytes at the link's speed (within the card: at its memory's; between cards: at
- * that of what joins them, see spec.h), and moves
- * real bytes where both ends have some: at once when it is asynchronous, at the end otherwise.
+ * Copies. A copy takes its bytes at the rate of the link: within a card that of its memory, between
+ * cards that of their connection (see spec.h). If both ends have real bytes, they are copied: at
+ * once by an asynchronous copy, at its end by a synchronous one.
  */
 #include <string.h>
 
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-#define COPY_MAX \
-	(1ull << 38) /* bytes: more than a card has, and no array or pitched copy is checked against */
+/* More bytes than a card has. Copies of arrays and pitched copies have no other limit. */
+#define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)
 {
@@ -26,7 +26,7 @@ static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way w
 				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
 }
 
-/* The device whose memory is there; NULL: the host's, or the driver's to place. */
+/* Returns the device whose memory is at addr, or NULL for host memory and managed memory. */
 static const struct sim_device *home_of(uint64_t addr)
 {
 	const struct sim_device *home = NULL;
@@ -42,7 +42,7 @@ static const struct sim_device *home_of(uint64_t addr)
 	return home;
 }
 
-/* Between two cards. */
+/* Makes the step of a copy between two cards. */
 static struct sim_step peer_step(const struct sim_card_info *from, const struct sim_card_info *to,
 				 uint32_t to_card, uint64_t bytes)
 {
@@ -61,7 +61,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/* By where both ends are, not by whose stream it is in. */
+/* Makes the step of a linear copy. Its cost depends on where both ends are, not on the stream. */
 static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
 {
 	const struct sim_device *from = home_of(src), *to = home_of(dst);
@@ -80,7 +80,7 @@ static void move(uint64_t dst, uint64_t src, uint64_t bytes)
 		memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
 }
 
-/* Whether [addr, addr + bytes) of the card is allocated: a copy out of bounds is refused. */
+/* Whether [addr, addr + bytes) is allocated, if it is device memory. Copies out of bounds are refused. */
 static bool is_inside(uint64_t addr, uint64_t bytes)
 {
 	struct sim_region *region;
@@ -116,7 +116,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	return CUDA_SUCCESS;
 }
 
-/* To or from an array: arrays hold no bytes here. */
+/* A copy to or from an array, which only takes time: arrays hold no bytes here. */
 static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, bool ptds, bool wait)
 {
 	CUstream stream;
@@ -175,7 +175,7 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
-/* One end of a pitched copy; addr 0: an array, which has no bytes. */
+/* One end of a pitched copy. addr is 0 for an array, which has no bytes. */
 struct end {
 	uint64_t addr, pitch, plane;
 	bool device;
@@ -200,7 +200,7 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 		      uint64_t depth)
 {
 	if (!dst.addr || !src.addr || !width || !height)
-		return; /* nothing to move, however many layers of it */
+		return; /* nothing to move, whatever the number of layers */
 	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,

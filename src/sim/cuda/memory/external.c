@@ -1,4 +1,4 @@
-/* Memory that another interface made: here, as a descriptor of VMM memory, which is such a one. */
+/* Memory imported from another interface. Here a descriptor of VMM memory stands for it. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ static CUdevice device_of(uint64_t card)
 	return -1;
 }
 
-/* The descriptor is the driver's from now on. */
+/* On success the driver owns the descriptor. */
 CUresult cuImportExternalMemory(CUexternalMemory *memory,
 				const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {

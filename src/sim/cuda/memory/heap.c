@@ -1,6 +1,6 @@
 /*
- * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes, as the driver does it.
- * A block goes back to the card when its last slot is free.
+ * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes, as the driver does. A
+ * block returns to the card when all its slots are free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,16 @@ struct heap {
 	struct heap *next;
 	struct sim_region *region;
 	uint32_t free;
-	uint64_t used[SLOTS / 64]; /* a bit a slot */
-	/* At the first slot of an allocation: its slots, else 0; and how much of the last is not its. */
+	uint64_t used[SLOTS / 64]; /* one bit per slot */
+	/*
+	 * For the first slot of an allocation: its number of slots (else 0), and the unused bytes
+	 * of the last slot.
+	 */
 	uint16_t slots[SLOTS];
 	uint16_t rest[SLOTS];
 };
 
-/* All blocks: the list of regions would hold the large allocations as well. */
+/* All blocks. A list apart from sim_va_list(), which holds the large allocations too. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)
@@ -38,7 +41,7 @@ static void mark(struct heap *heap, uint32_t slot, uint32_t n, bool used)
 	}
 }
 
-/* The first slot of n free ones in a row, or SLOTS. */
+/* Returns the first of n free slots in a row, or SLOTS if there are none. */
 static uint32_t find(const struct heap *heap, uint32_t n)
 {
 	uint32_t run = 0;

@@ -1,4 +1,4 @@
-/* Page-locked host memory, memory of other processes, and what a pointer is. */
+/* Page-locked host memory, memory of other processes, and the attributes of a pointer. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ struct host {
 	bool registered; /* the program's own memory */
 };
 
-static struct host *hosts; /* with sim.lock */
+static struct host *hosts; /* guarded by sim.lock */
 
 static struct host *host_at(uint64_t addr)
 {
@@ -63,7 +63,7 @@ SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, byte
 SIM_FUNCTION(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
 	     flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags))
 
-/* Takes the record whose base is ptr out of the list; NULL when there is none. */
+/* Removes the record whose base is ptr from the list and returns it. Returns NULL if there is none. */
 static struct host *host_take(void *ptr, bool registered)
 {
 	struct host **at = &hosts, *h;
@@ -90,7 +90,7 @@ CUresult cuMemFreeHost(void *ptr)
 	return CUDA_SUCCESS;
 }
 
-#define ADDRESSES_END (1ull << 47) /* of a process */
+#define ADDRESSES_END (1ull << 47) /* end of a process's address space */
 
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
@@ -126,7 +126,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int
 	bool known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!dptr || !known || flags, CUDA_ERROR_INVALID_VALUE);
-	*dptr = (uintptr_t)ptr; /* one address space, as on the real card */
+	*dptr = (uintptr_t)ptr; /* host and card share one address space, as on the real card */
 	return CUDA_SUCCESS;
 }
 
@@ -136,22 +136,25 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 	SIM_WITH_LOCK();
 	const struct host *h = host_at((uintptr_t)ptr);
 	if (h && flags)
-		*flags = h->flags | 2; /* DEVICEMAP: all of it is */
+		*flags = h->flags | 2; /* DEVICEMAP: always set */
 	return h && flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What travels in a CUipcMemHandle. */
+/* The contents of a CUipcMemHandle. */
 struct ipc {
 	uint64_t name, offset, bytes;
 };
 
-/* Detail of a REGION_IPC. */
+/* The detail of a REGION_IPC. */
 struct opened {
 	uint64_t name;
 	uint32_t times;
 };
 
-/* Opened already, in this context: it has one address. With sim.lock. */
+/*
+ * Returns the region of memory that is already open in this context, which keeps its one address,
+ * or NULL. Call with sim.lock held.
+ */
 static struct sim_region *opened_before(uint64_t name, CUcontext ctx)
 {
 	struct sim_region *region = sim_va_list();
@@ -171,7 +174,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 
 	SIM_ENTER(cuIpcGetMemHandle);
 	pthread_mutex_lock(&sim.lock);
-	/* Neither VMM memory, nor pools, nor managed memory has this kind of handle. */
+	/* VMM memory, pools and managed memory have no handle of this kind. */
 	if (handle && sim_allocation_at(ptr, &base, &bytes, &region) && !region->managed &&
 	    (region->kind == REGION_LINEAR || region->kind == REGION_HEAP)) {
 		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
@@ -186,7 +189,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return r;
 }
 
-/* With sim.lock. */
+/* Call with sim.lock held. */
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
 {
 	struct opened *opened;
@@ -251,7 +254,10 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* One attribute of ptr, with sim.lock. Unknown memory is INVALID_VALUE, with zeros written. */
+/*
+ * Writes one attribute of ptr. For unknown memory writes 0 and returns INVALID_VALUE. Call with
+ * sim.lock held.
+ */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
 	struct sim_region *region = NULL;
@@ -264,7 +270,7 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 	bool known = device || h;
 	if (h)
 		base = h->base, bytes = h->bytes;
-	switch ((int)attr) { /* more than cuda_abi.h names */
+	switch ((int)attr) { /* cuda_abi.h does not name all attributes */
 	case 1: /* CONTEXT */ *(CUcontext *)value = device ? region->ctx : NULL; break;
 	case 2: /* MEMORY_TYPE */
 		*(unsigned int *)value = device ? CU_MEMORYTYPE_DEVICE : h ? CU_MEMORYTYPE_HOST : 0;
@@ -308,7 +314,7 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attr, CUdevicept
 	return attribute(value, attr, ptr);
 }
 
-/* Zeros where an attribute does not apply, and success, as the driver has it. */
+/* As in the driver, an attribute that does not apply gives 0 and success. */
 CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs, void **values,
 				CUdeviceptr ptr)
 {

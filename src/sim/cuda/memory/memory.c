@@ -1,8 +1,8 @@
-/* Linear device memory, managed memory, and what of the card is free. */
+/* Linear device memory, managed memory, and how much of the card is free. */
 
 #include "sim/cuda/memory/pool.h"
 
-#define HEAP_BELOW SIM_UNIT /* smaller requests share blocks of that size */
+#define HEAP_BELOW SIM_UNIT /* smaller requests share blocks of this size */
 
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block)
 {
@@ -44,7 +44,7 @@ void sim_region_drop(struct sim_region *region)
 	sim_va_free(region);
 }
 
-/* With sim.lock. */
+/* Call with sim.lock held. */
 static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdeviceptr *ret_ptr)
 {
 	uint32_t block = 0;
@@ -183,7 +183,7 @@ bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
 		return sim_heap_find(region, addr, ret_base, ret_bytes);
 	if (region->kind == REGION_POOL)
 		return sim_pool_find(region, addr, ret_base, ret_bytes);
-	/* An address that is reserved and has no memory is one that nothing is at. */
+	/* A reserved address without a mapping is in no allocation. */
 	if (region->kind == REGION_RESERVED)
 		return sim_vmm_find(addr, ret_base, ret_bytes);
 	*ret_base = region->base;

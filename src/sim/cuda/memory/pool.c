@@ -1,7 +1,8 @@
 /*
- * Memory pools and stream-ordered allocation. A pool takes memory from the card in steps of 32 MiB
- * and gives whole steps back: at a wait, what is above its release threshold; or when trimmed.
- * Freeing takes effect at the call: nothing that runs could still read the bytes.
+ * Memory pools and stream-ordered allocation. A pool takes memory from the card in chunks of at
+ * least 32 MiB and returns whole chunks: at a sync point those above its release threshold, or when
+ * it is trimmed. A free takes effect at the call, because no running work could still read the
+ * bytes.
  */
 #include "sim/cuda/memory/pool.h"
 
@@ -12,7 +13,7 @@
 #define ALIGN_BYTES 512
 
 static CUmemoryPool pools;
-static atomic_uint empty_chunks; /* 0: a wait has nothing to give back */
+static atomic_uint empty_chunks; /* at 0 a sync point has nothing to release */
 
 bool sim_pool_is(CUmemoryPool pool)
 {
@@ -64,7 +65,7 @@ void sim_pools_waited(CUdevice dev)
 			sim_pool_trim(pool, SIM_MAX(pool->threshold, pool->used));
 }
 
-/* The index of the first piece behind offset. */
+/* Returns the index of the first piece after offset. */
 static uint32_t behind(const struct chunk *chunk, uint64_t offset)
 {
 	uint32_t low = 0, high = chunk->pieces_n;
@@ -80,7 +81,10 @@ static uint32_t behind(const struct chunk *chunk, uint64_t offset)
 	return low;
 }
 
-/* Places n bytes (rounded) in the chunk; false when there is no gap. */
+/*
+ * Places an allocation of span bytes (rounded up) in the chunk. Returns false if no gap is large
+ * enough or out of memory.
+ */
 static bool place(struct chunk *chunk, uint64_t span, uint64_t bytes, uint64_t *ret_addr)
 {
 	uint64_t at = 0;
@@ -158,7 +162,7 @@ static CUresult pool_alloc(CUmemoryPool pool, uint64_t bytes, CUdeviceptr *ret_p
 	if (!chunk) {
 		r = grow(pool, span, &chunk);
 		if (r == CUDA_ERROR_OUT_OF_MEMORY) {
-			/* Chunks that stand empty in any pool of the card may make the room. */
+			/* Empty chunks of the device's other pools may free enough. */
 			for (CUmemoryPool p = pools; p; p = p->next)
 				if (p->dev == pool->dev)
 					sim_pool_trim(p, 0);

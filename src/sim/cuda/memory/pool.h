@@ -1,15 +1,17 @@
-/* Between pool.c (where a pool's memory is) and pool_handles.c (what a program asks of a pool). All
- * with sim.lock. */
+/*
+ * Shared by pool.c (where a pool's memory is) and pool_handles.c (the calls about a pool). Call
+ * every function here with sim.lock held.
+ */
 #pragma once
 
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* span: rounded */
-	uint64_t bytes;        /* as asked for */
+	uint64_t offset, span; /* span: rounded up */
+	uint64_t bytes;        /* the size that the program asked for */
 };
 
-/* Detail of a REGION_POOL: its allocations in order of address. */
+/* The detail of a REGION_POOL: the chunk's allocations in order of address. */
 struct chunk {
 	CUmemoryPool pool;
 	struct sim_region *region;
@@ -18,7 +20,10 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/* Memory of the card that an imported pool holds, from the first pointer into it on. */
+/*
+ * A block of the card's memory that an imported pool holds, from the first imported pointer into
+ * the block on.
+ */
 struct kept {
 	struct kept *next;
 	uint64_t name;
@@ -31,11 +36,11 @@ struct CUmemPoolHandle_st {
 	CUdevice dev;
 	bool is_default;
 	bool on_host;
-	bool is_imported; /* of another process: it tells nothing of itself */
-	bool is_ended;    /* destroyed, but for what is still allocated */
+	bool is_imported; /* a pool of another process; it has no readable attributes */
+	bool is_ended;    /* destroyed; the struct stays until the last allocation is freed */
 	CUmemAllocationHandleType handle_types;
-	struct kept *kept;   /* of an imported pool */
-	uint32_t pointers_n; /* imported of it now */
+	struct kept *kept;   /* only for an imported pool */
+	uint32_t pointers_n; /* imported pointers that are not freed yet */
 	CUmemoryPool next;
 	struct chunk *chunks;
 	uint64_t threshold, max_bytes;
@@ -44,11 +49,11 @@ struct CUmemPoolHandle_st {
 	uint32_t access; /* bit i: device i */
 };
 
-/* An allocation of an imported pool is freed. */
+/* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Gives back its memory, and frees it: what is still allocated of it later, when it is freed. */
+/* Ends a pool and releases its memory. The pool itself is freed when its last allocation is. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
-/* Gives empty chunks back while more than keep bytes are reserved. */
+/* Releases empty chunks while more than `keep` bytes are reserved. */
 void sim_pool_trim(CUmemoryPool pool, uint64_t keep);

@@ -1,4 +1,4 @@
-/* Pools as a program sees them: default, current and own ones, attributes, access. */
+/* The calls about pools: default, current and own pools, attributes, access. */
 #include "sim/cuda/memory/pool.h"
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)

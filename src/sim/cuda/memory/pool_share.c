@@ -1,6 +1,7 @@
 /*
- * Pools of one process, used in others. The descriptor of a pool stands for nothing here but the right
- * to import its allocations, each of which names the card's memory that it is in.
+ * Pools that one process shares with others. A pool's descriptor only gives the right to import the
+ * pool's allocations. Each exported pointer names the block of the card's memory that contains the
+ * allocation.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -67,8 +68,9 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 }
 
 /*
- * With sim.lock, as below. As on the real card (H200, driver 580): NVML counts it for nobody, and it is
- * the pool that keeps it, until that is destroyed.
+ * Returns the pool's hold on a block, opened at the first use. As on a real H200 (driver 580), NVML
+ * counts the block for no process, and the pool keeps the block until the pool is destroyed. Call
+ * with sim.lock held; the function below too.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

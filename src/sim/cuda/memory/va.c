@@ -1,8 +1,8 @@
 /*
- * Device addresses: a range of this process's address space that is reserved and holds nothing, so
- * that no host address is ever taken for a device's. An array with an entry for each 2 MiB says
- * whose they are; its pages appear as they are used. Small amounts of memory, and all managed
- * memory, are made accessible, so that copies move real bytes.
+ * Device addresses: a reserved range of this process's address space without contents, so that no
+ * host address is ever a device address. An array with an entry for each 2 MiB gives the region of
+ * an address; its pages appear when first used. Small regions and all managed memory are made
+ * accessible, so that copies move real bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ bool sim_va_init(void)
 
 	if (units)
 		return true;
-	/* An address space limit (ulimit -v) may forbid the full size. */
+	/* A limit of the address space (ulimit -v) may forbid the full size. */
 	for (; p == MAP_FAILED && bytes >= 8ull << 30; bytes /= 2)
 		p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -50,7 +50,7 @@ struct sim_region *sim_va_list(void)
 	return list;
 }
 
-/* The first of n free units at or behind `from`, aligned; units_n when there are none. */
+/* Returns the first of n free units at or after `from`, aligned, or units_n if there are none. */
 static uint64_t find_free(uint64_t from, uint64_t n, uint64_t align)
 {
 	uint64_t at = from;
@@ -68,7 +68,7 @@ static uint64_t find_free(uint64_t from, uint64_t n, uint64_t align)
 		if (run == n)
 			return at;
 		at += run;
-		/* What is in the way is passed over in one step. */
+		/* Skip the whole region that is in the way. */
 		at = (units[at]->base + units[at]->span - range) / SIM_UNIT;
 	}
 	return units_n;
@@ -84,7 +84,7 @@ struct sim_region *sim_va_new(enum sim_region_kind kind, uint64_t span, uint64_t
 		free(region);
 		return NULL;
 	}
-	/* Onwards from the last, so that an address that was freed stays unused for long. */
+	/* Continue after the last allocation, so that a freed address stays unused for long. */
 	uint64_t at = find_free(cursor, n, align);
 	if (at == units_n)
 		at = find_free(0, n, align);
@@ -111,7 +111,7 @@ void sim_va_free(struct sim_region *region)
 	uint64_t at = (region->base - range) / SIM_UNIT;
 
 	if (region->backed) {
-		/* Mapped afresh: gives the pages back and takes the access away in one call. */
+		/* A new mapping frees the pages and removes the access in one call. */
 		mmap((void *)(uintptr_t)region->base, region->span, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		if (!region->managed)

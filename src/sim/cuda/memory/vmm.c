@@ -1,8 +1,8 @@
 /*
- * Virtual memory management: reserved addresses, handles that are memory, mappings of one onto the
- * other. A handle's memory lives until it is released as often as it was created, retained or
- * imported, and unmapped everywhere; an exported one until its descriptors are closed as well,
- * which the server watches.
+ * Virtual memory management: reserved addresses, handles of memory, and mappings of handles to
+ * addresses. A handle's memory lives until the handle is released as often as it was created,
+ * retained or imported, and is unmapped everywhere. Exported memory also lives until all its
+ * descriptors are closed, which the server watches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "sim/cuda/memory/vmm.h"
 
-/* In a reserved region, in no order. */
+/* A mapping in a reserved region. The list has no order. */
 struct mapping {
 	struct mapping *next;
 	uint64_t base, bytes;
@@ -22,11 +22,11 @@ struct reserved {
 	struct mapping *mappings;
 };
 
-static struct vmm *handles; /* with sim.lock */
+static struct vmm *handles; /* guarded by sim.lock */
 
 /*
- * Real bytes of a handle, until so many are kept in all: a mapping of ours, of which each address that it
- * is mapped at has a second one. What was in a handle is gone with it.
+ * Host memory with a handle's contents, up to this many bytes for all handles. Each mapped address
+ * is a second mapping of the same memory. The contents are lost with the handle.
  */
 #define KEPT_MAX (256ull << 20)
 static uint64_t kept_bytes;
@@ -222,7 +222,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alignment, C
 	return CUDA_SUCCESS;
 }
 
-/* With sim.lock. */
+/* Returns the reserved range that contains [ptr, ptr + bytes), or NULL. Call with sim.lock held. */
 static struct reserved *reserved_at(CUdeviceptr ptr, uint64_t bytes, struct sim_region **ret_region)
 {
 	struct sim_region *region = sim_va_find(ptr);
@@ -296,7 +296,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	return r;
 }
 
-/* Whole mappings that fill [ptr, ptr + bytes) exactly. */
+/* The range must consist of whole mappings. */
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 {
 	struct sim_region *region;

@@ -1,5 +1,7 @@
-/* Between vmm.c (handles that are memory), vmm_share.c (other processes') and multicast.c. All with
- * sim.lock. */
+/*
+ * Shared by vmm.c (handles of memory), vmm_share.c (memory of other processes) and multicast.c.
+ * Call every function here with sim.lock held.
+ */
 #pragma once
 
 #include "sim/cuda/sim.h"
@@ -17,17 +19,17 @@ struct vmm {
 	struct vmm *next;
 	CUmemAllocationProp prop;
 	uint64_t bytes;
-	uint32_t block;      /* 0: host memory, or a multicast object */
-	void *bytes_at;      /* what is kept in it, wherever it is mapped; NULL: nothing is */
+	uint32_t block;      /* 0 for host memory and multicast objects */
+	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
 	uint32_t refs, maps; /* a binding counts as a mapping */
 	bool is_multicast;
-	uint32_t devices; /* of a multicast object: bit i: device i */
+	uint32_t devices; /* only for a multicast object; bit i: device i */
 	struct binding *bindings;
 };
 
 struct vmm *sim_vmm_of(CUmemGenericAllocationHandle handle);
 struct vmm *sim_vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_t block);
-/* Frees it when nothing refers to it. */
+/* Frees the struct if it has neither references nor mappings. */
 void sim_vmm_check(struct vmm *vmm);
-/* The memory mapped at an address, or NULL. */
+/* Returns the memory mapped at the address, or NULL. */
 struct vmm *sim_vmm_at(CUdeviceptr ptr);

@@ -1,18 +1,20 @@
-/* VMM memory that goes from one process to another. */
+/* VMM memory that processes share. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sim/cuda/memory/vmm.h"
 
-/* What travels in a fabric handle. */
+/* The contents of a fabric handle. */
 struct fabric {
 	uint64_t name;
 	unsigned char rest[56];
 };
 
-/* The descriptor is the write end of a pipe whose read end the server holds: when every copy of it
- * is closed, in whatever process, the read end hangs up. */
+/*
+ * Exports memory as the write end of a pipe. The server holds the read end, which hangs up when
+ * every copy of the write end is closed, in whatever process.
+ */
 static CUresult export_fd(void *out, const struct vmm *vmm)
 {
 	int fds[2];
@@ -75,7 +77,7 @@ static CUresult find_block(void *os_handle, CUmemAllocationHandleType type, uint
 				      fd, val);
 }
 
-/* It can't be given out once more: the driver says of it that no kind of handle was asked for. */
+/* Imported memory cannot be exported again: the driver reports no handle types for it. */
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle,
 					CUmemAllocationHandleType type)
 {

@@ -1,4 +1,4 @@
-/* Batches of copies, and hints about managed memory: each operation in turn, by the single call. */
+/* Batches of copies, and hints about managed memory. Each operation calls the function for a single one. */
 #include "sim/cuda/sim.h"
 
 static CUresult copies(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
@@ -27,7 +27,10 @@ SIM_TWINS(cuMemcpyWithAttributesAsync, _ptsz,
 	   CUstream stream),
 	  return copies(&dst, &src, &bytes, 1, stream, ptds);)
 
-/* Between addresses: host and card share one space, so neither end's kind need be told. */
+/*
+ * Copies between addresses. Host and card share one address space, so the kind of memory need not
+ * be given.
+ */
 static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream stream, bool ptds)
 {
 	CUresult r = ops && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -48,7 +51,7 @@ static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream st
 			.Depth = op->depth,
 		};
 
-		if (op->src.type != 1 || op->dst.type != 1) /* arrays: not simulated */
+		if (op->src.type != 1 || op->dst.type != 1) /* arrays are not simulated */
 			return CUDA_ERROR_NOT_SUPPORTED;
 		r = ptds ? cuMemcpy3DAsync_v2_ptsz(&copy, stream)
 			 : cuMemcpy3DAsync_v2(&copy, stream);
@@ -67,7 +70,7 @@ SIM_TWINS(cuMemcpy3DWithAttributesAsync, _ptsz,
 	  (CUDA_MEMCPY3D_BATCH_OP * op, unsigned long long flags, CUstream stream),
 	  return copies_3d(1, op, stream, ptds);)
 
-/* This card has neither a fabric nor an engine that decompresses. */
+/* The simulated card has neither a fabric nor a decompression engine. */
 SIM_TWINS(cuFabricCpyBatchAsync, _ptsz,
 	  (size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops, unsigned long long flags, CUstream stream),
 	  (void)ptds;
@@ -78,7 +81,7 @@ SIM_TWINS(cuMemBatchDecompressAsync, _ptsz,
 	  (void)ptds;
 	  return CUDA_ERROR_NOT_SUPPORTED;)
 
-/* Managed memory is where it is: as cuMemPrefetchAsync has it. */
+/* Managed memory does not move, as in cuMemPrefetchAsync. */
 static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count, CUstream stream,
 		      bool ptds)
 {

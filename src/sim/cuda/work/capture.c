@@ -1,6 +1,6 @@
 /*
- * Stream capture, with the rules that make it break: which calls are unsafe while which thread
- * captures in which mode, and how streams join a capture and must come back.
+ * Stream capture, and the rules that break it: which calls are unsafe while a thread captures in
+ * some mode, and how streams join a capture and must join back.
  */
 #include <stdlib.h>
 
@@ -13,13 +13,13 @@ struct sim_capture {
 	CUstreamCaptureMode mode;
 	pthread_t thread;
 	CUgraph graph;
-	bool foreign; /* the graph is the caller's */
+	bool foreign; /* the caller made the graph */
 	bool invalid;
 	CUstream members[32]; /* streams that joined, without the origin */
 	int members_n;
 };
 
-static struct sim_capture *captures; /* under sim_capture_lock */
+static struct sim_capture *captures; /* guarded by sim_capture_lock */
 static uint64_t ids;
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -57,7 +57,10 @@ CUresult sim_unsafe_slow(void)
 	return r;
 }
 
-/* Work on the legacy stream would depend on what blocking streams capture. With the lock. */
+/*
+ * Breaks the captures of blocking streams in the legacy stream's context, because work on the
+ * legacy stream would depend on theirs. Call with the lock held.
+ */
 static CUresult legacy_breaks(CUstream stream)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -119,7 +122,7 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 {
 	SIM_FAIL_IF(of_stream && of_stream->invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 	if (!of_event) {
-		/* An event from before the capture, or from outside it. */
+		/* The event is from before the capture, or from outside it. */
 		of_stream->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 	}
@@ -185,7 +188,7 @@ CUresult sim_capture_forbids_wait(CUstream stream)
 	return r;
 }
 
-/* With the lock: the capture is over, its graph no longer its business. */
+/* Ends a capture but leaves its graph. Call with the lock held. */
 static void capture_end(struct sim_capture *c)
 {
 	struct sim_capture **at;
@@ -322,7 +325,10 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		*id = c ? c->id : 0;
 	if (graph)
 		*graph = c ? c->graph : NULL;
-	/* Asking about the legacy stream while a blocking one captures is answered, not obeyed. */
+	/*
+	 * A query of the legacy stream while a blocking stream captures fails, but does not break
+	 * the capture.
+	 */
 	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
 		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

@@ -1,4 +1,4 @@
-/* Events. An answer that can't change any more is kept, so that polling costs no round trip. */
+/* Events. A final answer is kept, so that polling costs no round trip. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ SIM_FUNCTION(cuEventRecord_ptsz, (CUevent event, CUstream stream), record(event,
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
 	  return record(event, stream, ptds);)
 
-/* CUDA_SUCCESS when it is done. wait: not before it is. */
+/* Returns CUDA_SUCCESS if the event is done. If wait, waits until it is. */
 static CUresult ask(CUevent event, bool wait)
 {
 	struct sim_request_msg m = { .type = wait ? SIM_EVENT_SYNC : SIM_EVENT_QUERY,
@@ -93,13 +93,13 @@ static CUresult ask(CUevent event, bool wait)
 	else if (event->done || (!records && !event->imported))
 		r = CUDA_SUCCESS;
 	else if (wait || event->not_before_ns <= sim_clock_ns())
-		r = CUDA_ERROR_UNKNOWN; /* ask the card */
+		r = CUDA_ERROR_UNKNOWN; /* ask the server */
 	pthread_mutex_unlock(&sim_event_lock);
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;
 	SIM_TRY(sim_call(m, val));
 	pthread_mutex_lock(&sim_event_lock);
-	/* One that other processes may record as well has no answer that lasts. */
+	/* Keep no answer for an event that other processes may record. */
 	if (records == event->records) {
 		bool lasts = !(event->flags & CU_EVENT_INTERPROCESS);
 

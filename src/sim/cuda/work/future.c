@@ -1,7 +1,7 @@
 /*
- * A driver that is newer than this source: where ALLOT_SIM_FUTURE is set, this one says that it is,
- * and cuGetProcAddress hands out an entry that no table of the library's has (procaddr.c). dlsym
- * always finds it.
+ * A driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver reports a newer
+ * version, and cuGetProcAddress returns a function that no table of the library lists (procaddr.c).
+ * dlsym always finds that function.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /*
- * Graphs: a list of steps, run in the order in which they were added (edges are accepted, and not
- * needed: the card runs one thing of a process at a time). A graph costs what its kernels cost, and
- * its launch counts as one in the launch queue.
+ * Graphs: a list of steps that run in the order in which they were added. Edges are accepted and
+ * ignored: the list's order satisfies them. A graph costs what its kernels cost. Its launch counts
+ * as one in the launch queue.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	cuuint64_t flags;
 	size_t count;
-	struct sim_step *steps; /* runs of kernels and copies are one */
-	uint64_t memory_bytes;  /* that a launch maps */
+	struct sim_step *steps; /* adjacent alike kernels or copies are one step */
+	uint64_t memory_bytes;  /* memory that a launch needs */
 };
 
 bool sim_is_graph(CUgraph graph)
@@ -108,14 +108,14 @@ static bool takes_time(const struct sim_step *step)
 	return step->kind == STEP_KERNEL || step->kind == STEP_COPY || step->kind == STEP_SET;
 }
 
-/* Whether both take the same of the card: they can go as one. */
+/* Whether both steps take the same part of the card, so that they can run as one. */
 static bool is_alike(const struct sim_step *a, const struct sim_step *b)
 {
 	return takes_time(a) && a->kind == b->kind && a->way == b->way && a->blocks == b->blocks &&
 	       a->threads == b->threads;
 }
 
-/* The steps of a graph, with each run of like work as one piece. NULL when memory is out. */
+/* Returns the steps of a graph, with each run of alike steps as one. Returns NULL if out of memory. */
 static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 {
 	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));
@@ -239,7 +239,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	return CUDA_SUCCESS;
 }
 
-/* It is one launch, of its first kernel. */
+/* The graph counts as one launch, that of its first kernel. */
 static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 {
 	bool counted = false;
@@ -252,7 +252,7 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed)) {
 		struct sim_step none = { .kind = STEP_EMPTY };
 
-		/* Launched into a capture, it becomes part of that graph. */
+		/* A launch into a capture adds the steps to that graph. */
 		if (sim_capture_step(stream, &none, &r)) {
 			for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
 				sim_capture_step(stream, &exec->steps[i], &r);
@@ -307,7 +307,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 	case STEP_EMPTY: *type = 5; break;
 	case STEP_ALLOC: *type = CU_GRAPH_NODE_TYPE_MEM_ALLOC; break;
 	case STEP_FREE: *type = CU_GRAPH_NODE_TYPE_MEM_FREE; break;
-	default: *type = 12; break; /* batch mem op */
+	default: *type = 12; break; /* batch memory operation */
 	}
 	return CUDA_SUCCESS;
 }
@@ -401,7 +401,7 @@ static bool is_allocated(CUdeviceptr ptr)
 	return !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
 }
 
-/* What a node does is not kept here: there is nothing to change. */
+/* Nodes do not keep their parameters, so there is nothing to change. */
 SIM_FUNCTION(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D *copy),
 	     CUDA_ERROR_NOT_SUPPORTED)
 SIM_FUNCTION(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params),

@@ -1,6 +1,7 @@
 /*
- * Memory of graphs: addresses from when a node is made, memory on the card from the first launch on. It
- * is shared by all graphs of a device, which run one after the other here, and kept till it is trimmed.
+ * Memory of graphs. A node gets its addresses when it is made; the memory on the card is taken at
+ * the first launch. All graphs of a device share the memory, because they run one after the other
+ * here. It is kept until it is trimmed.
  */
 #include "sim/cuda/sim.h"
 

@@ -1,4 +1,4 @@
-/* Nodes of graphs by their type, and a drawing of a graph. */
+/* Graph nodes by type, and the drawing of a graph. */
 #include <stdio.h>
 
 #include "sim/cuda/sim.h"
@@ -39,7 +39,7 @@ SIM_FUNCTION(cuGraphAddNode_v2,
 	      const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params),
 	     add(node, graph, dependencies, count, params))
 
-/* Without edges: none are kept. */
+/* The drawing has no edges, because none are kept. */
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
 	size_t count = 0;

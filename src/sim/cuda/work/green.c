@@ -1,12 +1,12 @@
 /*
- * Green contexts: each holds on to the primary context, and is that context to whoever runs in it. How
- * many processors it has makes no difference to this card.
+ * Green contexts. Each holds a reference to the primary context, and work in a green context runs
+ * in the primary one. The number of SMs of a green context has no effect here.
  */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
 
-#define DEFAULT_STREAM 1 /* CU_GREEN_CTX_DEFAULT_STREAM, which there must be */
+#define DEFAULT_STREAM 1 /* CU_GREEN_CTX_DEFAULT_STREAM, which is required */
 
 struct CUgreenCtx_st {
 	uint32_t magic;

@@ -1,8 +1,8 @@
 /*
- * What the card waits for the host for: host functions, waits for a value in memory, writes of one,
- * and kernels that spin on one. The server says when a stream has come to it; two threads of this
- * library then do it, started when the first is needed: one that watches memory and writes, and one
- * that runs the program's functions (which may block: the first must not).
+ * Work of a stream that the host does: host functions, waits for a value in memory, writes of a
+ * value, and kernels that spin on a value. The server says when a stream reaches such work. Two
+ * threads of this library then do the work; they start at the first need. One watches memory and
+ * writes values. The other runs the program's functions, which may block.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "sim/cuda/sim.h"
 
-#define WATCH_NS 20000 /* between two looks at a watched value */
+#define WATCH_NS 20000 /* time between two checks of watched values */
 
 struct host_op {
 	struct host_op *next;
@@ -29,7 +29,7 @@ static void release(struct host_op *op)
 	free(op);
 }
 
-/* Runs the program's functions, in the order in which streams came to them. */
+/* Runs the program's functions in the order in which streams reached them. */
 static void *run_thread(void *arg)
 {
 	for (;;) {
@@ -51,7 +51,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Whether a watched value is as it should be. */
+/* Whether the condition on a watched value holds. */
 static bool is_over(const struct sim_step *step)
 {
 	bool is64 = step->kind == STEP_WAIT64;
@@ -138,7 +138,7 @@ static void start(void)
 	pthread_attr_t attr;
 	sigset_t all, before;
 
-	/* The program's signals are for the program's threads. */
+	/* The program's signals must go to the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -1,4 +1,4 @@
-/* Starting the simulated driver, faults on demand, and the way to the card. */
+/* Starting the simulated driver, faults on demand, and requests to the server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,13 +14,15 @@ struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_event_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ALLOT_SIM_FAULT, read once: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]`, `oom-after=N`, separated
- * by commas. */
+/*
+ * ALLOT_SIM_FAULT, read once: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]` and
+ * `oom-after=N`, separated by commas.
+ */
 struct fault {
 	char symbol[64];
 	bool hang, crash;
 	int code;
-	atomic_llong after; /* calls that still succeed */
+	atomic_llong after; /* number of calls that still succeed */
 };
 
 static struct fault faults[16];
@@ -109,13 +111,13 @@ CUresult sim_enter_slow(const char *name, bool needs_init)
 
 static void in_fork_child(void)
 {
-	/* As with the real driver: what the parent had is not for the child. */
+	/* As with the real driver, the parent's state is useless in the child. */
 	if (atomic_load(&sim.mode) != SIM_UNINIT)
 		atomic_store(&sim.mode, SIM_FORKED);
 	mps_forget();
 }
 
-/* As the driver opens its device node: whoever watches that knows of this process from here on. */
+/* Opens the node, as the real driver opens its device node: a watcher knows this process from now on. */
 static void open_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
@@ -126,7 +128,7 @@ static void open_node(const char *socket_path)
 		close(fd);
 }
 
-/* The MPS server that works for this process is gone, and what it had on the card with it. */
+/* Called when the process's MPS server is gone, and with it everything that the process had on the card. */
 static void server_gone(void *unused)
 {
 	link_cut(&sim.link);
@@ -188,7 +190,7 @@ CUresult sim_post(struct sim_request_msg m)
 	return (CUresult)link_post(&sim.link, m);
 }
 
-/* Numbers given back are used again, so that the server's tables stay small. */
+/* Freed numbers are used again, so that the server's tables stay small. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t next;

@@ -1,6 +1,7 @@
 /*
- * Modules and functions. Code is not read, but costs the card what its image is long. A function is
- * made when it is asked for, and its name says what it costs:
+ * Modules and functions. Code is not read, but takes card memory by the length of its image. A
+ * function is made when the program asks for it. The function's name gives its cost:
+ *
  *     allot_sim_<us>us_<blocks>b   <us> for the whole grid at <blocks> blocks, on an idle card
  *     allot_sim_spin_<blocks>b     until the 32 bits that its first parameter points to are not 0
  *     anything else                10 us
@@ -13,10 +14,11 @@
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
-#define GLOBAL_BYTES 4096          /* of a __device__ variable: its size is in the code */
-#define CODE_FREE_BYTES (64 << 10) /* a context has room for so much code of its own */
+/* Size of a __device__ variable. The code has the real size, which is not read. */
+#define GLOBAL_BYTES 4096
+#define CODE_FREE_BYTES (64 << 10) /* a context's own room for code */
 
-/* How code comes: PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of one. */
+/* The forms of code: PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of a fat binary. */
 #define ELF_MAGIC 0x464c457fu
 #define FAT_MAGIC 0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u
@@ -96,7 +98,10 @@ static CUresult load_image(CUmodule *module, const void *image)
 	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* With sim.lock. The structures stay, as launches may still name them by mistake; they are few. */
+/*
+ * Unloads a module. The structs stay, because a faulty program may still launch its functions; they
+ * are few. Call with sim.lock held.
+ */
 static void unload(CUmodule module)
 {
 	CUmodule *at;
@@ -186,7 +191,10 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A grid that fills the card takes longer with more blocks; one that does not, does not. */
+/*
+ * A grid that fills the card takes longer with more blocks. The time of a smaller grid does not
+ * depend on its blocks.
+ */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 {
 	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;
@@ -206,7 +214,7 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 
 	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
-	/* A place of its own each time: nobody's data depends on it. */
+	/* Each call returns a new address; no program depends on the variable's contents. */
 	pthread_mutex_lock(&sim.lock);
 	CUresult r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
 	pthread_mutex_unlock(&sim.lock);
@@ -230,7 +238,7 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-/* A library is a module, and a kernel its function: one structure serves for both handles. */
+/* A library is a module and a kernel is a function, so one struct serves both handles. */
 SIM_FUNCTION(cuLibraryLoadData,
 	     (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values,
 	      unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n),
@@ -263,7 +271,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-/* The host's, too: its bytes are kept. */
+/* A managed variable: the host can access it too, so its bytes are kept. */
 CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	CUmodule module = (CUmodule)library;

@@ -1,4 +1,4 @@
-/* Streams: what their handles mean, and the way of work to the card. */
+/* Streams: the meaning of stream handles, and how work gets to the card. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -25,7 +25,7 @@ CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_
 	return stream;
 }
 
-/* With sim.lock. */
+/* Call with sim.lock held. */
 void sim_stream_free(CUstream stream)
 {
 	CUstream *at = &stream->ctx->streams;
@@ -41,7 +41,7 @@ void sim_stream_free(CUstream stream)
 	sim_free_handle(stream);
 }
 
-/* The default stream of this thread in its current context. */
+/* Returns the default stream of this thread in its current context. */
 static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 {
 	static _Thread_local struct {
