@@ -63,11 +63,11 @@ int access_read_file(const char *path, char **ret, struct error *err)
 /* ---- kubeconfig ---- */
 
 struct reader {
-	const char *path; /* of the file: others are named relative to it */
+	const char *path; /* path of the kubeconfig; other file names are relative to it */
 	struct error *err;
 };
 
-/* The member `part` of the entry of that name in a list such as `clusters`. */
+/* Finds the entry of that name in a list such as `clusters`, and returns the entry's member `part`. */
 static int find_named(const struct reader *r, const json_t *root, const char *list,
 		      const char *part, const char *name, const json_t **ret)
 {
@@ -87,7 +87,7 @@ static int find_named(const struct reader *r, const json_t *root, const char *li
 	return error_set(r->err, EINVAL, "%s: there is none named '%.60s'", list, name);
 }
 
-/* A text; *ret is NULL when there is none. */
+/* Reads a string. Sets *ret to NULL if there is none. */
 static int read_text(const struct reader *r, const json_t *object, const char *key, const char **ret)
 {
 	const json_t *value = json_object_get(object, key);
@@ -106,7 +106,7 @@ static int keep(const struct reader *r, const char *text, char **ret)
 	return text && !*ret ? error_set_errno(r->err, ENOMEM, "kubeconfig") : 0;
 }
 
-/* A file that is named relative to the kubeconfig. */
+/* Makes a path from a file name that is relative to the kubeconfig. */
 static int resolve(const struct reader *r, const char *name, char **ret)
 {
 	const char *slash = strrchr(r->path, '/');
@@ -118,7 +118,10 @@ static int resolve(const struct reader *r, const char *name, char **ret)
 	return 0;
 }
 
-/* `<key>-data` in base64, or `<key>`, a file of it. *ret stays NULL when there is neither. */
+/*
+ * Reads `<key>-data`, which is base64, or the file that `<key>` names. *ret stays NULL if there is
+ * neither.
+ */
 static int read_data(const struct reader *r, const json_t *object, const char *key, char **ret)
 {
 	char data_key[64];
@@ -291,7 +294,7 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		r = access_read_file(ca, &a.ca_pem, err);
 	if (r >= 0)
 		r = access_read_file(a.token_file, &token, err);
-	/* Not every account has it. */
+	/* Not every service account has a namespace file. */
 	if (r >= 0)
 		access_read_file(place, &a.in_namespace, NULL);
 	if (r < 0) {

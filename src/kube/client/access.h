@@ -1,6 +1,7 @@
 /*
- * Where a Kubernetes API server is, and who we are to it: of a kubeconfig, or of the service account that
- * a pod has. Files are small and read at once: at start, not from an event loop.
+ * The address of a Kubernetes API server and our credentials, from a kubeconfig or from a pod's
+ * service account. The files are small and read synchronously, so read them at start and not in an
+ * event loop.
  */
 #pragma once
 
@@ -8,36 +9,44 @@
 
 #include "base/error.h"
 
-/* Everything is owned; absent is NULL. */
+/* The struct owns all its strings. An absent one is NULL. */
 struct kube_access {
-	char *server; /* "https://host:port", perhaps with a path, without '/' at its end */
-	char *ca_pem; /* NULL: those that the machine trusts */
+	char *server; /* "https://host:port", perhaps with a path, without a final '/' */
+	char *ca_pem; /* NULL: the machine's own CAs */
 	char *certificate_pem, *key_pem;
 	char *token;
-	char *token_file;   /* its token is read again for each call: the kubelet changes it */
-	char *in_namespace; /* where nobody names another; NULL: it does not say */
-	bool is_unverified; /* insecure-skip-tls-verify: anybody may pretend to be the server */
+	char *token_file;   /* read again for each call, because the kubelet renews the token */
+	char *in_namespace; /* default namespace; NULL if none is given */
+	bool is_unverified; /* insecure-skip-tls-verify: the server's certificate is not checked */
 };
 
 /*
- * The current context of a kubeconfig: token or client certificate, in the file or in files beside it.
- * -errno with the field that is missing, broken or not understood.
+ * Reads the current context of a kubeconfig: a token or a client certificate, in the file itself or
+ * in files that it names. Returns -errno; the error names the field that is missing, invalid or not
+ * supported.
  */
 int access_read_config(const char *path, struct kube_access *ret, struct error *err);
 
 /*
- * The service account in `dir`, for the server at host and port, which Kubernetes puts into a pod's environment
- * (KUBERNETES_SERVICE_HOST, _PORT). -ENOENT: one of them is NULL, so this is no pod.
+ * Reads the service account in `dir`. host and port are the values of KUBERNETES_SERVICE_HOST and
+ * _PORT, which Kubernetes sets in a pod. Returns -ENOENT if one of them is NULL or empty: this is
+ * not a pod.
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);
-/* The same for the pod that this process is in. */
+/* Does the same for the pod of this process. */
 int access_of_this_pod(struct kube_access *ret, struct error *err);
 
-/* By the setting kube_api: "in-cluster" is this pod's account, else the path of a kubeconfig. The error names the setting. */
+/*
+ * Reads the access that the setting kube_api names: this pod's account for "in-cluster", else the
+ * kubeconfig at that path. Errors name the setting.
+ */
 int access_by_setting(const char *kube_api, struct kube_access *ret, struct error *err);
 
 void access_free(struct kube_access *access);
 
-/* A file's text without blanks at its end, to be freed. -errno; nothing in it, or too much: -EINVAL. */
+/*
+ * Reads a text file without the white space at its end; the caller frees the text. Returns -errno;
+ * -EINVAL if the file is empty, too large or contains NUL.
+ */
 int access_read_file(const char *path, char **ret, struct error *err);

@@ -1,4 +1,4 @@
-/* One call: its request, and its answer. */
+/* One call: its request and its answer. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,11 +15,11 @@
 #include "kube/util/outside_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-/* A server that is gone without a word is found out by then, on a watch that nothing comes on too. */
+/* By this time a vanished server is noticed, also on a watch without events. */
 #define KEEPALIVE_S 20L
 #define UNACKED_MS 30000
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
 static bool make_room(struct kube_call *call, size_t more)
 {
@@ -60,7 +60,7 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *data)
 	return size;
 }
 
-/* ---- ends ---- */
+/* ---- the end of a call ---- */
 
 static int code_of_status(int status)
 {
@@ -68,7 +68,7 @@ static int code_of_status(int status)
 	case 401:
 	case 403: return EACCES;
 	case 404: return ENOENT;
-	case 409: return EAGAIN; /* somebody was before us */
+	case 409: return EAGAIN; /* another client changed the object first */
 	case 410: return ESTALE;
 	case 429: return EBUSY;
 	default: return status >= 500 ? EBUSY : EINVAL;
@@ -147,7 +147,7 @@ struct kube_call *kube_call_drop(struct kube_call *call)
 	return NULL;
 }
 
-/* ---- begins ---- */
+/* ---- the start of a call ---- */
 
 static int add_header(struct kube_call *call, const char *name, const char *value)
 {
@@ -181,7 +181,7 @@ static int add_token(struct kube_call *call)
 	return r < 0 || !token ? r : add_bearer(call, "Authorization", token);
 }
 
-/* Sent bytes that nobody acknowledges end the connection, long before the kernel would. */
+/* Closes the connection if sent bytes stay unacknowledged, long before the kernel would. */
 static int on_new_socket(void *data, curl_socket_t fd, curlsocktype purpose)
 {
 	int unacked_ms = UNACKED_MS;
@@ -197,7 +197,10 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-/* A libcurl that can't do this would ask without it: as somebody else, or another server. */
+/*
+ * Fails if libcurl cannot use our certificates. Otherwise libcurl would connect without them: as
+ * someone else, or to another server.
+ */
 static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;
@@ -220,7 +223,7 @@ static int set_access(struct kube_call *call)
 				   curl->easy_strerror(code));
 }
 
-/* HTTP/1.1: each watch has a connection of its own, so one that hangs holds up nothing else. */
+/* Uses HTTP/1.1, so that each watch has its own connection and a stuck watch blocks no other call. */
 static void set_transport(struct kube_call *call, uint64_t timeout_ns)
 {
 	const struct curl *curl = call->client->curl;

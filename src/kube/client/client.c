@@ -12,7 +12,7 @@
 #include "kube/util/object.h"
 #include "kube/util/outside_json.h"
 
-/* ---- what came ---- */
+/* ---- delivering ---- */
 
 static bool is_there(const struct kube_client *c, uint64_t id)
 {
@@ -23,7 +23,7 @@ static bool is_there(const struct kube_client *c, uint64_t id)
 	return false;
 }
 
-/* Hands on the lines that are whole. False: the call was dropped by its handler, or failed. */
+/* Delivers the complete lines. Returns false if the handler dropped the call, or if the call failed. */
 static bool take_lines(struct kube_call *call)
 {
 	struct kube_client *c = call->client;
@@ -62,7 +62,7 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 	return NULL;
 }
 
-/* A call whose owner has something to be told before its end. */
+/* Finds a call whose owner must be told something before the end of the call. */
 static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -73,7 +73,7 @@ static struct kube_call *find_lines(struct kube_client *c)
 	return NULL;
 }
 
-/* Whose lines have come, and which calls have ended. Handlers may drop any call: begin anew after each. */
+/* Delivers lines and ends of calls. Handlers may drop any call, so search again after each. */
 static void deliver(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -94,7 +94,7 @@ static void deliver(struct kube_client *c)
 	}
 }
 
-/* ---- curl's side ---- */
+/* ---- libcurl's callbacks ---- */
 
 static void act(struct kube_client *c, curl_socket_t fd, int what)
 {
@@ -144,7 +144,7 @@ static int load_curl(const struct curl **ret, struct error *err)
 {
 	static struct curl curl;
 	static bool is_ready;
-	/* With OpenSSL, else with GnuTLS: a machine may have either. */
+	/* The library with OpenSSL, else the one with GnuTLS: a machine may have either. */
 	int r = is_ready ? 0
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,

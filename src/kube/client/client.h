@@ -1,7 +1,7 @@
 /*
- * A client of the Kubernetes API: calls that go on in the background, over HTTPS. Everything is done behind
- * one descriptor: whoever has an event loop watches that for EPOLLIN, and calls kube_client_process() then,
- * which never waits for the server. One thread.
+ * A client of the Kubernetes API. Calls run in the background, over HTTPS. The client has one
+ * descriptor: an event loop watches it for EPOLLIN and then calls kube_client_process(), which
+ * never waits for the server. Use a client from one thread only.
  */
 #pragma once
 
@@ -14,53 +14,67 @@
 #include "kube/client/reactor.h"
 
 #define KUBE_CALL_TIMEOUT_NS (UINT64_C(30) * 1000000000)
-#define KUBE_BODY_MAX (16u << 20) /* bytes of an answer, or of one event */
+#define KUBE_BODY_MAX (16u << 20) /* bytes of an answer or of one line */
 
 struct kube_client;
 struct kube_call;
 
 struct kube_request {
 	const char *method; /* "GET", "PATCH", "POST", "DELETE" */
-	const char *path;   /* with its query */
-	const char *type;   /* of the body; NULL: there is none */
+	const char *path;   /* with the query */
+	const char *type;   /* content type of the body; NULL if there is no body */
 	const char *body;
-	uint64_t timeout_ns; /* 0: KUBE_CALL_TIMEOUT_NS */
-	/* For who is asked through the server's proxy, which keeps Authorization to itself: a bearer token. NULL: none. */
+	uint64_t timeout_ns; /* 0 means KUBE_CALL_TIMEOUT_NS */
+	/*
+	 * A bearer token for a service behind the API server's proxy, which does not pass on
+	 * Authorization. NULL if none.
+	 */
 	const char *proxied_token;
 };
 #define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/reference/protocol.md */
 
 struct kube_answer {
-	int status;     /* of HTTP; 0: there was no answer */
-	json_t *object; /* NULL: none, or the call failed. The caller's: to be kept, take a reference */
-	size_t bytes;            /* of the answer, as far as it was read */
-	uint64_t retry_after_ns; /* 0: the server did not say */
-	struct error err; /* code 0: the status is one of 2xx; EFBIG: more than KUBE_BODY_MAX came */
+	int status;     /* HTTP status; 0 if there was no answer */
+	/*
+	 * NULL if the call failed or has no object. Only valid during the call of `done`: take a
+	 * reference to keep it.
+	 */
+	json_t *object;
+	size_t bytes;            /* bytes of the answer that were read */
+	uint64_t retry_after_ns; /* 0 if the server gave no time */
+	/* code 0 if the status is 2xx; EFBIG if the answer exceeds KUBE_BODY_MAX */
+	struct error err;
 };
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
-/* One line of the answer, a JSON object each, as a watch's events are; before the first NULL, once it is known
- * that the answer is a good one. */
+/*
+ * Called for each line of the answer, which holds one JSON object, as a watch's events do. The
+ * first call has NULL and says that the status is 2xx.
+ */
 typedef void (*kube_line)(void *data, json_t *object);
 
-/* `access` stays the caller's, and valid. -ENOENT: there is no libcurl; -ENOMEM. */
+/*
+ * Makes a client. The caller keeps `access` valid for the client's life. Returns -ENOENT if there
+ * is no libcurl, -ENOMEM, or another -errno.
+ */
 int kube_client_new(const struct kube_access *access, struct kube_client **ret, struct error *err);
-/* Calls under way are dropped: their handlers are not called. NULL is fine; returns NULL. */
+/* Frees the client and drops its calls without calling their handlers. NULL is allowed. Returns NULL. */
 struct kube_client *kube_client_free(struct kube_client *client);
 
 int kube_client_fd(const struct kube_client *client);
-/* Handlers are called in here, and nowhere else. */
+/* Does the pending work. Handlers are only called from this function. */
 void kube_client_process(struct kube_client *client);
-/* For alarms of the same thread. */
+/* For alarms in the same thread. */
 struct reactor *kube_client_reactor(struct kube_client *client);
 
 /*
- * Starts a call. `done` is called once, unless the call is dropped before; errors too come there. With `line`
- * the answer of a good call goes there, line by line, and `object` is NULL at its end. NULL: no memory.
+ * Starts a call. Calls `done` once, also for errors, unless the call is dropped before. If `line`
+ * is set, it receives a 2xx answer line by line, and the `object` of `done` is NULL. Returns NULL
+ * if out of memory.
  */
 struct kube_call *kube_call_start(struct kube_client *client, const struct kube_request *request,
 				  kube_line line, kube_done done, void *data);
-/* Drops a call before its end; from any handler. NULL is fine; returns NULL. */
+/* Drops a call before its end. Any handler may do this. NULL is allowed. Returns NULL. */
 struct kube_call *kube_call_drop(struct kube_call *call);
 
 #define KUBE_MERGE_PATCH "application/merge-patch+json"

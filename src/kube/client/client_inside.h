@@ -1,4 +1,4 @@
-/* Between client.c, which drives libcurl and hands out what came, and call.c, which is one call. */
+/* Shared by client.c, which drives libcurl and delivers answers, and call.c, which is one call. */
 #pragma once
 
 #include <jansson.h>
@@ -24,24 +24,24 @@ struct kube_client {
 
 struct kube_call {
 	struct kube_client *client;
-	uint64_t id; /* an address may be another call's, later */
+	uint64_t id; /* identifies the call, because a later call may have the same address */
 	CURL *easy;
 	struct curl_slist *headers;
 	char *body;
-	char what[160]; /* "GET /api/v1/...", for errors */
+	char what[160]; /* such as "GET /api/v1/...", for errors */
 	char why[CURL_ERROR_SIZE];
-	char *text; /* what came, not yet taken */
+	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed;                      /* by us: ends the call */
-	void (*line)(void *data, json_t *object); /* kube_line */
-	bool is_good;                             /* `line` knows that the answer is a good one */
-	void (*done)(void *data, const struct kube_answer *answer); /* kube_done */
+	struct error failed;                      /* our own error; ends the call */
+	void (*line)(void *data, json_t *object); /* a kube_line */
+	bool is_good;                             /* `line` was told that the status is 2xx */
+	void (*done)(void *data, const struct kube_answer *answer); /* a kube_done */
 	void *data;
-	struct alarm refused; /* the call could not begin: told from process() as well */
+	struct alarm refused; /* the call could not start; process() reports it through `done` */
 	TAILQ_ENTRY(kube_call) link;
 };
 
-/* Of HTTP; 0: nothing has come yet. */
+/* Returns the HTTP status; 0 if nothing was received yet. */
 int call_status(const struct kube_call *call);
-/* Gives `done` the answer; the call is no more. `result`: curl's. */
+/* Calls `done` with the answer and frees the call. `result` is libcurl's result code. */
 void call_finish(struct kube_call *call, int result);

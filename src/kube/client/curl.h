@@ -1,13 +1,14 @@
 /*
- * libcurl, loaded when the first client starts: most daemons know no Kubernetes, and it and what it needs
- * cost each more than 8 MiB. A machine without it runs allotd all the same. Thread safe after that.
+ * libcurl, loaded when the first client starts. Most daemons do not use Kubernetes, and libcurl
+ * with its dependencies costs each daemon more than 8 MiB. A machine without libcurl still runs
+ * allotd. After loading, the table is thread safe.
  */
 #pragma once
 
-#define CURL_DISABLE_TYPECHECK /* its macros would go round our table */
+#define CURL_DISABLE_TYPECHECK /* its macros would bypass our table */
 #include <curl/curl.h>
 
-/* Every function of it that is used. */
+/* Every function of libcurl that we use. */
 #define CURL_FUNCTIONS(X) \
 	X(global_init) \
 	X(slist_append) \

@@ -11,9 +11,9 @@
 #include "kube/util/object.h"
 #include "kube/util/when.h"
 
-/* An object's events are in its own namespace; those of a node in this one. */
+/* An object's events are in the object's namespace. A node has none; its events are in this namespace. */
 #define NODE_EVENTS "default"
-#define PATH_SIZE 600 /* of names as Kubernetes has them: 63 and 253 bytes */
+#define PATH_SIZE 600 /* fits Kubernetes names of 63 and 253 bytes */
 
 static void told(void *data, const struct kube_answer *answer)
 {
@@ -26,7 +26,7 @@ static const char *space_of(const struct event_about *about)
 	return about->in_namespace ? about->in_namespace : NODE_EVENTS;
 }
 
-/* `name` NULL: the server makes one. */
+/* If `name` is NULL, the server makes a name. */
 static struct kube_call *post(const char *component, struct kube_client *client,
 			      const struct event_about *about, const struct event_text *text,
 			      const char *name, kube_done done, void *data)
@@ -66,7 +66,7 @@ void event_tell(struct kube_client *client, const struct event_about *about, boo
 	event_tell_as("allotd", client, about, is_warning, reason, message, host);
 }
 
-/* As client-go makes them: of the object's name and the time. */
+/* As client-go does: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
 	struct timespec now;

@@ -1,6 +1,6 @@
 /*
- * Events: what `kubectl describe` shows of an object beside its state. They are told once and forgotten:
- * whether one arrives is nobody's concern. The client's thread.
+ * Kubernetes events, which `kubectl describe` shows beside an object's state. Each is sent once; a
+ * failure is only logged. Use from the client's thread only.
  */
 #pragma once
 
@@ -12,34 +12,40 @@
 struct event_about {
 	const char *kind; /* "Pod", "Node" */
 	const char *name, *uid;
-	const char *in_namespace; /* NULL: it has none, as a node */
+	const char *in_namespace; /* NULL for an object without a namespace, such as a node */
 };
 
-/* Tells an event of allotd's. `reason`: one word, such as "AllocateFailed". `host`: the node's name. */
+/* Sends an event of allotd. `reason` is one word, such as "AllocateFailed". `host` is the node's name. */
 void event_tell(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host);
-/* The same of another program's. `host` NULL: it is of no node. */
+/* As event_tell, for another program. `host` is NULL if no node is concerned. */
 void event_tell_as(const char *component, struct kube_client *client,
 		   const struct event_about *about, bool is_warning, const char *reason,
 		   const char *message, const char *host);
 
-/* ---- events that come again ---- */
+/* ---- repeated events ---- */
 
 #define EVENT_NAME_MAX 254
 
 struct event_text {
 	bool is_warning;
 	const char *reason, *message;
-	const char *host; /* NULL: it is of no node */
+	const char *host; /* NULL if no node is concerned */
 };
 
-/* One that no other event of the object has. */
+/* Makes a name that no other event of the object has. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX]);
-/* The first time; what the server answers is told. NULL: no memory, and nobody is told. */
+/*
+ * Creates the event the first time. `done` gets the server's answer. Returns NULL if out of memory;
+ * `done` is not called then.
+ */
 struct kube_call *event_create(const char *component, struct kube_client *client,
 			       const struct event_about *about, const struct event_text *text,
 			       const char *name, kube_done done, void *data);
-/* The same again: it has come so often by now, and may say something else. 404 once the server has forgotten it. */
+/*
+ * Updates the event when it occurs again: sets its count and its message. The answer is 404 if the
+ * server has deleted the event.
+ */
 struct kube_call *event_repeat(struct kube_client *client, const struct event_about *about,
 			       const char *message, const char *name, uint64_t count,
 			       kube_done done, void *data);

@@ -1,6 +1,7 @@
 /*
- * A merge patch (RFC 7386) of an object's metadata: annotations and labels to set, or to take away, if
- * wished only while the object is of a certain version: else the server refuses with 409. Thread safe.
+ * A merge patch (RFC 7386) of an object's metadata. The patch sets or removes annotations and
+ * labels. If it names a version and the object has another, the server refuses the patch with 409.
+ * Thread safe.
  */
 #pragma once
 
@@ -8,9 +9,12 @@
 
 struct patch_pair {
 	const char *name;
-	const char *value; /* NULL: to be taken away */
+	const char *value; /* NULL removes the annotation or label */
 };
 
-/* `version` NULL: of any. NULL: no memory, or a value is no UTF-8; to be freed by free(). */
+/*
+ * Returns the patch as JSON, which the caller frees. `version` NULL allows any version. Returns
+ * NULL if out of memory or if a value is not UTF-8.
+ */
 char *patch_metadata(const struct patch_pair *annotation, size_t annotations,
 		     const struct patch_pair *label, size_t labels, const char *version);

@@ -1,6 +1,7 @@
 /*
- * Descriptors and alarms behind one descriptor. The owner of an event loop watches that one for EPOLLIN, and
- * then calls reactor_process(), which never waits. One thread; a handler may remove anything, itself too.
+ * Several descriptors and alarms behind one descriptor. The owner's event loop watches that one for
+ * EPOLLIN and then calls reactor_process(), which never waits. Use a reactor from one thread only.
+ * A handler may remove any descriptor and alarm, also its own.
  */
 #pragma once
 
@@ -9,23 +10,26 @@
 
 struct reactor;
 
-/* `events`: EPOLLIN | ... as seen. */
+/* `events` are the events that occurred: EPOLLIN | ... */
 typedef void (*reactor_handler)(void *data, int fd, uint32_t events);
 
 int reactor_new(struct reactor **ret);
-struct reactor *reactor_free(struct reactor *reactor); /* NULL is fine; returns NULL */
+struct reactor *reactor_free(struct reactor *reactor); /* NULL is allowed; returns NULL */
 int reactor_fd(const struct reactor *reactor);
 void reactor_process(struct reactor *reactor);
 
-/* From now on `events` of fd (0: none at all) go to the handler, the same for all descriptors. */
+/*
+ * reactor_on_ready sets the one handler, which gets the events of all descriptors. reactor_watch sets
+ * the events of fd to watch; 0 stops watching. It returns 0 or -errno.
+ */
 void reactor_on_ready(struct reactor *reactor, reactor_handler handler, void *data);
 int reactor_watch(struct reactor *reactor, int fd, uint32_t events);
 
-/* An alarm of the caller's, zero but for `ring` and `data` before it is set first. */
+/* An alarm, owned by the caller. Set `ring` and `data`, and zero the rest, before the first alarm_set. */
 struct alarm {
 	void (*ring)(void *data);
 	void *data;
-	uint64_t due_ns; /* by the monotonic clock; 0: not set */
+	uint64_t due_ns; /* monotonic time; 0 if not set */
 	TAILQ_ENTRY(alarm) link;
 };
 void alarm_set(struct reactor *reactor, struct alarm *alarm, uint64_t in_ns);

@@ -11,12 +11,15 @@
 #include "base/log.h"
 #include "kube/util/backoff.h"
 
-#define PAGE_OBJECTS 200 /* fewer where these are more than an answer may have */
-/* The server ends a watch after a time between these, so that not all come back at once. */
+#define PAGE_OBJECTS 200 /* halved while a page exceeds the limit of an answer */
+/* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-#define WATCH_GRACE_S 30 /* after which we end it */
-/* One that ends sooner without an event is a failure: a server, or what is before it, that drops us. */
+#define WATCH_GRACE_S 30 /* after which we end the watch ourselves */
+/*
+ * A watch that ends sooner, without an event, counts as a failure: the server, or a proxy before
+ * it, rejects us.
+ */
 #define WATCH_SHORT_NS NSEC_PER_SEC
 
 struct kube_watch {
@@ -24,16 +27,16 @@ struct kube_watch {
 	char *collection, *selector;
 	struct watch_handlers on;
 	void *data;
-	struct kube_call *call; /* NULL: the alarm is set */
+	struct kube_call *call; /* NULL while the alarm is set */
 	struct alarm again;
 	struct backoff backoff;
-	char *version; /* where the watch goes on; NULL: a list is due */
-	char *page;    /* of the list that is under way; NULL: its first */
+	char *version; /* the watch resumes here; NULL: list first */
+	char *page;    /* next page of the present list; NULL: the first */
 	unsigned page_objects;
-	uint64_t started_ns; /* the watch that is under way */
-	bool is_fruitful;    /* something came on it */
-	bool is_troubled;    /* the owner was told */
-	unsigned expired;    /* times that the API server said 410 */
+	uint64_t started_ns; /* start of the present watch */
+	bool is_fruitful;    /* the watch delivered an event */
+	bool is_troubled;    /* the owner was told of trouble */
+	unsigned expired;    /* how often the server answered 410 */
 };
 
 static void begin(void *data);
@@ -68,7 +71,10 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 	w->on.trouble(w->data, err);
 }
 
-/* A watch that begins well may end at once: that it is worth something is known by its first event. */
+/*
+ * Reports that the trouble is over. is_worth also resets the backoff; a watch that only started is
+ * not worth that, because it may end at once.
+ */
 static void succeed(struct kube_watch *w, bool is_worth)
 {
 	if (is_worth)
@@ -79,7 +85,7 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.trouble(w->data, NULL);
 }
 
-/* The server no longer knows the place: from the beginning. At once, but once. */
+/* The server no longer knows the version: lists again, at once, but every fourth time after a backoff. */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
@@ -114,14 +120,14 @@ static void listed(void *data, const struct kube_answer *answer)
 		expire(w);
 		return;
 	}
-	/* A page of large objects: half as many, until they fit. An object alone always does. */
+	/* The page is too large: halve the number of objects until it fits. A single object always fits. */
 	if (err.code == EFBIG && w->page_objects > 1) {
 		w->page_objects /= 2;
 		alarm_set(kube_client_reactor(w->client), &w->again, 0);
 		return;
 	}
 	if (err.code) {
-		/* Its pages belong together: what was told of them is told again. */
+		/* Pages of a list belong together, so the next try starts at the first page. */
 		set_text(&w->page, NULL);
 		fail(w, &err, answer->retry_after_ns);
 		return;
@@ -156,7 +162,7 @@ static bool begin_list(struct kube_watch *w)
 
 /* ---- watches ---- */
 
-/* An event of type ERROR holds a Status. */
+/* Handles an event of type ERROR, whose object is a Status. */
 static void error_came(struct kube_watch *w, const json_t *status)
 {
 	json_int_t code = json_integer_value(json_object_get(status, "code"));

@@ -1,7 +1,8 @@
 /*
- * All objects of one kind that match a selector, kept up to date: a list in pages, then a watch from there,
- * begun again where it broke off; where the server no longer knows that place (410), a list again. It never
- * gives up: between tries it waits longer and longer. The client's thread.
+ * Keeps track of all objects of one kind that match a selector. First lists them in pages, then
+ * watches for changes. A watch that ends is resumed where it ended; if the server no longer knows
+ * that version (410), the objects are listed again. It never gives up: after failures it waits
+ * longer and longer. Use from the client's thread only.
  */
 #pragma once
 
@@ -12,22 +13,26 @@
 #include "kube/client/client.h"
 
 /*
- * What is told to the owner, who may stop the watch in any of them but `gone` and `object`. Objects are
- * the watch's: to be kept, take a reference.
+ * Callbacks to the owner. The owner may stop the watch in `synced`, and in `trouble` with an error.
+ * The watch owns the objects: take a reference to keep one.
  */
 struct watch_handlers {
-	void (*begin)(void *data); /* a list follows: what it does not name is gone */
-	void (*object)(void *data, json_t *object); /* is there, or has changed */
-	void (*gone)(void *data, json_t *object);   /* its last state */
+	void (*begin)(void *data); /* a list follows; objects that it does not contain are gone */
+	void (*object)(void *data, json_t *object); /* the object exists or has changed */
+	/* the object was deleted; this is its last state */
+	void (*gone)(void *data, json_t *object);
 	void (*synced)(void *data);                 /* the list is complete */
-	/* A try failed; the next comes by itself. NULL: a fault that was told is over. */
+	/* A try failed and the next follows by itself. err is NULL when the trouble is over. */
 	void (*trouble)(void *data, const struct error *err);
 };
 
 struct kube_watch;
 
-/* `collection`: "/api/v1/pods"; `selector`: "fieldSelector=spec.nodeName%3Dn1", or "". NULL: no memory. */
+/*
+ * Starts a watch. `collection` is a path such as "/api/v1/pods"; `selector` is such as
+ * "fieldSelector=spec.nodeName%3Dn1", or "". Returns NULL if out of memory.
+ */
 struct kube_watch *kube_watch_start(struct kube_client *client, const char *collection,
 				    const char *selector, const struct watch_handlers *handlers,
 				    void *data);
-struct kube_watch *kube_watch_stop(struct kube_watch *watch); /* NULL is fine; returns NULL */
+struct kube_watch *kube_watch_stop(struct kube_watch *watch); /* NULL is allowed; returns NULL */

@@ -10,7 +10,7 @@
 
 #define MOST_BYTES ((uint64_t)INT64_MAX)
 
-/* NULL: it is missing, or no text. */
+/* Returns NULL if the member is missing or not a string without NUL. */
 static const char *text_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
@@ -26,7 +26,7 @@ static bool is_ours(const json_t *object)
 
 /* ---- capacity ---- */
 
-/* A name of the driver's own domain may stand without it. NULL: nothing is said. */
+/* Returns a capacity, or NULL if not given. Its name may include the driver's domain or omit it. */
 static const json_t *capacity(const json_t *result, const char *name)
 {
 	const json_t *consumed = json_object_get(result, "consumedCapacity");
@@ -58,7 +58,7 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 
 /* ---- parameters ---- */
 
-/* Does a list of requests name this one, or, of alternatives, the request that they are of? */
+/* Whether a list of requests names this request or, for an alternative, its parent request. */
 static bool names_request(const json_t *requests, const char *request)
 {
 	size_t length = strcspn(request, "/");
@@ -76,7 +76,7 @@ static bool names_request(const json_t *requests, const char *request)
 	return false;
 }
 
-/* A class's come before a claim's, which go before them. */
+/* Terms of the class come first in `config`, so the claim's terms replace them. */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {
 	json_t *one;

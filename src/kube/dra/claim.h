@@ -1,6 +1,6 @@
 /*
- * A ResourceClaim (resource.k8s.io/v1) as the scheduler has allocated it: which devices of this driver, how much of each,
- * and on which terms. Pure but for memory; thread safe.
+ * A ResourceClaim (resource.k8s.io/v1) that the scheduler has allocated: the devices of this
+ * driver, the share of each, and the terms. Only allocates memory, no other effects. Thread safe.
  */
 #pragma once
 
@@ -12,24 +12,27 @@
 #include "base/error.h"
 #include "kube/dra/terms.h"
 
-/* What the claim has of one device, for one of its requests. Texts are the object's. */
+/* One allocated device for one request of the claim. The strings belong to the claim's object. */
 struct dra_result {
-	const char *request; /* "gpu", or "gpu/small" of a request with alternatives */
+	const char *request; /* "gpu", or "gpu/small" if the request has alternatives */
 	const char *pool, *device;
-	bool is_whole; /* the scheduler gave the whole device: it counts no shares */
+	bool is_whole; /* the claim has the whole device, because the scheduler counts no shares */
 	uint64_t memory_bytes;
-	double cores_pct; /* 0: no guarantee */
+	double cores_pct; /* 0 means no guarantee */
 	struct dra_terms terms;
 };
 
 struct dra_claim {
 	const char *uid;
-	size_t count;              /* 0: nothing of this driver is allocated */
+	size_t count;              /* 0 if no device of this driver is allocated */
 	struct dra_result *result; /* owned */
 	json_t *object;            /* owned */
 };
 
-/* A reference to `object` is taken. -EINVAL: with what is wrong with it, of capacity or parameters; -ENOMEM. */
+/*
+ * Reads a claim and takes a reference to `object`. Returns -EINVAL if the capacity or the
+ * parameters are invalid (the error says how), or -ENOMEM.
+ */
 int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err);
-/* Leaves it empty. */
+/* Frees the contents and leaves an empty claim. */
 void dra_claim_free(struct dra_claim *claim);

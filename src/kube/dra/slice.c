@@ -9,7 +9,7 @@
 #include "kube/util/object.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define TEXT_MAX 64 /* of an attribute, in bytes */
+#define TEXT_MAX 64 /* maximum bytes of an attribute */
 #define STANDARD "resource.kubernetes.io/"
 
 /* ---- attributes ---- */
@@ -37,7 +37,10 @@ static void add_version(json_t *attributes, const char *name, unsigned major, un
 	json_object_set_new(attributes, name, json_pack("{s:s}", "version", text));
 }
 
-/* "535.104.05": versions of an attribute are as semver.org has them, of three numbers without zeros before them. */
+/*
+ * A driver version such as "535.104.05". Attributes need a semantic version (semver.org): three
+ * numbers without leading zeros.
+ */
 static void add_driver(json_t *attributes, const char *text)
 {
 	unsigned major, minor, patch = 0;
@@ -48,7 +51,7 @@ static void add_driver(json_t *attributes, const char *text)
 	json_object_set_new(attributes, "driverVersion", json_pack("{s:s}", "version", version));
 }
 
-/* As NVIDIA calls the generations, by their compute capability. */
+/* NVIDIA's names of the generations, by compute capability. */
 static const char *architecture(const struct dra_device *d)
 {
 	switch (d->capability_major) {
@@ -63,7 +66,7 @@ static const char *architecture(const struct dra_device *d)
 	}
 }
 
-/* "NVIDIA H100 80GB HBM3 MIG 1g.10gb": the profile ends the name. */
+/* The profile is at the end of the name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
 static const char *profile(const struct dra_device *d)
 {
 	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;
@@ -95,7 +98,7 @@ static json_t *attributes_of(const struct dra_device *d)
 
 /* ---- capacity ---- */
 
-/* As the API server writes it: in the largest unit that it is whole in. */
+/* Writes the quantity as the API server does: in the largest unit in which it is whole. */
 static json_t *memory_quantity(uint64_t bytes)
 {
 	static const char units[] = "MGTPE";
@@ -110,7 +113,7 @@ static json_t *memory_quantity(uint64_t bytes)
 	return json_string(text);
 }
 
-/* A claim that names no memory is meant to have all of the GPU: it fits on none of which others have some. */
+/* A claim without a memory request gets the whole GPU, so it fits only a GPU that no other claim uses. */
 static json_t *memory_capacity(const struct dra_device *d)
 {
 	return json_pack("{s:o, s:{s:o, s:{s:s, s:s}}}", "value",
@@ -119,7 +122,10 @@ static json_t *memory_capacity(const struct dra_device *d)
 			 "1Mi");
 }
 
-/* Cores that a claim does not name are no guarantee. A policy's step may not be larger than what is left. */
+/*
+ * A claim without a cores request gets no guarantee. A policy's step must not exceed what is left,
+ * so there is no policy if nothing is.
+ */
 static json_t *cores_capacity(const struct dra_device *d)
 {
 	char text[16];
@@ -146,7 +152,7 @@ static void add_taint(json_t *taints, const char *key)
 	json_array_append_new(taints, json_pack("{s:s, s:s}", "key", key, "effect", "NoSchedule"));
 }
 
-/* NULL: none. */
+/* Returns NULL if the device has no taint. */
 static json_t *taints_of(const struct dra_device *d)
 {
 	if (!d->is_cordoned && !d->is_unhealthy)
@@ -197,7 +203,10 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
-		/* A policy's first step is from 1 MiB to 2. */
+		/*
+		 * The policy's first step is from 1 MiB to 2 MiB, so less than 2 MiB cannot be
+		 * published.
+		 */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;
 		if (json_array_append_new(list, device_of(&device[i])) < 0) {
@@ -238,7 +247,7 @@ bool dra_slice_is_shared(const json_t *slice)
 	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
 }
 
-/* Sorted, and each once. */
+/* Inserts a size in order, unless it is in the list. */
 static int add_size(json_t *sizes, json_int_t mib)
 {
 	size_t i = 0;

@@ -8,14 +8,14 @@
 
 /* ---- values ---- */
 
-/* NULL: it is no text. */
+/* Returns NULL if the value is not a string without NUL. */
 static const char *text_of(const json_t *value)
 {
 	const char *text = json_string_value(value);
 	return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-/* A number of percent, or a text as 60%. */
+/* Reads a percentage: a number such as 60, or a string such as "60%". */
 static int read_cores_limit(const json_t *value, struct dra_terms *terms, struct error *err)
 {
 	char number[32];

@@ -1,16 +1,16 @@
 /*
- * The opaque parameters that a DeviceClass or a ResourceClaim gives to the driver gpu.allot.dev: terms of a tenant beyond
- * its memory and cores, which are capacity.
+ * The opaque parameters that a DeviceClass or a ResourceClaim gives to the driver gpu.allot.dev.
+ * They are the tenant's terms other than its memory and cores, which are capacity.
  *
  *     apiVersion: gpu.allot.dev/v1
  *     kind: GpuTerms
- *     coresLimit: 60       # percent of each GPU; the least that may be said is the cores of the request
+ *     coresLimit: 60       # percent of each GPU; at least the cores of the request
  *     priority: 10         # -100 to 100
  *     onFull: wait         # fail, wait or swap
  *     sharing: space       # time or space
  *     group: trainers      # with sharing: space
  *
- * Every field may be left out. Pure; thread safe.
+ * Every field is optional. Pure; thread safe.
  */
 #pragma once
 
@@ -28,10 +28,13 @@ struct dra_terms {
 	double cores_limit_pct;
 	bool has_priority;
 	int priority;
-	char on_full[8];            /* "": it does not say */
-	char sharing[8];            /* the same */
-	char group[PARSE_NAME_MAX]; /* the same */
+	char on_full[8];            /* "" if not given */
+	char sharing[8];            /* "" if not given */
+	char group[PARSE_NAME_MAX]; /* "" if not given */
 };
 
-/* Adds what the parameters say to *terms: they go before what is there. -EINVAL with the field and what would be right. */
+/*
+ * Adds the terms in the parameters to *terms, replacing fields that are already set. Returns
+ * -EINVAL; the error names the field and its valid values.
+ */
 int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct error *err);

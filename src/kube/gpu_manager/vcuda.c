@@ -15,7 +15,7 @@
 
 /* ---- limits ---- */
 
-/* 0 where it is not named. */
+/* Reads a limit. Sets *ret to 0 if the resource is not named. */
 static int read_resource(const json_t *container, const char *name, unsigned most, unsigned *ret,
 			 struct error *err)
 {
@@ -46,7 +46,7 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 	return 0;
 }
 
-/* As gpu-manager has it: more than a whole card is a whole card. */
+/* As in gpu-manager, more than a whole GPU means a whole GPU. */
 static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct error *err)
 {
 	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &ask->limit_pct, err);
@@ -55,7 +55,7 @@ static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct 
 	return r;
 }
 
-/* The container's own goes before the pod's. */
+/* The container's own annotation takes precedence over the pod's. */
 static int read_cards(const struct kube_pod *pod, const char *container, struct vcuda_ask *ask,
 		      struct error *err)
 {
@@ -90,8 +90,8 @@ static int take_minors(const char *text, struct vcuda_ask *ask, struct error *er
 }
 
 /*
- * The scheduler's choice holds until the pod has been given what it asks for, and says so. How many cards it was is known
- * afterwards as well.
+ * Reads the scheduler's choice. It holds until the pod is marked as assigned; afterwards only the
+ * number of GPUs counts.
  */
 static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask,
 		       struct error *err)
@@ -119,7 +119,7 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	return 0;
 }
 
-/* ---- a scheduler that speaks HAMi's protocol ---- */
+/* ---- a scheduler that uses HAMi's protocol ---- */
 
 static int take_shares(const struct kube_share *share, size_t count, struct vcuda_ask *ask,
 		       struct error *err)
@@ -140,7 +140,7 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 	return 0;
 }
 
-/* Each has to be just what the container asks for of a card. */
+/* Checks that each share is exactly what the container requests of one GPU. */
 static int compare_shares(const struct kube_share *share, size_t count, const struct vcuda_ask *ask,
 			  const struct vcuda_names *names, struct error *err)
 {
@@ -157,7 +157,10 @@ static int compare_shares(const struct kube_share *share, size_t count, const st
 	return 0;
 }
 
-/* The container's shares that are still to be allocated, of which it is asked for just that. */
+/*
+ * Reads the container's shares that are still to be allocated. They must match what the container
+ * requests.
+ */
 static int read_open_shares(const struct kube_pod *pod, size_t container,
 			    const struct vcuda_names *names, struct vcuda_ask *ask,
 			    struct error *err)
@@ -181,7 +184,7 @@ static int read_open_shares(const struct kube_pod *pod, size_t container,
 	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
 }
 
-/* Of what was allocated how many cards it is on is known. */
+/* Takes the number of GPUs from the shares that were allocated. */
 static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
 {
 	struct kube_shares shares;
@@ -195,9 +198,9 @@ static void count_shares(const struct kube_pod *pod, size_t container, struct vc
 		ask->cards = (unsigned)count;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole request ---- */
 
-/* Among how many cards it is, where nobody says so. */
+/* Returns the default number of GPUs. */
 static unsigned cards_of(const struct vcuda_ask *ask)
 {
 	return ask->cores > VCUDA_CORES_WHOLE && ask->cores % VCUDA_CORES_WHOLE == 0
@@ -231,7 +234,7 @@ static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct 
 	return 0;
 }
 
-/* What stands in the pod from its beginning; not yet checked. */
+/* Reads what the pod contained before a scheduler chose GPUs. Does not check it. */
 static int read_wish(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		     struct vcuda_ask *ask, struct error *err)
 {
@@ -293,7 +296,7 @@ double vcuda_cores_pct(const struct vcuda_ask *ask)
 	return (double)ask->cores / ask->cards;
 }
 
-/* Never less than what it is guaranteed. */
+/* The limit is never less than the guarantee. */
 double vcuda_limit_pct(const struct vcuda_ask *ask)
 {
 	double cores_pct = vcuda_cores_pct(ask);

@@ -1,19 +1,19 @@
 /*
- * What a pod's container asks for in gpu-manager's vocabulary (github.com/tkestack/gpu-manager): two resources that
- * stand in its limits, whose names are settings,
+ * What a container requests in gpu-manager's terms (github.com/tkestack/gpu-manager). Two resources
+ * in the container's limits, whose names are settings:
  *
- *     tencent.com/vcuda-core: 30     hundredths of a card's time, up to 100, or a multiple of 100: whole cards
+ *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100, or a multiple of 100 for whole GPUs
  *     tencent.com/vcuda-memory: 20   units of 256 MiB
  *
- * and annotations of its pod:
+ * Annotations of the pod:
  *
- *     tencent.com/vcuda-core-limit: 50    of each card's time, may be reached when others leave it
- *     tencent.com/predicate-gpu-idx-0     the numbers of the cards, by commas, that gpu-manager's scheduler (gpu-admission)
- *                                         has chosen for the first of its containers, init containers not counted
- *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    of the same scheduler
- *     hami.io/vgpu-devices-to-allocate    the cards that a scheduler has chosen which speaks HAMi's protocol (shares.h), while
- *                                         bind-phase is allocating; -allocated: that it had chosen
- *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    both resources are divided among so many cards, equally
+ *     tencent.com/vcuda-core-limit: 50    percent of each GPU's time that may be used while others leave it idle
+ *     tencent.com/predicate-gpu-idx-0     the numbers of the GPUs, separated by commas, that gpu-manager's scheduler
+ *                                         (gpu-admission) chose for the first container after the init containers
+ *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    from the same scheduler
+ *     hami.io/vgpu-devices-to-allocate    the GPUs chosen by a scheduler that uses HAMi's protocol (shares.h), while
+ *                                         bind-phase is allocating; -allocated: the same afterwards
+ *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    the number of GPUs that share both resources equally
  *
  * Thread safe.
  */
@@ -31,43 +31,47 @@
 #define VCUDA_MAX_UNITS 1000000
 
 #define VCUDA_LIMIT "tencent.com/vcuda-core-limit"
-#define VCUDA_INDEX "tencent.com/predicate-gpu-idx-" /* and the container's number */
+#define VCUDA_INDEX "tencent.com/predicate-gpu-idx-" /* followed by the container's number */
 #define VCUDA_TIME "tencent.com/predicate-time"
 #define VCUDA_NODE "tencent.com/predicate-node"
-#define VCUDA_ASSIGNED "tencent.com/gpu-assigned" /* "false", and then "true" */
-#define VCUDA_CARDS "cards"                       /* of KUBE_LIVE_DOMAIN */
+#define VCUDA_ASSIGNED "tencent.com/gpu-assigned" /* "false", then "true" */
+#define VCUDA_CARDS "cards"                       /* in the domain KUBE_LIVE_DOMAIN */
 
-/* The resources' names. */
+/* Names of the two resources. */
 struct vcuda_names {
 	const char *cores, *memory;
 };
 
 struct vcuda_ask {
-	unsigned cores;     /* of all its cards together */
-	unsigned units;     /* of all its cards together; 0: all that they have */
-	unsigned cards;     /* among which both are divided, 1 or more */
-	unsigned limit_pct; /* of each card's time; 0: not said, it is what the container has of it */
-	unsigned chosen;    /* cards that a scheduler has chosen, as many as `cards`; 0: none has */
-	bool is_by_shares;               /* in HAMi's protocol: by `uuid`; else by `minor` */
-	unsigned minor[VCUDA_MAX_CARDS]; /* of each of those: the number of its device file */
+	unsigned cores;     /* total of all its GPUs */
+	unsigned units;     /* total of all its GPUs; 0 means all their memory */
+	unsigned cards;     /* number of GPUs, 1 or more */
+	/* of each GPU's time; 0 if not given: the guaranteed share is the limit */
+	unsigned limit_pct;
+	/* number of GPUs that a scheduler chose; equal to `cards`, or 0 if none did */
+	unsigned chosen;
+	bool is_by_shares; /* chosen in HAMi's protocol, so `uuid` is set; else `minor` */
+	unsigned minor[VCUDA_MAX_CARDS]; /* device file number of each chosen GPU */
 	char uuid[VCUDA_MAX_CARDS][KUBE_ID_MAX];
 };
 
 /*
- * -ENODATA: it asks for neither resource. -EINVAL, -ERANGE: what is wrong and would be right; cores and units are
- * filled then as far as they can be read, else 0.
+ * Reads what a container requests, with the GPUs that a scheduler chose. Returns -ENODATA if the
+ * container requests neither resource. Returns -EINVAL or -ERANGE if a value is invalid; the error
+ * says what is valid. Cores and units are then set if they could be read, else 0.
  */
 int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		   struct vcuda_ask *ret, struct error *err);
 
-/* The same of what stands in the pod from its beginning alone, before any scheduler has chosen. */
+/* As vcuda_ask_read, but reads only what the pod contained before a scheduler chose GPUs. */
 int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		    struct vcuda_ask *ret, struct error *err);
 
-/* Is it the same, whichever cards it is on? */
+/* Whether both request the same, whatever GPUs were chosen. */
 bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
 
-/* Of each of its cards. */
+/* Percent of each GPU: the guaranteed share, and the limit. */
 double vcuda_cores_pct(const struct vcuda_ask *ask);
 double vcuda_limit_pct(const struct vcuda_ask *ask);
-uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask); /* whole MiB; 0: all that the card has */
+/* of each GPU, rounded down to whole MiB; 0 means all its memory */
+uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask);

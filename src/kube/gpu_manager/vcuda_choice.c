@@ -5,10 +5,10 @@
 
 #include "base/parse.h"
 
-/* A container that may be meant. */
+/* A container that the call may be for. */
 struct candidate {
 	struct vcuda_choice choice;
-	int error; /* of its ask; 0: it has none */
+	int error; /* result of reading its request; 0 if valid */
 	struct error err;
 };
 
@@ -18,7 +18,10 @@ static bool is_waiting(const struct vcuda_question *q, const struct kube_pod *po
 	       (pod->phase == POD_PENDING || pod->phase == POD_UNKNOWN);
 }
 
-/* The first from `from` on that asks for some of it; false: none does. */
+/*
+ * Finds the first container from index `from` on that requests any vGPU resource. Returns false if
+ * none does.
+ */
 static bool find_asking(const struct vcuda_question *q, const struct kube_pod *pod, size_t from,
 			struct candidate *ret)
 {
@@ -33,7 +36,10 @@ static bool find_asking(const struct vcuda_question *q, const struct kube_pod *p
 	return false;
 }
 
-/* The kubelet asks for a pod's containers in their order: it is at the first that has no claim. */
+/*
+ * Finds the container that the kubelet handles next: the first without a claim, because the kubelet
+ * goes in order.
+ */
 static bool find_next(const struct vcuda_question *q, const struct kube_pod *pod,
 		      struct candidate *ret)
 {
@@ -51,7 +57,10 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/* When it was bound, or made: texts of the same length are in the order of time. */
+/*
+ * Compares by the time of binding, else of creation. `created` has a fixed length, so strcmp gives
+ * the order of time.
+ */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;
@@ -65,7 +74,7 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Will the call for memory, which is still to come, tell the two apart? */
+/* Whether the call for memory, which is still to come, will tell the two apart. */
 static bool will_be_told(const struct vcuda_question *q, const struct candidate *a,
 			 const struct candidate *b)
 {

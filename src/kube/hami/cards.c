@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* More is no list of a node's cards; it bounds what a foreign annotation can make us hold. */
+/* No node has more GPUs. The limit bounds the memory that another program's annotation can make us use. */
 #define CARDS_MAX 1024
 #define NUMBER_MAX INT32_MAX
 
@@ -129,7 +129,7 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 	return 0;
 }
 
-/* ---- the old text ---- */
+/* ---- the old text form ---- */
 
 enum {
 	FIELD_ID,

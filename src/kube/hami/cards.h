@@ -1,7 +1,8 @@
 /*
- * A node's cards as they are registered with a scheduler (annotation hami.io/node-nvidia-register): a JSON
- * array, or as old versions wrote it a text of `uuid,count,mem,core,type,numa,health[,index,mode]`, each
- * ended by ':'. What is false, 0 or empty is absent in JSON. Thread safe.
+ * A node's GPUs as registered with a scheduler (annotation hami.io/node-nvidia-register). The value
+ * is a JSON array. Old versions wrote text: `uuid,count,mem,core,type,numa,health[,index,mode]` for
+ * each GPU, each followed by ':'. The JSON leaves out values that are false, 0 or empty. Thread
+ * safe.
  */
 #pragma once
 
@@ -20,14 +21,14 @@
 struct kube_card {
 	char id[KUBE_ID_MAX];
 	unsigned index;
-	unsigned count;      /* of containers that may share it */
-	uint64_t memory_mib; /* with scaling, more than it has */
-	unsigned cores_pct;  /* with scaling, above 100 */
+	unsigned count;      /* how many containers may share it */
+	uint64_t memory_mib; /* with memory scaling more than the GPU has */
+	unsigned cores_pct;  /* with cores scaling above 100 */
 	char type[CARD_TYPE_MAX];
 	unsigned numa;
 	char mode[CARD_MODE_MAX];
 	bool is_healthy;
-	json_t *mig_profiles; /* an array, as it came; NULL: none. Freed with the list */
+	json_t *mig_profiles; /* the JSON array as received; NULL if none; freed with the list */
 };
 
 struct kube_cards {
@@ -35,13 +36,18 @@ struct kube_cards {
 	struct kube_card *card; /* owned */
 };
 
-/* Of either form. -EINVAL or -ERANGE with card and field that are wrong; -ENOMEM. To be freed by
- * cards_free(). */
+/*
+ * Parses either form. Returns -EINVAL or -ERANGE (the error names the GPU and the field), or
+ * -ENOMEM. Free the list with cards_free().
+ */
 int cards_parse(const char *text, struct kube_cards *ret, struct error *err);
-/* As JSON. NULL: no memory; to be freed by free(). */
+/* Returns the list as JSON, which the caller frees, or NULL if out of memory. */
 char *cards_format(const struct kube_cards *cards);
-/* Leaves an empty list. */
+/* Frees the contents and leaves an empty list. */
 void cards_free(struct kube_cards *cards);
 
-/* NVML's name of a card as schedulers know it: with "NVIDIA-" before it unless it begins with NVIDIA. */
+/*
+ * Makes the name that schedulers expect from NVML's name: adds "NVIDIA-" unless the name begins
+ * with NVIDIA.
+ */
 void cards_type(const char *name, char type[CARD_TYPE_MAX]);

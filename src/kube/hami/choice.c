@@ -9,7 +9,7 @@
 
 #define IDS_TEXT_MAX 160
 
-/* The ids for an error: "GPU-a-3, GPU-b-1", or the beginning of it. */
+/* Writes the ids for an error text: "GPU-a-3, GPU-b-1", cut off if too long. */
 static const char *ids_text(const struct choice_question *q, char text[IDS_TEXT_MAX])
 {
 	size_t at = 0;
@@ -30,7 +30,7 @@ static bool is_here(const struct choice_question *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* Has a share that is still to be allocated, by the looks of it. */
+/* Whether a share seems to be left to allocate; the text is not parsed. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
@@ -49,7 +49,7 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	int64_t limit_s = q->bind_limit_s ? q->bind_limit_s : CHOICE_BIND_LIMIT_S, since_s;
 	int r = pod_bind_time(pod, &since_s, err);
 	if (r == -ENODATA)
-		return 0; /* the lock's time, or nobody's: not every scheduler writes it */
+		return 0; /* not every scheduler writes it, so the binding has no time limit */
 	if (r >= 0 && q->now_s - since_s > limit_s)
 		r = error_set(err, ETIMEDOUT,
 			      KUBE_POD_BIND_TIME " is %lld s ago: a binding may take %lld s",
@@ -57,7 +57,7 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	return r < 0 ? error_add(err, r, "pod %s/%s", pod->pod_namespace, pod->name) : 0;
 }
 
-/* The pod of which the lock says that it is being bound. */
+/* Finds the pod that the node's lock names. */
 static int find_owner(const struct choice_question *q, const struct kube_pod **ret,
 		      struct error *err)
 {
@@ -87,7 +87,7 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
-/* The only pod that is being bound. */
+/* Finds the only pod that is being bound. */
 static int find_allocating(const struct choice_question *q, const struct kube_pod **ret,
 			   struct error *err)
 {
@@ -139,7 +139,7 @@ static int find_pod(const struct choice_question *q, const struct kube_pod **ret
 	return check_time(q, *ret, err);
 }
 
-/* Is `id` one of the card's: "<UUID>-<n>"? */
+/* Whether `id` belongs to the GPU: "<UUID>-<n>". */
 static bool is_id_of(const char *id, const char *card)
 {
 	size_t length = strlen(card);
@@ -147,7 +147,7 @@ static bool is_id_of(const char *id, const char *card)
 	       strspn(id + length + 1, "0123456789") == strlen(id + length + 1);
 }
 
-/* As many ids on each card as the scheduler chose shares of it. */
+/* Whether each GPU has as many ids as the scheduler chose shares of it. */
 static bool do_cards_agree(const struct choice_question *q, const struct choice *c)
 {
 	for (size_t i = 0; i < c->share_count; i++) {
@@ -177,7 +177,7 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 			KUBE_POD_TO_ALLOCATE
 			" has shares for container number %zu, but the pod has only %zu containers",
 			c->container + 1, c->pod->containers);
-	/* The call is for a later container: its shares and ids are not compared with this one's. */
+	/* The call is for a later container, so do not compare its ids with this container's shares. */
 	if (q->is_given && q->is_given(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,

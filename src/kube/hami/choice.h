@@ -1,7 +1,7 @@
 /*
- * Which pod, and which container of it, a kubelet's Allocate is for. The call names only device ids, of
- * which the kubelet picks any; what is to be given is in the annotations of the pod that the scheduler is
- * binding to this node. Pure; thread safe.
+ * Finds the pod and container for which the kubelet calls Allocate. The call names only device ids,
+ * which the kubelet picks freely. The annotations of the pod that the scheduler is binding to this
+ * node say what the container gets. Pure; thread safe.
  */
 #pragma once
 
@@ -14,43 +14,54 @@
 #include "kube/hami/pod.h"
 #include "kube/hami/shares.h"
 
-/* A binding that began longer ago was given up by its scheduler. */
+/* The scheduler has given up a binding that began longer ago than this. */
 #define CHOICE_BIND_LIMIT_S 300
 
 struct choice_question {
-	const char *node;                  /* this one's name */
-	const struct kube_pod *const *pod; /* of this node, in any order */
+	const char *node;                  /* this node's name */
+	const struct kube_pod *const *pod; /* the node's pods, in any order */
 	size_t pod_count;
-	const struct node_lock *lock; /* NULL: the node is not locked */
+	const struct node_lock *lock; /* NULL if the node is not locked */
 	int64_t now_s;
-	int64_t lock_expiry_s, bind_limit_s; /* 0: as the protocol has them */
-	const char *const *id;               /* that the kubelet picked: "<UUID>-<n>" */
+	int64_t lock_expiry_s, bind_limit_s; /* 0 means the protocol's value */
+	const char *const *id;               /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
-	/* Has the container got its shares, though `pod` still shows them as open? NULL: none has. */
+	/*
+	 * Whether the container has received its shares, although `pod` still shows them as open.
+	 * NULL means that none has.
+	 */
 	bool (*is_given)(void *data, const struct kube_pod *pod, size_t container);
-	void *data; /* for is_given() */
+	void *data; /* passed to is_given */
 };
 
 struct choice {
-	const struct kube_pod *pod;     /* one of the question's */
-	size_t container;               /* its place in pod->container, and in the shares */
-	const struct kube_share *share; /* what it is given: within `shares` */
+	const struct kube_pod *pod;     /* one of the question's pods */
+	size_t container;               /* index in pod->container, and in the shares */
+	const struct kube_share *share; /* the container's shares: points into `shares` */
 	size_t share_count;
-	/* Do the ids lie on just the cards that the scheduler chose? The kubelet is free not to. */
+	/* Whether the ids are on exactly the GPUs that the scheduler chose. The kubelet may pick others. */
 	bool cards_agree;
-	struct kube_shares shares; /* all that is to be allocated to the pod; by shares_free() */
+	/* all shares still to be allocated to the pod; free with shares_free() */
+	struct kube_shares shares;
 };
 
-/* Is the pod bound to the node, or being bound, and has the kubelet yet to ask for shares of it? */
+/*
+ * Whether the pod is bound or being bound to the node, and the kubelet has yet to ask for some of
+ * its shares.
+ */
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 
 /*
- * The pod that holds the node's lock; without one, the only pod that is being bound here. The container is
- * the first that has shares still: the kubelet calls in that order.
- * A watch may be behind, so the next look may tell otherwise after
- * -EAGAIN: no pod is known to wait, or its next container was given its shares;
- * -EBUSY: several pods wait and no lock says which, or the lock's pod ends;
- * -ETIMEDOUT: the binding began too long ago.
- * -EINVAL: annotation and call disagree, or the annotation is broken; -ENOMEM. Each with both sides in the error.
+ * Chooses the pod that holds the node's lock, or without a lock the only pod that is being bound
+ * here. The container is the first that still has shares, because the kubelet calls in that order.
+ *
+ * After these errors a later try may succeed, because a watch may be late:
+ *
+ * -EAGAIN     no pod is known to wait, or its next container already received its shares
+ * -EBUSY      several pods wait and no lock names one, or the lock's pod is ending
+ * -ETIMEDOUT  the binding began too long ago
+ *
+ * Other errors: -EINVAL if the annotation is invalid or contradicts the call, and -ENOMEM. Error
+ * texts give the call and the annotation.
  */
 int choice_make(const struct choice_question *question, struct choice *ret, struct error *err);

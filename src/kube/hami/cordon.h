@@ -1,10 +1,10 @@
 /*
- * Cards that an operator has taken out of service (annotation hami.io/device-cordon of a node): UUIDs by
- * commas, spaces around them allowed. Pure; thread safe.
+ * GPUs that an operator has taken out of service (annotation hami.io/device-cordon of a node): a
+ * list of UUIDs separated by commas, with optional spaces. Pure; thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* `cordon` is the annotation's value; NULL: there is none. */
+/* Whether the list contains the UUID. `cordon` is the annotation's value, or NULL if there is none. */
 bool cordon_has(const char *cordon, const char *uuid);

@@ -1,6 +1,7 @@
 /*
- * A node's lock (annotation hami.io/mutex.lock): "<RFC 3339 time>,<namespace>,<pod>" names the pod that is
- * being bound to the node; older schedulers write the time alone. Pure; thread safe.
+ * A node's lock (annotation hami.io/mutex.lock). The value "<RFC 3339 time>,<namespace>,<pod>"
+ * names the pod that is being bound to the node; older schedulers write only the time. Pure; thread
+ * safe.
  */
 #pragma once
 
@@ -9,21 +10,21 @@
 
 #include "base/error.h"
 
-/* A name in Kubernetes has 253 bytes at most. */
+/* Size of a Kubernetes name (at most 253 bytes) with its NUL. */
 #define KUBE_NAME_MAX 254
-#define NODE_LOCK_MAX 560      /* bytes of the annotation's value */
-#define NODE_LOCK_EXPIRY_S 300 /* as HAMi has it where nobody says otherwise */
+#define NODE_LOCK_MAX 560      /* size of the annotation's value with its NUL */
+#define NODE_LOCK_EXPIRY_S 300 /* HAMi's default */
 
 struct node_lock {
 	int64_t since_s;
-	char pod_namespace[KUBE_NAME_MAX]; /* "", and pod too: nobody is named */
+	char pod_namespace[KUBE_NAME_MAX]; /* "" if the lock names no pod; `pod` likewise */
 	char pod[KUBE_NAME_MAX];
 };
 
-/* -EINVAL with the part that is wrong. */
+/* Parses the annotation's value. Returns -EINVAL; the error names the invalid part. */
 int node_lock_parse(const char *text, struct node_lock *ret, struct error *err);
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 
-/* A lock of the future (clocks differ between machines) has not expired. */
+/* A lock with a time in the future is not expired: clocks of machines differ. */
 bool node_lock_is_expired(const struct node_lock *lock, int64_t now_s, int64_t expiry_s);
 bool node_lock_is_of(const struct node_lock *lock, const char *pod_namespace, const char *pod);

@@ -120,11 +120,11 @@ struct kube_pod *pod_free(struct kube_pod *pod)
 	return NULL;
 }
 
-/* ---- what is kept ---- */
+/* ---- smaller copies ---- */
 
 #define KUBECTL_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
-/* Those of `keys` that the object has. */
+/* Returns a new object with those of `keys` that the object has. */
 static json_t *pick(const json_t *object, const char *const *keys)
 {
 	json_t *picked = json_object();

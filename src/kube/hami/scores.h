@@ -1,6 +1,7 @@
 /*
- * How well the cards of a node are linked, pair by pair (annotation hami.io/node-nvidia-score):
- * [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], an entry for each card and in it each other one. Thread safe.
+ * How well each pair of a node's GPUs is connected (annotation hami.io/node-nvidia-score). The
+ * value is [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], with one entry per GPU that scores the
+ * other GPUs. Thread safe.
  */
 #pragma once
 
@@ -11,15 +12,18 @@
 
 struct kube_scores {
 	size_t count;
-	char (*id)[KUBE_ID_MAX]; /* of each card; owned */
-	int *score;              /* of card i and card j: score[i * count + j]; owned */
+	char (*id)[KUBE_ID_MAX]; /* of each GPU; owned */
+	int *score;              /* of GPUs i and j: score[i * count + j]; owned */
 };
 
-/* `count` cards without names and with scores of 0. -ENOMEM. */
+/* Makes scores of 0 for `count` GPUs without names. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
-/* A pair that is not told is 0. -EINVAL with what is wrong: a card that is named and has no entry, one that
- * has two, what is no number; -ENOMEM. To be freed by scores_free(). */
+/*
+ * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if a scored GPU has no
+ * entry, a GPU has two entries, or a score is not a number (the error says which), or -ENOMEM. Free
+ * with scores_free().
+ */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
-/* NULL: no memory; to be freed by free(). */
+/* Returns the value as text, which the caller frees, or NULL if out of memory. */
 char *scores_format(const struct kube_scores *scores);
 void scores_free(struct kube_scores *scores);

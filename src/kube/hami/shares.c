@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
 
-#define SHARES_MAX 4096 /* of a pod; also of its containers */
+#define SHARES_MAX 4096 /* per pod; also the limit of its containers */
 #define BORROWED_MOST_PCT 100
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
 
@@ -40,8 +40,8 @@ static int take_number(const char *what, const char *from, uint64_t *ret, struct
 }
 
 /*
- * "UUID,NVIDIA,<MiB>,<cores>", and more fields that a later version of HAMi may write, which reads four itself; `text` is
- * taken apart. -ENODATA: a share of no card, ",,0,0".
+ * Parses "UUID,NVIDIA,<MiB>,<cores>" and changes `text`. More fields are ignored, as HAMi does: a
+ * later version may write them. Returns -ENODATA for a share of no GPU, ",,0,0".
  */
 static int parse_share(char *text, struct kube_share *share, struct error *err)
 {
@@ -68,7 +68,10 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	return 0;
 }
 
-/* One container's, without its ';'. The last ':' may be missing. Shares of no card are passed over. */
+/*
+ * Parses one container's shares, without the ';'. The last ':' may be missing. Shares of no GPU are
+ * skipped.
+ */
 static int parse_container(char *text, struct kube_shares *shares, struct error *err)
 {
 	size_t n = 0;
@@ -87,7 +90,7 @@ static int parse_container(char *text, struct kube_shares *shares, struct error 
 	return 0;
 }
 
-/* An upper bound of the shares in the text, and whether it may be one at all. */
+/* Checks the size of the text. *ret_shares is an upper bound of the number of shares. */
 static int measure(const char *text, size_t *ret_shares, struct error *err)
 {
 	size_t containers = 0, shares = 0, length = strlen(text);

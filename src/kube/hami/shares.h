@@ -1,9 +1,11 @@
 /*
- * The shares of cards that a pod's containers are given (annotations hami.io/vgpu-devices-to-allocate and
- * -allocated): each share "UUID,NVIDIA,<MiB>,<cores>" and ':', each container's shares and ';', init
- * containers before the others; a container without any is ';' alone. There may be more of those at the
- * end than the pod has containers. The last ';' may be missing, a share may have more fields behind these, and one
- * without a UUID and of 0 MiB is none. Thread safe.
+ * The shares of GPUs that a pod's containers get (annotations hami.io/vgpu-devices-to-allocate and
+ * -allocated). A share is "UUID,NVIDIA,<MiB>,<cores>" followed by ':'. A container is its shares
+ * followed by ';', so a container without shares is only ';'. Init containers come first.
+ *
+ * The parser is lenient. There may be more containers at the end than the pod has. The last ';' may
+ * be missing. A share may have more fields at its end. A share without a UUID and with 0 MiB counts
+ * as none. Thread safe.
  */
 #pragma once
 
@@ -17,44 +19,57 @@
 #define SHARE_KIND_MAX 24
 
 struct kube_share {
-	size_t container; /* whose it is: the number of ';' before it */
+	size_t container; /* index of its container: the number of ';' before the share */
 	char card[KUBE_ID_MAX];
 	char kind[SHARE_KIND_MAX]; /* "NVIDIA" */
 	uint64_t memory_mib;
 	unsigned cores_pct;
-	/* In place of cores_pct, which is 0: to be used while others leave it (KUBE_BORROWED). Not in the text. */
+	/*
+	 * Share of the GPU's time that may be used while others leave it idle (KUBE_BORROWED);
+	 * cores_pct is then 0. The text does not have this field.
+	 */
 	unsigned borrowed_pct;
 };
 
 struct kube_shares {
 	size_t containers; /* the number of ';' */
 	size_t count;
-	struct kube_share *share; /* in the containers' order; owned */
+	struct kube_share *share; /* in the order of containers; owned */
 };
 
-/* -EINVAL or -ERANGE with container, share and field that are wrong; -ENOMEM. To be freed by shares_free(). */
+/*
+ * Parses the annotation's value. Returns -EINVAL or -ERANGE (the error names container, share and
+ * field), or -ENOMEM. Free with shares_free().
+ */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * The same of a pod with so many containers of both kinds, `init` of them init containers. HAMi's scheduler up to v2.8 leaves
- * these out: where just as many are named as the pod has others, these are meant, and they get their places.
+ * As shares_parse, for a pod with `containers` containers, of which `init` are init containers.
+ * HAMi's scheduler up to v2.8 leaves out init containers. So if the text has as many containers as
+ * the pod has without them, the shares are moved to the containers that they are for.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
-/* NULL: no memory; to be freed by free(). */
+/* Returns the value as text, which the caller frees, or NULL if out of memory. */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 
-/* The same with what is borrowed in place of the cores: KUBE_BORROWED. */
+/*
+ * shares_format_borrowed makes the value of KUBE_BORROWED: borrowed_pct in place of the cores.
+ * shares_borrow says whether any share borrows.
+ */
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_borrow(const struct kube_shares *shares);
-/* What a share borrows, by such a list. 0: nothing, or it is another share by now. */
+/*
+ * Returns how much the share borrows according to the list `borrowed`; 0 if nothing, or if the list
+ * has another share in its place.
+ */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
-/* The shares of a container: where they begin, and how many. */
+/* Returns the first share of a container, and their number in *ret_count. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
-/* Takes a container's shares away: it becomes one without any. */
+/* Removes the shares of a container. */
 void shares_erase(struct kube_shares *shares, size_t container);
-/* Are both lists the same? */
+/* Whether both lists are equal. */
 bool shares_equal(const struct kube_share *a, size_t a_count, const struct kube_share *b,
 		  size_t b_count);

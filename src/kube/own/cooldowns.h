@@ -1,7 +1,8 @@
 /*
- * Cooldowns of a node's cards: until when each takes no opportunistic pods, that is pods which are placed by use. The scheduler
- * writes them to the node (annotation allot.dev/node-shut) after it evicted such pods (scheduler/opportunistic/opportunistic.h),
- * so that a scheduler that takes over knows them:
+ * Cooldowns of a node's GPUs: the time until which a GPU takes no opportunistic pods (pods that are
+ * placed by use). The scheduler writes the cooldowns to the node (annotation allot.dev/node-shut)
+ * after it has evicted such pods (scheduler/opportunistic/opportunistic.h). So another scheduler
+ * that takes over knows them.
  *
  *     {"cards":[{"id":"GPU-..","until":1790000600,"rounds":2}]}
  *
@@ -19,8 +20,8 @@
 
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
-	int64_t until_s; /* since 1970; in the past the rounds still count for a while */
-	unsigned rounds; /* of evictions in a row */
+	int64_t until_s; /* since 1970; after this time the rounds still count for a while */
+	unsigned rounds; /* evictions in a row */
 };
 
 struct kube_cooldowns {
@@ -28,8 +29,11 @@ struct kube_cooldowns {
 	struct kube_cooldown *card; /* owned */
 };
 
-/* -EINVAL names the card and the field that are wrong; -ENOMEM. Free it with cooldowns_free(). */
+/*
+ * Parses the annotation's value. Returns -EINVAL (the error names the GPU and the field), or
+ * -ENOMEM. Free with cooldowns_free().
+ */
 int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err);
-/* NULL: out of memory. Free it with free(). */
+/* Returns the value as text, which the caller frees, or NULL if out of memory. */
 char *cooldowns_format(const struct kube_cooldowns *cooldowns);
 void cooldowns_free(struct kube_cooldowns *cooldowns); /* leaves an empty list */

@@ -10,9 +10,9 @@
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/util/sanitize.h"
 
-#define NAME_MAX_BYTES 320 /* of an annotation: 253 bytes, '/', 63, and a NUL */
+#define NAME_MAX_BYTES 320 /* size of an annotation's name: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
-#define VALUE_MAX_BYTES 48 /* of one value in a list */
+#define VALUE_MAX_BYTES 48 /* size of one value in a list */
 
 /* ---- values ---- */
 
@@ -35,7 +35,7 @@ static int take_limit(const char *text, size_t i, struct kube_live *live, struct
 	return parse_cores(text, &live->limit_pct[i], err);
 }
 
-/* One after the other, by commas. */
+/* Parses values separated by commas. */
 static int take_list(const char *text, struct kube_live *live, size_t *ret_count,
 		     int (*take)(const char *, size_t, struct kube_live *, struct error *),
 		     struct error *err)
@@ -120,7 +120,10 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 
 static const struct {
 	const char *name;
-	/* NULL: it says what is given to a container, and nothing of one that runs: vcuda.h, annotations.h. */
+	/*
+	 * NULL: the annotation is about the container's start and does not change a running one:
+	 * vcuda.h, annotations.h.
+	 */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
@@ -132,7 +135,10 @@ static const struct {
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-/* Is it a name of ours? Then *ret_owner bytes of it are a container's name, 0: it is for all. */
+/*
+ * Whether the name is in our domain. The first *ret_owner bytes are a container's name; if 0, it is
+ * for all containers.
+ */
 static bool is_ours(const char *name, size_t *ret_owner)
 {
 	const char *slash = strchr(name, '/');
@@ -199,7 +205,7 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		/* What is no text no API server lets in, and live_text() passes over it as well. */
+		/* Only strings count, as in live_text(). The API server accepts no other values. */
 		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)

@@ -1,12 +1,14 @@
 /*
- * What people write to a pod to change the terms of its containers while they run: annotations of allot's own.
+ * Annotations of allot that users write to a pod to change the terms of its containers while they
+ * run.
  *
- *     allot.dev/memory: 8GiB               of all containers of the pod that have GPUs
- *     trainer.allot.dev/memory: 8GiB,4GiB  of the container "trainer" alone, which has two GPUs
+ *     allot.dev/memory: 8GiB               for all containers of the pod that have GPUs
+ *     trainer.allot.dev/memory: 8GiB,4GiB  only for the container "trainer", which has two GPUs
  *
- * Values are one for all of a container's GPUs, or one for each, by commas, in the order in which it was given them. A
- * container's own annotation goes before the pod's. (A container's name is a label of DNS, so that it always fits
- * before the domain; behind the '/' it may be too long.) Pure but for memory; thread safe.
+ * A value is either for all of a container's GPUs, or a list separated by commas with one value per
+ * GPU, in the order in which the container got them. A container's own annotation takes precedence
+ * over the pod's. (The container's name stands before the domain, because a DNS label always fits
+ * there; behind the '/' it may be too long.) Only allocates memory, no other effects. Thread safe.
  */
 #pragma once
 
@@ -19,40 +21,48 @@
 
 #define LIVE_VALUES_MAX 16
 
-/* Of each: how many values there are; none: nothing is said. */
+/* The counts say how many values each array has; 0 if not given. */
 struct kube_live {
 	size_t memories, cores, limits;
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
-	double cores_pct[LIVE_VALUES_MAX]; /* 0: no guarantee */
+	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
-	const char *on_full;         /* the pod's text; NULL: nothing is said */
-	const char *sharing, *group; /* of what starts from here on; the pod's texts, or NULL */
+	const char *on_full;         /* string of the pod; NULL if not given */
+	/* apply to processes that start later; strings of the pod, or NULL */
+	const char *sharing, *group;
 	bool has_priority;
 	int priority; /* -100 to 100 */
 };
 
 /*
- * What the pod says of the container. -EINVAL, -ERANGE with the annotation and what would be right; also for a name of
- * our domain that is none of these, or of a container that the pod does not have: it was meant to change something.
+ * Reads what the pod's annotations say about the container. Returns -EINVAL or -ERANGE; the error
+ * names the annotation and what is valid. An unknown name in our domain, or one for a container
+ * that the pod does not have, is an error too, because the user meant to change something.
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);
 
-/* The same of `sharing` and `group` alone, for who makes a container: whatever else the pod says. */
+/*
+ * As live_read, but reads only `sharing` and `group`, which are needed when the container starts.
+ * Errors in other annotations do not matter.
+ */
 int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 		      struct error *err);
 
-/* The least that a container gets of each of its GPUs. */
+/* The minimum that a container gets of each of its GPUs. */
 struct kube_live_floor {
-	uint64_t memory_mib; /* rounded up; 0: nothing is said */
-	unsigned cores_pct;  /* rounded up; 0: nothing is said, or no guarantee */
+	uint64_t memory_mib; /* rounded up; 0 if not given */
+	unsigned cores_pct;  /* rounded up; 0 if not given or no guarantee */
 };
 
 /*
- * The most that the pod asks of any of the container's GPUs, of which there are `count`. Zeros where a node would refuse what
- * is said, and leave the container as it was made.
+ * Returns the largest values that the pod requests for any of the container's `count` GPUs. Returns
+ * zeros if a node would reject the annotations and leave the container unchanged.
  */
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 
-/* All that live_read() goes by: while it is the same, nothing was changed. NULL: no memory; by free(). */
+/*
+ * Returns all annotations that live_read() uses, as one text. If it is equal, nothing has changed.
+ * The caller frees it. Returns NULL if out of memory.
+ */
 char *live_text(const struct kube_pod *pod);

@@ -1,10 +1,11 @@
 /*
- * What a node's cards are used (annotation allot.dev/node-use), as allotd measures it, so that a scheduler may place by it:
+ * How much a node's GPUs are used (annotation allot.dev/node-use), as allotd measures it. A
+ * scheduler can place pods by this:
  *
  *     {"t":1790000000,"cards":[{"id":"GPU-..","peak":41,"now":37,"held":80,"mem":12000}]}
  *
- * Only what tenants use counts that were not placed by use themselves. `t` is the node's own time, in seconds: all that it
- * says to others is that the node still measures. Thread safe.
+ * The percentages count only tenants that were not placed by use themselves. `t` is the node's own
+ * time in seconds; to others it only shows that the node still measures. Thread safe.
  */
 #pragma once
 
@@ -16,10 +17,11 @@
 
 struct kube_use {
 	char id[KUBE_ID_MAX];
-	unsigned peak_pct; /* of the card's time: nine tenths of the last minutes were at or below it */
-	unsigned now_pct;  /* on average of the last minute */
-	unsigned held_pct; /* guarantees of those who have been there for as long as is measured */
-	uint64_t memory_mib; /* that all tenants hold */
+	unsigned peak_pct; /* 90th percentile of the GPU's busy time over the last minutes */
+	unsigned now_pct;  /* average of the last minute */
+	/* guarantees of the tenants that were there during the whole measurement */
+	unsigned held_pct;
+	uint64_t memory_mib; /* memory that all tenants hold */
 };
 
 struct kube_uses {
@@ -28,8 +30,11 @@ struct kube_uses {
 	struct kube_use *card; /* owned */
 };
 
-/* -EINVAL with card and field that are wrong; -ENOMEM. To be freed by uses_free(). */
+/*
+ * Parses the annotation's value. Returns -EINVAL (the error names the GPU and the field), or
+ * -ENOMEM. Free with uses_free().
+ */
 int uses_parse(const char *text, struct kube_uses *ret, struct error *err);
-/* NULL: no memory; to be freed by free(). */
+/* Returns the value as text, which the caller frees, or NULL if out of memory. */
 char *uses_format(const struct kube_uses *uses);
 void uses_free(struct kube_uses *uses); /* leaves an empty list */

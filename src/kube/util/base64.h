@@ -1,8 +1,14 @@
-/* Base64 (RFC 4648, section 4), as kubeconfig holds its certificates and admission its patches. Pure; thread safe. */
+/*
+ * Base64 (RFC 4648, section 4), which kubeconfig uses for certificates and admission for patches.
+ * Pure; thread safe.
+ */
 #pragma once
 
-/* A text without NUL inside, to be freed. -EINVAL: it is no base64, or no text; -ENOMEM. */
+/*
+ * Decodes to a text, which the caller frees. Returns -EINVAL if the input is not base64, or the
+ * result is empty or contains NUL; or -ENOMEM.
+ */
 int base64_decode(const char *base64, char **ret_text);
 
-/* To be freed. NULL: no memory. */
+/* Returns the encoded text, which the caller frees, or NULL if out of memory. */
 char *base64_encode(const char *text);

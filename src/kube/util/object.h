@@ -1,4 +1,4 @@
-/* Cleanup of jansson's objects, as base/cleanup.h has it for others. */
+/* Automatic cleanup of jansson's objects, like base/cleanup.h. */
 #pragma once
 
 #include <jansson.h>

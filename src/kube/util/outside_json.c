@@ -9,7 +9,10 @@
 #define REPLACEMENT "\\ufffd"
 #define ESCAPE_SIZE (sizeof(NUL) - 1)
 
-/* RFC 8259, section 7: a backslash escapes the next character, which may be a backslash. */
+/*
+ * Finds the next \u0000. A backslash escapes the next character, which may be a backslash (RFC
+ * 8259, section 7).
+ */
 static const char *find_nul(const char *from, const char *end)
 {
 	while ((from = memchr(from, '\\', (size_t)(end - from))) && end - from >= 2) {
@@ -29,14 +32,14 @@ json_t *outside_json_read(const char *text, size_t size, size_t flags, json_erro
 		if (!copy) {
 			if (ret_why) {
 				*ret_why = (json_error_t){ .text = "out of memory" };
-				/* Where jansson keeps its code: json_error_code(). */
+				/* jansson keeps its error code here: json_error_code(). */
 				ret_why->text[JSON_ERROR_TEXT_LENGTH - 1] =
 					(char)json_error_out_of_memory;
 			}
 			return NULL;
 		}
 		memcpy(copy, text, size);
-		/* Two keys of a pod may have become the same: that is no reason to refuse the review of it. */
+		/* The replacement may make two keys of a pod equal. That must not make its review fail. */
 		flags &= ~(size_t)JSON_REJECT_DUPLICATES;
 	}
 	for (; nul; nul = find_nul(nul + ESCAPE_SIZE, end))

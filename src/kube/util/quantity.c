@@ -9,17 +9,17 @@
 
 #include "kube/util/sanitize.h"
 
-#define DIGITS_MAX 18 /* of a number that 64 bits hold, whatever its digits */
+#define DIGITS_MAX 18 /* digits that always fit 64 bits */
 #define EXPONENT_MAX 40
 
-/* Before its suffix: digits without the point, and how many stood behind that. */
+/* The number before the suffix: its digits without the point, and how many of them followed the point. */
 struct number {
 	bool is_negative;
 	uint64_t digits;
 	int behind;
 };
 
-/* By 2 to that, or by 10 to that. */
+/* A factor of 2 to the power `two` times 10 to the power `ten`. */
 struct factor {
 	int two, ten;
 };
@@ -52,13 +52,14 @@ static int parse_suffix(const char *text, struct factor *ret)
 	return ten > EXPONENT_MAX ? -ERANGE : 0;
 }
 
-/* What is behind the digits, in *text. */
+/* Parses the number and moves *text past it. */
 static int parse_digits(const char **text, struct number *ret)
 {
 	const char *at = *text;
 	struct number number = { .is_negative = *at == '-' };
 	bool has_point = false;
-	int count = 0, zeros = 0; /* zeros at the end, as far as it has come: they may never count */
+	/* zeros at the end so far; more digits must follow for them to count */
+	int count = 0, zeros = 0;
 	unsigned seen = 0;
 	at += *at == '-' || *at == '+';
 	for (; (*at >= '0' && *at <= '9') || (*at == '.' && !has_point); at++) {
@@ -83,7 +84,7 @@ static int parse_digits(const char **text, struct number *ret)
 	}
 	if (!seen)
 		return -EINVAL;
-	/* "1000" has three that stand for 10 to the third. */
+	/* Trailing zeros before the point become a power of ten: "1000" has three. */
 	number.behind -= number.digits ? zeros : number.behind;
 	*text = at;
 	*ret = number;
@@ -98,7 +99,7 @@ static int multiply(struct number number, struct factor factor, int64_t *ret)
 		*ret = 0;
 		return 0;
 	}
-	value <<= factor.two; /* 60 and 60 bits at most */
+	value <<= factor.two; /* at most 60 + 60 bits */
 	for (; ten < 0; ten++) {
 		if (value % 10)
 			return -EDOM;
@@ -134,7 +135,7 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 	}
 }
 
-/* NULL: it can be no quantity. `number` is room for one that stands there as a number. */
+/* Returns the value as text, using `number` for a JSON number. Returns NULL if it cannot be a quantity. */
 static const char *text_of(const json_t *value, char number[32])
 {
 	if (json_is_string(value))

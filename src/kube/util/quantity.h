@@ -1,6 +1,6 @@
 /*
- * Amounts as Kubernetes writes them in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m. GPUs and
- * parts of them are whole. Pure; thread safe.
+ * Kubernetes quantities in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m.
+ * Only whole amounts are accepted, because GPUs and parts of them are whole. Pure; thread safe.
  */
 #pragma once
 
@@ -9,11 +9,14 @@
 
 #include "base/error.h"
 
-/* -EINVAL: it is no quantity; -EDOM: it is none that is whole; -ERANGE: it does not fit. err names the text. */
+/*
+ * Parses a quantity. Returns -EINVAL if the text is not a quantity, -EDOM if the amount is not
+ * whole, -ERANGE if it does not fit. err quotes the text.
+ */
 int quantity_parse(const char *text, int64_t *ret, struct error *err);
 
-/* Of a value in JSON, where a quantity may stand as a number as well. */
+/* Reads a quantity from JSON, where it may be a string or a number. */
 int quantity_read_any(const json_t *value, int64_t *ret, struct error *err);
 
-/* The same, 0 to `most`. -EINVAL with the value and what would be right. */
+/* As quantity_read_any, for 0 to `most`. Returns -EINVAL; the error says what is valid. */
 int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct error *err);

@@ -1,10 +1,14 @@
-/* Names of what pods ask for, as "nvidia.com/gpu" (kubernetes.io, "Extended resources"). Pure; thread safe. */
+/*
+ * Names of resources that pods request, such as "nvidia.com/gpu" (kubernetes.io, "Extended
+ * resources"). Pure; thread safe.
+ */
 #pragma once
 
 #include "base/error.h"
 
 /*
- * A domain in small letters, '/', and a name that begins and ends with a letter or digit; not of the domain
- * kubernetes.io, which the kubelet would refuse. -EINVAL, with what would be right.
+ * Checks a name: a domain in lower case, '/', and a name that begins and ends with a letter or
+ * digit. The domain kubernetes.io is not allowed, because the kubelet rejects it. Returns -EINVAL;
+ * the error says what is valid.
  */
 int resource_name_check(const char *name, struct error *err);

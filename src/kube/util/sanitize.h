@@ -1,10 +1,10 @@
-/* An error that quotes text from outside must stay one line of printable text in a log. */
+/* An error that quotes outside text must stay one line of printable text in a log. */
 #pragma once
 
 #include "base/error.h"
 #include "base/text.h"
 
-/* Replaces what is not printable in the error's text. Returns `result`; err may be NULL. */
+/* Replaces unprintable characters in the error's text. Returns `result`. err may be NULL. */
 static inline int error_sanitize(struct error *err, int result)
 {
 	if (err)

@@ -8,7 +8,7 @@
 
 #include "kube/util/sanitize.h"
 
-/* Takes `count` digits; -1 where there are others. */
+/* Reads `count` digits. Returns -1 if there are other characters. */
 static int take_digits(const char **text, unsigned count)
 {
 	int value = 0;
@@ -40,7 +40,7 @@ static bool is_date(int year, int month, int day)
 	       day <= days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* Date, T, time of day. False: it is none, or out of range. */
+/* Reads date, T and time of day. Returns false if the format or a value is invalid. */
 static bool take_date_time(const char **text, int64_t *ret_s)
 {
 	struct tm tm = { 0 };
@@ -68,7 +68,7 @@ static bool take_date_time(const char **text, int64_t *ret_s)
 	return true;
 }
 
-/* "Z", or the hours and minutes that a zone is ahead of it. */
+/* Reads "Z", or the zone's offset in hours and minutes. */
 static bool take_zone(const char **text, int64_t *ret_ahead_s)
 {
 	*ret_ahead_s = 0;

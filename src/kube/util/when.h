@@ -1,20 +1,19 @@
-/*
- * Points in time as they stand in annotations, in seconds since 1970. Pure: no zone of this machine's is
- * asked; thread safe.
- */
+/* Times in annotations, in seconds since 1970. Pure: the machine's time zone is not used. Thread safe. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/error.h"
 
-#define WHEN_MAX 32 /* bytes of a time as text, its NUL included */
+#define WHEN_MAX 32 /* size of a time as text, with its NUL */
 
-/* RFC 3339: "2026-08-21T10:00:00Z", "...+08:00"; fractions of a second are dropped. -EINVAL with what
- * would be right. */
+/*
+ * Parses RFC 3339: "2026-08-21T10:00:00Z" or "...+08:00". Drops fractions of a second. Returns
+ * -EINVAL; the error says what is valid.
+ */
 int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err);
-/* In UTC. Years 1970 to 9999. */
+/* Writes the time in UTC, for years 1970 to 9999. */
 void when_format_rfc3339(int64_t s, char text[WHEN_MAX]);
 
-/* The same, as "2026-08-21 10:00:00". */
+/* Writes the time as "2026-08-21 10:00:00" in UTC. */
 void when_format_plain(int64_t s, char text[WHEN_MAX]);

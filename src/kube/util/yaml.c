@@ -12,7 +12,7 @@
 struct line {
 	unsigned number; /* in the file, from 1 */
 	size_t indent;
-	char *text; /* without indentation, comment and blanks at its end; never "" */
+	char *text; /* without indentation, comment and white space at its end; never "" */
 };
 
 struct reader {
@@ -31,7 +31,10 @@ static int complain(const struct reader *r, const char *what)
 
 /* ---- lines ---- */
 
-/* Where a comment begins: a '#' first or behind a blank, outside of quotes. */
+/*
+ * Returns the start of a comment: a '#' at the beginning or after white space, outside quotes.
+ * Returns NULL if there is none.
+ */
 static char *find_comment(char *text)
 {
 	char quote = 0;
@@ -49,7 +52,7 @@ static char *find_comment(char *text)
 	return NULL;
 }
 
-/* Takes `text` apart into lines that say something. */
+/* Splits `text` into lines and drops empty ones. */
 static int split(struct reader *r, char *text)
 {
 	unsigned number = 0;
@@ -77,7 +80,7 @@ static int split(struct reader *r, char *text)
 
 /* ---- scalars ---- */
 
-/* In place; the closing quote must be the last character. */
+/* Removes the quotes in place. Returns false unless the closing quote is the last character. */
 static bool unquote(char *text)
 {
 	char quote = *text, *to = text;
@@ -122,7 +125,7 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 
 /* ---- blocks ---- */
 
-/* What follows "key:" or "-": a value in the line itself, a block below, or null. */
+/* Reads what follows "key:" or "-": a value on the same line, a block below, or null. */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)
 {
@@ -141,7 +144,7 @@ static int read_value(struct reader *r, char *text, size_t indent, bool may_be_b
 	return 0;
 }
 
-/* The colon that ends a key: NULL when the line has none. */
+/* Returns the colon that ends a key, or NULL if the line has none. */
 static char *find_colon(char *text)
 {
 	char *from = text;
@@ -189,7 +192,7 @@ static int read_sequence(struct reader *r, size_t indent, unsigned depth, json_t
 		if (line->text[1] && skip == 1)
 			return complain(r, "must be '- value'");
 		if (*rest && *rest != '"' && *rest != '\'' && find_colon(rest)) {
-			/* A mapping that begins here: as if it stood in a line of its own. */
+			/* A mapping begins on this line: treat the rest as a line of its own. */
 			line->indent = indent + skip;
 			line->text = rest;
 			status = read_block(r, line->indent, depth + 1, &item);

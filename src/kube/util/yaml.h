@@ -1,7 +1,7 @@
 /*
- * The part of YAML that files of settings are written in, such as kubeconfig: mappings and sequences by
- * indentation, texts plain or quoted, {} and [], comments; JSON too. Anchors, tags, flow collections with
- * something in them and texts of several lines are refused. Pure; thread safe.
+ * A parser for the part of YAML that configuration files such as kubeconfig use: mappings and
+ * sequences by indentation, plain and quoted strings, {} and [], comments; also JSON. Anchors,
+ * tags, nonempty flow collections and strings of several lines are rejected. Pure; thread safe.
  */
 #pragma once
 
@@ -9,5 +9,8 @@
 
 #include "base/error.h"
 
-/* Every scalar is a text, but for null, ~, true and false. -EINVAL with the line; -ENOMEM. */
+/*
+ * Parses the text. Scalars become strings, except null, ~, true and false. Returns -EINVAL (the
+ * error names the line) or -ENOMEM.
+ */
 int yaml_parse(const char *text, json_t **ret, struct error *err);
