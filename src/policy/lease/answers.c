@@ -1,4 +1,4 @@
-/* What the arbiter tells of itself and its tenants; changes nothing. */
+/* Queries about the arbiter and its tenants. These functions change nothing. */
 #include <math.h>
 
 #include "policy/lease/arbiter.h"
@@ -11,7 +11,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* A tenant's processes tell what they like, and what they tell is added up: a sum of it may be beyond what 64 bits hold. */
+/* Converts to nanoseconds, at most UINT64_MAX. Processes may report any values, and a sum of them may not fit in 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
@@ -122,13 +122,16 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
-	/* A tenant that outranks it would have to wait for all of that. */
+	/* A tenant that outranks this one would have to wait for a greater depth. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
-	/* Beside a gang its other cards would, and what is tried is not what is had. */
+	/*
+	 * Beside a gang no greater depth is used: the gang's other devices would have to wait for it, and its trial would not
+	 * be valid.
+	 */
 	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
-	/* Short kernels are predicted too long: twice, so that a step's end is what bounds it. */
+	/* Short kernels are predicted too long. Twice a step's length leaves the bound to the step's end. */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }
 

@@ -8,7 +8,7 @@
 
 #define US 1000ULL
 #define MS 1000000ULL
-#define LIMIT_STEP_PCT 0.001 /* of a cap: less is no change */
+#define LIMIT_STEP_PCT 0.001 /* a smaller change of a cap counts as no change */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -89,7 +89,7 @@ static bool share_is_valid(struct arbiter_share share)
 	       share.cores_pct <= share.limit_pct;
 }
 
-/* What a tenant is ahead or behind is time: keep that where its weight changes by a factor. */
+/* How far a tenant is ahead or behind is an amount of time. Keeps that amount when a factor applies to the weights. */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -100,7 +100,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* To be called when a tenant came, went, or changed its share. */
+/* Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);
@@ -123,7 +123,7 @@ static void count_shares(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
-	charge_fill_tokens(a, t); /* the time up to now was an idle one's */
+	charge_fill_tokens(a, t); /* the tenant was idle up to now, so fill by the rule for idle tenants */
 	priority_fill(a, t);
 	t->active = true;
 	t->active_index = a->active_count;
@@ -148,7 +148,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 	t->reported_ns = 0;
 }
 
-/* A newcomer's first tokens: enough for a lease, not a bucket full at each registration. */
+/* Limits a new tenant's tokens to a lease's worth, so that each registration does not bring a full bucket. */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
 	double most = charge_tokens_kept(a, t);
@@ -246,7 +246,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
-	/* The caller sets it again each period: without a change it must cost nothing. */
+	/* The caller sets the limit again each period, so a call without a change must cost nothing. */
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
@@ -330,14 +330,14 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
-	/* Free run has more in flight than someone in a hurry should find. */
+	/* Free run has more in flight than a tenant in a hurry should find. */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Outside of leases: which tenants may go ahead unasked. */
+/* Sets the state outside of leases: which tenants may launch without asking. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* Sliced: what one of a lower priority has in flight goes on beside one of a higher. */
+	/* Sliced: in-flight work of a lower priority goes on beside a higher priority, so it is bounded. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -357,7 +357,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* A stopped one's flags still say nothing. */
+		/* the flags of a stopped tenant still say nothing */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -382,7 +382,7 @@ static void enter_slices(struct arbiter *a)
 	sliced_begin(a);
 }
 
-/* All run, except those that had more than their share. */
+/* All tenants run, except those that had more than their share. */
 static void decide_slices(struct arbiter *a)
 {
 	sliced_mark(a);
@@ -400,7 +400,7 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/* The only one at work needs no drain: it becomes the holder as it runs. */
+/* Returns the only tenant at work, or NONE. Such a tenant needs no drain: it becomes the holder while it runs. */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;
@@ -475,7 +475,7 @@ static void note_sync_points(struct arbiter *a)
 	}
 }
 
-/* Returns how soon to look again. */
+/* Returns the time until the next poll. */
 static uint64_t decide_by_lease(struct arbiter *a)
 {
 	uint64_t next_ns;
@@ -530,7 +530,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* Beside a stray's drain, someone may hold the lease; sliced, others run. */
+		/* While a tenant without a lease drains, another may hold the lease. In slices, others run. */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_look_ns(a);

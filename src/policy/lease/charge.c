@@ -1,6 +1,6 @@
 #include "policy/lease/tenant.h"
 
-/* Tokens for a lease among others, at most; an absent tenant keeps as many, so that it need not wait. */
+/* The most tokens needed for a lease beside other tenants. An absent tenant keeps as many, so that it need not wait. */
 #define SLICE_MAX_NS 10000000
 
 static double min_double(double a, double b)
@@ -13,7 +13,7 @@ static double max_double(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The bucket: limit x window. */
+/* Returns the bucket's size: limit x window. */
 static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 {
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
@@ -34,7 +34,10 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/* What an idle tenant may gather: what a pause between two steps of a training brings, and a lease. */
+/*
+ * Returns the most tokens that an idle tenant may gather: those of a pause between two steps of a training, or a lease's worth
+ * if more.
+ */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -49,13 +52,13 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * A waiting tenant saves up time. An idle one saves no more than a pause between two steps brings; after a longer
-	 * pause, a lease's worth: a full bucket after each pause would show as work above the cap.
+	 * A waiting tenant saves up time. An idle tenant saves no more than a pause between two steps brings, and after a
+	 * longer pause a lease's worth. Otherwise a full bucket after each pause would show as work above the cap.
 	 */
 	if ((!t->demand && !t->running) || t->came) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* Was it there all that time, or came it at the end of it? */
+		/* Was the tenant active all that time, or did it become active at its end? */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);
@@ -64,7 +67,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* Books an amount, which a settlement may make negative. */
+/* Charges an amount, which is negative if a settlement gives time back. */
 static void book(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
@@ -112,7 +115,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* Its time, what runs on after it, and the tenants that this delays. */
+	/* The holder pays for the lease's time, for what may run on after it, and for the delay of other tenants. */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -121,7 +124,10 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 	}
 }
 
-/* Of a step of dt_ns at the end of which it runs: a tenant that rang when it began has not run for all of it. */
+/*
+ * Returns how much of a step of dt_ns the tenant, running at its end, has run. If its doorbell rang when it began, that is not
+ * the whole step.
+ */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
 	if (t->began && t->seen.rings)
@@ -129,7 +135,7 @@ static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t d
 	return (double)dt_ns;
 }
 
-/* The holder's part of a step, of which `parts` ran. */
+/* Charges the holder for a step in which `parts` tenants ran. */
 static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, bool contended,
 			  int parts)
 {
@@ -140,7 +146,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 		quantum_watch_start(a, t);
 	a->worked = a->worked || worked;
 	if (!a->started) {
-		/* Began at some moment of this step: half of it, until it is settled. */
+		/* The work began at some moment of this step: charge half until it is settled. */
 		if (worked)
 			amount = (double)dt_ns / 2;
 		a->started = worked ||
@@ -178,7 +184,7 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 			charge_holder(a, t, dt_ns, contended, running > 1 ? running : 1);
 			continue;
 		}
-		/* Without a lease: nothing is left to be settled later. */
+		/* A tenant without a lease: nothing is left to be settled later. */
 		charge_begin(t);
 		if (t->ran) {
 			double amount = ran_of(a, t, dt_ns) / running;

@@ -1,7 +1,6 @@
 /*
- * Groups that share space. To the rest of the arbiter a group is one tenant more, without processes: what it
- * shows is gathered here from its members, and the states that it gets are handed on to them. Which of them
- * may begin how much is space.c's to say.
+ * Space groups. To the rest of the arbiter a group is one more tenant, without processes. What the group shows is gathered here
+ * from its members, and the group's states are passed on to the members. space.c decides how much each member may begin.
  */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/tenant.h"
@@ -10,15 +9,15 @@
 #include <math.h>
 
 /*
- * Work in flight while the card is the group's alone: enough never to run dry, though lengths are guessed. Of a member that
- * has a pace, little: it is in the way of the one that it is slower for.
+ * The most work in flight while the group has the GPU alone. This is enough never to run dry, although lengths are guessed. A
+ * member with a pace gets little: its work delays the member that the pace protects.
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
-/* Least pace of a member without a guarantee, of the card. */
+/* Least pace, in percent of the GPU, of a member without a guarantee. */
 #define LEAST_PCT 1.0
 
-/* The next member of a group at or after `from`; NONE: no more. */
+/* Returns the next member of a group at or after `from`; NONE if there is none. */
 static int next_member(const struct arbiter *a, int group, int from)
 {
 	for (int i = from; i < ARBITER_MAX_TENANTS; i++)
@@ -39,7 +38,7 @@ static int find_group(const struct arbiter *a, uint32_t group)
 	return NONE;
 }
 
-/* ---- its members ---- */
+/* ---- membership ---- */
 
 void group_count(struct arbiter *a, int group)
 {
@@ -132,7 +131,7 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 	return 0;
 }
 
-/* ---- what its members show ---- */
+/* ---- observation of the members ---- */
 
 static void read_demand(struct arbiter *a, struct tenant *t)
 {
@@ -142,7 +141,7 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 	if (!seen->stopped)
 		p->stopped_at = a->clock;
 	t->running = seen->busy || seen->launching;
-	/* A stopped one can't lower its flags: past any drain they say nothing. */
+	/* A stopped tenant can't clear its flags: after the longest drain they say nothing. */
 	if (a->clock - p->stopped_at > a->config.drain_max_ns)
 		t->running = false;
 	t->demand = !t->paused && !seen->stopped && (seen->waiting || seen->busy || seen->launching);
@@ -164,21 +163,21 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 	return mps_client_told_ns(&t->part.member, work_ns);
 }
 
-/* Its processes can use but a part of the SMs. */
+/* Whether its processes can use only a part of the SMs. */
 static bool has_part(const struct tenant *t)
 {
 	return t->part.member.part > 0 && t->part.member.part < 1;
 }
 
-/* Has or had work since the last look. */
+/* Whether it has work, or had work since the last step. */
 static bool has_worked(const struct tenant *t)
 {
 	return t->running || t->part.was_running || t->launched || t->reported_ns > 0;
 }
 
 /*
- * A member with part of the SMs pays the time with work in flight. One with all of them pays its work where its speed is
- * known, else the same part of that time as each member at work.
+ * A member with a part of the SMs pays the time with work in flight. A member with all SMs pays its work if its speed is known,
+ * else an equal part of that time for each member at work.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -191,12 +190,12 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 	return m->is_counted && mps_client_is_known(m) ? m->work_ns : busy_ns / working;
 }
 
-/* working: members with work since the last look. goes: the group could run. */
+/* `working` is the number of members with work since the last step; `goes` says that the group could run. */
 static void see_member(struct arbiter *a, struct tenant *t, int working, bool goes, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	struct space_seen seen = {
-		/* Under FREE nothing is predicted. */
+		/* under FREE nothing is predicted */
 		.is_counted = t->state != LEASE_FREE,
 		.is_alone = working - has_worked(t) == 0,
 		.works = t->running,
@@ -207,7 +206,7 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 		.inflight_ns = t->seen.inflight_ns,
 	};
 
-	/* No more than the time that passed, by its own word. */
+	/* The reported busy time counts up to the wall time that passed. */
 	p->wall_ns += (double)dt_ns;
 	double busy_ns = fmin(t->reported_ns, p->wall_ns);
 	p->wall_ns -= busy_ns;
@@ -265,7 +264,10 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.launching |= t->running && t->seen.launching;
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
-		/* All at once: no sooner than the longest, nor than the card can do them. */
+		/*
+		 * All members run at once, so the group takes at least as long as the longest, and as the GPU takes for all
+		 * work.
+		 */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
 	}
@@ -281,11 +283,12 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 			see_group(a, i, dt_ns);
 }
 
-/* ---- what they may do ---- */
+/* ---- decisions ---- */
 
 /*
- * Parts of the card while the group has it: of all of it, or in turns with others at least of what its guarantees add up to.
- * Members without a guarantee share what all guarantees leave, as the arbiter weighs tenants.
+ * Sets the members' parts of the GPU while the group has it. The whole is all of the GPU, or the sum of the group's guarantees
+ * if the group takes turns with others. Members without a guarantee share what all guarantees leave, as the arbiter weighs
+ * tenants.
  */
 static void set_parts(struct arbiter *a, int group)
 {
@@ -324,10 +327,10 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 	t->state = state;
 }
 
-/* Of all members but this one. */
+/* All members of a group except one. */
 struct others {
 	bool any_there, any_present, any_promised;
-	double limits; /* of those that are there, parts of the card */
+	double limits; /* sum of the caps of those that are there, as parts of the GPU */
 };
 
 static struct others others_of(const struct arbiter *a, int group, int member)
@@ -349,8 +352,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Its group's state, while the limits leave room for all or no member has a guarantee. Else it is measured: PACED beside
- * others, and GO where work that is timed now is timed alone.
+ * The member has its group's state while the caps leave room for all, or no member has a guarantee. Otherwise the member is
+ * measured: PACED beside others, and GO if it is alone, so that its work is timed alone.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {
@@ -370,7 +373,7 @@ static enum lease_state state_of(const struct arbiter *a, int group, int member)
 	return o.any_present ? LEASE_PACED : LEASE_GO;
 }
 
-/* Returns how soon to look again. */
+/* Returns the time until the next poll. */
 static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	const struct tenant *g = &a->tenant[group];

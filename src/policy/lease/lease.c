@@ -8,9 +8,9 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
 	/*
-	 * Between two steps a program pauses, alone within its own time, here in that of others. What the change
-	 * of tenants takes is set off against that (together they were 0.8 points more than asked of three
-	 * trainings on an H200).
+	 * A program pauses between two steps: alone within its own time, under leases in the time of others. The uncharged cost
+	 * of a switch makes up for that, so it is left out after a step's end (both together gave three trainings on an H200
+	 * 0.8 points too much).
 	 */
 	t->switched = a->last_holder != NONE && a->last_holder != tenant && !t->ended_step;
 	t->ended_step = false;
@@ -31,7 +31,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	}
 	if (tenant == a->interrupted || !a->urgent_lease)
 		a->interrupted = NONE;
-	/* Work of before (an overrunner's, free run's) goes on: charged from the start. */
+	/* Earlier work goes on (of an overrun, or of free run): it is charged from the start. */
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
 	t->draining = false;
@@ -45,7 +45,7 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
 
-	/* Its work has outlived a whole drain already: don't wait long for it again. */
+	/* Its work has already outlived a whole drain, so the next drain is short. */
 	if (t->overrunning || limit < a->config.drain_min_ns)
 		return a->config.drain_min_ns;
 	return limit;
@@ -94,8 +94,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Work without a lease. Shortly after the word changed it is a launch that was under way, which deserves a drain; later the
- * tenant does not ask.
+ * Handles work without a lease. Shortly after the state changed, this is a launch that was under way, and it gets a drain.
+ * Later, the tenant ignores its state.
  */
 static void meet_stray(struct arbiter *a, struct tenant *t)
 {
@@ -117,7 +117,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
-			/* A tenant that rang for its end is better known than the last look is old. */
+			/* If a doorbell reported the end of the work, the end is known more exactly than by the last poll. */
 			if (index == a->holder)
 				charge_settle(a, t,
 					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
@@ -134,23 +134,23 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* Someone of a higher priority takes the lease, and gives it back afterwards. */
+/* A tenant of a higher priority takes the lease. The holder gets it back afterwards. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/* Of a chain of interruptions, the one at its beginning. */
+	/* In a chain of interruptions, the first interrupted tenant gets the lease back. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
-	/* What is left of its turn, but no less than pays for the switch. */
+	/* The rest of its turn, but at least min_lease_ns, which is worth the switch. */
 	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
 	a->interrupted_vtime_at_start = a->vtime_at_start;
 }
 
-/* Closed for a tenant that no longer wants it: no need to run dry. */
+/* If the tenant for which the holder was closed no longer wants the lease, the holder need not run dry. */
 static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
@@ -203,7 +203,7 @@ static void decide_on_holder(struct arbiter *a)
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_should_yield(a, t, other)) {
-		/* Idle on one device, it may be at work on the others. */
+		/* A gang that is idle on one device may be at work on the others. */
 		if (is_idle ? member_idle(a, t) : member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
@@ -218,8 +218,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * The tenant that it was closed for comes first, even if the settled charge leaves the last holder a little ahead:
-	 * the drain is paid for.
+	 * The tenant that the lease was closed for comes first, even if the settled charge leaves the last holder a little
+	 * ahead, because the drain was already paid for.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

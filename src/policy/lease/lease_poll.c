@@ -8,8 +8,9 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * A drain is polled the more often the nearer its predicted end is: after half of what is left each time. A tenant that rings
- * is looked at once, if it was busy after it could read CLOSING.
+ * A drain is polled more often as its predicted end comes near: each time after half of what is left. A tenant that was busy
+ * after it could read CLOSING, and rings its doorbell at the end of its work, is polled only at the deadline and every
+ * poll_rung_ns.
  */
 static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -35,7 +36,7 @@ uint64_t lease_drain_look_ns(const struct arbiter *a)
 	return least;
 }
 
-/* No one holds the lease: time until the first of those that lack tokens alone has them. */
+/* Without a holder: returns the time until the first tenant that only lacks tokens has enough of them. */
 static uint64_t tokens_look_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;
@@ -54,7 +55,7 @@ static uint64_t tokens_look_ns(const struct arbiter *a)
 	return (uint64_t)least;
 }
 
-/* Time from `since` until so long after; 0 when that is past. */
+/* Returns the time that is left of length_ns since `since`; 0 if none is. */
 static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
 {
 	uint64_t passed = a->clock - since;
@@ -62,7 +63,7 @@ static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length
 	return passed < length_ns ? length_ns - passed : 0;
 }
 
-/* How long the holder may run until one that came back would be chosen instead; see has_returned(). */
+/* Returns how long the holder may run until a returned tenant would be chosen instead; see has_returned(). */
 static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
 {
@@ -70,15 +71,15 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 		       order_turn_end(a, holder, holder->vtime);
 
 	ahead *= order_weight(a, holder);
-	/* In bounds; beyond this it is not looked at anyway. */
+	/* Larger values are not needed. */
 	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
 }
 
 /*
- * How soon a holder's work should be looked at, whatever its time. It can't run dry before what is in
- * flight has ended. Alone, that is what it is charged by. Among others, who all ring: for the start of its
- * work, which is charged from there, at the end of the shortest lease if it is `other`'s turn, for the
- * moment from which on it is, and for idleness.
+ * Returns the time until the holder's work must be polled, whatever is left of its turn. In-flight work can't run dry before it
+ * has ended. A holder alone is charged by these polls. If other tenants wait and all ring their doorbells, a poll is needed:
+ * when start_grace_ns ends, because the charge begins then; at the end of the shortest lease if it is `other`'s turn, else when
+ * `other`'s turn comes; and when the holder counts as idle.
  */
 static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
@@ -100,7 +101,7 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 	return look;
 }
 
-/* When to look at a holder whose turn, or whose tokens, last for left_ns more. */
+/* Returns when to poll a holder whose turn, or whose tokens, last for left_ns more. */
 static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {
 	double half_ns = turn_step_ns(a, t) / 2;
@@ -134,7 +135,7 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 		if (until < left)
 			left = until;
 	}
-	/* Never a busy loop: what is due now is due at the next drain poll. */
+	/* Never a busy loop: what is due now waits for poll_drain_ns. */
 	if (left < (double)a->config.poll_drain_ns)
 		return a->config.poll_drain_ns;
 	return (uint64_t)left;

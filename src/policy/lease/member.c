@@ -1,16 +1,16 @@
-/* One device's part in gangs: what it says of them, and how their words bear on its lease. */
+/* One device's part in gangs: what the device reports of them, and how their orders affect its lease. */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/tenant.h"
 
-#define SHORT_LEASE_NS UINT64_C(2000000) /* what is worth a switch, while a gang gathers */
-#define LAG_QUANTA 4.0 /* so far a gang may be behind on a device that is not what it waits for */
+#define SHORT_LEASE_NS UINT64_C(2000000) /* a shorter lease is not worth a switch while a gang gathers */
+#define LAG_QUANTA 4.0 /* quanta by which a gang may be behind on a device that it does not wait for */
 
 bool member_is_held(const struct arbiter *a, const struct tenant *t)
 {
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
 
-/* The tenant that the device is kept for, or that has not left it on all of its devices; or NONE. */
+/* Returns the tenant for which the device is kept free, or that has not left all of its devices; NONE if there is none. */
 static int find_reserving(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -22,7 +22,7 @@ static int find_reserving(const struct arbiter *a)
 	return NONE;
 }
 
-/* The gang that should have the lease, and has it not. */
+/* Returns the gang that should have the lease and does not have it; NONE if there is none. */
 static int find_entitled(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -31,14 +31,14 @@ static int find_entitled(const struct arbiter *a)
 
 		if (t->gang.order != GANG_GO || index == a->holder || t->draining)
 			continue;
-		/* What ends the others' turn must not wait for tokens. */
+		/* A launch that lets the gang's turn end on other devices (is_slip) must not wait for tokens. */
 		if (t->candidate || (t->gang.is_slip && t->demand))
 			return index;
 	}
 	return NONE;
 }
 
-/* The holder's work in flight has just about the time until then. */
+/* Whether the holder's in-flight work needs all the time until at_ns. */
 static bool is_time_to_close(const struct arbiter *a, const struct tenant *holder, uint64_t at_ns)
 {
 	uint64_t ahead_ns = min_u64(holder->seen.inflight_ns, GANG_GATHER_MAX_NS);
@@ -74,7 +74,7 @@ bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
 	return true;
 }
 
-/* Kept for one whose other devices come free much later: until then it may be of use. */
+/* Whether a device that is kept free can be used until the gang's other devices come free. */
 static bool has_time_for_others(const struct arbiter *a, const struct gang_word *word)
 {
 	return word->order == GANG_GATHER && word->at_ns > a->last_now_ns + SHORT_LEASE_NS;
@@ -90,7 +90,7 @@ int member_choose(const struct arbiter *a, int next)
 		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
 	if (entitled == NONE)
 		return next;
-	/* A tenant that outranks it comes first here as well. */
+	/* A tenant that outranks the gang comes first here as well. */
 	if (next != NONE && a->tenant[next].urgent &&
 	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
 		return next;
@@ -103,9 +103,10 @@ static bool all_idle(const struct tenant *t)
 }
 
 /*
- * Who gets the device keeps it for the shortest lease and its drain, and all that while the ranks on the others would
- * wait for this one: for as long as that, it is waited for. Also while they have only just begun to rest: that is the
- * end of a step, of which each rank comes to its own a little earlier or later. And while it is helped to that end.
+ * A tenant that gets the device keeps it for the shortest lease and its drain, while the gang's ranks on other devices would
+ * wait for this one. So the gang's rank here is waited for as long as that. This also holds while all ranks have only just
+ * become idle: at the end of a step each rank is idle a little earlier or later. It also holds while the gang gets launches one
+ * by one to end its step (is_slip).
  */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -115,8 +116,8 @@ uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A rest is worth more patience than that of others: all its devices change hands twice, and each is another's for the
- * shortest lease at least.
+ * A gang's pause is worth more patience than another tenant's: all its devices change hands twice, and another tenant has each
+ * for the shortest lease at least.
  */
 void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 			   struct patience_bounds *bounds)
@@ -186,9 +187,9 @@ uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
 	return min_u64(next_ns, left);
 }
 
-/* What is said of a tenant. */
+/* ---- reports on a tenant ---- */
 
-/* Whether one that is no gang, or has its turn, comes before. */
+/* Whether a candidate that is not held for a gang comes before the tenant. */
 static bool comes_later(const struct arbiter *a, int index)
 {
 	const struct tenant *t = &a->tenant[index];
@@ -205,7 +206,10 @@ static bool comes_later(const struct arbiter *a, int index)
 	return false;
 }
 
-/* As lease.c ends turns, but for the time that the holder is left at least: that is waited for. */
+/*
+ * Whether the tenant would take the lease from the holder, by the rules of lease.c. The least time that the holder keeps its
+ * lease is left out, because the gang waits for it.
+ */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);
@@ -239,7 +243,7 @@ static bool is_due(const struct arbiter *a, int index)
 	return a->holder == NONE || takes_from(a, &a->tenant[a->holder], t);
 }
 
-/* Where all that compete would be, had they been served at the same time. */
+/* Returns the virtual time of all candidates if they had been served at the same time: the mean by weight. */
 static double mean_vtime(const struct arbiter *a)
 {
 	double sum = 0, weights = 0;

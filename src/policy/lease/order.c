@@ -29,7 +29,7 @@ void order_read_demand(struct arbiter *a)
 		bool was_running = t->running, was_there = t->running || t->demand;
 
 		t->running = seen->busy || seen->launching;
-		/* A stopped tenant can't lower its flags: past the deadline they say nothing. */
+		/* A stopped tenant can't clear its flags: after the drain deadline they say nothing. */
 		if (seen->stopped && t->overrunning)
 			t->running = false;
 		t->began = t->running && !was_running;
@@ -55,10 +55,10 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t)
 	       t->state == LEASE_STOP && a->clock - t->held_at >= a->config.need_ns;
 }
 
-/* Tokens at which a capped tenant may get a lease. */
+/* Returns the tokens at which a capped tenant may get a lease. */
 static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	/* What a higher priority cut short goes on: it need not gather tokens for a whole lease again. */
+	/* A tenant that a higher priority interrupted goes on: it need not gather tokens for a whole lease again. */
 	if (a->interrupted == t - a->tenant)
 		return fmin((double)a->terms.depth_ns, charge_tokens_needed(a, t));
 	return charge_tokens_needed(a, t);
@@ -98,7 +98,10 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-/* Before the others come those in need, the one held longest first. */
+/*
+ * Returns the tenant in need, other than `except`, that has been held longest; NONE if there is none. Tenants in need come
+ * before all others.
+ */
 static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;

@@ -1,35 +1,37 @@
 /*
- * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). Its monitor, the producer, is here: for each
- * tenant by itself, at the end of each period, what share of the device it had is compared with what it
- * should have, and the control law (feedback.h) says how much it may begin in the next. Its consumer
- * is the gate in the tenant's processes: a launch pays tokens by its grid and block.
+ * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). Its monitor, the producer, is here. For each
+ * tenant, at the end of each period, the monitor compares the share of the device that the tenant had with its target share.
+ * The control law (feedback.h) then says how much the tenant may begin in the next period. The consumer is the gate in the
+ * tenant's processes: a launch pays tokens by its grid and block.
  *
- * Tenants are PACED and run at the same time; the device's own slicing shares it out among those that
- * have work. Only one that is alone and has no cap is FREE: there is nothing to hold it to.
+ * Tenants are PACED and run at the same time; the device's own slicing divides the device among tenants with work. Only a
+ * tenant that is alone and has no cap is FREE, because nothing needs to be limited.
  *
- *   Worth     How many tokens a nanosecond of the device costs differs by orders of magnitude from
- *             kernel to kernel. It is what the tenant paid over what it was charged for, both
- *             fading as it is charged more. Until that is known, one launch passes, and then twice as
- *             much in each period.
- *   Grant     rate x period, at that worth; no more is ever saved up. A debt (a launch may cost
- *             more than there is) is paid off by grants; beyond debt_max_ns it is forgiven.
- *   Target    The tenant's part of the device by weight among the active ones, at most its limit; what
- *             limits leave goes to the others. A part that its owner does not use is lent to
- *             nobody: that is the paper's policy.
+ *   Price     How many tokens pay for a nanosecond of the device differs by orders of magnitude from kernel to kernel. The
+ *             price is the tokens that the tenant paid, divided by the time that it was charged for. Both fade as the charge
+ *             grows. Until the price is known, one launch may pass, and then twice as much in each period.
+ *   Grant     A grant is rate x period at that price. Tokens are not saved up beyond one grant. Grants pay off a debt (a
+ *             launch may cost more tokens than there are); debt beyond debt_max_ns is forgiven.
+ *   Target    The target is the tenant's part of the device by weight among the active tenants, at most its limit. What
+ *             limits leave goes to the other tenants. A part that its owner does not use is lent to no other tenant: this is
+ *             the paper's policy.
  */
 #include "policy/lease/tenant.h"
 
-#define WORTH_FADE_NS 300e6 /* of charge */
-#define WORTH_KNOWN_NS 2e6  /* charge from which on the worth is taken to be known */
-#define GRANT_MAX 1e18      /* tokens; far above any, far below overflow */
+#define WORTH_FADE_NS 300e6 /* nanoseconds of charge */
+#define WORTH_KNOWN_NS 2e6  /* the price counts as known from this charge on */
+#define GRANT_MAX 1e18      /* tokens; far above any real grant, far below overflow */
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {
-	/* The first launch waits for nobody: it shows which tenants are at work. */
+	/* The first launch waits for no other tenant, because it shows which tenants are at work. */
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 
-/* Positive: may still launch. The tenant writes `spent`: the difference may be anything. */
+/*
+ * Returns the tokens left; if positive, the tenant may still launch. The tenant writes `spent`, so the difference may be
+ * anything.
+ */
 static int64_t balance(const struct tenant *t)
 {
 	return (int64_t)(t->paced.granted - t->seen.spent);
@@ -37,7 +39,7 @@ static int64_t balance(const struct tenant *t)
 
 /* ---- targets ---- */
 
-/* By weight among the active, none above its limit. Returns the share of `of`, 0 to 1. */
+/* Returns the target share of `of`, 0 to 1: by weight among the active tenants, none above its limit. */
 static double target(const struct arbiter *a, const struct tenant *of)
 {
 	bool is_fixed[ARBITER_MAX_TENANTS] = { false };
@@ -86,7 +88,7 @@ static bool worth_is_known(const struct paced_account *p)
 	return p->paid_for_ns >= WORTH_KNOWN_NS && p->paid_tokens > 0;
 }
 
-/* Adds a grant: none of it beyond what one period may have, no debt beyond what may be. */
+/* Adds a grant. The tokens then are at most one grant, and a debt is at most debt_max_ns. */
 static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 {
 	struct paced_account *p = &t->paced;
@@ -137,7 +139,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* After a pause, or time spent FREE: with what it last had, and what it learned. */
+/* Begins again after a pause, or after time in FREE, with the last grant and the learned price. */
 static void begin_again(struct arbiter *a, struct tenant *t)
 {
 	t->paced.loop.has_measured = false;
@@ -149,7 +151,7 @@ static void begin_again(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Returns the time until its period ends. */
+/* Returns the time until the tenant's period ends. */
 static uint64_t look_at(struct arbiter *a, struct tenant *t)
 {
 	uint64_t period = t->paced.loop.period_ns;
@@ -157,7 +159,7 @@ static uint64_t look_at(struct arbiter *a, struct tenant *t)
 
 	if (t->state != LEASE_PACED)
 		return UINT64_MAX;
-	/* It can't lower its flags: what they say is not charged on. */
+	/* A stopped tenant can't clear its flags, so what they say is no longer charged. */
 	if (t->seen.stopped)
 		t->overrunning = true;
 	if (period < a->config.feedback.period_min_ns)
@@ -186,16 +188,16 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 			lease_hold(a, t);
 		return;
 	}
-	/* What it did unpaced says nothing of what a token is worth. */
+	/* What the tenant did unpaced says nothing about the price of a token. */
 	if (t->state != LEASE_PACED && !is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* A stopped one's flags still say nothing. */
+	/* the flags of a stopped tenant still say nothing */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 
-/* The active tenant that is alone and without a cap; NONE when there is none. */
+/* Returns the active tenant that is alone and has no cap; NONE if there is none. */
 static int find_free(const struct arbiter *a)
 {
 	if (a->active_count != 1)
@@ -204,7 +206,7 @@ static int find_free(const struct arbiter *a)
 	return is_capped(only) || only->paused ? NONE : a->active[0];
 }
 
-/* States change with tenants, shares, and which tenant is alone; last_holder is the one that was. */
+/* Sets all states if a tenant, a share or the FREE tenant changed. last_holder is the previous FREE tenant. */
 static void set_states(struct arbiter *a)
 {
 	int free_one = find_free(a);

@@ -3,10 +3,10 @@
 #include "policy/lease/tenant.h"
 
 /*
- * The part of the GPU's time in which a tenant may push ahead: its guarantee, and a margin as long as
- * that is promised to nobody (who asks for just what it needs would fall behind by each moment that its
- * bursts take longer than their work). Without a guarantee, a small share of what is left then. All
- * budgets of tenants with guarantees together are no more than the GPU.
+ * Returns the part of the GPU's time in which a tenant may push ahead: its guarantee, plus a margin that shrinks where
+ * guarantees leave no room for it. Without the margin, a tenant that asks for just what it needs would fall behind each time a
+ * burst takes longer than its work. A tenant without a guarantee gets a small share of what is left. The budgets of all tenants
+ * with guarantees sum to no more than the GPU.
  */
 static double rate(const struct arbiter *a, const struct tenant *t)
 {
@@ -37,21 +37,26 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/* Unused: filled when priorities come to differ, at most to a bucket, as at first. */
+	/* Budgets are not in use. When priorities come to differ, a budget is filled, to a bucket at most. */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
 	t->budget_ns += rate(a, t) * (double)(a->clock - t->budget_at);
 	if (t->budget_ns > most)
 		t->budget_ns = most;
-	/* By slices: a tenant that never stops would change places with the others all the time. */
+	/*
+	 * The tenant needs a whole slice. Otherwise a tenant that never stops would change places with the others all the time.
+	 */
 	if (t->budget_ns >= fmin(slice_ns, most / 2) &&
 	    (!is_capped(t) || t->tokens_ns >= fmin(slice_ns, charge_tokens_needed(a, t))))
 		t->budget_spent = false;
 	t->budget_at = a->clock;
 }
 
-/* Time that no other tenant wanted is no budget's; a long use of lent time is paid back in a window. */
+/*
+ * Charges the budget, but not for time that no other tenant wanted. The debt is bounded, so a long use of lent time is paid
+ * back within a window.
+ */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

@@ -1,16 +1,16 @@
 #include "policy/lease/tenant.h"
 
-#define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of the next holder */
-#define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
-#define HANDOVER_FADE 16        /* leases */
+#define HANDOVER_START_NS 300e3 /* cost of a hand-over on an H200, with the wake-up of the next holder */
+#define HANDOVER_MAX_NS 5e6     /* more than this is not a hand-over, but a holder that does something else */
+#define HANDOVER_FADE 16        /* in leases */
 /*
- * A thread that was held has lost its lead over the GPU, and runs behind it until it has one again: a
- * PyTorch training does for 1 to 2 ms, and a launch-bound one for the whole of its turn. Of that time so
- * much is lost (a ResNet18 loses 0.27 ms a turn on an H200). It is seen this late where there is none.
+ * A held thread has lost its lead over the GPU, and runs behind the GPU until it has a lead again. This takes 1 to 2 ms for a
+ * PyTorch training, and the whole turn for a launch-bound one. RAMP_LOSS is the part of that time that is lost (a ResNet18
+ * loses 0.27 ms a turn on an H200). A ramp of RAMP_SEEN_NS is measured even if there is none.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART (1.0 / 3) /* of what caps leave unused, for hand-overs */
+#define SLACK_PART (1.0 / 3) /* the part of what caps leave unused that may go into hand-overs */
 
 static struct turn_terms choose_terms(const struct arbiter *a)
 {
@@ -37,10 +37,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * From grant to grant, what nobody is charged for; and what a holder is charged for because its thread was
- * late by more than start_grace_ns, as on a host that is short of processors. Only of leases that another
- * would have had next: otherwise the device may have been idle for want of work. A holder that understates
- * makes it look dearer than it is: turns get longer, up to quantum_ns.
+ * Learns the cost of a hand-over: the time from grant to grant that no tenant is charged for, plus charged time by which the
+ * holder's thread was late by more than start_grace_ns, as on a host short of CPUs. Only leases that another tenant would have
+ * had next count: otherwise the device may have been idle for want of work. A holder that understates its use makes hand-overs
+ * look dearer, so turns get longer, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {
@@ -64,7 +64,7 @@ void quantum_learn(struct arbiter *a)
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
 }
 
-/* The part of the device that the active tenants may not use, by their caps. */
+/* Returns the part of the device that the active tenants may not use, by their caps. */
 static double slack(const struct arbiter *a)
 {
 	double left = 1;
@@ -82,7 +82,7 @@ void quantum_set(struct arbiter *a)
 	a->terms = choose_terms(a);
 	most = (double)a->terms.quantum_ns;
 	least = (double)min_u64(a->terms.quantum_min_ns, a->terms.quantum_ns);
-	/* Compared before the division: a loss of nothing means the longest. */
+	/* Compared before the division: if no loss is allowed, the quantum is the longest. */
 	if (quantum >= most * part)
 		quantum = most;
 	else if (quantum <= least * part)

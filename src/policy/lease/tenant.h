@@ -1,24 +1,25 @@
 /*
- * The arbiter's inside: struct arbiter and struct tenant, and what the files of this folder ask of each other. Nothing
- * outside includes it. arbiter.h defines the nouns.
+ * Internals of the arbiter: struct arbiter, struct tenant, and the functions that the files of this folder call in each other.
+ * No file outside this folder includes this header. arbiter.h defines the terms.
  *
  *   arbiter.c     the interface: tenants, observations, modes, the step
- *   answers.c     the interface: what it tells
- *   charge.c      what a tenant pays: tokens, virtual time, settling with its own report
- *   order.c       the next tenant: weights, candidates, virtual time on return
+ *   answers.c     the interface: queries
+ *   charge.c      what a tenant pays: tokens, virtual time, settlement with the tenant's own report
+ *   order.c       the next tenant: weights, candidates, virtual time of a tenant that returns
  *   priority.c    which tenant may push ahead of which, and for how long: budgets
- *   quantum.c     the length of a turn: the measured cost of a hand-over; turn_terms.c: its bounds
+ *   quantum.c     the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
  *   patience.c    when an idle holder loses the lease
  *   lease.c       the holder's lease: grant, close, drain, expire
  *   turn_end.c    when the holder's turn is over: by time, tokens, idleness, steps
- *   lease_poll.c  how soon to look again
- *   member.c      the device's part in gangs, which have their turns on several devices at once
- *   group.c       tenants that share space: one tenant to all of the above, MPS clients to space.h
+ *   lease_poll.c  the time until the next poll
+ *   member.c      one device's part in gangs, which have their turns on several devices at once
+ *   group.c       space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
  *   sliced.c      programs with short steps: all run at once, and a tenant that is ahead of its share is held
  *   token.c, paced.c   the other policies
  *
- * Times are of the arbiter's own clock, which counts what steps count: a jump of the caller's clock moves it by
- * max_step_ns at most. Charges are doubles: shares of a step are fractions of a nanosecond, and 2^53 ns is 104 days.
+ * All times are read from the arbiter's own clock. A step advances this clock by max_step_ns at most, even if the caller's
+ * clock jumps. Charges are doubles, because parts of a step are fractions of a nanosecond; a double is exact up to 2^53 ns,
+ * which is 104 days.
  */
 #pragma once
 
@@ -30,57 +31,57 @@
 
 #define NONE (-1)
 
-/* ARBITER_POLICY_TOKEN: what a tenant used of the sliding window, by parts of it. */
+/* ARBITER_POLICY_TOKEN: what a tenant used in the sliding window, counted in parts of the window. */
 #define TOKEN_PARTS 100
 struct token_account {
 	double part_ns[TOKEN_PARTS];
-	double used_ns;    /* their sum */
-	uint64_t part;     /* the present one, counted from the start of the arbiter's clock */
-	double counted_ns; /* of charged_ns */
-	uint64_t since;    /* when the tenant came */
+	double used_ns;    /* sum of part_ns */
+	uint64_t part;     /* index of the present part, counted from the start of the arbiter's clock */
+	double counted_ns; /* the part of charged_ns that part_ns already contains */
+	uint64_t since;    /* when the tenant was added */
 };
 
-/* ARBITER_POLICY_FEEDBACK: a tenant gets tokens for each period. */
+/* State for ARBITER_POLICY_FEEDBACK: a tenant gets tokens for each period. */
 struct paced_account {
 	struct feedback_loop loop;
-	uint64_t granted;      /* tokens in all */
+	uint64_t granted;      /* total tokens granted */
 	uint64_t grant;        /* tokens of the last period */
-	uint64_t began_at;     /* when the period began */
-	uint64_t spent_before; /* tokens and charge at its begin */
+	uint64_t began_at;     /* start of the present period */
+	uint64_t spent_before; /* tokens spent before the present period */
 	double charged_before;
-	/* The price of a token: tokens spent, and GPU time charged for them. Both fade. */
+	/* Price of a token: tokens spent, and the GPU time charged for them. Both fade. */
 	double paid_tokens, paid_for_ns;
 };
 
 /*
- * Sharing space; see group.c. A group is a tenant of its own, which takes part in everything; its members
- * are none of the active, and have their states from it.
+ * Space groups (group.c). A group is a tenant of its own and takes part in everything. Its members are never in the list of
+ * active tenants, and take their states from the group.
  */
 struct group_part {
-	uint32_t group; /* 0: takes its turns alone */
-	int of;         /* a member's: the tenant that is its group; NONE: no member */
-	bool is_group;  /* has no processes, but members */
-	/* A member's: */
-	bool is_there; /* had work or demand within free_after_ns, at there_at last */
+	uint32_t group; /* the caller's number of the group; 0 if the tenant is in none */
+	int of;         /* index of the tenant that is this member's group; NONE if this tenant is no member */
+	bool is_group;  /* this tenant is a group: it has members, but no processes */
+	/* The fields below are used by members only. */
+	bool is_there; /* had work or demand within the last free_after_ns */
 	uint64_t there_at;
-	bool was_running;    /* at the last look */
-	uint64_t stopped_at; /* since when it has been stopped; else the present */
-	double wall_ns;      /* not charged for yet: what its own word is good for at most */
-	double weight;       /* percent: its guarantee, or its part of what all guarantees leave */
-	uint64_t granted;    /* told work in ns, as tokens */
-	uint64_t held_ns;    /* ever, by its pace */
+	bool was_running;    /* had work at the last step */
+	uint64_t stopped_at; /* since when all its processes are stopped; the present time if they are not */
+	double wall_ns;      /* wall time that is not charged yet: upper bound of the busy time that the tenant may report */
+	double weight;       /* percent: its guarantee, or its part of the time that all guarantees leave */
+	uint64_t granted;    /* total tokens granted; a token is 1 ns of reported work */
+	uint64_t held_ns;    /* total time held by its pace */
 	struct mps_client member;
 };
 
-/* How a program with short steps keeps to a part of the GPU's time; see sliced.c. */
+/* How a program with short steps is kept to a part of the GPU's time; see sliced.c. */
 struct step_pace {
-	double more_ns; /* by so much a usual step is too short, for what it is charged */
-	double hold_ns; /* from the end of this step until the next may begin */
+	double more_ns; /* how much longer a usual step would have to be, so that its charge is no more than that part */
+	double hold_ns; /* delay from the end of this step until the next one may begin */
 };
 
 struct step_account {
-	double ran_ns;            /* with work on the GPU, since the last sync point */
-	double charged_before_ns; /* the charge until that */
+	double ran_ns;            /* time with work on the GPU since the last sync point */
+	double charged_before_ns; /* charged_ns at the last sync point */
 	struct step_pace share, cap;
 };
 
@@ -90,76 +91,76 @@ struct tenant {
 	struct arbiter_share share;
 	enum lease_state state;
 
-	/* Observed. */
+	/* Observed by the caller. */
 	struct arbiter_observation seen;
-	bool counters_known;   /* seen.busy_ns and .launches are a base for differences */
-	bool seen_since_close; /* observed after its CLOSING could be read */
+	bool counters_known;   /* seen.busy_ns and seen.launches are valid as a base for differences */
+	bool seen_since_close; /* observed at least once since CLOSING became readable */
 	bool launched;         /* new work since the last step */
-	double reported_ns;    /* own busy time since the last step */
+	double reported_ns;    /* busy time that the tenant itself reported since the last step */
 
 	/* Derived at each step; see order.c. */
-	bool demand;         /* would use a lease */
+	bool demand;         /* would use a lease if it had one */
 	bool running;        /* has, or may have, work on the GPU */
-	bool came;           /* it has demand or work, and had none at the last step */
-	bool began;          /* it runs, and did not at the last step */
-	bool ran;            /* it runs, or did until it rang for its end just now */
-	bool candidate;      /* has demand and tokens: competes */
-	uint64_t present_at; /* last had demand or work */
-	uint64_t worked_at;  /* last busy or launching */
+	bool came;           /* has demand or work now, and had neither at the last step */
+	bool began;          /* runs now, and did not at the last step */
+	bool ran;            /* runs now, or ran until its doorbell just reported the end of its work */
+	bool candidate;      /* competes for the lease: has demand and tokens */
+	uint64_t present_at; /* time of the latest demand or work */
+	uint64_t worked_at;  /* time of the latest work or launch */
 
-	/* In the list of active tenants. */
+	/* Place in the list of active tenants. */
 	bool active;
 	int active_index;
 	uint64_t active_since;
 
-	/* Past CLOSING. */
-	bool draining;    /* its end, or its deadline, is awaited */
-	bool overrunning; /* missed the deadline and has not been seen idle since */
+	/* State after CLOSING. */
+	bool draining;    /* the end of its work, or its drain deadline, is awaited */
+	bool overrunning; /* missed its drain deadline, and has not been seen idle since */
 	uint64_t drain_deadline;
-	uint64_t closing_ns; /* its work in flight at CLOSING, as predicted */
-	uint64_t held_at;    /* when its word last went from letting through to holding */
+	uint64_t closing_ns; /* predicted length of its in-flight work when CLOSING was sent */
+	uint64_t held_at;    /* when its state last changed to CLOSING or to STOP */
 
 	/* The account. */
 	double vtime; /* ns of charge per percent of weight */
-	double credit_ns; /* while the hardware slices: GPU time still due to it; negative: it had more */
+	double credit_ns; /* ARBITER_SLICED: GPU time still due to the tenant; negative if it had more than its due */
 	struct step_account step;
-	bool comes_first; /* before those of a lower priority */
-	uint64_t served_from; /* it began to run while others did, and waits until then for its first time slice */
-	double charged_at_wait_ns; /* when it last had such a wait: there is one for each slice that it was charged */
-	bool is_over_cap; /* held for its cap */
-	bool is_ahead;    /* held for having had more than its share */
+	bool comes_first; /* ARBITER_SLICED: tenants of a lower priority are held for it */
+	uint64_t served_from; /* when the hardware is expected to give it its first time slice, if it began while others ran */
+	double charged_at_wait_ns; /* charged_ns when it last began such a wait; there is one wait for each time slice charged */
+	bool is_over_cap; /* held because it used more than its cap */
+	bool is_ahead;    /* held because it had more than its share */
 	double tokens_ns;
 	uint64_t filled_at; /* when tokens were last filled */
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
 	/* Pushing ahead of lower priorities; see priority.c. */
-	double budget_ns;   /* negative: overdrawn */
+	double budget_ns;   /* negative if overdrawn */
 	uint64_t budget_at; /* when the budget was last filled */
-	bool budget_spent;  /* it or the tokens overdrawn: no more until a slice is there again */
-	bool urgent;        /* outranks one that wants the GPU, and has budget and tokens */
+	bool budget_spent;  /* budget or tokens were overdrawn: it may not push ahead until they hold a slice again */
+	bool urgent;        /* outranks another tenant that wants the GPU, and has budget and tokens */
 
-	struct patience patience; /* with its rests */
+	struct patience patience; /* how long the lease is kept for it while it is idle */
 	struct steps steps;
-	bool has_synced;     /* since the last step of the arbiter */
-	bool ended_step;     /* its last turn ended with a step */
-	uint64_t step_turns; /* turns that did */
+	bool has_synced;     /* reached a sync point since the last step of the arbiter */
+	bool ended_step;     /* its last turn ended with a step of its program */
+	uint64_t step_turns; /* number of turns that ended with a step */
 
-	/* Not yet settled: see charge_settle(). */
-	double sampled_ns; /* charged by samples */
-	double wall_ns;    /* the longest that it can have run */
-	double claimed_ns; /* as the tenant reports it */
-	bool switched;     /* began with a change of tenants on the GPU */
-	bool overlapped;   /* others ran at the same time: nothing to settle */
+	/* Charge that is not settled yet; see charge_settle(). */
+	double sampled_ns; /* charged by sampling */
+	double wall_ns;    /* the longest time that it can have run */
+	double claimed_ns; /* busy time that it reports */
+	bool switched;     /* the period began with a change of tenants on the GPU */
+	bool overlapped;   /* other tenants ran at the same time: nothing is settled */
 
-	/* Its turns on several devices at once; see member.c. */
+	/* Turns on several devices at once; see member.c. */
 	struct gang_word gang;
-	bool gang_over; /* has the lease, and should give it up: on all devices */
-	bool gang_idle; /* the same, if it rests on all */
+	bool gang_over; /* it has the lease, and its turn should end on all devices together */
+	bool gang_idle; /* it has the lease; its turn should end on all devices together if it is idle on all */
 
 	struct group_part part;
 
-	/* Of the other policies. */
+	/* State of the other policies. */
 	struct token_account token;
 	struct paced_account paced;
 };
@@ -172,44 +173,44 @@ struct arbiter {
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised;  /* active tenants without a guarantee */
-	int silent;             /* tenants that don't ring: looks are needed for them */
+	int silent;             /* active tenants that ring no doorbell, and so must be polled */
 	double promised_pct;    /* sum of all guarantees */
-	bool priorities_differ; /* no tenant outranks another otherwise */
-	int gang_count;         /* tenants under a gang's word */
-	int member_count;       /* tenants that share space with others */
-	int wanting;            /* how many wanted the time that is charged for */
-	struct turn_terms terms; /* in force: of turns, while no tenant has more or less for itself */
+	bool priorities_differ; /* false if all tenants have the same priority */
+	int gang_count;         /* tenants with a gang order other than GANG_NONE */
+	int member_count;       /* members of space groups */
+	int wanting;            /* how many tenants wanted the GPU during the step that is charged */
+	struct turn_terms terms; /* bounds of turns in force, for every tenant without bounds of its own */
 	uint64_t quantum_ns;     /* in force */
-	double handover_ns;      /* what one costs, by those seen so far */
+	double handover_ns;      /* measured cost of a hand-over */
 
 	bool stepped;
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;
-	bool shares_changed; /* states in free run are to be set anew */
-	double vclock;       /* least virtual time of those that compete; never goes down */
+	bool shares_changed; /* the states of free run must be set again */
+	double vclock;       /* least virtual time of the tenants that compete; never goes down */
 
 	/* The lease. */
 	int holder;
-	int last_holder; /* the holder before it; NONE when that is unknown */
+	int last_holder; /* the previous holder; NONE if unknown */
 	enum close_reason close_reason;
-	struct arbiter_lease_end last_end; /* what it is for is told; see arbiter_last_end() */
-	bool was_wanted;                   /* at the last look another could have had it */
-	bool started;                      /* first work under it seen, or its grace over */
-	bool worked;                       /* work under it seen */
-	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
+	struct arbiter_lease_end last_end; /* reported by arbiter_last_end() */
+	bool was_wanted;                   /* at the last step, another tenant could have had the lease */
+	bool started;                      /* the first work under the lease was seen, or start_grace_ns is over */
+	bool worked;                       /* work under the lease was seen */
+	bool out_of_turn; /* granted because of order_in_need(): lasts min_lease_ns, whatever the account says */
 	uint64_t granted_at;
-	double charged_before; /* the holder, at granted_at */
-	uint64_t ramp_before;  /* and its seen.ramp_ns ... */
-	uint64_t busy_before;  /* ... and .busy_ns */
-	uint64_t start_ns;     /* from granted_at to its first work */
-	uint64_t ran_ns;       /* since started, or since it was renewed */
+	double charged_before; /* the holder's charged_ns at granted_at */
+	uint64_t ramp_before;  /* the holder's seen.ramp_ns at granted_at */
+	uint64_t busy_before;  /* the holder's seen.busy_ns at granted_at */
+	uint64_t start_ns;     /* time from granted_at to the first work */
+	uint64_t ran_ns;       /* time since `started`, or since the turn was renewed */
 	double vtime_at_start;
-	bool wants_sync_point;  /* the holder's next sync point ends its turn ... */
-	bool wanted_sync_point; /* ... and would have by what was decided before */
-	bool urgent_lease;      /* pushed for, and within its budget: only its like end it */
+	bool wants_sync_point;  /* the holder's next sync point ends its turn */
+	bool wanted_sync_point; /* value of wants_sync_point before the present decision */
+	bool urgent_lease; /* pushed ahead within its budget: only a tenant of the same or a higher priority ends the lease */
 
-	/* The tenant that lost the lease to a higher priority and gets it back, for what is left of its turn; or NONE. */
+	/* The tenant that lost the lease to a higher priority and will get the rest of its turn back; NONE if there is none. */
 	int interrupted;
 	uint64_t interrupted_ran_ns;
 	double interrupted_vtime_at_start;
@@ -225,7 +226,7 @@ static inline bool lets_through(enum lease_state state)
 	return state == LEASE_GO || state == LEASE_FREE;
 }
 
-/* Some tenant does what no bell rings for: gangs wait for events on other devices. */
+/* Whether polling is needed: some tenant rings no doorbell, or a gang waits for events on other devices. */
 static inline bool arbiter_must_look(const struct arbiter *a)
 {
 	return a->silent || a->gang_count;
@@ -238,22 +239,22 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 
 /* arbiter.c */
 
-/* Takes it off the list of the active, if it is there. */
+/* Takes a tenant off the list of active tenants, if it is there. */
 void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* charge.c */
 
-/* Fills the bucket up to the present. */
+/* Fills the tenant's token bucket up to the present. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
-/* Tokens at which a capped tenant may get a lease. */
+/* Returns the tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
-/* Tokens that a new tenant has at most: enough for a lease, whatever others are there. */
+/* Returns the most tokens that a new tenant may have: enough for a lease, whatever other tenants there are. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
-/* Charges all active tenants for the dt_ns that end now, by the mode in force during them. */
+/* Charges all active tenants for the last dt_ns, by the rules of the present mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
-/* Corrects the unsettled charge by the tenant's own report; last_dt_ns: the last step's length. */
+/* Corrects the unsettled charge by the tenant's own report. last_dt_ns is the length of the last step. */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
-/* A lease of which the holder shows no use at all: it pays for what it may have run unseen. */
+/* Charges a holder that showed no use of its lease for what it may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /* Begins a new period to settle. */
 void charge_begin(struct tenant *t);
@@ -261,171 +262,194 @@ void charge_begin(struct tenant *t);
 /* order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
-/* What becomes of each percent promised: less than 1 while more than 100 are. */
+/* Returns the factor on each guarantee: 1, or less if all guarantees sum to more than 100 percent. */
 double order_scale(const struct arbiter *a);
-/* Works out demand and running of all active tenants from what was seen. */
+/* Sets `demand` and `running` of all active tenants from what was observed. */
 void order_read_demand(struct arbiter *a);
-/* Works out which tenants compete; moves virtual times of those that come back, and the virtual clock. */
+/*
+ * Sets `candidate` of all active tenants, limits how far behind a returning tenant's virtual time is, and advances the virtual
+ * clock.
+ */
 void order_mark_candidates(struct arbiter *a);
-/* Whether it may be stuck for want of a lease, and has been without one for need_ns; see Need. */
+/* Whether the tenant may be stuck for want of a lease and has had none for need_ns; see Need in arbiter.h. */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * The virtual time at which a quantum from `vtime` on will end, which decides the order. By the beginnings of turns, a tenant
- * with a large share that came back would wait for the turn of each small one that is a moment behind it.
+ * Returns the virtual time at which a quantum that begins at `vtime` would end. The end decides the order. If the beginning
+ * did, a tenant with a large share that returns would wait for a turn of each small tenant that is a moment behind it.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*
- * The candidate that comes next, other than `except`: one in need, else the one whose turn would end
- * first in virtual time. NONE when there is none.
+ * Returns the candidate that comes next, other than `except`: a tenant in need, else the one whose turn would end first in
+ * virtual time. Returns NONE if there is none.
  */
 int order_best(const struct arbiter *a, int except);
-/* Ties go to the higher priority, then to the one that has waited longest since it was held. */
+/* Whether `t` comes before `other`. Ties go to the higher priority, then to the tenant that has been held longer. */
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 
 /* priority.c */
 
-/* A tenant's first budget. */
+/* Sets a new tenant's first budget. */
 void priority_begin(struct arbiter *a, struct tenant *t);
 /* Fills the budget up to the present. */
 void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
-/* To be called when a tenant came, went or changed its priority. */
+/* Call when a tenant was added or removed, or changed its priority. */
 void priority_count(struct arbiter *a);
-/* Whether a tenant outranks it that has worked already, and may come back at any moment. */
+/* Whether some tenant of a higher priority has ever worked, and so may return at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
-/* Works out which of the active tenants may push ahead; needs demand. */
+/* Sets `urgent` of the active tenants. Needs their `demand`. */
 void priority_mark(struct arbiter *a);
-/* The urgent tenant of the highest priority, `least` or above, other than `except`; or NONE. */
+/* Returns the urgent tenant of the highest priority, at least `least`, other than `except`; NONE if there is none. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* sliced.c */
 
-/* Whether all active tenants run at once, and the hardware gives each its time slices. */
+/* Whether all active tenants should run at once, with the hardware giving each its time slices. */
 bool sliced_is_due(const struct arbiter *a);
-/* To be called when that begins. */
+/* Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
-/* To be called at each step, in any mode: notes who begins to run while others do, and waits for the hardware to come to it. */
+/*
+ * Call at each step under ARBITER_SLICED. Notes which tenants begin to run while others run, and so wait for their first time
+ * slice.
+ */
 void sliced_note_begins(struct arbiter *a);
-/* Its part of the GPU's time now, 0 to 1: each process that the hardware serves gets as much as any other. */
+/*
+ * Returns the part of the GPU's time that the tenant gets now, 0 to 1. All processes that the hardware serves get equal parts.
+ */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
-/* Counts what it was due of the dt_ns that end now, and the GPU time that it had. */
+/* Adds to the tenant's credit what it was due of the last dt_ns, less the GPU time had_ns that it had. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
-/* Works out which tenants are ahead of their share, or above their cap. */
+/* Works out which tenants are ahead of their share or above their cap. */
 void sliced_mark(struct arbiter *a);
-/* Whether its rests are to be rung for: so what it used is known to the microsecond, and not to the next look. */
+/* Whether the tenant's sync points must be reported by doorbell, so that its use is known to the microsecond. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 /*
- * Whether a tenant has to wait: it is ahead or above its cap, or one of a higher priority comes first. Of those that want the GPU
- * one never has to, but for a cap.
+ * Whether a tenant has to wait: it is ahead of its share or above its cap, or a tenant of a higher priority comes first. Caps
+ * aside, at least one of the tenants that want the GPU never has to wait.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
-/* Whether it may have little in flight only: one of a higher priority may come first at any time. */
+/* Whether the tenant may have only little work in flight, because a tenant of a higher priority may come first at any time. */
 bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_look_ns(const struct arbiter *a);
 
 /* quantum.c */
 
 void quantum_init(struct arbiter *a);
-/* Works out the terms of turns, and the quantum, for the tenants that are active. */
+/* Sets the bounds of turns and the quantum for the present active tenants. */
 void quantum_set(struct arbiter *a);
-/* To be called at each grant, before it: learns from the lease that ended. */
+/* Call at each grant, before the new holder is set. Learns the cost of a hand-over from the lease that ended. */
 void quantum_learn(struct arbiter *a);
-/* To be called when the holder is first seen at work. */
+/* Call when the holder is first seen at work. */
 void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 
 /* lease.c */
 
 void lease_grant(struct arbiter *a, int tenant);
-/* Sends CLOSING to a tenant that is let through, holder or not. */
+/* Sends CLOSING to a tenant in GO or FREE, whether it is the holder or not. */
 void lease_close(struct arbiter *a, struct tenant *t);
-/* The same of the holder, which is told why. */
+/* Sends CLOSING to the holder and records the reason. */
 void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why);
 /* Holds a tenant without a drain. */
 void lease_hold(struct arbiter *a, struct tenant *t);
-/* Ends the drains that are over or past their deadline. */
+/* Ends the drains that are done or past their deadline. */
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
-/* Ends, renews or reopens the holder's lease; grants one when no one has it. */
+/* Ends, renews or reopens the holder's lease; grants a lease if there is no holder. */
 void lease_decide(struct arbiter *a);
-/* Time until the holder's lease should be looked at again, at most poll_free_ns, or poll_rung_ns. */
+/* Returns the time until the next poll for the holder's lease, at most poll_free_ns, or poll_rung_ns. */
 uint64_t lease_next_look_ns(const struct arbiter *a);
-/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
+/* Returns the time until the next poll for the drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
-/* Whether the holder has been idle for so long that it gives way. */
+/* Whether the holder has been idle for so long that it should lose the lease. */
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 
 /* turn_end.c */
 
-/* Whether the holder, which may go on otherwise, should give way to `other`; its turn is renewed if not. */
+/*
+ * Whether the holder, which has tokens and is not outranked, should yield to `other`. If not, a turn whose time is over is
+ * renewed.
+ */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
-/* Whether the holder's lease ends with its tokens now; with a step of its program, where it works in steps. */
+/*
+ * Whether the holder's lease ends now for want of tokens. If the program works in steps, such a lease ends at the end of a
+ * step.
+ */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
-/* True when the tokens will be gone once the work in flight is done. */
+/* Whether the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
 /* Whether `other` takes the lease from the holder in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
-/* What is left of the holder's turn, beside `other`, once the work in flight is done; less than 0: it is over. */
+/*
+ * Returns what will be left of the holder's turn, with `other` waiting, once the in-flight work is done; negative if the turn
+ * is over.
+ */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
-/* The length of its program's steps; 0: none is known, or turns don't end with them. */
+/* Returns the length of the program's steps; 0 if it is unknown, or if turns do not end with steps. */
 double turn_step_ns(const struct arbiter *a, const struct tenant *t);
-/* Of the work in flight; contended, no more than the depth. */
+/* Returns the predicted length of the in-flight work, and at most the allowed depth if `contended`. */
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended);
-/* A holder without work for so long counts as idle. */
+/* Returns how long a holder may be without work until it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
-/* member.c; of these, only the first may be called while no tenant is under a gang's word. */
+/* member.c: all but member_is_held() may be called only while gang_count is above 0. */
 
-/* Whether a gang's word keeps it from a lease of its own. */
+/* Whether the gang's order keeps the tenant from a lease of its own. */
 bool member_is_held(const struct arbiter *a, const struct tenant *t);
-/* Whether a gang's turn on this device has come, and it has not got it, or has not left it. */
+/* Whether a gang's turn on this device has come, and the gang does not have the lease yet, or has not left it yet. */
 bool member_is_awaited(const struct arbiter *a);
-/* Closes the holder when a gang's word says so; true: nothing else is to be decided on it. */
+/* Closes the holder's lease if a gang's order says so. Returns true if nothing else is to be decided about the holder. */
 bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
-/* The tenant that comes next, where the order would choose `next`; NONE: the device is kept free. */
+/* Returns the tenant that comes next, where the order alone would choose `next`; NONE if the device is kept free. */
 int member_choose(const struct arbiter *a, int next);
-/* So long it may rest at least while it has work under its leases of other devices, or had until a moment ago. */
+/*
+ * Returns the least time that a gang may be idle here while it has work under its leases of other devices, or had until a
+ * moment ago.
+ */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
-/* The bounds of the patience with it, where it is a gang. */
+/* Widens the bounds of the holder's patience if the tenant is a gang. */
 void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 			   struct patience_bounds *bounds);
-/* The holder's turn is over: true when that is ended on all devices together. */
+/* The holder's turn is over. Returns true if the turn is to end on all devices together. */
 bool member_end_turn(struct tenant *t);
-/* The holder has rested for long enough: true when that is for all devices together to end its turn. */
+/* The holder has been idle for long enough. Returns true if all devices are to end its turn together. */
 bool member_idle(const struct arbiter *a, struct tenant *t);
 /*
- * A tenant that waits for its turn on another device falls behind on this one without end: a new tenant would start from
- * there, ahead of all that have worked since.
+ * Limits how far a tenant that waits for its turn on another device falls behind on this one. Without the limit, a new tenant
+ * would start at that virtual time, ahead of all tenants that have worked since.
  */
 void member_bound_lag(struct arbiter *a);
-/* When to look again, where that is next_ns otherwise. */
+/* Returns the time until the next poll, which is next_ns without gangs. */
 uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
 
-/* group.c; of these only the first two may be called while there is no member. */
+/* group.c: all but is_lessee() and group_of() may be called only while member_count is above 0. */
 
-/* A tenant that takes its turns itself, or a group: no member. */
+/* Whether the tenant takes its turns itself. A group does; a member of a group does not. */
 static inline bool is_lessee(const struct tenant *t)
 {
 	return t->used && t->part.of == NONE;
 }
 
-/* The tenant whose lease it is that this one runs under: its group, or itself. */
+/* Returns the tenant whose lease this one runs under: its group, or itself. */
 static inline int group_of(const struct arbiter *a, int tenant)
 {
 	return a->tenant[tenant].part.of == NONE ? tenant : a->tenant[tenant].part.of;
 }
 
-/* To be called when a member went, or its share or priority changed. */
+/* Call when a member left, or its share or priority changed. */
 void group_count(struct arbiter *a, int group);
-/* Leaves its group, which goes with its last member. */
+/* Takes a member out of its group. A group is removed with its last member. */
 void group_leave(struct arbiter *a, struct tenant *t);
-/* What the groups show, of what was seen of their members; the members are charged for the dt_ns that end now. */
+/* Works out what each group shows, from what was observed of its members, and charges the members for the last dt_ns. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
-/* How much this member may have in flight, as its library tells of it. */
+/* Returns how much work the member may have in flight, in ns as its library predicts work. */
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);
-/* The members' states, by those of their groups. Returns when to look again, where that is next_ns otherwise. */
+/* Sets the members' states from those of their groups. Returns the time until the next poll, next_ns at most. */
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);
 
-/* token.c, paced.c: a tenant came; the policy's part of a step, which returns how soon to look again. */
+/*
+ * token.c, paced.c: call x_add() when a tenant is added; x_decide() is the policy's part of a step and returns the time until
+ * the next poll.
+ */
 
 void token_add(struct arbiter *a, struct tenant *t);
 uint64_t token_decide(struct arbiter *a);

@@ -1,15 +1,14 @@
 /*
- * ARBITER_POLICY_TOKEN: a token in KubeShare's manner, a rival to measure leases by (Gemini, the time
- * sharing of KubeShare: HPDC'20). One tenant at a time has the token, for a quota that does not depend on
- * what it runs. When the quota is over the holder is closed, not before, and the next one gets a token
- * when the holder's work has ended: what ran past the quota is overuse, and counts. A holder without
- * work loses its token.
+ * ARBITER_POLICY_TOKEN: tokens as in KubeShare, to compare leases with (Gemini, the time sharing of KubeShare: HPDC'20). One
+ * tenant at a time has the token, for a quota that does not depend on what the tenant runs. The holder is closed when the
+ * quota is over, not before. The next tenant gets a token when the holder's work has ended. Work that ran past the quota is
+ * overuse, and counts. A holder without work loses its token.
  *
- * Who is next: among those whose use of the sliding window is below their limit, first those below
- * their guarantee, the one that misses most before the others; then the one that used least.
+ * Only tenants whose use in the sliding window is below their limit can be next. First come those below their guarantee, by
+ * how much they miss of it; then the one that used least.
  *
- * Charge and drain are the leases' own (charge.c, lease.c), so is the way out for a tenant whose work
- * waits for a launch that is held here (order_in_need).
+ * Charge and drain are the same as for leases (charge.c, lease.c). So is the way out for a tenant whose work waits for a
+ * launch that is held here (order_in_need()).
  */
 #include "policy/lease/tenant.h"
 
@@ -25,7 +24,7 @@ static uint64_t part_length_ns(const struct arbiter *a)
 	return length ? length : 1;
 }
 
-/* Brings the window up to the present: old parts leave it, new charge comes into the last. */
+/* Brings the window up to the present: old parts leave it, and new charge is added to the latest part. */
 static void count_use(struct arbiter *a, struct tenant *t)
 {
 	struct token_account *w = &t->token;
@@ -46,7 +45,10 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/* The window counts from when the tenant came; the first token needs no past. */
+/*
+ * Returns the length of the window, which begins when the tenant was added. It is at least one quota, so a new tenant can get
+ * its first token.
+ */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;
@@ -69,7 +71,7 @@ static double missing_ns(const struct arbiter *a, const struct tenant *t)
 	return t->share.cores_pct / 100.0 * window_ns(a, t) - t->token.used_ns;
 }
 
-/* Whether t comes before the best so far. */
+/* Whether t comes before the best tenant so far. */
 static bool comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *best)
 {
 	double mine = missing_ns(a, t), others = missing_ns(a, best);
@@ -121,7 +123,7 @@ static void decide_on_holder(struct arbiter *a)
 	}
 }
 
-/* Time until the token's end, within what is a sensible time to look again. */
+/* Returns the time until the token's end, at most poll_lease_ns, at least poll_drain_ns. */
 static uint64_t next_look_ns(const struct arbiter *a)
 {
 	uint64_t left = a->config.poll_lease_ns;

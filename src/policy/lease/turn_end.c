@@ -2,18 +2,18 @@
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
-	/* Contended, a tenant that overstates must not turn leases into nothing but switches. */
+	/* Under contention, a tenant that overstates its work must not turn leases into nothing but switches. */
 	if (contended)
 		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;
 }
 
-/* True when the tokens will be gone once the work in flight is done. */
+/* Whether the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended)
 {
 	double drained = turn_predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
-	/* As with its budget: the burst that it pushed for may end; what it overdrew it waits for. */
+	/* As with its budget, a tenant that pushed ahead may finish its burst, and then waits for what it overdrew. */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
 	return is_capped(t) && t->tokens_ns <= drained;
@@ -25,8 +25,8 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A turn of which left_ns are left (less than nothing: it is over) ends now, by the holder's steps. If not, it is
- * noted whether its next rest would end it.
+ * Whether a turn with left_ns left (negative if it is over) ends now, because of the holder's steps. If not, wants_sync_point
+ * says whether the next sync point will end it.
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {
@@ -35,13 +35,13 @@ static bool ends_with_step(struct arbiter *a, const struct tenant *t, double lef
 	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
 
 	a->wants_sync_point = a->wants_sync_point || is_near;
-	/* Only a rest that was rung for has just begun. */
+	/* Only a sync point that the doorbell reported has just begun. */
 	if (a->wanted_sync_point && t->has_synced && is_near && is_worth)
 		return true;
 	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
 }
 
-/* The same of a lease that ends with its tokens. */
+/* Whether a lease ends now for want of tokens, at the end of a step if the program works in steps. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended)
 {
 	double part = 1.0 - t->share.limit_pct / 100.0;
@@ -51,7 +51,7 @@ bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool conte
 	return ends_with_step(a, t, t->tokens_ns / part - turn_predicted_ns(a, t, contended));
 }
 
-/* A holder without work for so long counts as idle. */
+/* Returns how long a holder may be without work until it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t least_ns = a->gang_count ? member_idle_limit_ns(a, t) : 0, limit_ns;
@@ -69,8 +69,9 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * It was away for long, and came back during this lease: what the holder had of the lease is more than its turn. Of the
- * others, the one chosen at the start has the whole quantum, since each that falls behind would cost a switch.
+ * Whether the other tenant returned during this lease after a long absence, and is due now. Against such a tenant the holder
+ * keeps no more than its turn. Against the others, the holder keeps the whole quantum, since a switch for each tenant that
+ * falls behind would be too dear.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
@@ -86,7 +87,7 @@ static bool comes_first(const struct arbiter *a, const struct tenant *t, const s
 	       has_returned(a, t, other) || order_in_need(a, other);
 }
 
-/* Whether that one takes the lease from the holder in the middle of a step. */
+/* Whether `other` takes the lease from the holder in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	if (turn_step_ns(a, t) > 0)
@@ -94,7 +95,7 @@ bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const stru
 	return comes_first(a, t, other);
 }
 
-/* What is left of the holder's turn, beside `other`, once the work in flight is done. */
+/* Returns what will be left of the holder's turn, with `other` waiting, once the in-flight work is done. */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
 	if (turn_step_ns(a, t) > 0 && comes_first(a, t, &a->tenant[other]))
@@ -102,7 +103,7 @@ double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 	return (double)a->quantum_ns - (double)a->ran_ns - turn_predicted_ns(a, t, true);
 }
 
-/* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
+/* Whether the holder, which could go on, should yield to `other`. If not, a turn whose time is over is renewed. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = turn_predicted_ns(a, t, true);
@@ -123,7 +124,7 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return false;
 }
 
-/* A lease that was pushed for: taken from a lower priority, which does not end it. */
+/* The same for a lease that was taken from a lower priority. That lower priority does not end the lease. */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	if (t->budget_spent) {

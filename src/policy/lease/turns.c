@@ -2,12 +2,12 @@
 
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
-/* Turns that went well for so many times as long as they were given up: the next time is a first one. */
+/* If turns went well for FORGIVEN_AFTER times as long as they were given up, the next time counts as a first one. */
 #define FORGIVEN_AFTER 8
-#define LOST_PART 0.1 /* what slicing loses */
+#define LOST_PART 0.1 /* part of the time that slicing loses */
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* of time under turns */
-#define PASS_NS UINT64_C(100000)           /* until the next one works */
+#define PASS_NS UINT64_C(100000)           /* time until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -19,13 +19,13 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Time since; none where the clock stood back. */
+/* Returns the time from `then` to `now`; 0 if the clock went back. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
 
-/* What is seen of the processes. */
+/* ---- observation ---- */
 
 static void note_work(struct turns_process *p, const struct turns_seen *seen, uint64_t now_ns)
 {
@@ -73,12 +73,12 @@ static void learn_pauses(struct turns_process *process, size_t count,
 	}
 }
 
-/* The choice. */
+/* ---- choice ---- */
 
 struct view {
-	struct turns_process *own;    /* whose turn it is; NULL: everyone's, or it is gone */
-	struct turns_process *first;  /* present, and served least */
-	struct turns_process *waiter; /* the same of those that wait, but for `own` */
+	struct turns_process *own;    /* the process with the turn; NULL if every process has it, or the process is gone */
+	struct turns_process *first;  /* the present process that was served least */
+	struct turns_process *waiter; /* the waiting process that was served least, other than `own` */
 	unsigned present;
 };
 
@@ -124,7 +124,7 @@ static void choose(struct turns *t, const struct view *v, uint64_t now_ns)
 		t->turn = 0;
 }
 
-/* Where turns do harm. */
+/* ---- giving turns up ---- */
 
 static void give_up(struct turns *t, enum turns_reason reason, uint64_t now_ns)
 {
@@ -149,7 +149,7 @@ static uint64_t late_at(const struct turns_process *p, const struct arbiter_conf
 	       max_u64(config->drain_min_ns, min_u64(4 * inflight, config->drain_max_ns));
 }
 
-/* It may be waiting for what another waits to launch: then turns are given up. */
+/* Returns true, and gives turns up, if the process with the turn may be waiting for what another process waits to launch. */
 static bool needs_others(struct turns *t, const struct view *v, const struct turns_lease *lease)
 {
 	const struct turns_process *own = v->own;
@@ -176,7 +176,7 @@ static void charge(struct turns *t, struct turns_process *own, uint64_t dt_ns)
 	}
 }
 
-/* Counts a turn that ended so; true: turns are given up. */
+/* Counts a turn that ended by idleness. Returns true if turns are given up. */
 static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 {
 	t->lost_ns += idle_ns + PASS_NS;
@@ -186,11 +186,11 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 	return true;
 }
 
-/* The present turn. */
+/* ---- the present turn ---- */
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
-	/* Sooner than the arbiter takes the lease for unused. */
+	/* This is sooner than the arbiter's own start_limit_ns, after which the lease counts as unused. */
 	return lease->config->start_limit_ns / 2;
 }
 
@@ -214,7 +214,7 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/* It was woken, and does not run: stopped, or there is no processor for anyone. */
+		/* The process was woken and does not run: it is stopped, or there is no CPU for any process. */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {
@@ -277,7 +277,7 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	if (t->was_in_use && v.own)
 		charge(t, v.own, dt_ns);
 	t->stepped_at = lease->now_ns;
-	/* A cap's lease may be little but its drain. */
+	/* Under a cap, a lease may consist of little but its drain. */
 	t->was_in_use = lease->state == TURNS_HELD ||
 			(lease->state == TURNS_AWAY && v.own && v.own->seen.works);
 	if (lease->state == TURNS_OPEN || lease->now_ns < t->off_until) {

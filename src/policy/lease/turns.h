@@ -1,28 +1,28 @@
 /*
- * Turns within a tenant: which of its processes runs while it holds the lease of a device. The hardware slices between the
- * contexts of several processes, and loses 8 to 10 % of the time in which two have work. So one process has the turn;
+ * Turns within a tenant: which of its processes runs while the tenant holds the lease of a device. The hardware slices between
+ * the contexts of several processes, and loses 8 to 10 % of the time in which two have work. So one process has the turn;
  * the others wait at their gates as if another tenant had the lease.
  *
- *   choice   Each new lease goes to the process that was served least, of those that want it. One that comes back from
- *            idleness is no further behind than the one whose turn it was last.
- *   length   The whole lease, so that a change of processes costs nothing beyond the hand-over that happens anyway. Where
- *            no other tenant has the device in between (a cap alone), and in a longer lease: TURNS_LEAST_NS of leases or
- *            a quantum, whichever is more, but TURNS_LONGEST_NS at most from lease to lease, since at a low cap the others
- *            would wait for seconds. Within a lease the turn passes without a drain.
- *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to one that waits.
- *   none     Where only one process wants the device every process has the turn: no launch waits for a look.
+ *   choice   Each new lease goes to the process that was served least, among the processes that want it. A process that
+ *            returns from idleness counts as served no less than the process whose turn it was last.
+ *   length   A turn lasts for the whole lease, so that a change of processes costs nothing beyond the hand-over that happens
+ *            anyway. If no other tenant has the device in between (a cap alone), or the lease is longer, a turn lasts for
+ *            TURNS_LEAST_NS of leases or a quantum, whichever is more, but TURNS_LONGEST_NS at most from lease to lease,
+ *            since at a low cap the others would wait for seconds. Within a lease the turn passes without a drain.
+ *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to a process that waits.
+ *   none     If only one process wants the device, every process has the turn, so no launch waits for a poll.
  *
- * Processes may need each other: kernels that spin for one another's, results that are awaited on the CPU. A turn ends by
+ * Processes may need each other: one process's kernel spins for another's, or its CPU awaits another's results. A turn ends by
  * idleness or by time, so nothing hangs; but it would be slow. So turns are given up for 0.1 s, doubled up to a minute when
  * that happens again, when the process whose turn it is
  *
- *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that has
- *     not ended, or passed its gate for want of progress, while others waited;
- *   - or, with its like, has been idle for as much time in all, while others waited, as slicing would cost.
+ *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that work
+ *     has not ended, or a launch passed its gate for want of progress, while others waited;
+ *   - or, together with earlier turns that ended so, has been idle for as much time as slicing would cost, while others waited.
  *
  * The tenant's account is the same whichever of its processes uses the lease.
  *
- * Pure policy on plain data: no clock, no memory of its own. Not thread safe; nanoseconds of any monotonic clock.
+ * Pure policy on plain data: no clock, no memory of its own. Not thread safe. Times are nanoseconds of any monotonic clock.
  */
 #pragma once
 
@@ -36,53 +36,53 @@
 #define TURNS_LEAST_NS UINT64_C(25000000)
 #define TURNS_LONGEST_NS UINT64_C(100000000)
 
-/* What is seen of a process on the device; nothing of it is trusted. */
+/* What is seen of a process on the device. None of it is trusted. */
 struct turns_seen {
 	bool waits;       /* a thread is held at the gate */
-	bool works;       /* one is between gate and driver, or work is in flight */
-	uint64_t idle_ns; /* its word on how long it has been without work, where it told that */
+	bool works;       /* a thread is between the gate and the driver, or work is in flight */
+	uint64_t idle_ns; /* how long the process says it has been without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
-	uint64_t launches;    /* so far */
-	uint32_t stuck;       /* passes that gave up waiting for own progress, so far */
+	uint64_t launches;    /* number of launches so far */
+	uint32_t stuck;       /* how often a launch passed the gate because the process made no progress */
 };
 
-/* A process of the tenant's. The caller keeps them in an array, in any order; all zero but for its slot at first. */
+/* One process of the tenant. The caller keeps all processes in an array, in any order. At first all but `slot` is zero. */
 struct turns_process {
 	unsigned slot;
 	struct turns_seen seen;
-	bool is_present;               /* waits or works ... */
-	uint64_t came_at;              /* ... since */
+	bool is_present;               /* waits or works */
+	uint64_t came_at;              /* time since when is_present holds */
 	uint64_t served_ns;            /* how long it had the turn; see choice */
-	uint64_t worked_at;            /* or got the turn */
-	uint64_t launched_at;          /* began work last, or has none */
-	uint64_t launched_inflight_ns; /* then */
-	bool has_patience;             /* it has begun */
+	uint64_t worked_at;            /* time of its latest work, or of its turn's begin if later */
+	uint64_t launched_at;          /* time of its latest launch, or the latest time at which it had no work */
+	uint64_t launched_inflight_ns; /* predicted in-flight work at launched_at */
+	bool has_patience;             /* `patience` is initialized */
 	struct patience patience;
 };
 
-/* Why turns were given up the last time: what the process whose turn it was did while others waited. */
+/* Why turns were given up the last time: what the process with the turn did while others waited. */
 enum turns_reason {
 	TURNS_LATE,   /* its work did not end */
-	TURNS_STUCK,  /* its gate gave up waiting for any end */
-	TURNS_RESTED, /* it and its like rested too much */
+	TURNS_STUCK,  /* its gate gave up waiting for the end of any work */
+	TURNS_RESTED, /* processes with the turn were idle for too long in sum */
 };
 
 struct turns {
-	uint32_t turn;     /* whose it is: slot + 1; 0: everyone's */
-	bool was_in_use;   /* at the last step: under the lease, or in its drain */
-	uint64_t given;    /* turns so far */
-	uint64_t given_up; /* times that they were given up */
+	uint32_t turn;     /* slot + 1 of the process with the turn; 0 if every process has it */
+	bool was_in_use;   /* at the last step, the turn was under the lease or in its drain */
+	uint64_t given;    /* number of turns so far */
+	uint64_t given_up; /* how often turns were given up */
 	enum turns_reason reason;
 
-	/* Its own. */
-	uint64_t lease; /* number of the last */
-	bool is_open;   /* it is everyone's, to the end of the lease */
+	/* Internal. */
+	uint64_t lease; /* number of the last lease */
+	bool is_open;   /* every process has the turn until the end of the lease */
 	uint64_t stepped_at, began_at;
-	uint64_t had_ns;   /* of leases, in the present turn */
-	uint64_t floor_ns; /* the least that one that comes back has been served */
+	uint64_t had_ns;   /* time of leases used in the present turn */
+	uint64_t floor_ns; /* a process that returns counts as served for at least this */
 	uint32_t stuck_before;
-	uint64_t held_ns, lost_ns;  /* under turns, and of that to rests: both fade */
-	uint64_t off_ns, off_until; /* for how long they are given up, or were; and when that ends */
+	uint64_t held_ns, lost_ns;  /* time under turns, and the part of it lost to idleness; both fade */
+	uint64_t off_ns, off_until; /* for how long turns are, or were, given up; and when that ends */
 };
 
 enum turns_lease_state {
@@ -91,26 +91,26 @@ enum turns_lease_state {
 	TURNS_HELD,
 };
 
-/* The tenant's lease, now. */
+/* The tenant's lease now. */
 struct turns_lease {
 	enum turns_lease_state state;
 	uint64_t number; /* differs from one lease to the next */
-	bool is_again;   /* no other tenant had one since the last */
+	bool is_again;   /* no other tenant had a lease since the last one */
 	uint64_t now_ns;
-	uint64_t quantum_ns;                 /* in force */
-	double handover_ns;                  /* what one costs, by what was measured */
-	const struct arbiter_config *config; /* of idle, start_limit and drain */
+	uint64_t quantum_ns;                 /* the quantum in force */
+	double handover_ns;                  /* the measured cost of a hand-over */
+	const struct arbiter_config *config; /* uses the settings for idleness, start limit and drain */
 };
 
-/* What was seen of a process: to be called for each at each look, before turns_step(). */
+/* Records what was seen of a process. Call for each process at each poll, before turns_step(). */
 void turns_see(const struct turns *t, struct turns_process *p, const struct turns_seen *seen,
 	       uint64_t now_ns);
 /*
- * Decides whose turn it is from now on: t->turn. All zero `t` is one that has seen nothing. Returns when to
- * step again at the latest, UINT64_MAX: when something was seen. It may be skipped while the tenant has
- * neither lease nor work, but for the first time after it had one (was_in_use).
+ * Decides which process has the turn from now on, and writes the result to t->turn. Initialize `t` to all zeros. Returns when
+ * to step again at the latest; UINT64_MAX if only a new observation needs a step. Calls may be skipped while the tenant has
+ * neither lease nor work, except the first one after it had a lease (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);
-/* How long the process whose turn it is may rest; UINT64_MAX when it is everyone's. */
+/* Returns how long the process with the turn may be idle; UINT64_MAX if every process has the turn. */
 uint64_t turns_patience_ns(const struct turns *t, const struct turns_process *process, size_t count);

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #define MS UINT64_C(1000000)
-#define END_PCT 1e-6    /* sums of shares in floating point */
-#define ROUNDS_MOST 256 /* of handing out: each but the last satisfies somebody */
+#define END_PCT 1e-6    /* tolerance for sums of shares in floating point */
+#define ROUNDS_MOST 256 /* rounds of find_level(); each but the last satisfies at least one tenant */
 
 struct elastic_config elastic_default_config(void)
 {
@@ -30,14 +30,14 @@ void elastic_reset(struct elastic_tenant *tenant)
 	tenant->reason = tenant->may_borrow ? ELASTIC_UNNEEDED : ELASTIC_OFF;
 }
 
-/* Demand */
+/* ---- demand ---- */
 
 static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 {
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Rises at once, fades. */
+/* Returns the new value: rises at once, fades slowly. */
 static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
@@ -62,21 +62,21 @@ static void see_demand(const struct elastic_config *config, struct elastic_tenan
 	if (demand > 100)
 		demand = 100;
 	t->demand_pct = fade(config, t->demand_pct, demand, dt_ns);
-	/* From its guarantee on, not from what it would have liked beyond that. */
+	/* own_demand_pct counts demand up to the guarantee only. */
 	if (demand > t->cores_pct)
 		demand = t->cores_pct;
 	t->own_demand_pct = fade(config, t->own_demand_pct, demand, dt_ns);
 }
 
-/* What may be lent */
+/* ---- time that may be lent ---- */
 
-/* Of `owned` percent, of which `demand` are wanted. */
+/* Returns how much of `owned` percent may be lent if `demand` percent are wanted. */
 static double spare_of(const struct elastic_config *config, double owned, double demand)
 {
 	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
 }
 
-/* Works out each spare_pct; returns their sum with the unpromised time. */
+/* Sets each tenant's spare_pct. Returns their sum, with the unpromised time that may be lent. */
 static double find_spare(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count)
 {
@@ -85,7 +85,7 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 
 	for (size_t i = 0; i < count; i++)
 		promised += tenants[i]->cores_pct;
-	/* Guarantees of more than the card are worth their part of it. */
+	/* Guarantees that sum to more than the GPU are scaled down. */
 	scale = promised > 100 ? 100 / promised : 1;
 	left = promised < 100 ? 100 - promised : 0;
 	for (size_t i = 0; i < count; i++) {
@@ -101,9 +101,9 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 	return sum + (any_unpromised ? spare_of(config, left, unpromised_demand) : left);
 }
 
-/* Who gets it */
+/* ---- borrowers ---- */
 
-/* How far above its own cap the tenant would go. */
+/* Returns how far above its own cap the tenant would go. */
 static double wish_of(const struct elastic_config *config, const struct elastic_tenant *t)
 {
 	double wish = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
@@ -115,7 +115,7 @@ static double wish_of(const struct elastic_config *config, const struct elastic_
 	return wish > t->limit_pct ? wish - t->limit_pct : 0;
 }
 
-/* What the tenant is lent when each may have `level` for each percent of its guarantee. */
+/* Returns what the tenant is lent when each may have `level` for each percent of its guarantee. */
 static double lent_at(const struct elastic_config *config, const struct elastic_tenant *t,
 		      double level)
 {
@@ -126,8 +126,8 @@ static double lent_at(const struct elastic_config *config, const struct elastic_
 }
 
 /*
- * The level at which all of `spare` is lent, or no tenant wants more: a round raises it for those that do, until it satisfies
- * none of them or nothing is left.
+ * Returns the level at which all of `spare` is lent, or no tenant wants more. Each round raises the level for the tenants that
+ * want more, until it satisfies one of them or nothing is left.
  */
 static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count, double spare)
@@ -158,7 +158,7 @@ static double find_level(const struct elastic_config *config, struct elastic_ten
 	return level;
 }
 
-/* The pace */
+/* ---- pace ---- */
 
 static void move_limit(const struct elastic_config *config, struct elastic_tenant *t, double target,
 		       bool is_wanted)
@@ -169,7 +169,7 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 		elastic_reset(t);
 		return;
 	}
-	/* To either end it goes all the way: nothing lent is nothing, and 100 is no cap. */
+	/* A move to either end of the range goes all the way: to the own cap, or to 100, which is no cap. */
 	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
 	    target < config->most_pct - END_PCT)
 		return;
@@ -178,7 +178,7 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 	else if (by < -config->step_pct)
 		by = -config->step_pct;
 	t->limit_now_pct += by;
-	/* Sums of fractions: a hair above 100 would be no limit at all. */
+	/* Sums of fractions may end just above the limit. */
 	if (t->limit_now_pct > config->most_pct)
 		t->limit_now_pct = config->most_pct;
 	if (t->limit_now_pct < t->limit_pct)
@@ -201,7 +201,7 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 		struct elastic_tenant *t = tenants[i];
 		double lent = lent_at(config, t, level);
 
-		/* Cut short by the level: it wished for more, but others want what is theirs. */
+		/* If the level is what limits the loan, others want their time back. */
 		move_limit(config, t, t->limit_pct + lent, lent < wish_of(config, t));
 	}
 }

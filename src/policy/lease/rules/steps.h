@@ -1,60 +1,61 @@
 /*
- * Steps: many programs, trainings above all, wait now and then for all that they have launched: a sync point. A turn that
- * ends there takes nothing away. One that ends elsewhere takes the program's lead over the GPU
- * (docs/decisions/turn-lengths.md). So a turn that would end within a step goes on to the step's end, and one ends a
- * little early when a step ends shortly before. The difference is charged as usual, and so evens out.
+ * Steps: many programs, mostly trainings, wait now and then for all the work that they have launched: a sync point. The work
+ * between two sync points is a step. A turn that ends at a sync point costs the program nothing. A turn that ends elsewhere
+ * costs the program its lead over the GPU (docs/decisions/turn-lengths.md). So a turn that would end within a step goes on to
+ * the step's end, and a turn ends a little early if a step ends shortly before. The difference is charged as usual, so it
+ * evens out.
  *
- *     from half a step before the turn's time is over     the next sync point ends it
- *     when its time is over, and the step's too           it ends without a sync point
+ *     from half a step before the turn's time is over     the next sync point ends the turn
+ *     when the turn's time and the step's are both over   the turn ends without a sync point
  *
- * The length of a step is what the tenant was charged between sync points, by the number of them that it tells of. That
- * number is not trusted: a tenant that lies has turns that are longer by STEPS_LATE of a step at most, and pays for them.
+ * The length of a step is the charge between sync points, divided by the number of sync points that the tenant reports. The
+ * number is not trusted: a tenant that lies gets turns that are longer by STEPS_LATE of a step at most, and pays for them.
  *
- * Within a step a program may live on a lead that it gained in another part of the step: alone it does, and under a lease it
- * may be ahead by depth_ns only. A program that profits from it may be ahead by a whole step; nothing of that is in flight
- * at the step's end. Whether it profits is tried now and then: some steps with, some without.
+ * Within a step a program may live on a lead that it gained in another part of the step. Alone it can; under a lease its lead
+ * is at most depth_ns. A program that profits may be ahead by a whole step, because none of that is in flight at the step's
+ * end. Now and then a trial finds out whether the program profits: some steps with the greater depth, some without.
  *
- * Pure; not thread safe. Nanoseconds of charge, not of a clock.
+ * Pure; not thread safe. Times are nanoseconds of charge, not of a clock.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So much longer than usual a step may take before it is no longer waited for; and this on top. */
+/* A step is no longer waited for when it takes STEPS_LATE x its usual length plus STEPS_LATE_NS. */
 #define STEPS_LATE 1.15
 #define STEPS_LATE_NS 1e6
 
-/* What a step that begins now is for. */
+/* The trial of depths: steps with the usual depth, then steps with a whole step's depth, then the result holds for a while. */
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t sync_points;      /* as last told */
-	unsigned seen;             /* how many of them the length is known by, up to a few */
-	double since_ns;           /* what was charged up to the last of them */
-	double length_ns;          /* fading */
-	uint64_t thread_before_ns; /* as told at the last sync point */
-	double thread_ns;          /* of a step, what its thread does on the CPU; fading */
+	uint32_t sync_points;      /* as last reported */
+	unsigned seen;             /* number of sync points used for length_ns, counted up to a few */
+	double since_ns;           /* charge at the latest sync point */
+	double length_ns;          /* fading mean of the charge of a step */
+	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */
+	double thread_ns;          /* fading mean of a thread's CPU time in a step */
 	/* The trial of depths; see steps_may_be_ahead(). */
 	enum steps_trial trial;
-	unsigned tried;     /* steps in this part of it */
-	double tried_ns[2]; /* what they took in all, of the usual depth and of a step's */
+	unsigned tried;     /* steps so far in this part of the trial */
+	double tried_ns[2]; /* total length of the steps with the usual depth, and with a step's depth */
 	bool is_ahead_worth;
 };
 
 /*
- * The tenant has told of so many rests (counted without end, from any number), and of so much time of its thread between
- * them, and was charged so much in all. May a depth
- * be tried: is it under leases, and has what steps_may_be_ahead() says?
+ * Call at each step of the arbiter. sync_points and thread_ns are the tenant's reports: the number of its sync points, which
+ * may begin anywhere and wrap around, and the CPU time of its thread between them. charged_ns is the tenant's total charge.
+ * may_try says that depths may be tried: the tenant is under leases, and its depth follows steps_may_be_ahead().
  */
 void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
 	       bool may_try);
-/* The length of a step; 0: not known, or longer than most_ns. */
+/* Returns the length of a step; 0 if it is unknown or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
-/* Whether it may have a step's work in flight. */
+/* Whether the tenant may have a whole step's work in flight. */
 bool steps_may_be_ahead(const struct steps *s, double most_ns);
 /*
- * What is left until the present step has taken longer than it may, by what is charged so far; 0: it has, or
- * none is known.
+ * Returns the charge that is left, after charged_ns so far, until the present step has taken longer than it may; 0 if it has,
+ * or if no length is known.
  */
 double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);
