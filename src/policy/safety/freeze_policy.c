@@ -56,12 +56,12 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 	return bytes;
 }
 
-/* Has the card what this one lacks, beyond what those that start there may still take? */
+/* Whether the card has what the item lacks, beyond what the items STARTING there may still take. */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
 		     const struct freeze_item *item)
 {
-	/* It is not starting itself: what starts are others. */
+	/* The item itself is not STARTING, so only other items are counted. */
 	uint64_t wanted = lacks(config, item) + freeze_starting_bytes(config, card, items, count);
 	bool others = false;
 	for (size_t i = 0; i < count; i++) {
@@ -72,7 +72,7 @@ static bool has_room(const struct freeze_config *config, const struct freeze_car
 	return cards[card].free_bytes >= wanted || (cards[card].is_empty && !others);
 }
 
-/* Cards of `mask` with room for this one. */
+/* Returns the cards of `mask` with room for the item. */
 static uint64_t roomy(const struct freeze_config *config, const struct freeze_card *cards,
 		      unsigned card_count, struct freeze_item *const *items, size_t count,
 		      const struct freeze_item *item, uint64_t mask)
@@ -84,7 +84,7 @@ static uint64_t roomy(const struct freeze_config *config, const struct freeze_ca
 	return found;
 }
 
-/* Cards of those in this phase that nobody has stopped by hand. */
+/* Returns the cards of all items in this phase that no user has frozen. */
 static uint64_t cards_of(struct freeze_item *const *items, size_t count, enum freeze_phase phase)
 {
 	uint64_t cards = 0;
@@ -104,7 +104,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
-	/* Seen too late: it has what it came for, and would hold it for nothing. */
+	/* The item was noticed too late: it has the memory that it needs, and would hold it for nothing while frozen. */
 	if (lacks(config, item) == 0) {
 		freeze_let_go(item, now_ns);
 		return;
@@ -116,7 +116,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_WAITING;
 }
 
-/* The first by order of those that wait, behind `last`; NULL: there are no more. */
+/* Returns the first waiting item behind `last` in the order; NULL if there is none. A NULL `last` means from the beginning. */
 static struct freeze_item *next_in_order(const struct freeze_config *config,
 					 struct freeze_item *const *items, size_t count,
 					 const struct freeze_item *last, uint64_t now_ns)
@@ -134,7 +134,7 @@ static struct freeze_item *next_in_order(const struct freeze_config *config,
 	return best;
 }
 
-/* Counts an overtaking for each that arrived before `winner` and waits for one of its GPUs. */
+/* Counts an overtaking for each waiting item that arrived before `winner` and waits for one of its cards. */
 static void count_passes(const struct freeze_config *config, struct freeze_item *const *items,
 			 size_t count, const struct freeze_item *winner, uint64_t now_ns)
 {
@@ -153,7 +153,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	uint64_t taken = cards_of(items, count, FREEZE_STARTING);
 	struct freeze_item *x = NULL;
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
-		/* One at a time on each card: it is not known which of its cards a starting one takes. */
+		/* One at a time on each card, because it is not known which of its cards a starting item takes. */
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {

@@ -1,28 +1,28 @@
 /*
- * Whom to freeze at the start of its GPU work, and in which order to thaw: Algorithm 2 of
- * Gil et al. (docs/reference/seeds.md) on several GPUs, with what it leaves open made definite.
+ * Which containers to freeze at the start of their GPU work, and in which order to thaw them. This is Algorithm 2 of Gil et
+ * al. (docs/reference/seeds.md) for several cards, with the cases that the paper leaves open decided here.
  *
  *     start ---> ASKING --- room ---------------------------------> STARTING ---> SETTLED
  *       |          |                                                   ^   memory has not changed
  *       |          +-- none -------------------> WAITING --- its turn -+   for settle_ns
- *       +--- room on a card as read just now ---------------------------^
+ *       +--- room on a card, by figures read just now ------------------^
  *
- * - Room: on a card that it may use there is free what it lacks of `threshold_bytes`, beyond what each that
- *   is STARTING there still lacks; and nobody WAITS for that card. Where nobody works who might end there
- *   is always room: more will never be free. (So those that were seen late, and stand still while they
- *   hold some, don't wait for each other.) Who has its threshold already is let be.
- * - ASKING: the cards' figures are too old to tell. It stands still until they have been read, some
- *   milliseconds, and goes on then if there is room.
- * - WAITING ones go one by one, by policy/memory/order.h: least faded use first, nobody passed for ever. The
- *   next goes when none is STARTING on a card that both may use. An overdue one that does not fit
- *   keeps its cards from those behind it.
- * - SETTLED ones are never frozen: what they hold would be held for nothing.
+ * - Room: an item has room if a card that it may use has enough free bytes and no other item WAITS for that card. Enough is
+ *   what the item lacks of `threshold_bytes`, plus what each item STARTING there still lacks. A card without any work that
+ *   might end always has room, because no more memory will ever become free there. (So items that were noticed late, and
+ *   are frozen while they hold memory, do not wait for each other.) An item that already has its threshold is not frozen.
+ * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
+ *   on if there is room.
+ * - WAITING items go one by one, in the order of policy/memory/order.h: least faded use first, none overtaken for ever. The
+ *   next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
+ *   from the items behind it.
+ * - SETTLED items are never frozen, because the memory that they hold would be of no use to them.
  *
- * What this can promise: as long as no container needs more than threshold_bytes, or pauses for settle_ns
- * before it has what it needs, no allocation of theirs fails for want of memory. Of one that may use
- * several cards only if it takes one with room, as the paper has it: any will do.
+ * The guarantee: as long as no container needs more than threshold_bytes, or pauses for settle_ns before it has what it
+ * needs, none of their allocations fails for want of memory. A container that may use several cards has this guarantee only
+ * if it takes a card with room. The paper likewise assumes that any card will do.
  *
- * Pure, plain data; times are arguments, of one clock.
+ * Pure policy on plain data; times are arguments, of one clock.
  */
 #pragma once
 
@@ -34,9 +34,10 @@
 
 #define FREEZE_MAX_CARDS 64
 /*
- * One that was let go and holds no memory yet counts as settled after so many settle_ns; one that holds less than
- * half of the threshold, a context perhaps, after so many. (On a busy machine with an H200 one that paused for longer
- * than settle_ns between the two failed, as the next one had been let go.)
+ * An item that was let go and holds no memory yet counts as settled after FREEZE_EMPTY_SETTLES x settle_ns. An item that holds
+ * less than half of the threshold, perhaps a context, counts as settled after FREEZE_SHORT_SETTLES x settle_ns. (On a busy
+ * machine with an H200, a program that paused for longer than settle_ns in between failed, because the next one had been let
+ * go.)
  */
 #define FREEZE_EMPTY_SETTLES 10
 #define FREEZE_SHORT_SETTLES 4
@@ -51,49 +52,49 @@ struct freeze_config {
 
 struct freeze_card {
 	uint64_t free_bytes;
-	bool is_empty; /* nobody holds memory on it but the items */
+	bool is_empty; /* no process other than the items holds memory on the card */
 };
 
 /* A container with GPU work. */
 struct freeze_item {
-	enum freeze_phase phase; /* changed by the calls below alone */
-	bool by_hand;            /* frozen by hand: not thawed by order, and in nobody's way */
-	uint64_t cards;          /* bit i: it may use card i */
-	struct order_key key;    /* while it waits */
-	uint64_t held_bytes;     /* on all cards: see freeze_note_memory() */
-	uint64_t changed_ns;     /* when that changed, or it was let go */
-	uint64_t begun_ns;       /* when it was let go */
+	enum freeze_phase phase; /* changed only by the functions below */
+	bool by_hand;            /* frozen by a user: not thawed by this policy, and not in the way of other items */
+	uint64_t cards;          /* bit i is set if the item may use card i */
+	struct order_key key;    /* its place in the order while it waits */
+	uint64_t held_bytes;     /* on all cards; see freeze_note_memory() */
+	uint64_t changed_ns;     /* when held_bytes changed, or begun_ns if later */
+	uint64_t begun_ns;       /* when the item was let go */
 };
 
-/* Is it to stand still, as far as this policy goes? */
+/* Whether this policy wants the item to be frozen. */
 bool freeze_is_held(const struct freeze_item *item);
 
-/* What it holds now. */
+/* Records the memory that the item holds now. */
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * `item` (one of the `count` at `items`, with cards and key set) begins GPU work, or its cards have been
- * read since it asked. `fresh`: the cards' figures are of now. Sets its phase: see freeze_is_held().
- * Nothing changes for one that is past that.
+ * Call when `item` begins GPU work, or when its cards have been read since it asked. `item` is one of the `count` items at
+ * `items`, with `cards` and `key` set. `fresh` says that the cards' figures were read just now. Sets the item's phase; see
+ * freeze_is_held(). Does nothing if the phase is past ASKING.
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
 /*
- * With fresh figures: notes who has settled, and lets the next one go. Returns it, or NULL; call again
- * until NULL.
+ * Call with fresh figures. Notes which items have settled, lets the next item go and returns it; NULL if none may go. Call
+ * again until the result is NULL.
  */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
-/* What those that start on the card still lack of their thresholds: it will be taken. */
+/* Returns what the items STARTING on the card still lack of their thresholds, and so will take. */
 uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
 			       struct freeze_item *const *items, size_t count);
 
-/* Lets it go whatever the order says: by hand, or because it can't be frozen. */
+/* Lets the item go, whatever the order is: because a user asked for it, or because the item can't be frozen. */
 void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
 
-/* All its GPU work has ended. */
+/* Call when all GPU work of the item has ended. */
 void freeze_end(struct freeze_item *item);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors): which are a program's, which the card's. Those that a
- * program brings about by itself end it and leave the card as it was.
+ * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors), which says whether the program or the card is at fault. An
+ * Xid that a program causes by itself ends the program and does not affect the card.
  */
 static const struct health_xid xids[] = {
 	{ 13, HEALTH_OF_PROGRAM, "graphics engine exception" },
@@ -88,7 +88,7 @@ static bool update(struct health *h, const struct health_time *when)
 
 static bool note_fault(struct health *h, const char *text, const struct health_time *when)
 {
-	/* The first tells what began it. */
+	/* The first fault's text is kept, because it tells what began the trouble. */
 	if (!h->has_fault)
 		snprintf(h->fault, sizeof(h->fault), "%s", text);
 	h->has_fault = true;

@@ -1,9 +1,9 @@
 /*
- * Is a card well? By what the driver reports (Xids, errors of memory) and by whether it answers.
+ * Whether a card is healthy, by what the driver reports (Xids, memory errors) and by whether the card answers.
  *
- * What the driver reports of a card stays until somebody says that the card is well again (by hand, or by a
- * setting after a time without another): no call tells whether it was repaired. Who does not answer, or is
- * lost, is well again when it has answered HEALTH_ANSWERS times in a row.
+ * A fault that the driver reports stays until a user says that the card is healthy again, or, if so set, until some time has
+ * passed without another fault: no call tells whether a card was repaired. A card that did not answer, or was lost, is healthy
+ * again when it has answered HEALTH_ANSWERS times in a row.
  *
  * Pure; thread safe.
  */
@@ -15,20 +15,20 @@
 
 #include "base/error.h"
 
-#define HEALTH_LOOK_NS UINT64_C(1000000000) /* between two questions to a card */
-#define HEALTH_FAILURES 3                   /* calls in a row that fail: the card does not answer */
+#define HEALTH_LOOK_NS UINT64_C(1000000000) /* time between two polls of a card */
+#define HEALTH_FAILURES 3                   /* after so many failed calls in a row the card does not answer */
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160
 #define HEALTH_IGNORED_MAX 32
 
 enum health_effect {
-	HEALTH_OF_PROGRAM, /* a program's own fault: the card is well */
-	HEALTH_NOTED,      /* told of in the log; the card works on */
-	HEALTH_BAD,        /* nothing new belongs on this card */
-	HEALTH_LOST,       /* the same, until it answers again */
+	HEALTH_OF_PROGRAM, /* the program's own fault: the card is healthy */
+	HEALTH_NOTED,      /* only logged: the card works on */
+	HEALTH_BAD,        /* nothing new should be placed on this card */
+	HEALTH_LOST,       /* the same, until the card answers again */
 };
 
-/* What an Xid means: one row each; another one is taken as HEALTH_BAD. */
+/* The meaning of an Xid, one row each. An Xid without a row counts as HEALTH_BAD. */
 struct health_xid {
 	unsigned number;
 	enum health_effect effect;
@@ -36,7 +36,10 @@ struct health_xid {
 };
 const struct health_xid *health_find_xid(uint64_t number);
 
-/* Xids that the settings take out: "none", or "43,45". -EINVAL with what would be right. */
+/*
+ * The Xids that the setting excludes: "none", or a list such as "43,45". Returns -EINVAL, with an error text that says what is
+ * valid.
+ */
 struct health_ignored {
 	unsigned count;
 	unsigned number[HEALTH_IGNORED_MAX];
@@ -47,35 +50,38 @@ enum health_answer {
 	HEALTH_ANSWERED,
 	HEALTH_SAYS_LOST, /* the driver says that the card is gone */
 	HEALTH_FAILED,    /* the call failed otherwise */
-	HEALTH_SILENT,    /* it has not come back for long */
+	HEALTH_SILENT,    /* the call has not returned for long */
 };
 
-/* All zero: well. */
+/* All zero means healthy. */
 struct health {
-	bool is_bad; /* of these, any: */
+	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns;             /* is_bad has been what it is; 0: always */
-	double since_s;                /* the same since 1970 */
-	uint64_t fault_ns;             /* the last fault */
-	unsigned failures, answers;    /* in a row */
-	char fault[HEALTH_REASON_MAX]; /* the first one */
+	uint64_t since_ns;             /* when is_bad changed last; 0 if never */
+	double since_s;                /* the same, in seconds since 1970 */
+	uint64_t fault_ns;             /* time of the latest fault */
+	unsigned failures, answers;    /* counted in a row */
+	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 
-/* When something is seen, by both clocks. */
+/* The time of an event, by both clocks. */
 struct health_time {
 	uint64_t now_ns;
 	double now_s; /* since 1970 */
 };
 
-/* Each takes something in and returns whether is_bad has changed. */
+/* Each function records an event and returns whether is_bad has changed. */
 bool health_note_xid(struct health *health, uint64_t number, const struct health_ignored *ignored,
 		     const struct health_time *when);
 bool health_note_ecc(struct health *health, const struct health_time *when);
 bool health_note_answer(struct health *health, enum health_answer answer,
 			const struct health_time *when);
-/* The reported fault is over: by hand, or after recover_ns without another one (0: never by itself). */
+/*
+ * health_cure() ends the reported fault. health_pass_time() does so once recover_ns has passed without another fault; a
+ * recover_ns of 0 means never.
+ */
 bool health_cure(struct health *health, const struct health_time *when);
 bool health_pass_time(struct health *health, uint64_t recover_ns, const struct health_time *when);
 
-/* Why it is bad, in a line; "" where it is not. */
+/* Writes why the card is bad, in one line; "" if the card is healthy. */
 void health_reason(const struct health *health, char ret_text[HEALTH_REASON_MAX]);
