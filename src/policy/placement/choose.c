@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is looked among, and the best so far. */
+/* State of the search: its inputs, and the best set so far. */
 struct choosing {
 	const struct place_costs *costs;
 	unsigned count;
-	uint64_t must; /* bit i: card i is in every set */
+	uint64_t must; /* bit i is set if card i must be in every set */
 	bool found;
 	struct place_set best;
 	uint64_t sets_seen;
 };
 
-/* `able`: bit i: card i may be chosen. */
+/* Examines the sets of the cards in `able`, in which bit i is set if card i may be chosen. */
 static void look_among(struct choosing *c, uint64_t able)
 {
 	struct place_pool pool = { 0 };
@@ -39,7 +39,7 @@ static void look_among(struct choosing *c, uint64_t able)
 	c->best = set;
 }
 
-/* Each NUMA node by itself; cards whose node is not known serve nobody who wants one. */
+/* Examines each NUMA node by itself. A card whose NUMA node is unknown does not serve a request bound to one node. */
 static void look_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -48,13 +48,13 @@ static void look_in_each_numa(struct choosing *c, const struct place_node *node,
 			if ((able >> j & 1) && node->card[j].numa_known &&
 			    node->card[j].numa == node->card[i].numa)
 				same |= UINT64_C(1) << j;
-		/* Once for each: at its first card. */
+		/* once for each NUMA node, at its first card */
 		if (same && (unsigned)__builtin_ctzll(same) == i)
 			look_among(c, same);
 	}
 }
 
-/* The cards that a request names as a must; false when one of them is not there. */
+/* Finds the cards that the request demands. Returns false if one of them is not there. */
 static bool find_must(const struct place_node *node, struct place_words must, uint64_t *ret)
 {
 	*ret = 0;

@@ -1,26 +1,26 @@
 /*
- * Which cards of a node serve a request: the one function that the daemon, its device plugin and
- * tests ask. Pure, and the same answer for the same question.
+ * Chooses the cards of a node that serve a request. The daemon, its device plugin and the tests call the same function. Pure;
+ * the same question always has the same answer.
  */
 #pragma once
 
 #include "policy/placement/set.h"
 
 struct place_choice {
-	/* Of the cards by themselves, and of the node where they do not suffice: see place_choose(). */
+	/* Why each card does not serve the request; see place_choose(). */
 	enum place_reason reason[PLACE_MAX_CARDS];
-	unsigned count;                          /* of cards chosen; 0: none */
-	unsigned card[PLACE_MAX_CARDS];          /* indexes, rising */
-	struct place_need need[PLACE_MAX_CARDS]; /* what is taken of each, in the same order */
+	unsigned count;                          /* number of cards chosen; 0 if none */
+	unsigned card[PLACE_MAX_CARDS];          /* indexes, ascending */
+	struct place_need need[PLACE_MAX_CARDS]; /* what is taken of each card, in the same order */
 	struct place_cost cost;                  /* by the request's evaluators */
 	uint64_t sets_seen;
-	bool is_best; /* all sets were looked at */
+	bool is_best; /* all sets were examined */
 };
 
 /*
- * 0 and the cards, or -ENOSPC and, for each card, why it does not serve: PLACE_FITS for none then, as
- * those that would serve alone are PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT. -EINVAL for a
- * count of 0 or an evaluator that does not exist. *ret_choice is written in the first two cases.
+ * Returns 0 and the cards, or -ENOSPC and the reason for each card. With -ENOSPC no reason is PLACE_FITS: a card that would
+ * serve by itself has PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT. Returns -EINVAL for a count of 0 or an unknown
+ * evaluator; *ret_choice is then not written.
  */
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);

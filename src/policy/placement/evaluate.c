@@ -7,24 +7,23 @@
 #include "policy/placement/score.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define SCORE_DIGITS 1e6 /* HAMi's scores are fractions: so much of them is told apart */
-#define LOSS_DIGITS 1e12 /* of room: all that there is of it is worth 1 at most */
+#define SCORE_DIGITS 1e6 /* HAMi's scores are fractions: this many digits are compared */
+#define LOSS_DIGITS 1e12 /* of losses of room; all room together is worth 1 at most */
 
 /*
- * Parts of cards: which card a part fits best.
+ * Evaluator "share": which card a part of a card fits best.
  *
- * What is left of a card is of use to those whose parts fit into it, in compute and in memory. A card
- * with time left and no memory, or the other way round, serves nobody; neither does a remainder smaller
- * than anybody asks for. So the cost of a place is, first, how much that could still be given out
- * becomes useless by it, over a ladder of usual parts of a card (an eighth, a quarter, a half, all);
- * after that, how much stays free there: the fuller card is taken. (The first is the measure of
- * "Beware of Fragmentation", USENIX ATC 2023, with a ladder for the histogram of workloads, which nobody knows.)
+ * The remainder of a card is of use to requests that fit into it, in compute and in memory. A card with compute left and no
+ * memory, or the reverse, serves no request; nor does a remainder smaller than any request. So the cost of a placement is,
+ * first, how much of the remainder becomes useless, measured with usual parts of a card: an eighth, a quarter, a half, all.
+ * The second cost is how much stays free on the card, so the fuller card is taken. (The first is the measure of "Beware of
+ * Fragmentation", USENIX ATC 2023, with these usual parts instead of a histogram of workloads, which is not known here.)
  */
 
-/* What is left of a card, in parts of its all. */
+/* What is left of a card, as parts of the whole card. */
 #define PLACE_REST_WHOLE INT64_C(10000)
 struct place_rest {
-	int64_t cores, memory; /* 0 to PLACE_REST_WHOLE */
+	int64_t cores, memory; /* both 0 to PLACE_REST_WHOLE */
 };
 
 /* The usual parts of a card. */
@@ -49,7 +48,7 @@ static struct place_rest place_rest_now(const struct place_card *card)
 	return rest(card, place_cores_left(card), place_memory_left(card));
 }
 
-/* With the request on it, which must fit. */
+/* Returns what is left with the request on the card; the request must fit. */
 static struct place_rest place_rest_after(const struct place_card *card,
 					  const struct place_request *request)
 {
@@ -61,7 +60,7 @@ static struct place_rest place_rest_after(const struct place_card *card,
 		    need.memory_bytes < memory ? memory - need.memory_bytes : 0);
 }
 
-/* Both of compute and memory that no part of each step can have, summed over the steps. */
+/* Returns how much compute and memory a request for each usual part can't use, summed over these parts. */
 static int64_t stranded(struct place_rest left)
 {
 	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
@@ -72,13 +71,13 @@ static int64_t stranded(struct place_rest left)
 	return sum;
 }
 
-/* Less is better; for the evaluator "share". The request must fit. */
+/* Returns the cost for the evaluator "share"; less is better. The request must fit. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
 	struct place_rest now = place_rest_now(card), after = place_rest_after(card, request);
 	int64_t lost = stranded(after) - stranded(now);
 
-	/* The second part is below 2 * PLACE_REST_WHOLE + 1: it never outweighs the first. */
+	/* The second part is below 2 * PLACE_REST_WHOLE + 1, so it never outweighs the first. */
 	return lost * (2 * PLACE_REST_WHOLE + 1) + after.cores + after.memory;
 }
 
@@ -93,8 +92,8 @@ static void link_fill(const struct place_costs *costs, const struct place_node *
 }
 
 /*
- * A free card takes its links to all other free ones with it. Those to free cards of the same set are
- * not left behind: they were counted at both ends.
+ * A free card that is taken takes away its links to all other free cards. Links between two cards of the set are counted at
+ * both ends, but do not leave a free card behind, so pair_factor subtracts them.
  */
 static void fragment_fill(const struct place_costs *costs, const struct place_node *node,
 			  const struct place_request *request, struct place_scale *ret)
@@ -156,7 +155,7 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* A request of no workload histogram finds no room worth anything, and leaves the choice to what comes after. */
+/* Without a workload histogram, no room is worth anything, and the next evaluator decides. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {
@@ -178,7 +177,10 @@ static const struct evaluator {
 };
 #define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
 
-/* The chain of each policy. "auto" is that of topology: each link in it cares for its own kind. */
+/*
+ * The chain of each policy. "auto" has the chain of "topology", because each evaluator in it affects only its own kind of
+ * request.
+ */
 static const char *const chains[][PLACE_MAX_EVALUATORS] = {
 	[PLACE_POLICY_AUTO] = { "link", "share", "fragment" },
 	[PLACE_POLICY_BINPACK] = { "binpack", "fragment" },

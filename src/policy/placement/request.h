@@ -1,9 +1,7 @@
 /*
- * What a container asks of a node's cards, and why a card can't serve it.
- *
- * The reasons and the order in which they are looked for are HAMi's, so that events and metrics read
- * as its users know them. One of HAMi's is not here, since it concerns no card: a node without the
- * device at all.
+ * What a container asks of a node's cards, and why a card can't serve the request. The reasons, and the order in which they are
+ * checked, are HAMi's, so that its users can read events and metrics. One reason of HAMi's is missing, because it concerns no
+ * card: a node without any device.
  */
 #pragma once
 
@@ -11,21 +9,21 @@
 
 #include "policy/placement/node.h"
 
-/* How much of a card's memory. */
+/* How much of a card's memory is asked for. */
 enum place_memory {
 	PLACE_MEMORY_BYTES,
-	PLACE_MEMORY_PCT, /* of what the card has in all, as HAMi counts gpumem-percentage */
-	PLACE_MEMORY_ALL, /* all that may be given out of it */
+	PLACE_MEMORY_PCT, /* percent of the card's total memory, as HAMi counts gpumem-percentage */
+	PLACE_MEMORY_ALL, /* all memory of the card that may be given out */
 };
 
 enum place_policy {
-	PLACE_POLICY_AUTO, /* by what is asked: see evaluate.h */
+	PLACE_POLICY_AUTO, /* depends on the request: see evaluate.h */
 	PLACE_POLICY_BINPACK,
 	PLACE_POLICY_SPREAD,
 	PLACE_POLICY_TOPOLOGY,
 };
 
-/* Names of cards or parts of them, the caller's. count 0: none were given. */
+/* Names of cards, or parts of names, owned by the caller. A count of 0 means that none were given. */
 struct place_words {
 	const char *const *word;
 	size_t count;
@@ -39,66 +37,71 @@ struct place_weights {
 };
 
 struct place_request {
-	unsigned count; /* of cards, 1 or more */
+	unsigned count; /* number of cards, 1 or more */
 	enum place_memory memory;
-	uint64_t memory_bytes; /* of each card; of PLACE_MEMORY_BYTES, and the least of PLACE_MEMORY_PCT */
-	unsigned memory_pct; /* of PLACE_MEMORY_PCT, 0 to 100 */
-	uint32_t cores_mpct; /* of each card's time; 100 % or more: the card alone */
+	uint64_t memory_bytes; /* of each card: the amount for PLACE_MEMORY_BYTES, the least for PLACE_MEMORY_PCT */
+	unsigned memory_pct; /* for PLACE_MEMORY_PCT, 0 to 100 */
+	uint32_t cores_mpct; /* of each card's time; at 100 % or more the card is not shared */
 	enum place_policy policy;
-	struct place_words use_uuid, nouse_uuid; /* a whole UUID */
-	struct place_words must_uuid; /* cards that have to be among those chosen; whole UUIDs */
-	struct place_words use_type, nouse_type; /* parts of a type's name, capitals or not */
-	bool numa_bind;                          /* all cards of one NUMA node */
-	/* Names of evaluators (evaluate.h), the first that tells two sets apart decides; 0: by policy. */
+	struct place_words use_uuid, nouse_uuid; /* whole UUIDs */
+	struct place_words must_uuid; /* cards that must be among the chosen ones; whole UUIDs */
+	struct place_words use_type, nouse_type; /* parts of a model's name; case does not matter */
+	bool numa_bind;                          /* all cards must be of one NUMA node */
+	/* Names of evaluators (evaluate.h), in order. If evaluator_count is 0, the policy's evaluators are used. */
 	const char *evaluator[PLACE_MAX_EVALUATORS];
 	unsigned evaluator_count;
-	bool has_weights; /* else all parts of a card's score count the same */
+	bool has_weights; /* if false, all parts of a card's score count the same */
 	struct place_weights weights;
 };
 
-/* Every card whole, whatever its size. */
+/* Whether the request asks for unshared cards. */
 bool place_asks_whole(const struct place_request *request);
 
-/* What a request means on one card. */
+/* What a request needs of one card. */
 struct place_need {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;
 };
 struct place_need place_need(const struct place_card *card, const struct place_request *request);
 
-/* Why a card does not serve, in the order of the checks. */
+/* Why a card does not serve a request, in the order of the checks. */
 enum place_reason {
 	PLACE_FITS,
-	PLACE_CARD_NOT_SERVED, /* its node's kubelet has no device plugin for what is asked: the scheduler says so */
-	PLACE_CARD_USE_UNKNOWN, /* a pod there notes shares that can't be read: the scheduler says so */
+	PLACE_CARD_NOT_SERVED, /* set by the scheduler: the kubelet of the card's node has no device plugin for the resource */
+	PLACE_CARD_USE_UNKNOWN, /* set by the scheduler: a pod there has shares noted that can't be read */
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
-	PLACE_CARD_TYPE_MISMATCH, /* also: an instance of MIG where several cards are asked for */
-	PLACE_NUMA_NOT_FIT,       /* it would serve, but its NUMA node has too few such cards */
+	PLACE_CARD_TYPE_MISMATCH, /* also for a MIG instance if several cards are asked for */
+	PLACE_NUMA_NOT_FIT,       /* the card would serve, but its NUMA node has too few such cards */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
-	PLACE_QUOTA_NOT_FIT, /* of the pod's namespace: who knows of it says so, nothing here does */
+	PLACE_QUOTA_NOT_FIT, /* set by callers that know the quota of the pod's namespace */
 	PLACE_CARD_INSUFFICIENT_MEMORY,
 	PLACE_CARD_INSUFFICIENT_CORE,
-	PLACE_EXCLUSIVE_CONFLICT,      /* it is asked for alone, and is in use */
-	PLACE_COMPUTE_UNITS_EXHAUSTED, /* no compute is asked for, but all is given out */
-	PLACE_ALLOCATED_INSUFFICIENT,  /* it would serve, but too few others do */
+	PLACE_EXCLUSIVE_CONFLICT,      /* an unshared card is asked for, and this card is in use */
+	PLACE_COMPUTE_UNITS_EXHAUSTED, /* no compute is asked for, but all of it is given out */
+	PLACE_ALLOCATED_INSUFFICIENT,  /* the card would serve, but there are too few such cards */
 	PLACE_REASON_COUNT,
 };
 
-/* HAMi's word, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
+/* Returns HAMi's name for the reason, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
 const char *place_reason_name(enum place_reason reason);
 
-/* Is a card of that type wanted, by parts of the names of those that are (none: all) and of those that are not? */
+/*
+ * Whether a card of that type may serve: its name contains one of the `use` names, or `use` is empty, and none of the `nouse`
+ * names.
+ */
 bool place_is_type(struct place_words use, struct place_words nouse, const char *type);
 
-/* By itself: PLACE_FITS, or the first reason that holds; NUMA and the number of cards left aside. */
+/*
+ * Checks one card by itself, without NUMA nodes and the number of cards. Returns PLACE_FITS, or the first reason that applies.
+ */
 enum place_reason place_check_card(const struct place_card *card,
 				   const struct place_request *request);
 
 /*
- * "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of the checks, cut at `size`; a node
- * with fewer cards than are asked for is "NodeInsufficientDevice". Returns what snprintf would.
+ * Writes a text such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of the checks, cut at `size`. A node with
+ * fewer cards than asked for gives "NodeInsufficientDevice". Returns what snprintf would.
  */
 int place_reasons_text(const enum place_reason *reason, unsigned card_count,
 		       const struct place_request *request, char *text, size_t size);

@@ -1,12 +1,12 @@
 /*
- * Room: how many more of each kind of request would still fit, and what a placement takes of it.
+ * Room: how many more requests of each kind would still fit, and how much of that a placement takes.
  *
- * Where it is known what is asked for, it is known what a remainder is good for. The kinds of requests that there are, a
- * card's or a node's room for each, and what a request of each kind that would fit is worth are plain numbers; a placement
- * costs, summed over all kinds, the requests for which there is no longer room, each by its price. With a price that grows as
- * a kind's room becomes scarce (scheduler/request/workload_histogram.h), what is rare and asked for is kept for those who can use nothing else: cards
- * of a type, and nodes that are free as a whole. ("Beware of Fragmentation", USENIX ATC 2023, which measures what the kinds
- * can't use, has the same price for all of them, and counts a remainder that serves a kind once as wholly of use.)
+ * If the kinds of requests are known, the use of a remainder is known. The kinds, the room of a card or node for each kind, and
+ * the price of the room for one request of a kind are plain numbers. A placement costs, summed over all kinds, the number of
+ * requests for which there is no longer room, times the kind's price. The price grows as a kind's room becomes scarce
+ * (scheduler/request/workload_histogram.h). So scarce cards are kept for the requests that can use nothing else: cards of one
+ * type, and nodes that are wholly free. ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds can't use, has one
+ * price for all kinds, and counts a remainder that serves a kind once as wholly of use.)
  *
  * Pure; thread safe.
  */
@@ -17,8 +17,8 @@
 #define PLACE_KINDS_MAX 48
 
 struct place_kind {
-	struct place_request request; /* its UUIDs, NUMA node and order of cards count for nothing */
-	double price;                 /* of the room for one */
+	struct place_request request; /* UUIDs, NUMA binding and evaluators in it are ignored */
+	double price;                 /* of the room for one request */
 };
 
 struct place_histogram {
@@ -26,28 +26,28 @@ struct place_histogram {
 	struct place_kind kind[PLACE_KINDS_MAX];
 };
 
-/* How many shares of each kind a card would serve, each kind alone on it. */
+/* How many requests of each kind a card would serve if it served that kind only. */
 struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* The same of several cards: of each kind the sum, and how many cards serve any. */
+/* The same for several cards: for each kind the sum, and the number of cards that serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];
 };
 
-/* Of one kind. */
+/* place_kind_fits() counts one kind, place_card_fits() all kinds of the histogram. */
 uint16_t place_kind_fits(const struct place_card *card, const struct place_request *kind);
 void place_card_fits(const struct place_histogram *histogram, const struct place_card *card,
 		     struct place_fits *ret);
 void place_tally_add(const struct place_histogram *histogram, const struct place_fits *card,
 		     struct place_tally *tally);
-/* One card of it is as `now`, no longer as `before`. */
+/* Replaces one card of the tally: it was `before` and is `now`. */
 void place_tally_change(const struct place_histogram *histogram, const struct place_fits *before,
 			const struct place_fits *now, struct place_tally *tally);
 
-/* Requests of a kind that the cards of a tally would serve: one that wants several cards wants as many different ones. */
+/* Returns how many requests of a kind the cards of a tally would serve. A request for several cards needs different cards. */
 static inline uint32_t place_room(const struct place_histogram *histogram,
 				  const struct place_tally *tally, unsigned kind)
 {
@@ -58,16 +58,16 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 }
 
 /*
- * What is lost, by the kinds' prices, where one card of `all` changes from `before` to `now`; negative where something is
+ * Returns what is lost, by the kinds' prices, if one card of `all` changes from `before` to `now`. Negative if something is
  * gained.
  */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 
-/* The card with one share of the request on it. */
+/* Returns the card with one share of the request on it. */
 struct place_card place_with_share(const struct place_card *card,
 				   const struct place_request *request);
 
-/* Of each card of a node, what a share of the request would take of the node's room. */
+/* Writes, for each card of the node, what a share of the request would take of the node's room. */
 void place_room_losses(const struct place_histogram *histogram, const struct place_node *node,
 		       const struct place_request *request, double ret[PLACE_MAX_CARDS]);

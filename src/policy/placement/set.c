@@ -16,7 +16,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 
 	if (count > from_count - count)
 		count = from_count - count;
-	/* After each step it is a number of sets itself, so nothing is lost by the division. */
+	/* After each step `sets` is itself a number of sets, so the division is exact. */
 	for (unsigned i = 1; i <= count; i++) {
 		sets = sets * (from_count - count + i) / i;
 		if (sets > most)
@@ -25,7 +25,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 	return sets;
 }
 
-/* A whole set was looked at. Of equals the one that comes first in the order of indexes. */
+/* Examines a whole set. Among sets with the same cost, the first in the order of indexes wins. */
 static void consider(struct search *search, const unsigned *card, const struct place_cost *cost)
 {
 	size_t bytes = search->count * sizeof(card[0]);
@@ -41,7 +41,7 @@ static void consider(struct search *search, const unsigned *card, const struct p
 	memcpy(search->best.card, card, bytes);
 }
 
-/* All sets that have the `depth` cards in `card`, and of the others those from from[next] on. */
+/* Examines all sets that contain the `depth` cards in `card` and otherwise only cards from from[next] on. */
 static void walk(struct search *search, unsigned *card, unsigned depth, unsigned next,
 		 const struct place_cost *cost)
 {
@@ -84,7 +84,7 @@ static bool has(const unsigned *card, unsigned count, unsigned which)
 	return false;
 }
 
-/* Adds the card that costs least, until there are enough. */
+/* Adds the card that costs least, until there are enough cards. */
 static void grow(struct search *search, unsigned *card, unsigned count)
 {
 	struct place_cost now = cost_of(search, card, count);
@@ -108,7 +108,7 @@ static void grow(struct search *search, unsigned *card, unsigned count)
 	}
 }
 
-/* The best exchange of one card for another; false: none makes it better. */
+/* Makes the best exchange of one card for another. Returns false if no exchange improves the set. */
 static bool exchange(struct search *search, unsigned *card)
 {
 	struct place_cost best = cost_of(search, card, search->count);
@@ -140,7 +140,7 @@ static bool exchange(struct search *search, unsigned *card)
 	return found;
 }
 
-/* From every card as the first one, as long as the bound allows; each exchange makes it better. */
+/* Starts once with each card as the first, as long as sets_most allows. Each exchange improves the set. */
 static void grow_and_exchange(struct search *search, uint64_t sets_most)
 {
 	const struct place_pool *pool = search->pool;
