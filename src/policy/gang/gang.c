@@ -12,9 +12,9 @@ struct part {
 
 struct gang {
 	enum phase phase;
-	uint64_t devices; /* which it has told of; of these: */
+	uint64_t devices; /* devices that have reported it; the sets below are subsets */
 	uint64_t present, wanting, owned;
-	bool is_due; /* waiting, and its turn on all that it wants */
+	bool is_due; /* waiting, and its turn has come on all devices that it wants */
 	bool is_stuck;
 	double behind;
 	uint64_t at_ns, slip_until_ns;
@@ -107,7 +107,7 @@ static bool is_several(uint64_t set)
 	return (set & (set - 1)) != 0;
 }
 
-/* What follows from the reports alone. */
+/* Derives the gang's state from the reports alone. */
 static void read_reports(struct gang *g)
 {
 	bool is_due = true, waits = false, is_stuck = false;
@@ -124,11 +124,11 @@ static void read_reports(struct gang *g)
 		waits |= r->waits;
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
-			/* Alone the others would wait for it, in leases of their own. */
+			/* The other ranks would wait for this one if they had leases of their own. */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* The device that has had it longest waiting; a NaN counts for nothing. */
+		/* Take the device on which the gang is furthest behind. A NaN is ignored. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);
@@ -138,7 +138,7 @@ static void read_reports(struct gang *g)
 	g->is_stuck = is_stuck && waits;
 }
 
-/* The devices that other gangs have. */
+/* Returns the devices that other gangs have. */
 static uint64_t owned_by_others(const struct gang_board *board, const struct gang *except)
 {
 	uint64_t owned = 0;
@@ -156,7 +156,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/* Whether a waiting gang that wants one of its devices comes first. */
+/* Whether another waiting gang that wants one of its devices comes first. */
 static bool must_stand_back(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -204,7 +204,7 @@ static bool is_gone(const struct gang_report *r)
 	return !r->holds && !r->drains;
 }
 
-/* The devices of which the last report says so. */
+/* Returns the devices whose latest report satisfies `says`. */
 static uint64_t devices_where(const struct gang *g, bool (*says)(const struct gang_report *))
 {
 	uint64_t set = 0;
@@ -215,7 +215,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-/* When the last of its work will have ended, by what is in flight now. */
+/* Returns when the last of its work will have ended, by what is in flight now. */
 static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
@@ -237,7 +237,10 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 	g->at_ns = ends_at(g, now_ns);
 }
 
-/* What a device said at its last look was more than there is: a rank at rest would begin its next step until then. */
+/*
+ * Moves the turn's end forward if less work is in flight than was predicted. Otherwise an idle rank would begin its next step
+ * before the end.
+ */
 static void hurry(struct gang *g, uint64_t now_ns)
 {
 	uint64_t at_ns = ends_at(g, now_ns);
@@ -246,7 +249,7 @@ static void hurry(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Whether work should have ended, other than there; and not so long ago that there is no helping it. */
+/* Whether work on a device outside `except` should have ended, and slips may still help. */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -264,7 +267,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* It had a lease when it became a gang, or got one out of need. */
+	/* It had a lease when it became a gang, or got one because it was in need. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -299,14 +302,14 @@ static void decide_gathering(struct gang *g)
 	{
 		const struct gang_report *r = &g->part[d].told;
 
-		/* Vacant before it was kept for the gang: it may be another's by now. */
+		/* If the device became vacant before it was kept for the gang, another tenant may have it by now. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
 			return;
 	}
 	run(g, g->owned);
 }
 
-/* Where it has had its time, another gang is due, and so is that on all that it wants. */
+/* Whether the gang has had its time on a device that another due gang wants. */
 static bool is_relieved(const struct gang_board *board, const struct gang *g)
 {
 	uint64_t held = 0;
@@ -342,8 +345,8 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
 	/*
-	 * All rest. Given up one by one, some would be without a device when all go on, and the others spin for
-	 * them.
+	 * All ranks are idle, so end all leases together. If leases ended one by one, some ranks would be without a device when
+	 * all go on, and the others would spin for them.
 	 */
 	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
@@ -355,7 +358,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 static void decide_ending(const struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
 	hurry(g, now_ns);
-	/* It lost leases one by one, before it was a gang: its other ranks may be needed as well. */
+	/* Its leases may have ended one by one, before it was a gang. So its other ranks may be needed as well. */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
 	if (is_late(g, 0, now_ns) && now_ns >= g->at_ns + GANG_SLIP_ALONE_NS)
@@ -370,7 +373,10 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 	wait_for_turn(g);
 }
 
-/* One rank's work does not end, and this one is held, or was until now: it may be what that waits for. */
+/*
+ * Whether this rank may slip: another rank's work does not end, and this rank is held, or was until now, so that work may wait
+ * for it.
+ */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].told;
@@ -404,7 +410,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_word){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
-		/* It holds what is another gang's: that comes first. */
+		/* The gang holds a device of another gang, which comes first. */
 		if (g->part[device].told.holds)
 			word.order = GANG_CLOSE;
 		return word;
@@ -451,7 +457,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 	for (int i = 0; i < board->count; i++)
 		if (board->gang[i])
 			read_reports(board->gang[i]);
-	/* Those with devices first: what they give back may be another's at once. */
+	/* Gangs that have devices are decided first, because a waiting gang can get at once what they give back. */
 	for (int waiting = 0; waiting <= 1; waiting++)
 		for (int i = 0; i < board->count; i++)
 			if (board->gang[i] &&
