@@ -12,7 +12,7 @@ const char *sharing_way_name(enum sharing_way way)
 	return way == SHARING_SPACE ? "space" : "time";
 }
 
-/* A context that may use no SM at all can run nothing. */
+/* A context that may use no SM can run nothing. */
 static int check_sms(const struct sharing_facts *f, struct error *err)
 {
 	double least_pct = ceil(10000.0 / f->sms) / 100;
@@ -24,7 +24,7 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 			 f->limit_pct, f->sms, least_pct);
 }
 
-/* Why it can't be space; 0: it can. */
+/* Returns 0 if sharing can be space, else an error. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
@@ -53,7 +53,7 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* A '/' is in none of the names that are given. */
+/* No name that a user gives contains a '/', so the names built here are distinct. */
 static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
@@ -113,7 +113,7 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			i = (size_t)-1; /* from the first again: the list is in no order */
+			i = (size_t)-1; /* start again from the first, because the list is in no order */
 		}
 	*ret_place = -1;
 	*ret_number = number;

@@ -2,22 +2,22 @@
 
 #include <math.h>
 
-#define WINDOW_NS 250e6                  /* over so much time a share is measured */
-#define TOLERANCE 0.03                   /* of a guarantee: less is not measurable */
-#define UNTRIED_MOST 0.1                 /* of the work: with more the lengths are not known */
-#define ALONE_FADE_NS 1e9                /* a speed is that of the last second alone ... */
-#define ALONE_KNOWN_NS 200e6             /* ... known after so much of it ... */
-#define ALONE_ENOUGH_NS 2e9              /* ... and well known after so much */
-#define MEASURED_NS (WINDOW_NS / 3)      /* of a window: less says nothing */
-#define ABOVE 0.1                        /* its guarantee: less is not worth holding it for */
-#define FASTER_MOST 0.1                  /* in a window */
-#define BURST_NS 5e6                     /* of its pace: may be begun at once */
-#define STEP_MAX_NS UINT64_C(1000000000) /* no counter goes further in one look */
-#define STUCK_NS 1e9 /* without an end for so long: nothing is known of its share */
+#define WINDOW_NS 250e6                  /* time over which a share is measured */
+#define TOLERANCE 0.03                   /* part of a guarantee; a smaller difference is not measurable */
+#define UNTRIED_MOST 0.1                 /* part of the work; with more untried work the lengths are not known */
+#define ALONE_FADE_NS 1e9                /* a speed is measured over this much recent time alone */
+#define ALONE_KNOWN_NS 200e6             /* a speed is known after this much time alone */
+#define ALONE_ENOUGH_NS 2e9              /* a speed is well known after this much time alone */
+#define MEASURED_NS (WINDOW_NS / 3)      /* less of a window proves nothing */
+#define ABOVE 0.1                        /* a member less than this above its guarantee is not slowed */
+#define FASTER_MOST 0.1                  /* the most by which a pace grows in a window */
+#define BURST_NS 5e6                     /* of its pace; this much may begin at once */
+#define STEP_MAX_NS UINT64_C(1000000000) /* no counter advances further in one poll */
+#define STUCK_NS 1e9 /* if no work ends for this long, the share is unknown */
 
-/* ---- what was seen ---- */
+/* ---- observation ---- */
 
-/* How far a counter went on, not further than may be. */
+/* Returns how far a counter advanced, at most `most`. */
 static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 {
 	uint64_t step = now > *last ? now - *last : 0;
@@ -27,14 +27,15 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Work that has ended since the last look: what was begun less what is in flight, both predictions. A launch that is just
- * being counted is in one of them alone, so this goes back and forth, and only where it was never before is progress.
+ * Returns the told work that has ended since the last poll: the work that was begun less the work in flight, both predicted.
+ * While a launch is being counted, it is in only one of the two, so the difference goes up and down. Only a new maximum counts
+ * as progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 {
 	uint64_t done_ns = seen->told_ns > seen->inflight_ns ? seen->told_ns - seen->inflight_ns : 0;
 
-	/* Another count, which began anew. */
+	/* The counter began anew. */
 	if (seen->told_ns < m->done_ns)
 		m->done_ns = done_ns;
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
@@ -65,7 +66,7 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 	rate->for_ns = rate->for_ns * keep + for_ns;
 }
 
-/* From one end of work to another: what had begun before it was alone counts for nothing. */
+/* Measures from one end of work to another, because work that began before the member was alone does not count. */
 static void see_alone(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!seen->is_alone || !seen->is_counted) {
@@ -83,7 +84,7 @@ static void see_alone(struct mps_client *m, const struct space_seen *seen, doubl
 	m->alone_pending_ns = 0;
 }
 
-/* Long work shows only when it ends: until then its share is what it was. */
+/* Long work shows only when it ends. Until then the share keeps its value. */
 static void see_window(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!m->is_present || !seen->is_counted) {
@@ -116,7 +117,7 @@ void mps_client_see(struct mps_client *m, const struct space_seen *seen, uint64_
 	m->credit_ns -= (double)told;
 }
 
-/* ---- what that means ---- */
+/* ---- results ---- */
 
 bool mps_client_is_known(const struct mps_client *m)
 {
@@ -128,7 +129,7 @@ double mps_client_speed(const struct mps_client *m)
 	return mps_client_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
 }
 
-/* Told in a nanosecond at a pace of one. */
+/* Returns told work per nanosecond at a pace of one. */
 static double whole_speed(const struct mps_client *m)
 {
 	return mps_client_speed(m) / (m->part > 0 ? m->part : 1);
@@ -170,8 +171,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Its guarantee, where its speed is known. Else all of its lengths may have been timed beside others, and be too long by as
- * many times as there are members at work.
+ * Returns the member's guarantee if its speed is known. Otherwise all its lengths may have been timed beside other members, and
+ * be too long by a factor up to the number of members at work.
  */
 static double least_pace(const struct mps_client *m, int present)
 {
@@ -184,7 +185,10 @@ static bool is_above(const struct mps_client *m, int present)
 	       mps_client_share(m) > (1 + ABOVE) * least_pace(m, present);
 }
 
-/* Members of a higher priority only once the others have little more than their guarantees. */
+/*
+ * Slows the members above their guarantee, lowest priority first. Higher priorities follow once the others have little more
+ * than their guarantees.
+ */
 static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
 	const struct mps_client *lowest = NULL;
@@ -201,7 +205,7 @@ static void slow_down(struct mps_client *const *m, size_t count, int present, do
 	}
 }
 
-/* Until it is twice what the member does, and holds nothing. */
+/* Raises a pace, and drops it once it is twice what the member does, because it then limits nothing. */
 static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)
@@ -228,7 +232,7 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 	m->is_held = is_held;
 }
 
-/* In a window a pace changes by as much as the member that is served worst is off its guarantee. */
+/* In a window, a pace changes by as much as the worst served member is off its guarantee. */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;
