@@ -12,7 +12,7 @@ uint64_t admit_free_bytes(const struct admit_card *card)
 	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
 }
 
-/* Growth by arrival, then those that wait. */
+/* Order: growth by arrival, then the waiting requests. */
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct admit_request *x = a, *y = b;
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b, void *data)
 	return order_compare(&x->key, &y->key, m->now_ns, m->bounds);
 }
 
-/* Could it be met if nobody else were there? */
+/* Whether the request could be granted if there were no other tenant. */
 static bool is_possible(const struct admit_card *cards, size_t card_count,
 			const struct admit_request *r)
 {
@@ -36,7 +36,7 @@ static bool is_possible(const struct admit_card *cards, size_t card_count,
 	return true;
 }
 
-/* kept_bytes is never more than what is free: see keep(). */
+/* kept_bytes never exceeds the free bytes; see keep(). */
 static bool fits(const struct admit_card *cards, const struct admit_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -54,7 +54,7 @@ static void take(struct admit_card *cards, struct admit_request *r)
 	r->verdict = ADMIT_GRANTED;
 }
 
-/* Sets aside what it needs, as far as that is there: also on cards that are not what it waits for. */
+/* Keeps free what the request needs, as far as it is there, even on cards that are not short. */
 static void keep(struct admit_card *cards, const struct admit_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -74,7 +74,7 @@ static bool share_a_card(const struct admit_request *a, const struct admit_reque
 	return false;
 }
 
-/* Who is before `granted` in the order, waits, and could have used what that got. */
+/* Counts an overtaking for each request that comes before `granted` in the order, waits, and needs one of the same cards. */
 static void count_passes(struct admit_request *first, const struct admit_request *granted)
 {
 	for (struct admit_request *r = first; r < granted; r++)
@@ -83,7 +83,7 @@ static void count_passes(struct admit_request *first, const struct admit_request
 			r->key.passes++;
 }
 
-/* Those that wait and were not decided on yet. Returns how many of them, from the first, are overdue. */
+/* Sets verdict and place of the waiting requests. Returns how many of them, from the first, are overdue. */
 static size_t place_all(const struct admit_card *cards, size_t card_count,
 			struct admit_request *waiting, size_t count, const struct moment *m)
 {

@@ -1,25 +1,25 @@
 /*
- * Admission: who may have device memory now. Decides over all cards at once, from plain data.
+ * Admission: which tenants may have device memory now. Decides over all cards at once, from plain data.
  *
- * A grant reserves all that a tenant declared, on all of its cards, or nothing. So who holds memory has
- * what it needs to come to its end, and never waits for another who holds some: there is no circle of
- * waiting, whatever tenants hold and grow in whatever order.
+ * A grant reserves all that a tenant declared, on all of its cards, or nothing. So a tenant that holds memory has what it needs
+ * to finish, and never waits for another tenant that holds some. There is no circular wait, whatever tenants hold, and in
+ * whatever order they grow.
  *
- * Requests are met in the order of order.h as far as bytes last: one that does not fit is passed by those
- * behind it, until it is overdue. What an overdue one needs is kept free from then on, for the
- * first of them first: nobody else gets it, not even one that holds already.
+ * Requests are granted in the order of order.h as far as bytes last. Requests behind one that does not fit may overtake it,
+ * until it is overdue. From then on what it needs is kept free, for the first overdue request first. No other tenant gets these
+ * bytes, not even one that already holds memory.
  *
- * The bound, for a request that fits what others than its rivals leave of its cards: with q that waited
- * when it came, and holders that each end within h, it is granted within patience_ns + (q + 1) x h.
- * Proof: it is overdue after patience_ns at most. Of the overdue, the first to have come is kept free
- * for on each of its cards, so nobody who comes to hold takes what it lacks; those that held end within h.
- * Only those q can come before it among the overdue.
+ * The bound, for a request that fits into its cards if no other waiting request is granted: if q requests waited when it came,
+ * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h.
+ * Proof: it is overdue after patience_ns at most. What the first overdue request needs is kept free on each of its cards, so no
+ * new holder takes what it lacks; the present holders finish within h. Only those q requests can come before it among the
+ * overdue.
  *
- * A tenant that holds, and reserved less than its quota, may ask for more (is_growth): it gets
- * what is free at that moment, before those that wait and are not overdue, or is refused. It
- * does not wait, since it would hold meanwhile.
+ * A tenant that holds memory, and reserved less than its quota, may ask for more (is_growth). It gets what is free at that
+ * moment, before the waiting requests that are not overdue, or is refused. It does not wait, because it would hold memory while
+ * it waits.
  *
- * Pure: no clock, no I/O, no memory of its own. tests/unit/policy/memory shows the bound and the rest on random
+ * Pure: no clock, no I/O, no memory of its own. tests/unit/policy/memory tests the bound and the other rules on random
  * schedules.
  */
 #pragma once
@@ -32,9 +32,9 @@
 #define ADMIT_MAX_NEEDS 16 /* cards of one tenant */
 
 struct admit_card {
-	uint64_t size_bytes;  /* what can be held on it */
-	uint64_t taken_bytes; /* granted, promised, draining, or others' */
-	uint64_t kept_bytes;  /* out: of what is free, kept for those that are overdue */
+	uint64_t size_bytes;  /* how much can be held on the card */
+	uint64_t taken_bytes; /* granted, promised, draining, or used by others */
+	uint64_t kept_bytes;  /* output: free bytes that are kept for overdue requests */
 };
 
 struct admit_need {
@@ -44,28 +44,27 @@ struct admit_need {
 
 enum admit_verdict {
 	ADMIT_WAITS,
-	ADMIT_GRANTED, /* its bytes are in taken_bytes now */
-	ADMIT_REFUSED, /* more than a card can ever have; or growth that does not fit now */
+	ADMIT_GRANTED, /* its bytes are now in taken_bytes */
+	ADMIT_REFUSED, /* more than a card can ever have, or growth that does not fit now */
 };
 
 struct admit_request {
-	struct order_key key; /* passes is counted up here */
-	bool is_growth;       /* asked for by one that holds: `need` is on top of that */
+	struct order_key key; /* `passes` is increased here */
+	bool is_growth;       /* the tenant holds memory already, and asks for `need` in addition */
 	unsigned need_count;
 	struct admit_need need[ADMIT_MAX_NEEDS];
-	void *owner; /* the caller's */
-	/* Out: */
+	void *owner; /* for the caller's use */
+	/* Output. */
 	enum admit_verdict verdict;
-	unsigned place; /* in the order before this decision, from 1; growth and what is refused: 0 */
+	unsigned place; /* place in the order before this decision, from 1; 0 for growth and for a refused request */
 };
 
 /*
- * Decides all requests at `now_ns`. Sorts `requests` (growth first, then the order of waiting), fills in
- * verdicts and places, and takes what is granted from the cards. A need on a card that there is not is
- * refused.
+ * Decides all requests at now_ns. Sorts `requests` (growth first, then the order of waiting), writes verdicts and places, and
+ * takes what is granted from the cards. A need on a card that does not exist is refused.
  */
 void admit_decide(struct admit_card *cards, size_t card_count, struct admit_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Of a card: not taken. */
+/* Returns the bytes of the card that are not taken. */
 uint64_t admit_free_bytes(const struct admit_card *card);

@@ -1,10 +1,10 @@
 /*
- * Use that fades: how much GPU time a tenant has had, where the older part counts for less. By it those
- * that wait are ordered (order.h), so that last week's training does not outweigh an hour of now. Gil
- * et al. (docs/reference/seeds.md) add use up for ever, and name this as what is missing.
+ * Fading use: the GPU time that a tenant has had, with older time counting for less. Waiting tenants are ordered by it
+ * (order.h), so last week's training does not outweigh an hour of now. Gil et al. (docs/reference/seeds.md) sum use up for ever,
+ * and name fading as what is missing.
  *
- * Each half-life halves what was there. Only what a tenant was charged is added, so time in which it was
- * paused, frozen or waiting adds none, and it fades all the same.
+ * Each half-life halves the use. Only charged time is added. So time in which a tenant was paused, frozen or waiting adds
+ * nothing, and its use fades all the same.
  *
  * Pure: times are arguments, of any one clock. Not thread safe.
  */
@@ -13,21 +13,19 @@
 #include <stdint.h>
 
 struct fade {
-	double use_ns;  /* as of: */
-	uint64_t at_ns; /* 0 and no use: never used */
+	double use_ns;  /* as of at_ns */
+	uint64_t at_ns; /* 0, together with no use, if never used */
 };
 
 /*
- * Notes that `used_ns` of GPU time were used since the last call, spread evenly over that time: how
- * often it is called does not matter. Before the first call with a time, nothing had passed. A half-life
- * of 0: it never fades. A clock that went back stands still.
+ * Adds used_ns of GPU time, spread evenly over the time since the last call. So the result does not depend on how often it is
+ * called. At the first call no time has passed. If the half-life is 0, use never fades. A clock that went back counts as
+ * standing still.
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
-/*
- * What was `use_ns` so long ago, by another clock, as of now_ns of this one (not 0).
- */
+/* Returns a use as of now_ns (not 0) that was use_ns, by another clock, passed_ns ago. */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
-/* What is left of it at `now_ns`. */
+/* Returns the use that is left at now_ns. */
 double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns);

@@ -1,18 +1,17 @@
 /*
- * The order of waiting: who is next, among those that wait for device memory in any way (in a call, in
- * the freezer, swapped out). Algorithm 2 of Gil et al. (docs/reference/seeds.md), with ties and a bound:
+ * The order of waiting tenants: which is next to get device memory, whether it waits in a call, in the freezer or swapped out.
+ * This is Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and a bound. In this order come
  *
- *   1. who is overdue (below), by arrival: fading use can't send it back behind those that come later
- *   2. least faded use (fade.h)
- *   3. arrival
- *   4. id
+ *   1. overdue tenants (below), by arrival, because otherwise fading use could move them back behind later arrivals
+ *   2. the tenant with the least faded use (fade.h)
+ *   3. the first arrival
+ *   4. the lowest id
  *
- * Overdue is who has waited for patience_ns, or was passed by passes_most others: bytes went to others
- * that come later in this order, on a card where it needs some. For it bytes are kept free (admit.h), so
- * the wait ends. Both bounds are needed: use alone would let tenants that have had nothing yet pass one
- * that has, for as long as such come.
+ * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times: bytes of a card where it needs some
+ * went to a tenant that comes later in this order. Bytes are kept free for an overdue tenant (admit.h), so its wait ends. Both
+ * bounds are needed. By use alone, tenants without any use could overtake a tenant with some use for as long as new ones come.
  *
- * Pure, plain data: times are arguments.
+ * Pure policy on plain data; times are arguments.
  */
 #pragma once
 
@@ -23,22 +22,22 @@
 #define ORDER_PASSES_MOST 8
 
 struct order_bounds {
-	uint64_t patience_ns; /* 0: everyone is overdue at once: first come, first served */
-	uint32_t passes_most; /* 0: the same */
+	uint64_t patience_ns; /* if 0, every tenant is overdue at once: first come, first served */
+	uint32_t passes_most; /* if 0, likewise */
 };
 
-/* One that waits. */
+/* A waiting tenant. */
 struct order_key {
-	double use_ns;     /* faded, as of now */
-	uint64_t arrival;  /* counts up with each that begins to wait */
-	uint64_t since_ns; /* when it did */
-	uint32_t passes;   /* times that it was passed since */
-	uint32_t id;       /* decides between what is the same otherwise */
+	double use_ns;     /* faded use as of now */
+	uint64_t arrival;  /* increases with each tenant that begins to wait */
+	uint64_t since_ns; /* when it began to wait */
+	uint32_t passes;   /* how often it was overtaken since */
+	uint32_t id;       /* decides ties */
 };
 
-/* Is this one to be kept free for? A time before since_ns is since_ns. */
+/* Whether the tenant is overdue. A now_ns before since_ns counts as since_ns. */
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Below, at or above zero where a comes before, with or after b. A total order at any one now_ns. */
+/* Returns a value below, at or above zero if `a` comes before, with or after `b`. For any one now_ns this is a total order. */
 int order_compare(const struct order_key *a, const struct order_key *b, uint64_t now_ns,
 		  const struct order_bounds *bounds);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define PCT_SLACK 1e-6 /* sums of shares in floating point */
+#define PCT_SLACK 1e-6 /* tolerance for sums of shares in floating point */
 
 struct amount {
 	char text[32];
 };
 
-/* "4 GiB", "517.5 MiB": for people. */
+/* Returns a text for people, such as "4 GiB" or "517.5 MiB". */
 static struct amount amount(uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -68,7 +68,7 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
 {
 	unsigned i = card->index;
-	/* Tenants that take turns on the card take nothing from one another. */
+	/* Tenants that take turns on the card take nothing from each other. */
 	uint64_t granted = card->granted_bytes + card->kept_bytes +
 			   (card->is_movable ? 0 : card->movable_bytes);
 	uint64_t taken = card->promised_bytes + card->rest_held_bytes + granted;

@@ -1,7 +1,7 @@
 #include "policy/memory/swap_schedule_room.h"
 
 #define NS_PER_S 1e9
-#define IDLE_STAYS 2 /* an idle tenant stays so many times the move's length */
+#define IDLE_STAYS 2 /* an idle tenant stays this many times the length of its move */
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t)
 {
@@ -52,7 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* With what is reserved for one that returns; but not for one that found no room. */
+/* Includes what is reserved for a tenant that returns, but not for a tenant that found no room. */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -104,7 +104,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/* If all others left, but for the stubborn where they are not to. */
+/* Writes the room if all other tenants left. A stubborn tenant counts as leaving only if is_by_stubborn is set. */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
@@ -163,7 +163,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
-/* It holds some where `whom` lacks some. */
+/* Whether the tenant holds memory on a card where `whom` lacks memory. */
 static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
 		       const struct swap_schedule_tenant *whom)
 {
@@ -175,7 +175,7 @@ static bool would_help(const struct swap_schedule_tenant *t, const struct room *
 	return false;
 }
 
-/* a before b: the idle first, those longest; then who came first. */
+/* Whether `a` leaves before `b`: idle tenants first, the longest idle first; then the tenant that came in first. */
 static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
 			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {
@@ -197,7 +197,7 @@ static int next_victim(const struct swap_schedule *r, int for_whom, const bool *
 	return best;
 }
 
-/* Somebody is on his way off a card that t lacks bytes of: that is awaited first. */
+/* Whether a tenant is already leaving a card where t lacks bytes. Its leaving is awaited first. */
 static bool is_anyone_leaving_for(const struct swap_schedule *r, const struct room *room,
 				  const struct swap_schedule_tenant *t)
 {

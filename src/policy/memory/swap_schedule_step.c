@@ -5,9 +5,9 @@
 
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
-#define RATE_WEIGHT 0.5 /* of the last move in what moves are thought to cost */
-#define RATE_LEAST 1e6  /* bytes a second: whatever is said of a move, turns end */
-#define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a move of less says nothing */
+#define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
+#define RATE_LEAST 1e6  /* bytes per second; whatever is reported of a move, turns end */
+#define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move proves nothing */
 
 struct swap_schedule_config swap_schedule_default_config(void)
 {
@@ -79,7 +79,7 @@ static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap
 	return false;
 }
 
-/* Its weight against the least of those who work or wait on its cards. */
+/* Returns the tenant's weight relative to the least weight of the tenants that work or wait on its cards. */
 static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
@@ -95,7 +95,7 @@ static double weight_factor(const struct swap_schedule *r, const struct swap_sch
 
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes)
 {
-	/* One out, one in. */
+	/* one tenant moves out, one moves in */
 	uint64_t ns = swap_schedule_stay_ns(r, swap_schedule_movable_bytes(&r->tenant[tenant]) +
 						       need_bytes);
 	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
@@ -107,13 +107,13 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
 	if (bytes < RATE_BYTES_LEAST)
 		return;
-	/* Of what a byte costs, not of the rate: one slow move weighs as much as it took. */
+	/* Averages the cost of a byte, not the rate, so that one slow move weighs as much as it took. */
 	if (!(rate > RATE_LEAST))
 		rate = RATE_LEAST;
 	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
-/* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
+/* Whether the tenant was ordered to leave for another, and does not: it is stopped, or exits, or its work does not end. */
 static bool is_deaf(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 		    uint64_t now_ns)
 {
@@ -155,7 +155,10 @@ void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_sc
 		t->needs_since_ns = now_ns;
 }
 
-/* The one that is in need for longest behind `after` (0: the first), the lower number of two; or -1. */
+/*
+ * Returns the tenant in need for longest, behind `after` in the queue (-1 for the first); of two equal ones the lower number.
+ * Returns -1 if there is none.
+ */
 static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;
@@ -196,10 +199,10 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		t->in_since_ns = now_ns; /* others left for this: it is to have a turn of it */
+		t->in_since_ns = now_ns; /* others left for this, so it should have a turn of it */
 }
 
-/* Serves the queue from its head on; who has to wait keeps his cards from those behind him. */
+/* Serves the queue from its head. A tenant that has to wait keeps its cards from those behind it. */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
 	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };
@@ -216,8 +219,8 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 			continue;
 		}
 		/*
-		 * It would wait for ever: it is let in, to be told that there is no room. But not by what is
-		 * seen for a moment, while somebody's figures change: until then it keeps its place.
+		 * The tenant would wait for ever, so it is let in, and gets an error because there is no room. Figures may
+		 * change for a moment, so it keeps its place until this has been so for turn_min_ns.
 		 */
 		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
@@ -239,11 +242,11 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
 }
 
-/* The cards of those who are out and need nothing. */
+/* The cards of tenants that are out and need nothing. */
 struct rest {
-	struct room out;                     /* bytes that they have there */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of them is of this card */
-	bool is_needed[SWAP_SCHEDULE_CARDS]; /* by somebody else */
+	struct room out;                     /* bytes of these tenants on each card */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of these tenants is of this card */
+	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant is of this card */
 };
 
 static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
@@ -262,7 +265,7 @@ static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
 	}
 }
 
-/* Since when there is room on each card for all who are out. */
+/* Keeps the time since when each card has room for all tenants that are out. */
 static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	struct room room;
@@ -275,7 +278,7 @@ static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t
 			r->room_since_ns[card] = now_ns;
 }
 
-/* Who needs nothing now comes back as well, where there is room for all who are out, and stays to be. */
+/* Lets tenants that need nothing return, if there has been room for all tenants that are out for long enough. */
 static void return_without_need(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	time_room(r, rest, now_ns);
@@ -294,8 +297,9 @@ static void return_without_need(struct swap_schedule *r, const struct rest *rest
 }
 
 /*
- * Others took the room that was reserved for its return: an allocation of theirs was under way, or another program's. Not told
- * by what is seen for a moment, nor of one that is let in to be told.
+ * Whether other tenants took the room that was reserved for its return, because an allocation was under way, or another program
+ * did. True only after turn_min_ns, because figures may change for a moment. Never true for a tenant that was let in to get an
+ * error.
  */
 static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			      uint64_t now_ns)
@@ -313,7 +317,7 @@ static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedul
 	return is_over && now_ns - t->lacks_since_ns >= r->config.turn_min_ns;
 }
 
-/* Its return is called off, and it has its place in the queue again. */
+/* Calls off the tenant's return, and gives it back its place in the queue. */
 static void call_off(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->is_to_be_in = false;
@@ -333,7 +337,7 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		r->tenant[i].is_granted = false;
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
-		/* One for whom others can make room queues again. */
+		/* A tenant found no room, but others can make room: it queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				room_can_ever(r, (int)i, true);
 		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
