@@ -7,7 +7,9 @@
 #define HASH 0x9e3779b97f4a7c15ULL
 #define PLACES (2 * TRACE_NAMES)
 
-/* Its place, or the empty one where it would be: there are twice as many as names. */
+/*
+ * Returns the name's place, or the empty place where it belongs. There is one, because there are twice as many places as names.
+ */
 static size_t place_of(const struct names *names, uint32_t kind, uint64_t key)
 {
 	size_t at = ((key ^ (uint64_t)kind << 56) * HASH >> 40) % PLACES;
@@ -43,7 +45,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* A handle that was given out again had another name before. */
+	/* A handle that was reused had another name before. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

@@ -1,38 +1,40 @@
-/* What a process's functions, entry points and threads are called, and its streams' numbers. Pure but for memory. */
+/*
+ * Names of a process's functions, entry points and threads, and numbers of its streams. Pure, except that it allocates memory.
+ */
 #pragma once
 
 #include <stddef.h>
 
 #include "abi/shm/trace.h"
 
-#define NAMES_STREAMS 1024 /* a power of two; further streams have no number */
+#define NAMES_STREAMS 1024 /* a power of two; further streams get no number */
 
 struct named {
 	uint64_t key, since;
 	uint32_t kind;
-	int32_t before; /* the one of that key before this one; negative: none */
+	int32_t before; /* index of the previous name of the same key; negative if there is none */
 	char *text;
 };
 
 struct names {
 	struct named named[TRACE_NAMES];
 	size_t count;
-	int32_t by_key[2 * TRACE_NAMES]; /* index + 1; 0: empty */
+	int32_t by_key[2 * TRACE_NAMES]; /* index + 1 of the latest name; 0 if the place is empty */
 	struct {
 		uint64_t handle;
-		uint32_t number; /* 0: empty */
+		uint32_t number; /* 0 if the place is empty */
 	} stream[NAMES_STREAMS];
 	uint32_t stream_count;
 };
 
-/* -ENOMEM. One that there is no room for, or of no known kind, is left out. */
+/* Adds a name. Returns -ENOMEM if out of memory. A name of an unknown kind, or one that there is no room for, is left out. */
 int names_add(struct names *names, const struct trace_name *name);
 
-/* What the key was called at that moment (ticks); NULL: nobody said. */
+/* Returns the key's name at that time (in ticks); NULL if none was recorded. */
 const char *names_find(const struct names *names, enum trace_name_kind kind, uint64_t key,
 		       uint64_t ticks);
 
-/* The stream's number in the order of their first use, from 1; 0: there are too many. */
+/* Returns the stream's number, counted from 1 in the order of first use; 0 if there are too many streams. */
 uint32_t names_stream(struct names *names, uint64_t handle);
 
 void names_clear(struct names *names);

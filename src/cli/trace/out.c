@@ -38,7 +38,7 @@ static void put_text(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-/* By hand: a trace has hundreds of thousands a second. */
+/* Without printf, because a trace has hundreds of thousands of numbers a second. */
 static void put_number(struct out *out, uint64_t value)
 {
 	char text[NUMBER_MAX];
@@ -57,7 +57,7 @@ static void put_signed(struct out *out, int64_t value)
 	put_number(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* The format's unit, with its fraction. */
+/* Writes microseconds, the format's unit, with a fraction. */
 static void put_us(struct out *out, uint64_t ns)
 {
 	char rest[4] = { '.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
@@ -67,7 +67,7 @@ static void put_us(struct out *out, uint64_t ns)
 	put(out, rest, sizeof(rest));
 }
 
-/* Bytes of the character at `text`, as UTF-8 has it (RFC 3629); 0: it is none. */
+/* Returns the length of the UTF-8 character (RFC 3629) at `text`; 0 if it is not valid. */
 static size_t character_bytes(const unsigned char *text)
 {
 	static const struct {
@@ -135,7 +135,7 @@ void out_event(struct out *out, char phase, const char *category, int64_t pid, i
 		put(out, "\"", 1);
 	}
 	if (phase == 'i')
-		put_text(out, ",\"s\":\"t\""); /* a moment of its thread */
+		put_text(out, ",\"s\":\"t\""); /* scope: the thread */
 	put_text(out, ",\"name\":");
 	put_string(out, name);
 }

@@ -1,11 +1,11 @@
 /*
- * The file of a trace: JSON in the Trace Event Format of Chrome, which Perfetto reads too (the object form). Events are
- * written one after the other, each a line:
+ * Writes the file of a trace: JSON in Chrome's Trace Event Format (the object form), which Perfetto reads too. Each event is one
+ * line:
  *
  *     out_event(out, 'X', "launch", pid, tid, ts_ns, name);  out_duration(out, ns);
  *     out_args(out);  out_text(out, "key", "value");  out_event_end(out);
  *
- * A write that fails is kept in out->error, and nothing is written after it. One thread.
+ * If a write fails, out->error has its errno, and nothing more is written. Not thread safe.
  */
 #pragma once
 
@@ -16,42 +16,45 @@
 #define OUT_BUFFER_MAX 65536
 
 struct out {
-	int fd;    /* the caller's */
-	int error; /* an errno; 0: none */
+	int fd;    /* owned by the caller */
+	int error; /* errno of the first write that failed; 0 if none did */
 	uint64_t bytes, events;
 	bool has_args, is_first_arg;
 	size_t used;
 	char buffer[OUT_BUFFER_MAX];
 };
 
-/* Before the first event: *out is all zero but for fd. */
+/* Call before the first event. All of *out except fd must be zero. */
 void out_begin(struct out *out);
 
 /*
- * Begins an event: `phase` as the format has it, times in nanoseconds since the trace began. `category` may be NULL;
- * `name` may be any bytes: what is no UTF-8 becomes '?'.
+ * Begins an event. `phase` is the format's letter; ts_ns is the time in nanoseconds since the trace began. `category` may be
+ * NULL. `name` may contain any bytes; a byte that is not valid UTF-8 is written as '?'.
  */
 void out_event(struct out *out, char phase, const char *category, int64_t pid, int64_t tid,
 	       uint64_t ts_ns, const char *name);
 void out_duration(struct out *out, uint64_t ns);
-/* From here on members of `args`. */
+/* Begins the event's `args`. The calls below add members to them. */
 void out_args(struct out *out);
 void out_text(struct out *out, const char *key, const char *value);
-/* Values beyond INT64_MAX, which readers of JSON refuse, become that. */
+/* Writes a value above INT64_MAX as INT64_MAX, because JSON readers refuse greater values. */
 void out_whole(struct out *out, const char *key, uint64_t value);
 void out_real(struct out *out, const char *key, double value);
 void out_bool(struct out *out, const char *key, bool value);
-/* "0x7f00": more than a number of JSON may have. */
+/* Writes text such as "0x7f00", for values that may be too great for a JSON number. */
 void out_hex(struct out *out, const char *key, uint64_t value);
 void out_event_end(struct out *out);
 
-/* {"name":"process_name","ph":"M",...}: what the process or thread is called, or where its track stands. */
+/*
+ * Write metadata events such as {"name":"process_name","ph":"M",...}: the name of a process or thread, and the position of its
+ * track.
+ */
 void out_name(struct out *out, const char *what, int64_t pid, int64_t tid, const char *name);
 void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid, int index);
 
-/* Ends the list of events and begins otherData; then members, then out_end(). */
+/* Ends the list of events and begins otherData. Add its members, then call out_end(). */
 void out_other(struct out *out);
-/* Ends the file and writes all that is left; 0, or the -errno of the first write that failed. */
+/* Ends the file and writes everything that is left. Returns 0, or the -errno of the first write that failed. */
 int out_end(struct out *out);
-/* Writes what there is. */
+/* Writes all that is buffered. */
 void out_flush(struct out *out);

@@ -3,16 +3,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SORT_OF_PROCESSES 100 /* below the cards and the tenant */
+#define SORT_OF_PROCESSES 100 /* after the tenant and its GPUs */
 #define LEGACY_STREAM 1       /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 #define PER_THREAD_STREAM 2
 #define LEARNS_SLOWLY 64
 
-/* What is written of one event at a time. */
+/* What is needed to write one event. */
 struct writing {
 	struct traced_process *process;
 	const struct trace_scene *scene;
-	uint64_t untimed_ns; /* what is drawn of a kernel that was not timed */
+	uint64_t untimed_ns; /* length to draw for a kernel that was not timed */
 };
 
 void traced_process_begin(struct traced_process *p, struct out *out)
@@ -21,7 +21,7 @@ void traced_process_begin(struct traced_process *p, struct out *out)
 	out_sort_index(out, "process_sort_index", p->pid, 0, SORT_OF_PROCESSES);
 }
 
-/* Begun before the trace, it begins with it. */
+/* Returns when the event began. An event from before the trace begins with the trace. */
 static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *e)
 {
 	int64_t ns = tick_map_ns(s->map, e->begin);
@@ -29,13 +29,13 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* How long it took is not known: it is drawn as the shortest ones that are. */
+/* Whether the event's length is unknown. It is drawn as long as the shortest kernels whose length is known. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
 }
 
-/* A longer one than the shortest of late counts for a little. */
+/* Learns the shortest recent launch. A longer launch counts for little. */
 static void learn_launch(struct traced_process *p, uint64_t ns)
 {
 	if (!p->launch_ns || ns < p->launch_ns)
@@ -67,7 +67,7 @@ static void begin(const struct writing *w, const struct trace_event *e, char pha
 	out_args(w->scene->out);
 }
 
-/* "GPU 3", "host memory". */
+/* Writes the GPU's index, if the event belongs to a GPU. */
 static void put_device(const struct writing *w, const struct trace_event *e)
 {
 	if (e->device < w->scene->device_count)
@@ -135,7 +135,7 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
 }
 
-/* The one that says most, of those that it waited for. */
+/* Returns the name of the most significant reason for which the thread waited. */
 static const char *name_of_wait(uint64_t reasons)
 {
 	if (reasons & TRACE_WAIT_LEASE)
@@ -210,7 +210,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
-/* Writes the kernel that is held in a place; no longer than `most_ns`. */
+/* Writes the kernel that is held in a slot, as at most most_ns long. */
 static void let_go(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;
@@ -222,7 +222,10 @@ static void let_go(const struct writing *w, struct trace_event *held, uint64_t m
 	held->kind = 0;
 }
 
-/* It has ended when the thread's next event begins; or ends, if that is around it. Another thread's says nothing. */
+/*
+ * Returns how long the held kernel can have lasted: until the thread's next event begins, or ends if that event encloses the
+ * kernel. Returns 0 if the next event is another thread's.
+ */
 static uint64_t bound_ns(const struct writing *w, const struct trace_event *held,
 			 const struct trace_event *next)
 {
@@ -262,7 +265,7 @@ static void write_event(void *data, const struct trace_event *e)
 	}
 }
 
-/* Before the events that need them. */
+/* Reads new names, before the events that need them. */
 static int take_names(struct traced_process *p, struct out *out)
 {
 	struct trace_name name;
@@ -286,7 +289,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	/* Later events wait: the next moment decides their times. */
+	/* Events after the last moment wait, because the next moment decides their times. */
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)

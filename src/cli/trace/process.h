@@ -1,6 +1,4 @@
-/*
- * A traced process's part of the trace: what its ring has, written as events of its threads. One thread.
- */
+/* One traced process: writes the events in its ring as events of its threads. Not thread safe. */
 #pragma once
 
 #include "cli/trace/names.h"
@@ -10,7 +8,7 @@
 
 #define PROCESS_HELD 64
 
-/* What was written, for who is told at the end. */
+/* Counts of what was written, for the summary at the end. */
 struct trace_sums {
 	uint64_t launches, work, allocations, frees, denied, gate_waits, memory_waits, moves, lost;
 };
@@ -20,25 +18,28 @@ struct traced_process {
 	struct names names;
 	int pid;
 	char command[16];
-	uint64_t launch_ns; /* that handing over a kernel takes, at the least, of late; 0: not known yet */
-	/* Kernels of which nobody knows how long that took, by thread: the thread's next event bounds it. Kind 0: none. */
+	uint64_t launch_ns; /* least recent time to launch a kernel; 0 if unknown */
+	/*
+	 * For each slot of threads, a kernel whose length is unknown. The thread's next event gives an upper bound. Kind is 0
+	 * if there is none.
+	 */
 	struct trace_event held[PROCESS_HELD];
 };
 
-/* All that events are written by; all of it others'. */
+/* What is needed to write events. The caller owns all of it. */
 struct trace_scene {
 	struct out *out;
 	const struct tick_map *map;
-	const unsigned *device; /* the card's index of each device of the tenant ... */
+	const unsigned *device; /* the GPU's index of each device of the tenant */
 	size_t device_count;
-	uint64_t end_ns; /* of the trace: what begins later is left out */
+	uint64_t end_ns; /* end of the trace; events that begin later are left out */
 	struct trace_sums *sums;
 };
 
-/* Writes what the process is called, and its place among the tracks. */
+/* Writes the process's name and its position among the tracks. */
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes what is new up to the map's last moment; see ring_reader_drain(). -ENOMEM. */
+/* Writes what is new up to the map's last moment; see ring_reader_drain(). Returns -ENOMEM if out of memory. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

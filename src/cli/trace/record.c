@@ -79,7 +79,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	return 0;
 }
 
-/* The descriptors came with the reply, one each. */
+/* The descriptors came with the reply, one for each ring. */
 static int add_processes(struct record *r, const json_t *reply, struct error *err)
 {
 	const json_t *rings = json_object_get(reply, "rings");
@@ -173,7 +173,7 @@ static int write_processes(struct record *r, bool is_last, struct error *err)
 int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked = ask(r, err);
-	/* Also of who is gone: what the rings have is there all the same. */
+	/* Written even if the daemon is gone, because the rings still have their events. */
 	int written = write_processes(r, is_last || asked < 0, asked < 0 ? NULL : err);
 
 	return asked < 0 ? asked : written;

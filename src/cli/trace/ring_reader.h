@@ -1,6 +1,6 @@
 /*
- * Reads the ring of one traced process (abi/shm/trace.h) while it is written, and counts what it was too slow for.
- * Nothing in the ring is believed: it may change under the reader in any way. One thread.
+ * Reads the ring of one traced process (abi/shm/trace.h) while the process writes to it, and counts the events that the reader
+ * was too slow for. Nothing in the ring is trusted: it may change at any time. Not thread safe.
  */
 #pragma once
 
@@ -10,32 +10,35 @@
 #include "base/error.h"
 
 /*
- * An event that is not whole after so long is taken for lost: its thread was killed at it. One that is still newer than
- * `until_ticks` is handed on: its process lies, or the clock was set back.
+ * An event that is not complete after this time counts as lost, because its thread was probably killed while writing it. An
+ * event that is still newer than `until_ticks` after this time is delivered: its process reported a wrong time, or the clock
+ * was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 
 struct ring_reader {
 	const struct trace_ring *ring;
-	uint64_t done;       /* events, read or lost */
-	uint64_t lost;       /* of these */
-	uint64_t stalled_ns; /* when the next was first seen unfinished or too new; 0: it was not */
+	uint64_t done;       /* number of events read or lost */
+	uint64_t lost;       /* number of events lost */
+	uint64_t stalled_ns; /* when the next event was first seen incomplete or too new; 0 if it was not */
 	uint32_t names_done;
 };
 
-/* Maps a ring. -EPROTO: it is of another version, or no sealed memory file. The descriptor stays the caller's. */
+/*
+ * Maps a ring. Returns -EPROTO if the ring is of another version, or not a sealed memory file. The caller keeps the descriptor.
+ */
 int ring_reader_open(int fd, struct ring_reader *ret, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 
 typedef void ring_reader_event(void *data, const struct trace_event *event);
 
 /*
- * Hands on what was recorded since the last call, in order, up to the first event that ended after `until_ticks`; events
- * that can't be are left out and counted as lost. With `is_last` it waits neither for that one nor for an unfinished one,
- * which is of the moment after the end then. Returns how many.
+ * Delivers what was recorded since the last call, in order, up to the first event that ended after `until_ticks`. Invalid
+ * events are left out and counted as lost. With `is_last`, waits neither for that event nor for an incomplete one, which then
+ * belongs to the time after the end. Returns the number of events delivered.
  */
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint64_t now_ns,
 			 bool is_last, ring_reader_event *event, void *data);
 
-/* The next name that was recorded, with its text ended; to be asked before events are drained. False: no more now. */
+/* Reads the next recorded name, with its text terminated. Call before events are read. Returns false if there is none now. */
 bool ring_reader_name(struct ring_reader *reader, struct trace_name *ret);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 64
-#define FURTHEST_NS 4e18 /* further than any clock: a process made it up */
+#define FURTHEST_NS 4e18 /* no clock goes this far: a process invented the ticks */
 
 static int append(struct tick_map *map, uint64_t ticks, uint64_t ns)
 {
@@ -38,7 +38,7 @@ static double ns_per_tick(const struct tick_moment *from, const struct tick_mome
 	return (double)(to->ns - from->ns) / (double)(to->ticks - from->ticks);
 }
 
-/* The last moment that is not after `ticks`; the first one if all are. */
+/* Returns the last moment that is not after `ticks`; the first one if all are after it. */
 static size_t moment_before(const struct tick_map *map, uint64_t ticks)
 {
 	size_t low = 0, high = map->count;
@@ -61,9 +61,9 @@ int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks)
 
 	if (!last)
 		return 0;
-	/* After the last moment the rate is that of all the time, which is known best. */
+	/* After the last moment the mean rate of the whole trace applies, which is known best. */
 	double rate = i == last ? ns_per_tick(first, from) : ns_per_tick(from, from + 1);
-	/* From the nearest moment, as doubles keep that exact. */
+	/* Count from the nearest moment, because a double represents that difference exactly. */
 	double ns = (double)(int64_t)(ticks - from->ticks) * rate;
 
 	if (ns > FURTHEST_NS || ns < -FURTHEST_NS)

@@ -1,7 +1,7 @@
 /*
- * Ticks of a trace's clock as nanoseconds since its begin, by moments that the daemon read on both clocks. Between two
- * moments time is linear. A later moment never changes the time of ticks before the last one, and time never goes
- * backwards: so slices that were written in different rounds nest as they did in the process. One thread.
+ * Converts ticks of a trace's clock to nanoseconds since its begin. The map consists of moments that the daemon read on both
+ * clocks; between two moments time is linear. A later moment never changes the time of ticks before the last one, and time
+ * never goes backwards. So slices that were written in different rounds nest as they did in the process. Not thread safe.
  */
 #pragma once
 
@@ -13,22 +13,25 @@ struct tick_moment {
 };
 
 struct tick_map {
-	struct tick_moment *moment; /* both of their values rise; the first is the begin */
-	size_t count;               /* 1 or more, once begun */
+	struct tick_moment *moment; /* ascending in both values; the first is the begin */
+	size_t count;               /* at least 1 after tick_map_begin() */
 	size_t capacity;
 };
 
-/* An empty map gets its begin. -ENOMEM. */
+/* Adds the begin to an empty map. Returns -ENOMEM if out of memory. */
 int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/* Adds a later moment; one that is not later on both clocks changes nothing. -ENOMEM. */
+/* Adds a later moment. A moment that is not later on both clocks changes nothing. Returns -ENOMEM if out of memory. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/* Nanoseconds since the begin; negative: before it. Before the first moment and after the last one it is an estimate. */
+/*
+ * Returns nanoseconds since the begin, negative before it. Before the first moment and after the last one the result is an
+ * estimate.
+ */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
-/* Of the last moment: up to there times are final. */
+/* Returns the ticks of the last moment. Times up to there are final. */
 uint64_t tick_map_last_ticks(const struct tick_map *map);
 
-/* Leaves an empty map. */
+/* Empties the map and frees its memory. */
 void tick_map_clear(struct tick_map *map);

@@ -50,7 +50,7 @@ static void note_state(struct tracks *t, const char *state, uint64_t now_ns)
 	if (!state || !strcmp(state, t->state))
 		return;
 	write_state(t, now_ns);
-	/* The first one held since the trace began, as far as is known. */
+	/* The first state counts from the begin of the trace, as far as is known. */
 	if (*t->state)
 		t->state_since_ns = now_ns;
 	snprintf(t->state, sizeof(t->state), "%s", state);
@@ -87,9 +87,9 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 	card->has_figures = true;
 }
 
-/* ---- who had a card ---- */
+/* ---- leases of a GPU ---- */
 
-/* The tenant's line on a card, named when it is new; negative: no room, or no memory. */
+/* Returns the tenant's line on a GPU, and names a new line. Negative if there is no room or no memory. */
 static int line_of(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];
@@ -149,7 +149,7 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 	out_event_end(t->out);
 }
 
-/* A lease that is told again, since it was not over, counts once. */
+/* Counts a lease once. A lease that has not ended is reported again. */
 static void count(struct tracks *t, unsigned i, const json_t *span)
 {
 	const char *tenant = json_string_value(json_object_get(span, "tenant"));

@@ -1,6 +1,6 @@
 /*
- * Tracks of a traced tenant, made from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU when,
- * the state of the traced tenant, and its memory and compute. One thread.
+ * Tracks of a traced tenant, made from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU at
+ * which time, the state of the traced tenant, and its memory and compute. Not thread safe.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 #include "cli/trace/tick_map.h"
 
 #define TRACKS_DEVICES 16
-#define TRACKS_TENANTS 256 /* on a GPU; further ones are left out */
-/* Linux has no pid above 2^22, so no process has these. */
+#define TRACKS_TENANTS 256 /* on one GPU; further tenants are left out */
+/* Linux has no pid above 2^22, so no process has these pids. */
 #define TRACKS_TENANT_PID 4194305
-#define TRACKS_CARD_PID 4194306 /* of GPU 0, and so on */
+#define TRACKS_CARD_PID 4194306 /* pid of GPU 0's track; GPU N has this + N */
 
 struct tracks {
 	struct out *out;
@@ -21,15 +21,15 @@ struct tracks {
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
 	uint64_t leases;   /* leases of the tenant that began during the trace */
 	uint64_t free_runs;
-	char state[32]; /* "": none was told yet */
+	char state[32]; /* "" if no reply had a state yet */
 	uint64_t state_since_ns;
-	unsigned device[TRACKS_DEVICES]; /* the cards' indexes */
+	unsigned device[TRACKS_DEVICES]; /* indexes of the GPUs */
 	size_t device_count;
 	struct tracks_card {
-		char *tenant[TRACKS_TENANTS]; /* line numbers are index + 1 */
+		char *tenant[TRACKS_TENANTS]; /* the line's number is index + 1 */
 		unsigned tenant_count;
-		json_t *going_on; /* a lease that had not ended at the last reply; NULL: none */
-		uint64_t lease_number; /* of the last lease that was counted */
+		json_t *going_on; /* a lease that had not ended at the last reply; NULL if there is none */
+		uint64_t lease_number; /* number of the last lease that was counted */
 		uint64_t used_bytes;
 		double got_pct;
 		bool has_figures;
@@ -43,5 +43,5 @@ void tracks_begin(struct tracks *tracks, struct out *out, const char *tenant, ui
 /* Adds one reply, which is of the time `now_ns`. Tracks without a value in it stay as they are. */
 void tracks_add(struct tracks *tracks, const json_t *reply, uint64_t now_ns);
 
-/* Ends the lease and the state that are still open. */
+/* Writes the lease and the state that have not ended, and frees the memory. */
 void tracks_end(struct tracks *tracks, uint64_t now_ns);
