@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "kube/client/client.h"
 
-/* ---- who asks whom ---- */
+/* ---- server and credentials ---- */
 
-/* The first file of a list by ':' that is there. */
+/* Returns the first file of a colon-separated list that exists; NULL if none does. */
 static char *first_of(const char *list)
 {
 	for (const char *from = list; *from;) {
@@ -56,7 +56,7 @@ int api_find(const char *config, struct kube_access *ret, struct error *err)
 		"is no pod; name one by --kubeconfig, or allot-scheduler by --server");
 }
 
-/* ---- one question ---- */
+/* ---- one query ---- */
 
 struct question {
 	bool is_done;
@@ -87,7 +87,7 @@ int api_get(const struct kube_access *access, const char *path, const char *toke
 		kube_client_free(client);
 		return error_set_errno(err, ENOMEM, "%s", access->server);
 	}
-	/* The call has a limit of its own. */
+	/* The call has its own time limit. */
 	while (!q.is_done) {
 		struct pollfd one = { .fd = kube_client_fd(client), .events = POLLIN };
 		if (poll(&one, 1, -1) > 0)

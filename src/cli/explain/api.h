@@ -1,6 +1,6 @@
 /*
- * Questions to a Kubernetes API server, one at a time: who it is comes from a kubeconfig or a pod's account, as kubectl
- * finds them. One thread.
+ * Queries to a Kubernetes API server, one at a time. Address and credentials come from a kubeconfig or a pod's service account,
+ * as kubectl finds them. Not thread safe.
  */
 #pragma once
 
@@ -10,14 +10,16 @@
 #include "kube/client/access.h"
 
 /*
- * `config`: a kubeconfig's path; NULL: KUBECONFIG (the first file of it that is there), else ~/.kube/config, else the account
- * of the pod that we are in. -ENOENT: there is none of these; -errno with what of it is wrong. To be freed by access_free().
+ * Finds the server and credentials. `config` is the path of a kubeconfig. If it is NULL, the first existing file of KUBECONFIG
+ * is used, else ~/.kube/config, else the service account of the pod that this program runs in. Returns -ENOENT if there is none
+ * of these, or another -errno with the reason. Free *ret with access_free().
  */
 int api_find(const char *config, struct kube_access *ret, struct error *err);
 
 /*
- * GET. `token`: for who answers behind the server's proxy; NULL: none. *ret_status: of HTTP; 0: there was no answer. *ret: the answer, if it was JSON; else NULL; also of a refusal, for
- * which -errno is returned, with the server's reason.
+ * Sends a GET. `token` is for the service behind the server's proxy; NULL if there is none. Writes the HTTP status to
+ * *ret_status, 0 if there was no answer. Writes the answer to *ret if it was JSON, else NULL. Also writes both if the server
+ * refuses; the result is then -errno, with the server's reason in `err`.
  */
 int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
 	    json_t **ret, struct error *err);

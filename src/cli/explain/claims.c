@@ -57,7 +57,7 @@ static struct amount amount_of(const json_t *object, struct amount otherwise)
 	};
 }
 
-/* "26.0 GiB and 30 %" */
+/* Writes text such as "26.0 GiB and 30 %". */
 static const char *amount_text(struct amount a, char text[EXPLAIN_AMOUNT_MAX])
 {
 	char memory[EXPLAIN_AMOUNT_MAX];
@@ -105,7 +105,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* What claims leave of it. One that is not shared is whole, or none is left. */
+/* Returns what claims leave of the device. A device without sharing is either whole, or nothing is left. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -125,7 +125,10 @@ static struct amount left_of(const struct device *d, const json_t *all)
 	return left;
 }
 
-/* A request that names no memory is for all that the GPU has. */
+/*
+ * Returns what the request needs of the device. A request without an amount of memory is for the device's default or all of its
+ * memory.
+ */
 static struct amount need_of(const struct device *d, const json_t *exactly)
 {
 	const json_t *c = json_object_get(json_object_get(d->object, "capacity"), DRA_MEMORY);
@@ -141,7 +144,7 @@ static bool fits(struct amount need, struct amount left)
 	return need.memory_bytes <= left.memory_bytes && need.cores_pct <= left.cores_pct;
 }
 
-/* How much is missing, of 1 each. */
+/* Returns how much is missing, as a sum of parts: of the requested memory, and of 100 % of the time. */
 static double missing(struct amount need, struct amount left)
 {
 	double memory = need.memory_bytes ? (double)less(need.memory_bytes, left.memory_bytes) /
@@ -153,9 +156,9 @@ static double missing(struct amount need, struct amount left)
 struct search {
 	size_t devices, nodes, tainted, fitting;
 	struct device nearest;
-	struct amount need, left; /* of the nearest */
+	struct amount need, left; /* of `nearest` */
 	double missing;
-	const char *taint; /* the first that was seen */
+	const char *taint; /* the last taint seen */
 };
 
 static void look_at_device(struct search *s, const struct device *d, const json_t *exactly,
@@ -185,7 +188,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Is it the first slice of its node that has devices? */
+/* Whether this is its node's first slice with devices. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -215,9 +218,9 @@ static void look_at_slices(struct search *s, const json_t *exactly,
 	}
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
-/* Each of these returns true where it is the reason, and says it. */
+/* Each function below returns true if it found the reason, and then writes it to `why`. */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)
 {
@@ -306,7 +309,7 @@ static bool claim_is_not_there(const json_t *entry, const char *name,
 	return true;
 }
 
-/* The node that an allocated claim is on; "": of any, or it is not allocated. */
+/* Returns the node that an allocated claim is bound to; "" if it is not allocated, or not bound to one node. */
 static const char *node_of(const json_t *claim)
 {
 	const json_t *allocation = json_object_get(json_object_get(claim, "status"), "allocation");
@@ -328,7 +331,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	if (claim_is_not_there(entry, name, known, why))
 		return true;
 	if (results_of(claim)) {
-		/* It is said if nothing else is. */
+		/* Used only if no other reason is found. */
 		snprintf(why, WHY_MAX,
 			 "claim %s is allocated on node %s, where something else than GPUs keeps it "
 			 "from running",
@@ -346,7 +349,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* The last that the kubelet said of it. */
+/* Uses the kubelet's last event about the pod's claims. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;
@@ -383,7 +386,7 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 			return;
 }
 
-/* ---- what it has ---- */
+/* ---- what the pod has ---- */
 
 static void add_results(json_t *to, const char *name, const json_t *claim)
 {

@@ -1,29 +1,31 @@
 /*
- * Why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs it has by them: by the claims, the slices that nodes
- * have published, and what other claims have of these. Selectors are not evaluated. Pure but for memory.
+ * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs it has through them. The explanation uses
+ * the claims, the slices that nodes have published, and what other claims have of these. Selectors are not evaluated. Pure,
+ * except that it allocates memory.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* As the API server has it. NULL: it may not be read. */
+/* Objects as the API server has them. NULL if the user may not read them. */
 struct explain_claims {
-	json_t *claims; /* {name of the pod's entry: the claim, null: it is not there}; left out: may not be read */
-	json_t *templates; /* {name: whether it is there} */
-	json_t *classes;   /* {name: the DeviceClass, null: it is not there} */
-	json_t *slices;    /* a ResourceSliceList, of the driver gpu.allot.dev */
-	json_t *all;       /* a ResourceClaimList, of all namespaces */
-	json_t *events;    /* an EventList, of the pod */
+	/* {name of the pod's entry: the claim, or null if there is none}; without the entry if the user may not read it */
+	json_t *claims;
+	json_t *templates; /* {name: whether it exists} */
+	json_t *classes;   /* {name: the DeviceClass, or null if there is none} */
+	json_t *slices;    /* a ResourceSliceList of the driver gpu.allot.dev */
+	json_t *all;       /* a ResourceClaimList of all namespaces */
+	json_t *events;    /* an EventList of the pod */
 };
 
-/* Does it ask by claims, of any driver? */
+/* Whether the pod has ResourceClaims, of any driver. */
 bool explain_has_claims(const json_t *pod);
-/* The claim's name that an entry of spec.resourceClaims stands for; "": it is not made yet. */
+/* Returns the name of the claim for an entry of spec.resourceClaims; "" if the claim has not been created yet. */
 const char *explain_claim_name(const json_t *pod, const json_t *entry);
 
 /*
- * An explanation as explain_of_pod() makes it, with "claims", what the pod has by each, and "why", one sentence, where it
- * waits or its node can't start it. A new object; NULL: no memory.
+ * Makes an explanation as explain_of_pod() does. Adds "claims", what the pod has by each claim, and, if the pod waits or its
+ * node can't start it, "why", one sentence. Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_claims(const json_t *pod, const struct explain_claims *known);

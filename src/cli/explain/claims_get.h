@@ -1,10 +1,13 @@
-/* Asks the API server about a pod's claims, one object after the other. What may not be read is left out. One thread. */
+/*
+ * Reads a pod's claims from the API server, one object after the other. What the user may not read is left out. Not thread
+ * safe.
+ */
 #pragma once
 
 #include "cli/explain/claims.h"
 #include "kube/client/access.h"
 
-/* `in`: the pod's namespace. */
+/* Fills in *ret. `in` is the pod's namespace. Free with explain_claims_forget(). */
 void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,
 			struct explain_claims *ret);
 void explain_claims_forget(struct explain_claims *known);

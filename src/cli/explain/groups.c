@@ -1,4 +1,4 @@
-/* Nodes that do not serve: those that are alike in one line, and those that lack least. */
+/* Nodes that do not serve the pod: nodes that are alike in one line, and the nodes that lack least. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #define GROUPS_SHOWN 8
 #define NEAREST_SHOWN 5
 
-/* ---- reasons, in plain words ---- */
+/* ---- reasons in plain words ---- */
 
 struct wanted {
-	const json_t *ask;             /* NULL: not known */
-	json_int_t free_mib, free_pct; /* the most on any card of the group */
+	const json_t *ask;             /* NULL if unknown */
+	json_int_t free_mib, free_pct; /* the most that is free on any card of the group */
 };
 
 static void say_memory(const struct wanted *w, FILE *out)
@@ -42,7 +42,7 @@ static void say_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* HAMi's words, and what they mean; where figures say more, `say`. */
+/* HAMi's names of the reasons, and what they mean. `say` writes a text with figures. */
 static const struct {
 	const char *reason, *plain;
 	void (*say)(const struct wanted *wanted, FILE *out);
@@ -90,12 +90,12 @@ static void say_reason(const char *reason, const struct wanted *wanted, FILE *ou
 /* ---- groups ---- */
 
 struct group {
-	const json_t *first; /* of its nodes */
+	const json_t *first; /* the first of the group's nodes */
 	size_t nodes;
 	struct wanted wanted;
-	json_int_t unknown, shut; /* cards, for a pod that is placed by use */
-	json_int_t open_in_s;     /* the first of these */
-	const char *use_unknown;  /* why that is not known, of one of the nodes */
+	json_int_t unknown, shut; /* counts of cards, for a pod that is placed by use */
+	json_int_t open_in_s;     /* when the first of the closed cards opens */
+	const char *use_unknown;  /* why the use of cards is unknown, on one of the nodes */
 };
 
 struct groups {
@@ -134,7 +134,7 @@ static int compare_groups(const void *a, const void *b)
 	return strcmp(explain_word(one->first, "why"), explain_word(other->first, "why"));
 }
 
-/* Without memory there are none. */
+/* Groups the nodes. There are no groups if memory runs out. */
 static struct groups make_groups(const json_t *e)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
@@ -158,7 +158,7 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
-/* What else decides about cards whose time is given out by use. */
+/* Writes what else decides about cards whose time is given out by use. */
 static void say_use(const struct group *g, FILE *out)
 {
 	if (g->shut)
@@ -213,7 +213,7 @@ void explain_groups_write(const json_t *e, FILE *out)
 	free(g.list);
 }
 
-/* ---- what is nearest ---- */
+/* ---- nearest nodes ---- */
 
 static int compare_lacks(const void *a, const void *b)
 {

@@ -1,4 +1,4 @@
-/* Possible fixes: one function a cause, each of which says what it finds, or nothing. */
+/* Possible fixes: one function for each cause, which writes what it finds, or nothing. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void ask_for_less(struct help *h)
 	}
 }
 
-/* How many cards of all nodes have a reason. */
+/* Returns how many cards of all nodes have this reason. */
 static json_int_t cards_with(const struct help *h, const char *reason)
 {
 	json_int_t cards = 0;
@@ -171,7 +171,7 @@ static void wait_for_others(struct help *h)
 	}
 }
 
-/* A pod that would fit waits for something that is not ours. */
+/* A pod that would fit waits for something else than allot. */
 static void look_elsewhere(struct help *h)
 {
 	if (!explain_has_room(h->e))

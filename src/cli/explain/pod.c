@@ -21,7 +21,7 @@ static const char *annotation(const json_t *pod, const char *name)
 	return explain_word(json_object_get(meta_of(pod), "annotations"), name);
 }
 
-/* ---- beside an explanation ---- */
+/* ---- additions to an explanation ---- */
 
 static void add_names(json_t *to, const json_t *containers)
 {
@@ -30,7 +30,7 @@ static void add_names(json_t *to, const json_t *containers)
 			to, json_string(explain_word(json_array_get(containers, i), "name")));
 }
 
-/* Why kube-scheduler has not placed it. */
+/* Returns why kube-scheduler has not placed the pod; "" if it gives no reason. */
 static const char *scheduled_text(const json_t *pod)
 {
 	const json_t *list = json_object_get(json_object_get(pod, "status"), "conditions");
@@ -57,9 +57,9 @@ void explain_add_pod(json_t *e, const json_t *pod)
 		json_object_set_new(e, "scheduled", json_string(scheduled));
 }
 
-/* ---- in place of one ---- */
+/* ---- explanation without the scheduler ---- */
 
-/* Of one that is placed by use; what can't be read says nothing. */
+/* Reads borrowed shares of a pod that is placed by use. An annotation that can't be read is ignored. */
 static void read_borrowed(const json_t *pod, struct kube_shares *shares)
 {
 	struct kube_shares borrowed = { 0 };
@@ -106,7 +106,7 @@ static const char *state_of(const json_t *pod)
 		       : "waiting";
 }
 
-/* As RFC 3339 has it, which is in the order of time. */
+/* Returns the event's time in RFC 3339, which sorts in the order of time. */
 static const char *time_of(const json_t *event)
 {
 	const char *last = explain_word(event, "lastTimestamp");
@@ -120,7 +120,7 @@ static int compare_times(const void *a, const void *b)
 	return strcmp(time_of(*one), time_of(*other));
 }
 
-/* The last of them, in their order. */
+/* Returns the latest events, in order. */
 static json_t *list_events(const json_t *events)
 {
 	const json_t *items = json_object_get(events, "items");

@@ -1,16 +1,17 @@
 /*
- * What a Pod object itself tells of its GPUs: beside what allot-scheduler explains, and in its place where that can't be asked.
- * Pure but for memory.
+ * What a Pod object itself shows of its GPUs: in addition to what allot-scheduler explains, or instead of it if the scheduler
+ * can't be asked. Pure, except that it allocates memory.
  */
 #pragma once
 
 #include <jansson.h>
 
-/* Adds "containers", their names, "scheduled", kube-scheduler's words, and "bind_phase" to an explanation. */
+/* Adds to an explanation: "containers", the containers' names; "scheduled", kube-scheduler's message; and "bind_phase". */
 void explain_add_pod(json_t *explanation, const json_t *pod);
 
 /*
- * An explanation of the pod's annotations and events (an EventList; NULL: not known) alone: without what it asks for, and
- * without nodes. `why` the scheduler was not heard stands in "not_asked". A new object; NULL: no memory.
+ * Makes an explanation from the pod's annotations and events alone. `events` is an EventList; NULL if unknown. The explanation
+ * has neither the pod's requests nor nodes. `why` says why the scheduler was not asked, and becomes "not_asked". Returns a new
+ * object; NULL if out of memory.
  */
 json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why);

@@ -182,7 +182,7 @@ static void write_verdict(const json_t *e, FILE *out)
 	fputc('\n', out);
 }
 
-/* ---- what it asks for, and has ---- */
+/* ---- requests and shares ---- */
 
 static void write_words(const json_t *ask, const char *name, const char *before, FILE *out)
 {
@@ -216,7 +216,7 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 		*explain_word(e, "placed_by") && cores ? ", placed by use" : "");
 }
 
-/* Of a card's time; one or the other, unless it is none. */
+/* Writes the share of a GPU's time: guaranteed or lent. Writes nothing if there is none. */
 static void write_time(const json_t *share, FILE *out)
 {
 	if (explain_number(share, "cores_pct"))
@@ -267,7 +267,7 @@ static void write_amounts(const json_t *e, FILE *out)
 
 /* ---- one node ---- */
 
-/* By what a card's time was judged for a pod that is placed by use. */
+/* Writes how a card's time was judged for a pod that is placed by use. */
 static void write_use(const json_t *card, FILE *out)
 {
 	const json_t *use = json_object_get(card, "use");
@@ -320,7 +320,7 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	}
 }
 
-/* Nodes that were asked about by name are told of card by card. */
+/* Writes the nodes that the user named, card by card. */
 static void write_cards(const json_t *e, FILE *out)
 {
 	const json_t *nodes = json_object_get(e, "nodes");

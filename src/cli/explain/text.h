@@ -1,6 +1,7 @@
 /*
- * What allot-scheduler explains (docs/reference/protocol.md, "explain"), for people: the verdict in a sentence, the reasons, nodes that
- * are alike in one line, what is nearest to serving, what would help. Pure: JSON in, text out; what is missing is left out.
+ * Writes what allot-scheduler explains (docs/reference/protocol.md, "explain") for people: the verdict in a sentence, the
+ * reasons, one line for nodes that are alike, the nearest nodes, and possible fixes. Pure: JSON in, text out. Missing values
+ * are left out.
  */
 #pragma once
 
@@ -10,27 +11,27 @@
 
 void explain_text_write(const json_t *explanation, FILE *out);
 
-/* ---- parts of it, each in a file ---- */
+/* ---- parts, one for each file ---- */
 
-/* text.c: "8.0 GiB"; "50 % of a card's memory". `ask`: one of "asks". */
+/* text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is one of "asks". */
 #define EXPLAIN_AMOUNT_MAX 64
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX]);
 void explain_memory(const json_t *ask, char text[EXPLAIN_AMOUNT_MAX]);
-/* "4,982" */
+/* Writes a number such as "4,982". */
 void explain_count(json_int_t count, char text[EXPLAIN_AMOUNT_MAX]);
-json_int_t explain_number(const json_t *object, const char *name); /* 0: there is none */
-const char *explain_word(const json_t *object, const char *name);  /* "": there is none */
-/* Could a node serve it as it is? */
+json_int_t explain_number(const json_t *object, const char *name); /* 0 if missing */
+const char *explain_word(const json_t *object, const char *name);  /* "" if missing */
+/* Whether some node could serve the pod now. */
 bool explain_has_room(const json_t *explanation);
-/* What the container of that place in the pod asks for; NULL: nothing. */
+/* Returns what the pod's container with that index requests; NULL if nothing. */
 const json_t *explain_ask(const json_t *explanation, json_int_t container);
-/* Its name, where it is known; else its number. */
+/* Returns the container's name if it is known, else its number. */
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);
 
-/* groups.c: nodes that do not serve, by reason; and those that lack least. */
+/* groups.c: the nodes that do not serve, by reason; and the nodes that lack least. */
 void explain_groups_write(const json_t *explanation, FILE *out);
 void explain_nearest_write(const json_t *explanation, FILE *out);
 
-/* help.c: what would help, a line each. */
+/* help.c: possible fixes, one line each. */
 void explain_help_write(const json_t *explanation, FILE *out);
