@@ -1,6 +1,6 @@
 /*
- * What `allot doctor` looks at: one function a subject, which adds a finding for each thing that it saw, good or bad.
- * None changes anything.
+ * The checks of `allot doctor`: one function for each subject, which adds a finding for each thing that it examined, good or
+ * bad. No check changes anything.
  */
 #pragma once
 
@@ -11,21 +11,24 @@
 struct doctor {
 	struct host host;
 	struct daemon_target target;
-	const char *kubeconfig, *node; /* NULL: as gather_cluster.c finds them */
+	const char *kubeconfig, *node; /* NULL if not given; gather_cluster.c then finds them */
 	struct findings findings;
 };
 
-/* Linux, its namespaces and limits; cgroups. */
+/* Checks Linux, its namespaces and limits, and cgroups. */
 void doctor_check_system(struct doctor *doctor);
-/* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
+/* Checks NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
 void doctor_check_driver(struct doctor *doctor);
-/* The device files of MIG instances; nothing where there are none. */
+/* Checks the device files of MIG instances; adds nothing if there are none. */
 void doctor_check_mig(struct doctor *doctor);
-/* liballot.so and the ways in which it, or somebody else's, comes into programs. */
+/* Checks liballot.so, and what is preloaded into programs. */
 void doctor_check_library(struct doctor *doctor);
-/* The daemon that would serve, and whether it is of this version. */
+/* Checks the daemon that would serve, and whether it has this version. */
 void doctor_check_daemon(struct doctor *doctor);
-/* Who else shares or hands out these GPUs: MPS, another device plugin; the kubelet. */
+/* Checks what else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);
-/* What has its facts apart from its judgement (rows.c): in a tenant, the node, engines, certificates, clock, cluster. */
+/*
+ * Runs the checks that gather facts and judge them separately (rows.c): the tenant, node, engines, certificates, clock,
+ * cluster.
+ */
 void doctor_check_rows(struct doctor *doctor);

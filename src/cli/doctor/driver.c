@@ -1,4 +1,4 @@
-/* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
+/* NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 
 #define VERSION_MAX VERSION_TEXT_MAX
 #define VENDOR_NVIDIA "0x10de"
-#define CLASS_DISPLAY "0x03" /* PCI base class: display controllers, 3D ones too */
+#define CLASS_DISPLAY "0x03" /* PCI base class of display controllers, 3D controllers included */
 
-/* ---- the cards ---- */
+/* ---- GPUs on the PCI bus ---- */
 
 struct pci {
 	struct doctor *d;
@@ -35,9 +35,9 @@ static bool count_card(void *data, const char *name)
 	return true;
 }
 
-/* ---- the kernel's side ---- */
+/* ---- kernel ---- */
 
-/* False: it is not loaded, and nothing that follows would tell more. */
+/* Returns false if the module is not loaded, because no later check would find out more. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
 	char text[512];
@@ -72,7 +72,7 @@ static void check_uvm(struct doctor *d)
 	size_t size;
 	cleanup_free char *modules = host_read_all(&d->host, "/proc/modules", &size);
 
-	/* A kernel with it built in does not list it. */
+	/* A kernel with the module built in does not list it. */
 	if (!modules || strstr(modules, "nvidia_uvm ") ||
 	    host_has(&d->host, "/sys/module/nvidia_uvm"))
 		return;
@@ -138,7 +138,7 @@ static void check_nodes(struct doctor *d)
 			     nodes.found == 1 ? "" : "s");
 }
 
-/* ---- the programs' side ---- */
+/* ---- libraries ---- */
 
 struct library {
 	const char *name;
@@ -149,14 +149,14 @@ static int visit(void *context, const char *name, const char *path, struct error
 {
 	struct library *library = context;
 
-	/* The first is the loader's choice; 32-bit ones come behind, as their flags are less. */
+	/* The loader takes the first match. 32-bit libraries come later in the cache, because their flags are smaller. */
 	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
 	    !strstr(path, "lib32"))
 		snprintf(library->path, sizeof(library->path), "%s", path);
 	return 0;
 }
 
-/* "" where the loader knows none. */
+/* Writes the library's path; "" if the loader does not know the library. */
 static void find_library(struct doctor *d, struct library *library)
 {
 	struct error err;
@@ -168,7 +168,7 @@ static void find_library(struct doctor *d, struct library *library)
 		ld_cache_each(cache, size, visit, library, &err);
 }
 
-/* The version in a name as libcuda.so.580.65.06; "" in another. */
+/* Writes the version in a name such as libcuda.so.580.65.06; "" if there is none. */
 static void version_in(const char *path, char ret[VERSION_MAX])
 {
 	const char *at = strstr(path, ".so.");

@@ -1,4 +1,4 @@
-/* What several subjects need: settings, versions of programs, sockets. */
+/* Shared by several subjects: settings, versions of programs, sockets. */
 #include "cli/doctor/gather.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
 	return is_there;
 }
 
-/* What it says until it ends, or until it has taken too long. */
+/* Reads the program's output until it ends, or nothing comes for PROGRAM_MOST_MS. */
 static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };
@@ -67,7 +67,7 @@ static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 		;
 }
 
-/* In the child: does not return. */
+/* Runs in the child process; does not return. */
 static void become(const char *path, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * Looks at a machine for facts.h: one function a subject, which fills its part of the facts and changes nothing. What can't
- * be told stays FACT_UNKNOWN or "". One thread.
+ * Gathers the facts of facts.h from a machine: one function for each subject, which fills in its part of the facts and changes
+ * nothing. A fact that can't be found out stays FACT_UNKNOWN or "". Not thread safe.
  */
 #pragma once
 
@@ -21,19 +21,30 @@ void gather_dra(struct doctor *doctor, struct facts *facts);
 void gather_rivals(struct doctor *doctor, struct facts *facts);
 void gather_tenant(struct doctor *doctor, struct facts *facts);
 
-/* ---- shared by them ---- */
+/* ---- shared by the functions above ---- */
 
 #define ALLOTD_CONF "/etc/allot/allotd.conf"
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
-/* A setting of a file, as its last line has it; `otherwise` where there is none. True: it is in the file. */
+/*
+ * Reads a setting from a file; its last line counts. Writes `otherwise` if the setting is not there. Returns whether it is
+ * there.
+ */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
-/* The first version number that "<program> --version" says, a few seconds at most; "" where it says none. */
+/*
+ * Runs "<program> --version" and writes the first version number in its output; "" if there is none. Waits at most 5 s for each
+ * piece of output.
+ */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
-/* How the API server is asked: 1; 0: there is no way. -errno with what is wrong with it. */
+/*
+ * Finds address and credentials of the API server. Returns 1, 0 if there are none, or -errno with the reason if they are not
+ * valid.
+ */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
-/* Does somebody listen at that unix socket? FACT_UNKNOWN: this user may not ask, or it is of another machine. */
+/*
+ * Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or the socket is another machine's.
+ */
 enum fact gather_listens(const struct host *host, const char *path, int type);
-/* Of the kernel module; "": none is loaded. */
+/* Writes the version of NVIDIA's kernel module; "" if it is not loaded. */
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX]);

@@ -1,4 +1,4 @@
-/* What the API server has of this node: asked as the daemon would ask, or the kubelet. */
+/* What the API server has of this node. Asks with the credentials of the daemon or the kubelet. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define KUBELET_CONFIG "/etc/kubernetes/kubelet.conf"
 
-/* $NODE_NAME, the setting, or this machine's name, as allotd takes them. */
+/* Finds the node's name as allotd does, unless it was given: the setting, else $NODE_NAME, else this machine's name. */
 static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 {
 	const char *variable = getenv("NODE_NAME");
@@ -66,7 +66,7 @@ static void read_node(const json_t *node, struct facts_cluster *c)
 	for (size_t i = 0; i < json_array_size(taints) && c->taints < FACTS_MAX; i++) {
 		const json_t *one = json_array_get(taints, i);
 		const char *key = json_string_value(json_object_get(one, "key"));
-		/* That of a cordon is told of by itself. */
+		/* A cordon's taint is reported as the cordon. */
 		if (!key || !strcmp(key, "node.kubernetes.io/unschedulable"))
 			continue;
 		struct facts_taint *t = &c->taint[c->taints++];

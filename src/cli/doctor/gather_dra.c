@@ -1,4 +1,4 @@
-/* The DRA driver: its socket, what the daemon says of it, and what the API server has of it. */
+/* The DRA driver: its socket, the daemon's report, and its objects in the API server. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #define SLICES \
 	DRA_API "/resourceslices?fieldSelector=spec.driver%%3D" DRA_DRIVER ",spec.nodeName%%3D%s"
 #define CLASS DRA_API "/deviceclasses/" DRA_DRIVER
-/* Whether claims may be read shows in how one is refused that is not there. */
+/* Asks for a claim that does not exist. The kind of refusal shows whether claims may be read. */
 #define NO_CLAIM DRA_API "/namespaces/default/resourceclaims/allot-doctor"
 
-/* Where the settings say that it is. */
+/* Writes the socket's path by the settings. */
 static void find_socket(struct doctor *d, char ret[PATH_MAX])
 {
 	char directory[FACT_TEXT_MAX];
@@ -65,7 +65,7 @@ static void read_slices(const json_t *list, struct facts_dra *dra)
 	}
 }
 
-/* The status; *ret_fault: "" where it was answered, or is not there. */
+/* Returns the HTTP status. Writes why the request failed to *ret_fault; "" if it was answered, or the object does not exist. */
 static int get(const struct kube_access *access, const char *path, json_t **ret,
 	       char ret_fault[FACT_TEXT_MAX])
 {
@@ -91,7 +91,7 @@ static void ask_api(const struct kube_access *access, const char *node, struct f
 		return;
 	read_slices(slices, dra);
 	get(access, NO_CLAIM, &claim, dra->claims_fault);
-	/* The driver itself has no need of it. */
+	/* The driver itself does not need the class, so no fault is reported. */
 	int status = get(access, CLASS, &class, fault);
 	dra->has_class = status == 404 ? FACT_NO : status == 200 ? FACT_YES : FACT_UNKNOWN;
 }

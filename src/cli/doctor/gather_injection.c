@@ -1,4 +1,4 @@
-/* CDI specs, and the ways in which the driver comes into containers. */
+/* CDI specs, and how the driver gets into containers. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct specs {
 	struct facts *facts;
 };
 
-/* The first host path of a list of edits that is not there. */
+/* Returns the first host path in a list of edits that does not exist; NULL if all exist. */
 static const char *missing_of(const struct host *host, const json_t *edits)
 {
 	const char *const lists[][2] = { { "mounts", "hostPath" }, { "deviceNodes", "path" } };
@@ -53,7 +53,7 @@ static void look_into(const struct host *host, const json_t *json, struct facts_
 	snprintf(spec->missing, sizeof(spec->missing), "%s", missing ? missing : "");
 }
 
-/* How many lines of a file of YAML begin a device, for a count; engines read it, we do not. */
+/* Counts the lines of a YAML file that begin a device. Only container engines parse the file. */
 static unsigned count_devices(const char *text)
 {
 	const char *list = strstr(text, "\ndevices:");
@@ -107,7 +107,7 @@ void gather_specs(struct doctor *d, struct facts *facts)
 	}
 }
 
-/* ---- the driver's ways ---- */
+/* ---- how the driver gets into containers ---- */
 
 static enum fact is_same_file(const struct host *host, const char *path)
 {
@@ -124,7 +124,7 @@ static enum fact is_same_file(const struct host *host, const char *path)
 	return size == own_size && !memcmp(bytes, own_bytes, size) ? FACT_YES : FACT_NO;
 }
 
-/* What allot mirror wrote beside it. */
+/* Reads the file in the mirror to which allot mirror wrote the versions. */
 static void read_record(const struct host *host, struct facts_injection *in)
 {
 	char path[PATH_MAX];

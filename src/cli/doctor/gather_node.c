@@ -1,4 +1,4 @@
-/* Of a node: cgroups, the kubelet and its plugins, engines. */
+/* Facts of a node: cgroups, the kubelet and its plugins, engines. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct freezers {
 	struct facts_cgroup *cgroup;
 };
 
-/* The first cgroup with a freezer's file tells for all: they are the same user's. */
+/* The first cgroup with a freezer's file is enough, because all belong to the same user. */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;
@@ -76,7 +76,10 @@ static bool find_own_socket(void *data, const char *name)
 	return s->kubelet->we_answer != FACT_YES;
 }
 
-/* The kubelet writes down which resources plugins have registered; after a start it has those of before. */
+/*
+ * Whether the kubelet's checkpoint lists the resource as registered. After a restart, the checkpoint still has the previous
+ * registrations.
+ */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {
 	char path[PATH_MAX];
@@ -131,7 +134,7 @@ static bool has_one_of(const struct host *host, const char *const *paths)
 	return false;
 }
 
-/* The value of the last "key = true|false" of a file of TOML; nothing where there is none. */
+/* Returns the value of the last "key = true|false" in a TOML file; FACT_UNKNOWN if there is none. */
 static enum fact toml_switch(const struct host *host, const char *file, const char *key)
 {
 	char value[FACT_TEXT_MAX];

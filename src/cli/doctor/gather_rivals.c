@@ -1,4 +1,4 @@
-/* Processes of others; and what a tenant's process can tell of its tenant. */
+/* Other programs' processes, and what a tenant's process can find out about its tenant. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -54,7 +54,7 @@ void gather_rivals(struct doctor *d, struct facts *facts)
 	facts->rivals.has_mps_pipe = host_has(&d->host, "/tmp/nvidia-mps/control");
 }
 
-/* ---- the tenant that we are in ---- */
+/* ---- the tenant of this process ---- */
 
 static int connect_to(const char *path, struct facts_tenant *t)
 {
@@ -84,7 +84,7 @@ static json_t *ask(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* An older daemon takes it for a registration that is none, and says so in its own way. */
+	/* An older daemon takes this for an invalid registration, and answers accordingly. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 
@@ -112,7 +112,7 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/* A shim is a page long, and the driver many megabytes: src/mirror/shim.h. */
+/* A shim is about a page long and contains this name (src/mirror/shim.h). The driver has many megabytes. */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";

@@ -1,4 +1,4 @@
-/* Certificates of the settings, the clock, versions. */
+/* Certificates named in settings, the clock, versions. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -23,13 +23,13 @@
 #include "client/client.h"
 
 /*
- * Reads a certificate with GnuTLS. The library is loaded only here, because `allot` is started often and seldom looks at
- * a certificate. One thread.
+ * Certificates are read with GnuTLS. The library is loaded only here, because `allot` is started often and seldom needs to read
+ * a certificate. Not thread safe.
  */
 
 #define LIBRARY "libgnutls.so.30"
 
-/* Every function of it that is used. */
+/* All GnuTLS functions that are used. */
 #define FUNCTIONS(X) \
 	X(x509_crt_init) \
 	X(x509_crt_deinit) \
@@ -72,8 +72,8 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 }
 
 /*
- * Of the first certificate of a PEM text: when it begins and ends, since 1970, and its names (DNS names, addresses), by
- * spaces. -EINVAL: there is none; -ENOENT: GnuTLS is not installed.
+ * Reads the first certificate of a PEM text: when it becomes valid and expires, in seconds since 1970, and its names (DNS names
+ * and addresses), separated by spaces. Returns -EINVAL if there is none, -ENOENT if GnuTLS is not installed.
  */
 static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, int64_t *ret_until_s,
 			    char *ret_names, size_t names_size, struct error *err)
@@ -139,7 +139,7 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 
 /* ---- the clock ---- */
 
-/* When a process was started, by this moment's clock; -1: it is gone. */
+/* Returns when a process was started, by the present clock; -1 if the process is gone. */
 static double started_s(int pid)
 {
 	char path[64], text[1024];
@@ -163,8 +163,8 @@ static double started_s(int pid)
 }
 
 /*
- * The daemon makes its socket when it starts, and the file system notes the time of then: what both differ by is what
- * the clock was set by since.
+ * The daemon creates its socket when it starts, and the file system records that time. If the process's start time differs from
+ * it, the clock was set in between.
  */
 static void look_for_a_step(struct doctor *d, struct facts_clock *clock)
 {

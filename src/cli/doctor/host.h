@@ -1,6 +1,6 @@
 /*
- * The machine that is looked at: its files, below a directory that is "/" unless the machine's root is mounted elsewhere
- * (in a container, or a test). Thread safe; paths are full ones, of the machine.
+ * The machine that is examined: its files are below a directory that is "/", unless the machine's root is mounted elsewhere (in
+ * a container, or in a test). All paths are absolute paths of that machine. Thread safe.
  */
 #pragma once
 
@@ -11,22 +11,25 @@ struct host {
 	const char *root; /* "" or a directory, without a slash at its end */
 };
 
-/* This machine's running system is what it looks at: processes, limits and programs tell too. */
+/* Whether it is the machine that this program runs on. Then processes, limits and programs can be examined too. */
 bool host_is_here(const struct host *host);
 
-/* Where the path is for us. */
+/* Writes the path under which this program can open `path` of the machine. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
-/* The first size-1 bytes of the file, NUL behind them. Returns how many, or -errno. */
+/* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */
 long host_read(const struct host *host, const char *path, char *text, size_t size);
-/* All of the file, the caller's, NUL behind it; NULL: not there, or of more than 64 MiB. */
+/*
+ * Reads the whole file and adds a NUL. The caller frees the result. Returns NULL if the file can't be read, or has more than 64
+ * MiB.
+ */
 char *host_read_all(const struct host *host, const char *path, size_t *ret_size);
-/* Where a symlink of the machine leads at last, as a path of the machine; a path without links as it is. */
+/* Resolves all symlinks of the path and writes the result, as a path of the machine. */
 void host_resolve(const struct host *host, const char *path, char *ret, size_t size);
 
 /*
- * Calls visit with the name of each entry but "." and ".."; a folder that is not there has none. False from it ends
- * that.
+ * Calls `visit` with the name of each entry of the directory but "." and "..", until it returns false. A directory that does
+ * not exist has no entries.
  */
 void host_each(const struct host *host, const char *directory,
 	       bool (*visit)(void *data, const char *name), void *data);

@@ -1,4 +1,4 @@
-/* liballot.so and the ways in which it, or somebody else's, comes into programs. */
+/* liballot.so, and what is preloaded into programs. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define PRELOAD "/etc/ld.so.preload"
 
-/* Libraries that stand where ours does, by what their names begin with. */
+/* Libraries that take the same place as liballot.so, by the beginning of their names. */
 static const struct {
 	const char *beginning, *whose;
 } rivals[] = {

@@ -1,6 +1,6 @@
 /*
- * The device files that open MIG instances to whoever is not root: the kernel module says which there should be
- * (daemon/gpu/nvml/gpu.h), and nothing makes them but nvidia-modprobe or udev.
+ * The device files that users other than root need to use MIG instances. The kernel module says which should exist
+ * (daemon/gpu/nvml/gpu.h); only nvidia-modprobe or udev create them.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 struct instances {
 	struct doctor *d;
-	char dir[PATH_MAX]; /* whose entries are looked at */
+	char dir[PATH_MAX]; /* directory whose entries are examined */
 	unsigned found, missing;
 };
 
@@ -39,7 +39,7 @@ static void check_cap(struct instances *all, const char *dir)
 			   "nvidia-modprobe -f %s", path);
 }
 
-/* Each entry of all->dir whose name begins so: its own `access`, and `then` of what is in it. */
+/* If an entry of all->dir has a name that begins with `prefix`, checks its `access` file and calls `then` for its entries. */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))
 {

@@ -1,4 +1,4 @@
-/* Who else shares or hands out these GPUs: MPS, another device plugin; the kubelet. */
+/* What else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool find_mps(void *data, const char *name)
 	if (!isdigit((unsigned char)name[0]))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%s/comm", name);
-	/* A name has 15 bytes there: "nvidia-cuda-mps-control", "nvidia-cuda-mps-server". */
+	/* /proc keeps 15 bytes of a name, here of "nvidia-cuda-mps-control" and "nvidia-cuda-mps-server". */
 	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;

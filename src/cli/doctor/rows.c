@@ -1,4 +1,4 @@
-/* One row a check that has its facts apart from its judgement: what looks, and what judges, in the order of the report. */
+/* Checks that gather facts and judge them separately: one row each, in the order of the report. */
 #include <stdlib.h>
 
 #include "cli/doctor/checks.h"

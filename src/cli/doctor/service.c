@@ -1,4 +1,4 @@
-/* The daemon that would serve, and whether it is of this version. */
+/* The daemon that would serve, and whether it has this version. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_here(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
-	/* A tenant's container sees no daemon: the tenant's own check asks it. */
+	/* In a tenant's container no daemon is visible. The tenant's own check asks the daemon. */
 	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
 		return;
 	if (r == -ENOENT) {
@@ -45,7 +45,7 @@ void doctor_check_daemon(struct doctor *d)
 			"none runs; allot run starts one for its user, systemctl start allotd one for all users");
 		return;
 	}
-	/* The driver's check has named what is wrong with --sim. */
+	/* The check of the driver has already reported what is wrong with --sim. */
 	if (r == -EINVAL && d->target.sim_spec)
 		return;
 	if (r >= 0)

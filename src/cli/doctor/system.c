@@ -1,4 +1,4 @@
-/* Linux, its namespaces and limits; cgroups. */
+/* Linux, its namespaces and limits, and cgroups. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "cli/doctor/checks.h"
 
-#define KERNEL_LEAST_MAJOR 5 /* pidfds that can be polled: Linux 5.3; sealed memory: 5.1 */
+#define KERNEL_LEAST_MAJOR 5 /* pidfds that can be polled need Linux 5.3, sealed memory files 5.1 */
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define DESCRIPTORS_WANTED 65536
@@ -72,7 +72,7 @@ static void check_descriptors(struct doctor *d)
 		"LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
-/* A freezer of version 2 is in every cgroup but the root. */
+/* With cgroup version 2, every cgroup except the root has a freezer. */
 static bool find_freeze_file(void *data, const char *name)
 {
 	struct doctor *d = data;

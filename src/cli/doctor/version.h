@@ -1,4 +1,4 @@
-/* Version numbers in what programs say of themselves. Pure; thread safe. */
+/* Finds version numbers in the output of programs. Pure; thread safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,9 +6,12 @@
 #define VERSION_TEXT_MAX 64
 
 /*
- * The first number with a dot in it, with what is joined to it: "1.7.24" of "containerd github.com/x v1.7.24 88bf",
- * "28.3.0" of "Docker version 28.3.0, build 1". False, and "", where there is none.
+ * Writes the first number that contains a dot: "1.7.24" in "containerd github.com/x v1.7.24 88bf", "28.3.0" in "Docker version
+ * 28.3.0, build 1". Returns false, and writes "", if there is none.
  */
 bool version_find(const char *text, char ret[VERSION_TEXT_MAX]);
-/* The first that is a word of its own, of digits and dots alone: "580.65.06" of "... x86_64  580.65.06  ...". */
+/*
+ * Writes the first number that stands between spaces and contains a dot: "580.65.06" in "... x86_64  580.65.06  ...". Returns
+ * false, and writes "", if there is none.
+ */
 bool version_find_word(const char *text, char ret[VERSION_TEXT_MAX]);

@@ -1,6 +1,6 @@
 /*
- * What `allot doctor` has seen of a machine, apart from what it means: gather_*.c look, judge_*.c judge. A judge is given
- * facts and adds findings; it looks at nothing itself, so that every fault can be put before it in a test.
+ * What `allot doctor` has seen of a machine, without judgement: gather_*.c collect facts, judge_*.c judge them. A judge gets
+ * facts and adds findings. It examines nothing itself, so that a test can present every fault to it.
  */
 #pragma once
 
@@ -10,68 +10,68 @@
 
 #define FACT_TEXT_MAX 256
 #define FACT_NAME_MAX 64
-#define FACTS_MAX 16 /* of a kind: what is beyond is left out */
+#define FACTS_MAX 16 /* of each kind; more are left out */
 
-/* Yes, no, or it can't be told from here. */
+/* Yes, no, or unknown because it can't be found out from here. */
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 struct facts_cgroup {
 	bool has_any;        /* a cgroup file system is at /sys/fs/cgroup */
-	bool is_read_only;   /* ... mounted so */
+	bool is_read_only;   /* that file system is mounted read-only */
 	enum fact may_write; /* this user may write a freezer's file */
 };
 
 struct facts_kubelet {
-	bool is_there;        /* it has its directory */
-	bool plugin_wanted;   /* kube_plugin = on, in the settings */
-	enum fact answers;    /* somebody listens at kubelet.sock */
-	bool has_our_socket;  /* allot-*.sock beside it ... */
-	enum fact we_answer;  /* ... and somebody listens there */
+	bool is_there;        /* the kubelet's directory exists */
+	bool plugin_wanted;   /* the settings have kube_plugin = on */
+	enum fact answers;    /* a process listens at kubelet.sock */
+	bool has_our_socket;  /* allot-*.sock exists beside kubelet.sock */
+	enum fact we_answer;  /* a process listens at allot-*.sock */
 	enum fact registered; /* the kubelet's checkpoint has the resource */
 	char resource[FACT_NAME_MAX];
-	char version[FACT_NAME_MAX]; /* "": not told */
+	char version[FACT_NAME_MAX]; /* "" if unknown */
 };
 
 enum runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO, RUNTIME_DOCKER, RUNTIME_PODMAN, RUNTIMES };
 struct facts_runtime {
 	bool is_there;
-	char version[FACT_NAME_MAX]; /* "": not told */
-	enum fact says_cdi;          /* its settings: on, off; or nothing */
+	char version[FACT_NAME_MAX]; /* "" if unknown */
+	enum fact says_cdi;          /* whether its settings turn CDI on; FACT_UNKNOWN if they do not mention CDI */
 };
 
 struct facts_spec {
 	char path[FACT_TEXT_MAX];
 	bool is_ours;
-	char fault[FACT_TEXT_MAX]; /* why it is no spec; "": it is one */
-	char missing[FACT_TEXT_MAX]; /* a path of the machine that it mounts and that is not there; "": none */
+	char fault[FACT_TEXT_MAX]; /* why the file is not a valid spec; "" if it is */
+	char missing[FACT_TEXT_MAX]; /* a path that the spec mounts and that does not exist on the machine; "" if there is none */
 	unsigned devices;
 };
 
-/* Ways in which the driver and the library come into containers. */
+/* How the driver and the library get into containers. */
 struct facts_injection {
 	bool is_simulated; /* no driver is needed */
 	bool has_toolkit;  /* NVIDIA's container toolkit */
 	bool is_mirror;    /* container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
-	enum fact is_same_library; /* the mirror's is the one beside this program */
-	char mirror_driver[FACT_NAME_MAX], module[FACT_NAME_MAX]; /* versions; "": not told */
+	enum fact is_same_library; /* the mirror's library is the one beside this program */
+	char mirror_driver[FACT_NAME_MAX], module[FACT_NAME_MAX]; /* versions; "" if unknown */
 };
 
 struct facts_certificate {
 	char path[FACT_TEXT_MAX];
-	char whose[FACT_NAME_MAX]; /* "metrics", "page", "scheduler" */
-	char fault[FACT_TEXT_MAX]; /* why it can't be read; "": it was */
-	int64_t from_s, until_s;   /* since 1970 */
-	char names[FACT_TEXT_MAX]; /* by spaces; "": none */
-	bool has_key;              /* its key's file is there */
+	char whose[FACT_NAME_MAX]; /* "metrics", "page" or "scheduler" */
+	char fault[FACT_TEXT_MAX]; /* why the certificate can't be read; "" if it can */
+	int64_t from_s, until_s;   /* seconds since 1970 */
+	char names[FACT_TEXT_MAX]; /* separated by spaces; "" if none */
+	bool has_key;              /* the file of its key exists */
 };
 
 struct facts_clock {
 	int64_t now_s;
 	enum fact is_synced;
 	bool has_step;
-	double step_s; /* what it was set by since the daemon started */
+	double step_s; /* by how much the clock was set since the daemon started */
 };
 
 struct facts_versions {
@@ -85,17 +85,17 @@ struct facts_process {
 };
 
 struct facts_rivals {
-	struct facts_process process[FACTS_MAX]; /* those of the table of judge_rivals.c, by name */
+	struct facts_process process[FACTS_MAX]; /* processes in the table of judge_rivals.c, by name */
 	unsigned count;
-	bool has_hami_files; /* /usr/local/vgpu */
-	bool has_mps_pipe;   /* a control daemon's pipe, at the usual place */
+	bool has_hami_files; /* /usr/local/vgpu exists */
+	bool has_mps_pipe;   /* the pipe of an MPS control daemon exists at the usual place */
 };
 
 struct facts_tenant {
 	bool is_tenant; /* ALLOT_SOCKET is set */
 	char socket[FACT_TEXT_MAX];
-	char fault[FACT_TEXT_MAX]; /* why it does not answer; "": it does */
-	bool is_told;              /* it told of itself: */
+	char fault[FACT_TEXT_MAX]; /* why the daemon does not answer; "" if it does */
+	bool is_told;              /* the daemon answered; the fields below are valid */
 	char name[FACT_NAME_MAX];
 	bool is_paused;
 	unsigned devices;
@@ -103,9 +103,9 @@ struct facts_tenant {
 		uint64_t quota_bytes, used_bytes;
 		double cores_pct, limit_pct;
 	} device[FACTS_MAX];
-	bool is_preloaded;  /* liballot.so is mapped here */
-	bool has_shim;      /* the loader's libcuda.so.1 is a shim: a mirror */
-	bool is_command;    /* LD_PRELOAD names it: of allot run */
+	bool is_preloaded;  /* liballot.so is mapped into this process */
+	bool has_shim;      /* the loader's libcuda.so.1 is a shim, as in a mirror */
+	bool is_command;    /* LD_PRELOAD names liballot.so, as under allot run */
 	bool wants_control; /* CUDA_DISABLE_CONTROL is not set */
 };
 
@@ -114,28 +114,28 @@ struct facts_taint {
 };
 
 struct facts_cluster {
-	bool is_asked; /* there is a way to ask */
+	bool is_asked; /* there is a way to ask the API server */
 	char node[FACT_TEXT_MAX];
-	char fault[FACT_TEXT_MAX]; /* why it was not answered; "": it was */
+	char fault[FACT_TEXT_MAX]; /* why the API server did not answer; "" if it did */
 	bool is_cordoned;
 	struct facts_taint taint[FACTS_MAX];
 	unsigned taints;
 };
 
-/* The DRA driver, and what the API server has of it. */
+/* The DRA driver, and its objects in the API server. */
 struct facts_dra {
-	bool is_wanted;       /* kube_dra = on, in the settings, or the daemon says so */
-	enum fact has_socket; /* below the kubelet's plugins_registry ... */
-	enum fact we_answer;  /* ... and somebody listens there */
-	bool is_told;         /* the daemon told of it: */
-	bool is_registered;   /* the kubelet has registered it */
-	bool is_asked; /* the API server was asked; each of these is "" where it may be read: */
+	bool is_wanted;       /* the settings have kube_dra = on, or the daemon reports the driver */
+	enum fact has_socket; /* the socket exists in the kubelet's plugins_registry */
+	enum fact we_answer;  /* a process listens at the socket */
+	bool is_told;         /* the daemon reports the driver; is_registered is valid */
+	bool is_registered;   /* the kubelet has registered the driver */
+	bool is_asked; /* the API server was asked; each fault below is "" if the objects may be read */
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
-	bool has_api;        /* it knows resource.k8s.io/v1 */
-	enum fact has_class; /* DeviceClass gpu.allot.dev */
+	bool has_api;        /* the API server has resource.k8s.io/v1 */
+	enum fact has_class; /* DeviceClass gpu.allot.dev exists */
 	unsigned devices;    /* in this node's slice */
-	unsigned tainted;    /* of these */
-	bool is_shared;      /* several claims may have one */
+	unsigned tainted;    /* number of these devices with a taint */
+	bool is_shared;      /* several claims may share a device */
 };
 
 struct facts {

@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 
-#define INDENT 28 /* of the text: level and name stand before it */
+#define INDENT 28 /* columns of level and name before the text */
 #define LEAST_TEXT 24
-#define REMEDY_MARK "-> " /* before what to do */
+#define REMEDY_MARK "-> " /* before the remedy */
 
 static const char *const level_names[FINDING_LEVELS] = {
 	[FINDING_OK] = "ok",
@@ -44,7 +44,7 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
 	va_list arguments;
 
 	if (!f) {
-		/* What is known so far stands for no more than that. */
+		/* The report is not complete, so it must not say that all is well. */
 		if (findings->count)
 			findings->list[findings->count - 1].level = FINDING_PROBLEM;
 		return NULL;
@@ -89,7 +89,7 @@ size_t findings_count(const struct findings *findings, enum finding_level level)
 	return count;
 }
 
-/* How many bytes of the text go on a line of so many columns: up to a space where there is one. */
+/* Returns how many bytes of the text fit on a line of that many columns, up to a space if possible. */
 static size_t line_length(const char *text, size_t columns)
 {
 	size_t length = strlen(text), at;

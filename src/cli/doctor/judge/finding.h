@@ -1,7 +1,4 @@
-/*
- * What `allot doctor` found: one line a thing that was looked at, in the order in which it was. A list belongs to one
- * thread.
- */
+/* The findings of `allot doctor`: one line for each thing that was examined, in that order. Not thread safe. */
 #pragma once
 
 #include <jansson.h>
@@ -10,9 +7,9 @@
 
 enum finding_level {
 	FINDING_OK,
-	FINDING_NOTE,    /* as it is; good to know */
-	FINDING_WARNING, /* works, but not all of it, or not as well */
-	FINDING_PROBLEM, /* sharing a GPU here fails */
+	FINDING_NOTE,    /* no fault, but good to know */
+	FINDING_WARNING, /* works, but not completely or not as well */
+	FINDING_PROBLEM, /* sharing a GPU fails here */
 	FINDING_LEVELS,
 };
 
@@ -21,9 +18,9 @@ enum finding_level {
 
 struct finding {
 	enum finding_level level;
-	char name[FINDING_NAME_MAX]; /* of the check; stable, for scripts */
+	char name[FINDING_NAME_MAX]; /* name of the check; stable, for scripts */
 	char what[FINDING_TEXT_MAX];
-	char remedy[FINDING_TEXT_MAX]; /* "": nothing to do */
+	char remedy[FINDING_TEXT_MAX]; /* "" if there is nothing to do */
 };
 
 struct findings {
@@ -34,20 +31,22 @@ struct findings {
 void findings_free(struct findings *findings);
 
 /*
- * Adds one, without a remedy, whose text is the format's. Control characters become '?'. Out of memory: it is left
- * out, and findings_worst() is FINDING_PROBLEM from then on.
+ * Adds a finding without a remedy. Its text is made as printf does; control characters become '?'. If memory runs out, the
+ * finding is left out, the previous one becomes a FINDING_PROBLEM, and the result is NULL.
  */
 struct finding *findings_add(struct findings *findings, enum finding_level level, const char *name,
 			     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* What to do about it. NULL is fine. */
+/* Sets what to do about the finding. `finding` may be NULL. */
 void finding_set_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 enum finding_level findings_worst(const struct findings *findings);
-/* How many there are of a level. */
+/* Returns the number of findings of a level. */
 size_t findings_count(const struct findings *findings, enum finding_level level);
 
-/* A line each, with the remedy below; wrapped at `width`. */
+/* Writes one line for each finding, with the remedy below, wrapped at `width`. */
 void findings_write(const struct findings *findings, int width, FILE *out);
-/* {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as allot-doctor(1) has it; NULL: no memory. */
+/*
+ * Returns {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as in allot-doctor(1); NULL if out of memory.
+ */
 json_t *findings_json(const struct findings *findings);

@@ -1,6 +1,6 @@
 /*
- * What facts mean and what to do: one function a check, which adds a finding for each thing that is known, good or bad, and
- * none for what is not there. Pure: facts in, findings out; thread safe.
+ * What the facts mean, and what to do: one function for each check, which adds a finding for each thing that is known, good or
+ * bad, and none for what does not exist. Pure: facts in, findings out. Thread safe.
  */
 #pragma once
 
@@ -25,5 +25,5 @@ void judge_dra(const struct facts *facts, struct findings *findings);
 void judge_rivals(const struct facts *facts, struct findings *findings);
 void judge_tenant(const struct facts *facts, struct findings *findings);
 
-/* Is that process's name (of /proc/<pid>/comm) one that judge_rivals() knows? */
+/* Whether judge_rivals() knows the process's name (from /proc/<pid>/comm). */
 bool judge_knows_process(const char *name);

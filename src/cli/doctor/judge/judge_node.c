@@ -1,4 +1,4 @@
-/* Of a node: rights to cgroups, the kubelet, engines and their CDI, the ways in which a container gets the library. */
+/* A node: rights to cgroups, the kubelet, engines and their CDI, and how a container gets the library. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 	const struct facts_cgroup *c = &facts->cgroup;
 
 	if (!c->has_any)
-		return; /* the check of cgroups says that */
+		return; /* the check of cgroups reports that */
 	if (c->is_read_only)
 		finding_set_remedy(
 			findings_add(
@@ -27,7 +27,7 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 
 /* ---- the kubelet ---- */
 
-/* "v1.34.1": 1034; 0: it does not tell. */
+/* Converts a version to a number: 1034 for "v1.34.1"; 0 if there is no version. */
 static unsigned version_number(const char *text)
 {
 	unsigned major = 0, minor = 0;
@@ -87,10 +87,10 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 
 /* ---- engines ---- */
 
-/* The version from which an engine takes CDI devices, and from which it does so unasked. */
+/* The version from which an engine supports CDI devices, and the version from which it does so without a setting. */
 static const struct {
 	const char *name;
-	unsigned able, by_itself; /* by_itself 0: never, by a setting alone */
+	unsigned able, by_itself; /* by_itself is 0 if the engine always needs the setting */
 	const char *remedy;
 } engines[RUNTIMES] = {
 	[RUNTIME_CONTAINERD] = { "containerd", 1007, 2000,

@@ -1,4 +1,4 @@
-/* Who else is at these GPUs; and of a tenant's own container, whether it is one and what it has. */
+/* Other programs that use or hand out these GPUs. Also, inside a tenant's container, what the tenant has. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* One row a program, by the 15 bytes that the kernel keeps of its name. */
+/* One row for each program, with the 15 bytes of its name that the kernel keeps. */
 static const struct {
 	const char *name, *check;
 	enum finding_level level;
@@ -88,7 +88,7 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 			"if no MPS daemon runs, remove /tmp/nvidia-mps: CUDA programs fail with error 805");
 }
 
-/* ---- in a tenant ---- */
+/* ---- inside a tenant ---- */
 
 static void judge_quotas(const struct facts_tenant *t, struct findings *f)
 {

@@ -1,4 +1,4 @@
-/* Certificates, the clock, versions, and what the cluster says of the node. */
+/* Certificates, the clock, versions, and the node's state in the cluster. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #define DAY_S INT64_C(86400)
 #define SOON_DAYS 14
 #define STEP_MOST_S 60
-#define BUILT_S INT64_C(1704067200) /* 2024: a clock before that was never set */
+#define BUILT_S INT64_C(1704067200) /* 2024; a clock that shows an earlier time was never set */
 
 static void format_day(int64_t s, char text[16])
 {
@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* kube-apiserver calls the webhook by its Service's name. */
+/* kube-apiserver calls the webhook by the name of its Service. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
@@ -149,7 +149,7 @@ static bool stops_pods(const struct facts_taint *t)
 	return strcmp(t->effect, "PreferNoSchedule") != 0;
 }
 
-/* Kubernetes' own, of a node that has a fault. */
+/* Whether it is one of Kubernetes' own taints, of a node with a fault. */
 static bool is_of_a_fault(const struct facts_taint *t)
 {
 	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));
