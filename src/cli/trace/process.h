@@ -18,7 +18,7 @@ struct traced_process {
 	struct names names;
 	int pid;
 	char command[16];
-	uint64_t launch_ns; /* least recent time to launch a kernel; 0 if unknown */
+	uint64_t launch_ns; /* shortest time that a recent launch took; 0 if unknown */
 	/*
 	 * For each slot of threads, a kernel whose length is unknown. The thread's next event gives an upper bound. Kind is 0
 	 * if there is none.

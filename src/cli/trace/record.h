@@ -21,12 +21,14 @@ struct record {
 	struct traced_process **process;
 	size_t process_count;
 	struct trace_sums sums;
-	uint64_t begin_ns, now_ns; /* times of the daemon's clock: the begin of the trace, and the latest reply */
+	/* Times of the daemon's clock: the begin of the trace, and the latest reply. */
+	uint64_t begin_ns, now_ns;
 	char clock[16];
 	bool has_ended; /* the tenant has ended */
 	struct {
 		int pid;
-		uint64_t since_ns, last_ns; /* from when until when the daemon listed the process as not recording */
+		/* From when until when the daemon listed the process as not recording. */
+		uint64_t since_ns, last_ns;
 	} untraced[RECORD_UNTRACED_MAX];
 	size_t untraced_count;
 };

@@ -28,7 +28,8 @@ struct tracks {
 	struct tracks_card {
 		char *tenant[TRACKS_TENANTS]; /* the line's number is index + 1 */
 		unsigned tenant_count;
-		json_t *going_on; /* a lease that had not ended at the last reply; NULL if there is none */
+		/* A lease that had not ended at the last reply; NULL if there is none. */
+		json_t *going_on;
 		uint64_t lease_number; /* number of the last lease that was counted */
 		uint64_t used_bytes;
 		double got_pct;

@@ -96,7 +96,8 @@ struct gang_report {
 struct gang_board;
 
 struct gang_board *gang_board_new(void);                      /* NULL if out of memory */
-struct gang_board *gang_board_free(struct gang_board *board); /* NULL is allowed; always returns NULL */
+/* NULL is allowed; always returns NULL. */
+struct gang_board *gang_board_free(struct gang_board *board);
 
 /* Adds a tenant that may become a gang. Returns its number, -ENOSPC or -ENOMEM. */
 int gang_add(struct gang_board *board);

@@ -123,7 +123,8 @@ static void count_shares(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
-	charge_fill_tokens(a, t); /* the tenant was idle up to now, so fill by the rule for idle tenants */
+	/* The tenant was idle up to now, so fill by the rule for idle tenants. */
+	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
 	t->active_index = a->active_count;

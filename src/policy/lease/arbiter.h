@@ -35,8 +35,8 @@
  *   Leases      Several tenants are active, or the active one is capped: one tenant at a time has GO. Among the tenants with
  *               demand and tokens, the one whose quantum would end first in virtual time comes next. A lease ends when the
  *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
- *               been idle for too long while another waits. After min_lease_ns a lease also ends for a returned tenant that
- *               would have been chosen instead (after an absence of free_after_ns: that would be chosen now).
+ *               been idle for too long while another waits. After min_lease_ns a lease also ends for a tenant that returned and
+ *               would have been chosen instead at the grant or, if it was absent for free_after_ns, would be chosen now.
  *               CLOSING is sent before the end, earlier by the predicted in-flight work. The next GO comes when the holder's
  *               work is done, or at the drain deadline; after the deadline the holder pays for the overlap as well.
  *   Slices      Several tenants are active, without gang or space group, and at least one program has short steps (steps.h)
@@ -156,7 +156,7 @@ uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Returns the state of a gang's tenant on this device (gang.h), to be reported to the other devices after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /*
- * Sets what was decided together with the other devices. Returns true if this changes the tenant's order; the next step should
+ * Sets what was decided together with the other devices. Returns true if this changes the order or its time; the next step should
  * then come at once.
  */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);

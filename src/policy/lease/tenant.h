@@ -173,7 +173,7 @@ struct arbiter {
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised;  /* active tenants without a guarantee */
-	int silent;             /* active tenants that ring no doorbell, and so must be polled */
+	int silent;             /* tenants that ring no doorbell, and so must be polled */
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* false if all tenants have the same priority */
 	int gang_count;         /* tenants with a gang order other than GANG_NONE */
@@ -309,8 +309,8 @@ bool sliced_is_due(const struct arbiter *a);
 /* Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * Call at each step under ARBITER_SLICED. Notes which tenants begin to run while others run, and so wait for their first time
- * slice.
+ * Call at each step under ARBITER_SLICED. Notes the steps that ended, and the tenants that begin to run while others run,
+ * and so wait for their first time slice.
  */
 void sliced_note_begins(struct arbiter *a);
 /*
@@ -391,7 +391,7 @@ double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool c
 /* Returns how long a holder may be without work until it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
-/* member.c: all but member_is_held() may be called only while gang_count is above 0. */
+/* member.c: callers skip most of these functions while gang_count is 0, because they would decide nothing. */
 
 /* Whether the gang's order keeps the tenant from a lease of its own. */
 bool member_is_held(const struct arbiter *a, const struct tenant *t);

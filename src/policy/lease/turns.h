@@ -81,8 +81,10 @@ struct turns {
 	uint64_t had_ns;   /* time of leases used in the present turn */
 	uint64_t floor_ns; /* a process that returns counts as served for at least this */
 	uint32_t stuck_before;
-	uint64_t held_ns, lost_ns;  /* time under turns, and the part of it lost to idleness; both fade */
-	uint64_t off_ns, off_until; /* for how long turns are, or were, given up; and when that ends */
+	/* Time under turns, and the part of it lost to idleness; both fade. */
+	uint64_t held_ns, lost_ns;
+	/* For how long turns are, or were, given up; and when that ends. */
+	uint64_t off_ns, off_until;
 };
 
 enum turns_lease_state {
@@ -99,7 +101,8 @@ struct turns_lease {
 	uint64_t now_ns;
 	uint64_t quantum_ns;                 /* the quantum in force */
 	double handover_ns;                  /* the measured cost of a hand-over */
-	const struct arbiter_config *config; /* uses the settings for idleness, start limit and drain */
+	/* Uses the settings for idleness, start limit and drain. */
+	const struct arbiter_config *config;
 };
 
 /* Records what was seen of a process. Call for each process at each poll, before turns_step(). */

@@ -47,7 +47,8 @@ struct promise_card {
 
 /* What a request names. If a has_ field is false, the value is kept (set) or chosen (create). */
 struct promise_request {
-	bool has_memory, memory_is_unpromised; /* memory_is_unpromised: the request asks for the rest (null) */
+	/* The request names a quota; memory_is_unpromised: it names the rest (null). */
+	bool has_memory, memory_is_unpromised;
 	uint64_t memory_bytes;
 	bool has_reserve;
 	uint64_t reserve_bytes;

@@ -54,8 +54,8 @@ struct place_card {
 struct place_histogram; /* room.h */
 
 struct place_node {
-	const struct place_histogram *
-		histogram; /* other requests expected on this node or nodes like it; NULL if unknown */
+	/* Other requests expected on this node or nodes like it; NULL if unknown. */
+	const struct place_histogram *histogram;
 	unsigned card_count; /* at most PLACE_MAX_CARDS */
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_link link[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* symmetric */
@@ -80,7 +80,8 @@ static inline uint32_t place_cores_left(const struct place_card *card)
 /* Whether no part of the card is in use, and the card may be used. */
 bool place_is_free(const struct place_card *card);
 
-const char *place_level_name(enum place_level level); /* for example "SYS"; "?" for an unknown level */
+/* Returns a name such as "SYS"; "?" for an unknown level. */
+const char *place_level_name(enum place_level level);
 
 /*
  * Returns HAMi's score of a pair, higher for nearer: 10 across CPU sockets, then 20, 30, 40, 50 and 60 for each nearer level,

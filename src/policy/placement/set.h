@@ -20,7 +20,8 @@ struct place_set {
 /* Cards by index, ascending. */
 struct place_pool {
 	unsigned given[PLACE_MAX_CARDS], given_count; /* these are in every set */
-	unsigned from[PLACE_MAX_CARDS], from_count;   /* these may be in a set; none of them is in given[] */
+	/* These may be in a set; none of them is in given[]. */
+	unsigned from[PLACE_MAX_CARDS], from_count;
 };
 
 /*

@@ -18,7 +18,8 @@ struct place_group {
 /* Every group has at least two cards, and fewer than its parent. So there are fewer groups than cards. */
 struct place_tree {
 	unsigned count;
-	struct place_group group[PLACE_MAX_CARDS]; /* each behind its parent; the first is the whole node */
+	/* Each behind its parent; the first is the whole node. */
+	struct place_group group[PLACE_MAX_CARDS];
 };
 
 /* Fills in the tree. A node with one card gets one group with that card. */

@@ -42,10 +42,14 @@ enum on_violation on_violation_stricter(enum on_violation a, enum on_violation b
 
 /* Signs that tell which tenant an unregistered process belongs to. A sign that says nothing is NULL. */
 struct violation_signs {
-	const struct tenant *by_descent;   /* the process is a process of the tenant, or descends from one */
-	const struct tenant *by_mount;     /* the tenant's socket is mounted in the process's file system */
-	const struct tenant *by_container; /* the process is in, or below, a container that only this tenant uses */
-	const struct tenant *by_environment; /* its environment names the tenant's socket, and it has the tenant's user */
+	/* The process is a process of the tenant, or descends from one. */
+	const struct tenant *by_descent;
+	/* The tenant's socket is mounted in the process's file system. */
+	const struct tenant *by_mount;
+	/* The process is in, or below, a container that only this tenant uses. */
+	const struct tenant *by_container;
+	/* Its environment names the tenant's socket, and it has the tenant's user. */
+	const struct tenant *by_environment;
 };
 /*
  * Returns the tenant of the first sign that is not NULL, in the order above, and writes to *ret_how, in words, which sign it

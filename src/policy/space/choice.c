@@ -113,7 +113,8 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			i = (size_t)-1; /* start again from the first, because the list is in no order */
+			/* Start again from the first, because the list is in no order. */
+			i = (size_t)-1;
 		}
 	*ret_place = -1;
 	*ret_number = number;
