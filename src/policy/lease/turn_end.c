@@ -69,9 +69,9 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Whether the other tenant returned during this lease after a long absence, and is due now. Against such a tenant the holder
- * keeps no more than its turn. Against the others, the holder keeps the whole quantum, since a switch for each tenant that
- * falls behind would be too dear.
+ * Whether `other` returned during this lease after a long absence, and would finish a turn before the holder could finish
+ * another one from now on. A tenant that was not absent is compared with the start of the holder's turn instead, because a
+ * switch for each tenant that falls behind a little would be too dear.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)

@@ -18,7 +18,7 @@
 
 struct place_kind {
 	struct place_request request; /* UUIDs, NUMA binding and evaluators in it are ignored */
-	double price;                 /* of the room for one request */
+	double price;                 /* price of the room for one request */
 };
 
 struct place_histogram {

@@ -27,7 +27,7 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Returns the told work that has ended since the last poll: the work that was begun less the work in flight, both predicted.
+ * Returns the reported work that has ended since the last poll: the work that was begun less the work in flight, both predicted.
  * While a launch is being counted, it is in only one of the two, so the difference goes up and down. Only a new maximum counts
  * as progress.
  */
@@ -129,7 +129,7 @@ double mps_client_speed(const struct mps_client *m)
 	return mps_client_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
 }
 
-/* Returns told work per nanosecond at a pace of one. */
+/* Returns reported work per nanosecond at a pace of one. */
 static double whole_speed(const struct mps_client *m)
 {
 	return mps_client_speed(m) / (m->part > 0 ? m->part : 1);

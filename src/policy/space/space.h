@@ -3,13 +3,13 @@
  * Pure policy: no clock, no I/O. The arbiter (group.c) supplies the input and turns the results into grants.
  *
  * Terms:
- *   told      what a member's library reports: predicted lengths of the work that it launched
- *   speed     told work per nanosecond with work in flight while no other member works. It is learned only when that
+ *   reported  work that a member launched, counted by the lengths that its library predicts and reports (told_ns)
+ *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when that
  *             happens by itself: before others come, and in their pauses. No member is ever stopped to learn it.
- *   share     a member's part of the card while it had work or was held: the told work that ended, divided by the work that
+ *   share     a member's part of the card while it had work or was held: the reported work that ended, divided by the work that
  *             would have ended alone
  *   below     a member is below if its share is measurably less than its guarantee. This needs its speed, and known lengths.
- *   pace      the most told work that a member may begin per nanosecond
+ *   pace      the most reported work that a member may begin per nanosecond
  *
  * When a member is below, members above their guarantee get a pace: at first what they do now, then less and less until the
  * member below has its guarantee, and more again when it has more. No pace is less than a member's guarantee. Members with the
@@ -46,7 +46,7 @@ struct space_seen {
 	double wanted_ns;     /* time with work in flight or held since the last poll */
 };
 
-/* Told work that has ended, and how long it took. */
+/* Reported work that has ended, and how long it took. */
 struct space_rate {
 	double done_ns, for_ns;
 };
@@ -77,23 +77,23 @@ struct mps_client {
 	bool needs_pace;  /* it was below, and other members are slowed for it */
 	double pace;      /* work per nanosecond; 0 if unlimited */
 	bool is_held;     /* the pace is in force now */
-	double credit_ns; /* told work that it may begin; negative if it began more than that */
+	double credit_ns; /* reported work that it may begin; negative if it began more than that */
 };
 
 /* Records one poll of `member` at now_ns. dt_ns is the time since the last poll in which its group could run. */
 void mps_client_see(struct mps_client *member, const struct space_seen *seen, uint64_t now_ns,
 		    uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
-/* Returns told work per nanosecond while it runs alone; 1 until known. */
+/* Returns reported work per nanosecond while it runs alone; 1 until known. */
 double mps_client_speed(const struct mps_client *member);
 /* Returns the part of the card that it has, by its speed. */
 double mps_client_share(const struct mps_client *member);
 /* Whether something can still be learned of the member while it is alone. */
 bool mps_client_learns(const struct mps_client *member);
-/* Convert work to told work and back. The result of mps_client_work_ns() is never more than told_ns. */
+/* Convert work to reported work and back. The result of mps_client_work_ns() is never more than told_ns. */
 uint64_t mps_client_told_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
-/* Returns the told work that the member may begin now. */
+/* Returns the reported work that the member may begin now. */
 uint64_t mps_client_granted_ns(const struct mps_client *member);
 /* Call after all members were polled. Decides which members are held, and their paces. */
 void space_set_paces(struct mps_client *const *members, size_t count, uint64_t dt_ns);
