@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "policy/placement/score.h"
 
-/* ---- a node for one ---- */
+/* ---- a node for one pod ---- */
 
 static void begin_fit(struct model *m, const struct model_pod *pod)
 {
@@ -15,18 +15,18 @@ static void begin_fit(struct model *m, const struct model_pod *pod)
 }
 
 /*
- * What was found of each node, for the next pod: pods of a gang are mostly alike, and one takes of one node alone. So each
- * but the first of them looks at one node.
+ * The result of checking each node, kept for the next pod. The pods of a gang are mostly alike, and a placement changes one
+ * node only. So after the first pod, each pod usually checks one node again instead of all.
  */
 struct scan {
 	bool is_known;
-	uint64_t source;     /* of the request */
-	const json_t *names; /* that are asked about */
+	uint64_t source;     /* of the request that was checked */
+	const json_t *names; /* names of the nodes */
 	struct scanned {
-		struct model_node *node; /* NULL: there is no such one */
+		struct model_node *node; /* NULL if no such node exists */
 		double score;
 		bool is_fit;
-	} * of; /* each of them; owned */
+	} * of; /* one entry per name; owned */
 	size_t count, most;
 };
 
@@ -60,7 +60,7 @@ static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
 	return 0;
 }
 
-/* The one that its policy takes first. NULL: none of these fits. */
+/* Returns the node that the pod's policy ranks first, or NULL if the pod fits none of these nodes. */
 static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_rank *member,
 			       const json_t *names)
 {
@@ -81,7 +81,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	return best;
 }
 
-/* What it gets of that node's cards. */
+/* Chooses the pod's shares of the node's cards. Returns false if the pod does not fit or memory runs out. */
 static bool hold_of(struct model *m, const struct model_pod *pod, struct model_node *node,
 		    struct model_hold *ret)
 {
@@ -95,11 +95,11 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 	return r >= 0;
 }
 
-/* ---- all of them ---- */
+/* ---- the whole gang ---- */
 
 struct seat {
 	struct gang_rank *member;
-	struct model_hold hold; /* owned; charged while it sits */
+	struct model_hold hold; /* owned; charged while the pod has this seat */
 };
 
 struct seating {
@@ -110,7 +110,10 @@ struct seating {
 	struct scan scan;
 };
 
-/* As if it were the pod's for good: its namespace's quota has to have room for all of them together as well. */
+/*
+ * Charges the hold to the node and to the namespace, because the namespace's quota must have room for all pods of the gang
+ * together.
+ */
 static void charge(struct model_pod *pod, const struct model_hold *hold)
 {
 	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
@@ -137,7 +140,7 @@ static bool seat_one(void *data, size_t i)
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
 	if (pod->charged)
-		s->scan.is_known = false; /* a node changes */
+		s->scan.is_known = false; /* the charge of a node changes */
 	model_lift(pod);
 	struct scanned *best = best_of(s->model, &s->scan, seat->member, names_of(s, i));
 	if (!best || !hold_of(s->model, pod, best->node, &seat->hold)) {
@@ -168,7 +171,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
 	const struct gang_rank *a = s->seat[i].member, *b = s->seat[k].member;
-	/* A pod that was charged in an earlier try may use that same room only. */
+	/* A pod that is charged by its own earlier attempt may use that room, but no other pod may. */
 	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
 	       a->source == b->source;
 }
@@ -180,7 +183,10 @@ static bool takes_part(const struct gang_rank *member)
 	       member->pod->request && !member->broken;
 }
 
-/* What is kept for them is free for all of them; what one's annotations note, of an earlier try, for that one alone. */
+/*
+ * Removes the reservations of all pods of the gang, so that any of them may use this room. Room that a pod's annotations
+ * name, from an earlier attempt, becomes free only while that pod itself is placed.
+ */
 static int begin(struct seating *s, const struct gang *gang)
 {
 	size_t count = 0;
@@ -205,7 +211,10 @@ static size_t seat_gang(struct seating *s, size_t needed)
 	return order ? gang_seat(&trial, s->count, needed, order) : 0;
 }
 
-/* Who sits gets it, if it is for good, and nobody else keeps any room; else everybody has what he had. */
+/*
+ * If `is_kept`, pods with a seat get it as their reservation, and the others get none. Otherwise every pod keeps what it had
+ * before.
+ */
 static void end(struct seating *s, bool is_kept)
 {
 	struct model *m = s->model;
@@ -239,12 +248,13 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_rank
 	return seated;
 }
 
-/* ---- what others have ---- */
+/* ---- room that other pods have ---- */
 
 struct lower {
-	int32_t priority;         /* below that */
-	bool is_lone;             /* of them those that are in no gang */
-	struct model_pod *lifted; /* by their `next`, which nothing else uses of who is charged nowhere */
+	int32_t priority;         /* pods below this priority */
+	bool is_lone;             /* only pods outside gangs */
+	/* Linked through `next`, which is unused while a pod is not charged to a node. */
+	struct model_pod *lifted;
 };
 
 static void lift_lower(struct lower *l, struct model_node *node)
@@ -260,14 +270,14 @@ static void lift_lower(struct lower *l, struct model_node *node)
 	}
 }
 
-/* Of the nodes that are asked about, not of the whole cluster: elsewhere nobody of the gang could be. */
+/* Lifts only pods on the gang's candidate nodes. Pods on other nodes cannot make room for the gang. */
 static void lift_all_lower(struct seating *s, struct lower *l)
 {
 	const json_t *last = NULL, *name;
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = names_of(s, i);
-		/* Mostly the same for all of them; a node that was looked at already has none any more. */
+		/* Pods of a gang mostly have the same names. A node that was visited already has no such pods left. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)
@@ -315,7 +325,7 @@ bool gang_room_reservation(struct model *m, struct gang *gang, const struct gang
 	return seat_without(m, gang, asker, needed, lower, true) >= needed;
 }
 
-/* ---- one that has room already ---- */
+/* ---- a pod with a reservation ---- */
 
 bool gang_room_suits(struct model *m, const struct gang_rank *member, const struct model_node *node)
 {

@@ -79,7 +79,8 @@ void model_release(struct model *model, const char *uid);
  * Pods of a gang (gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
  * model_come(): extender_decide() has decided for this pod, so the pod now waits (`has_come`) or no longer waits.
  * model_turn(): returns MODEL_TURN_GO if the binding may begin, as it always may for a pod outside a gang. MODEL_TURN_LOST means
- * that the pod's reservation has been freed and the pod must be decided for again.
+ * that the model does not know the pod, or that the pod's gang state is not GANG_COME, for example because the reservation
+ * expired: call extender_decide() for the pod again.
  * model_go(): records that the binding begins. model_turn_text(): writes why the pod waits; returns as snprintf().
  */
 enum model_turn { MODEL_TURN_GO, MODEL_TURN_WAIT, MODEL_TURN_LOST };

@@ -1,8 +1,9 @@
 /*
- * Pods that find no room, but would if others ended: opportunistic pods (opportunistic.h) whatever the priorities are, and pods of lower priority.
- * kube-scheduler's own preemption counts what kubelets count, and knows nothing of the memory and the time of a card. Which node
- * that is was found out by a filter's call, which alone knows where the pod may go; who goes is decided some seconds later, if
- * the pod still waits then. Until it sits there, or WANT_MOST_NS later, nobody who does not outrank it takes what was freed.
+ * Makes room for pods that fit no node now, but would fit if other pods ended: opportunistic pods (opportunistic.h) whatever
+ * their priority, and pods of lower priority. kube-scheduler's own preemption does not know the memory and compute of a card.
+ * The filter call chooses the node, because only the call knows where the pod may go. The victims are chosen some seconds
+ * later, if the pod still waits. The room is then kept from all pods that do not outrank the pod, until the pod is placed or
+ * WANT_MOST_NS have passed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,15 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-#define SETTLE_NS (UINT64_C(5) * 1000000000) /* what others are about to give back may do */
+/* Wait this long: pods that are ending anyway may make the room. */
+#define SETTLE_NS (UINT64_C(5) * 1000000000)
 
 #define WANT_MOST_NS (UINT64_C(120) * 1000000000)
 
-/* For whose sake others may end. */
+/* The pod for which others may be evicted. */
 struct wanting {
 	int32_t priority;
-	bool may_preempt; /* pods of lower priority, not opportunistic pods alone */
+	bool may_preempt; /* may evict pods of lower priority, not only opportunistic pods */
 };
 
 static bool may_end(const struct model *m, const struct model_pod *pod,
@@ -53,8 +55,8 @@ static bool fits(struct model *m, const struct inventory *inventory)
 }
 
 /*
- * All that could go, in the order in which they should, opportunistic pods first; who goes already is gone from the inventory. NULL: no
- * memory.
+ * Lists the pods that may be evicted, in the order of eviction, opportunistic pods first. Discharges pods that are leaving
+ * already from `inventory`. Returns NULL if memory runs out.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
 					  const struct wanting *for_whom,
@@ -85,7 +87,10 @@ static const struct inventory_hold *hold_of(const struct opportunistic *one)
 	return &pod->charged->hold;
 }
 
-/* One after the other goes until there is room; then who is not needed for it is spared, the highest first. */
+/*
+ * Evicts pods in the order of the list until there is room. Then spares, from the last victim to the first, each pod whose
+ * room is not needed. Returns false if there is no room even without all of them.
+ */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
 {
@@ -105,7 +110,7 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 	return true;
 }
 
-/* Would there be room for what m->fit is about? *ret_list is to be freed. */
+/* Returns true if evictions would make room on the node for the request of m->fit. Free *ret_list in any case. */
 static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
 		     struct opportunistic **ret_list, size_t *ret_count)
 {
@@ -117,7 +122,7 @@ static bool try_node(struct model *m, const struct model_node *node, const struc
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
-/* ---- a filter's call ---- */
+/* ---- filter calls ---- */
 
 void model_forget_want(struct model *m, struct model_pod *pod)
 {
@@ -156,7 +161,7 @@ void model_want(struct model *m, const char *uid, bool may_preempt, const char *
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	struct model_node *node = model_find_node(m, name);
-	/* Others end for its sake already. */
+	/* Nothing to do if the node is the same, or if pods have been evicted for this pod already. */
 	if (!pod || !node || pod->wants == node || (pod->wants && pod->wants->kept_for == pod))
 		return;
 	model_forget_want(m, pod);
@@ -172,9 +177,9 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 	return pod && strcmp(pod->text, uid) != 0 && priority <= pod->priority ? pod : NULL;
 }
 
-/* ---- the evictions ---- */
+/* ---- evictions ---- */
 
-/* So that no other opportunistic pod takes what was made free. */
+/* Closes the cards to opportunistic pods, so that none of them takes the room just made. */
 static void cooldown_cards(struct model *m, struct model_node *node,
 			   const struct inventory_hold *hold)
 {
@@ -205,14 +210,17 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		ret[named].is_preempted = !model_is_opportunistic(victim);
 		ret[named++].is_displaced = true;
 		cooldown_cards(m, node, &victim->charged->hold);
-		/* Opportunistic pods' place nobody needs to be kept from but opportunistic pods, to whom their cards are shut. */
+		/*
+		 * Room of an opportunistic victim needs no other protection: only opportunistic pods could take it, and its
+		 * cards are closed to them now.
+		 */
 		if (!model_is_opportunistic(victim) && !node->kept_for)
 			node->kept_for = pod;
 	}
 	return named;
 }
 
-/* Its victims were named, and it is to get their place. */
+/* Returns true if victims were named for the pod and their room is kept for the pod. */
 static bool has_victims(const struct model_pod *pod)
 {
 	return pod->wants->kept_for == pod;

@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "scheduler/gang/gang_read.h"
 
-/* Pods whose room is kept and that have not come by then are called, again and again: a call may be lost. */
+/* Pods that have reserved room but no bind call are retried again and again at this interval, because a retry may be lost. */
 #define CALL_AGAIN_NS UINT64_C(5000000000)
 
-/* ---- where they stand ---- */
+/* ---- states ---- */
 
 enum gang_state gang_state_of(const struct gang_rank *member)
 {
@@ -41,7 +41,7 @@ static bool holds(enum gang_state state)
 	return state == GANG_HELD || state == GANG_COME;
 }
 
-/* ---- calls: pods that are to be tried again ---- */
+/* ---- retries: pods that kube-scheduler should try again ---- */
 
 static void call(struct model *m, struct gang_rank *member)
 {
@@ -54,7 +54,10 @@ static bool was_turned_away(const struct gang_rank *member)
 	return member->pod->turned_away_at > 0;
 }
 
-/* Those in that state; who has never asked may be about to. */
+/*
+ * Triggers a retry of the pods in `state`. Unless `is_any`, skips pods that no filter call has rejected: they may be tried
+ * soon anyway.
+ */
 static void call_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
 	for (struct gang_rank *one = gang->first; one; one = one->next)
@@ -62,7 +65,7 @@ static void call_each(struct model *m, const struct gang *gang, enum gang_state 
 			call(m, one);
 }
 
-/* ---- what is kept ---- */
+/* ---- reservations ---- */
 
 static void model_gang_release(struct model *m, struct gang *gang)
 {
@@ -118,7 +121,7 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 
 /* ---- members ---- */
 
-/* What its members say together, and whether they are enough. */
+/* Updates the gang's size from the sizes that its members name, and checks whether enough members are there. */
 static void look(struct model *m, struct gang *gang)
 {
 	gang->size = gang->other_size = 0;
@@ -179,7 +182,10 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 		at = &(*at)->next;
 	*at = member;
 	pod->member = member;
-	/* Another gang, so to say: who did not come may have been replaced. */
+	/*
+	 * The gang's members changed, and the new pod may replace one that never came. So earlier failures do not count any
+	 * more.
+	 */
 	gang->failed_at = gang->paused_until_ns = 0;
 	gang->failures = 0;
 	return 0;
@@ -237,14 +243,17 @@ void gang_note_asked(struct gang_rank *member, json_t *names)
 {
 	if (json_equal(member->asked, names))
 		return;
-	/* Pods of one gang are mostly asked about with the same nodes: these are kept once. */
+	/* Pods of a gang mostly have the same node names: they share one copy. */
 	json_t *same = names;
 	for (const struct gang_rank *one = member->gang->first; one; one = one->next)
 		if (one->asked && json_equal(one->asked, names)) {
 			same = one->asked;
 			break;
 		}
-	/* Of one that had not asked yet, it was taken to be what the last one that did was asked about. */
+	/*
+	 * For a pod without a filter call, the failed attempt used the names of the asking pod. If the first call of this pod
+	 * names the same nodes, the failure still holds.
+	 */
 	if (member->asked || same != member->gang->failed_for)
 		member->gang->failed_at = 0;
 	json_incref(same);
@@ -271,7 +280,7 @@ static void advance_one(void *data, void *thing)
 	const struct gang_roll roll = gang_roll_of(gang);
 	if (gang_has_begun(&roll)) {
 		gang->failures = 0;
-		gang->held_until_ns = 0; /* what is reserved yet ends by itself */
+		gang->held_until_ns = 0; /* reservations that remain expire by themselves */
 		return;
 	}
 	model_gang_release(m, gang);
@@ -286,7 +295,7 @@ void model_gangs_advance(struct model *m)
 	model_backfill_advance(m);
 }
 
-/* ---- what others are to hear ---- */
+/* ---- reports to other modules ---- */
 
 struct unsized {
 	struct model_unsized *ret;

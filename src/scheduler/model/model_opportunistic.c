@@ -1,13 +1,16 @@
-/* The model's opportunistic pods (opportunistic.h): on which cards they have had too little for too long, and who goes. */
+/*
+ * The model's opportunistic pods (opportunistic.h): finds cards on which they have had too little compute for too long, and
+ * chooses the pods to evict.
+ */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-/* One that was named is taken to go; where it is still there after this, it counts again. */
+/* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
 #define GOING_NS (UINT64_C(120) * 1000000000)
-/* One whose eviction was refused is not asked for again before this. */
+/* A pod whose eviction was refused is not evicted again for this long. */
 #define KEPT_NS (UINT64_C(600) * 1000000000)
 #define MPCT 1000
 
@@ -18,7 +21,10 @@ struct look {
 	size_t count, most;
 };
 
-/* Those of the card that could go; what all have borrowed that do not go already. NULL: no memory. */
+/*
+ * Lists the pods on the card that may be evicted. *ret_borrowed_pct gets the compute that all opportunistic pods on the card
+ * have borrowed, except those leaving already. Returns NULL if memory runs out.
+ */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,
 						size_t *ret_count, uint64_t *ret_borrowed_pct)
@@ -75,7 +81,7 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 	cleanup_free struct opportunistic *list = list_opportunistic(l->model, node, card->uuid,
 								     &count, &seen.borrowed_pct);
 	if (!list)
-		return; /* no memory: the next look */
+		return; /* out of memory: the next call tries again */
 	uint64_t lack_pct = opportunistic_lack_pct(&seen);
 	if (!opportunistic_is_due(&node->use.card[i], lack_pct, now_ns, l->patience_ns) ||
 	    l->count == l->most)
@@ -96,7 +102,7 @@ static void look_at_node(void *data, void *thing)
 			look_at(data, node, i);
 }
 
-/* ---- what outlives us ---- */
+/* ---- state that outlives this process ---- */
 
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {
@@ -135,7 +141,7 @@ void model_cooldown_again(struct model *m, const char *name)
 		node->is_cooldown_news = m->has_cooldown = true;
 }
 
-/* ---- who goes ---- */
+/* ---- evictions ---- */
 
 void model_keep_opportunistic(struct model *m, const char *uid)
 {

@@ -1,11 +1,11 @@
 /*
- * Pods that were told of no room a moment too early. kube-scheduler tries one again on any news of the cluster, such as
- * another pod's end; where that comes to it before it comes here, it is told once more that there is no room, and
- * then tries again only minutes later, unless something else happens.
+ * Pods that were rejected a moment too early. kube-scheduler retries a pod after changes in the cluster, such as the end of
+ * another pod. If kube-scheduler learns of the change before the model does, the pod is rejected again, and kube-scheduler's
+ * next retry comes only minutes later, unless something else happens.
  */
 #include "scheduler/model/model_gang.h"
 
-/* It will have tried again by itself, if the news came here first. */
+/* After this time kube-scheduler has retried by itself, if the model learned of the change first. */
 #define ITSELF_NS UINT64_C(2000000000)
 
 void model_note_room(struct model *m)
@@ -34,13 +34,13 @@ void model_note_turned_away(struct model *m, const char *uid, bool is_turned_awa
 		pod->turned_away_at = is_turned_away ? m->rooms + 1 : 0;
 }
 
-/* Nothing of the cards has come since it was told so. */
+/* Returns true if no room was freed since the pod was rejected. */
 static bool is_up_to_date(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->turned_away_at || pod->turned_away_at > m->rooms;
 }
 
-/* Is it to be told of? */
+/* Returns true if model_take_passed_over() should return the pod. */
 static bool is_passed_over(const struct model *m, const struct model_pod *pod, bool is_late)
 {
 	if (pod->is_ending)
@@ -58,7 +58,7 @@ size_t model_take_passed_over(struct model *m, struct model_passed_over *ret, si
 		if (!is_passed_over(m, pod, is_late))
 			continue;
 		if (count == most)
-			return count; /* the others come the next time */
+			return count; /* the next call returns the others */
 		ret[count++] = (struct model_passed_over){ pod->pod_namespace, model_pod_name(pod) };
 		pod->turned_away_at = 0;
 		pod->is_called = false;

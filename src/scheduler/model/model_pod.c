@@ -1,4 +1,4 @@
-/* The model's pods: what each has of which node's cards, and what those that wait ask for. */
+/* The model's pods: the shares of cards that each pod has, and the requests of pods that wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void free_pod_read(struct kube_pod **pod)
 }
 #define cleanup_pod cleanup(free_pod_read)
 
-/* ---- what is charged ---- */
+/* ---- charges ---- */
 
 void model_lift(struct model_pod *pod)
 {
@@ -31,7 +31,7 @@ void model_lift(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* A pod that is not bound has what was reserved: what its annotations note may be of an earlier try. */
+/* A reservation has precedence over annotations, because these may stem from an earlier attempt. */
 void model_put_back(struct model_pod *pod)
 {
 	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->noted;
@@ -58,7 +58,7 @@ void model_drop_hold(struct model *m, struct model_hold *hold)
 	*hold = (struct model_hold){ 0 };
 }
 
-/* Of a hold that is not charged any more. */
+/* Drops a hold that is no longer charged, and notes that room was freed. */
 static void drop_hold(struct model *m, struct model_hold *hold)
 {
 	if (hold->node)
@@ -142,9 +142,9 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 	return pod;
 }
 
-/* ---- what its annotations note ---- */
+/* ---- shares in annotations ---- */
 
-/* NULL: nothing that counts. */
+/* Returns the annotation with the pod's shares, or NULL if it has none that count. */
 static const char *noted_text(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;
@@ -153,8 +153,8 @@ static const char *noted_text(const struct kube_pod *from)
 }
 
 /*
- * Anybody can write these annotations on a pod: one that asks for no GPU was given none, whatever it notes. Of one
- * whose request can't be read it is not known.
+ * Anyone can write these annotations on a pod. A pod that requests no GPU was assigned none, whatever its annotations say. If
+ * the request cannot be read, the annotations are believed.
  */
 static bool is_noted_by_right(const struct model *m, const struct kube_pod *from)
 {
@@ -191,7 +191,10 @@ static int make_hold(struct model *m, const struct kube_shares *shares, const ui
 	return 0;
 }
 
-/* What can't be read, or is no longer of these shares, is passed over: they say themselves what is promised. */
+/*
+ * Reads which compute of the shares is borrowed. An annotation that cannot be read or does not match the shares is ignored:
+ * the compute then counts as guaranteed.
+ */
 static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
 			    struct error *err)
 {
@@ -224,7 +227,7 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 	return r;
 }
 
-/* Some cards of the node are the pod's, and nobody knows which: none is given to another. */
+/* Makes a hold for a pod that has cards of the node, but nobody knows which. No other pod gets cards of this node meanwhile. */
 static int make_unknown(struct model *m, const char *node, struct model_hold *ret, struct error *err)
 {
 	struct model_hold hold = { .node = model_node_take(m, node), .hold.is_unknown = true };
@@ -234,7 +237,7 @@ static int make_unknown(struct model *m, const char *node, struct model_hold *re
 	return 0;
 }
 
-/* What is the same as before is not looked at again; it gets no more time either. */
+/* Charges the shares in the annotations. Unchanged annotations are not read again, and their expiry is not extended. */
 static int take_noted(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 		      bool is_by_right, struct error *err)
 {
@@ -249,7 +252,7 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 		return 0;
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
 	int unread = r;
-	/* Of a pod that is not bound yet, another try will say where it is. */
+	/* For an unbound pod this is not needed: the next attempt will write where the pod goes. */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown(m, pod_node(from), &noted, err);
 	if (r < 0)
@@ -263,7 +266,7 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 	return unread;
 }
 
-/* ---- what it asks for ---- */
+/* ---- requests ---- */
 
 static int take_request(struct model_pod *pod, struct request *request, const struct error *broken)
 {
@@ -280,7 +283,10 @@ static int take_request(struct model_pod *pod, struct request *request, const st
 	return 0;
 }
 
-/* Once for each pod; of those that are bound the same, so that a scheduler that was started just now knows what is asked for. */
+/*
+ * Counts the request of each pod once. Bound pods are counted too, so that a scheduler that has just started knows the usual
+ * requests.
+ */
 static void count_request(struct model *m, const struct kube_pod *from,
 			  const struct request *request)
 {
@@ -310,7 +316,7 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 	else if (take_request(pod, request, broken) < 0)
 		return error_set_errno(err, ENOMEM, "pod");
 	int r = take_noted(m, from, pod, is_noted, err);
-	/* What can't be read takes nothing back of what it was bound with. */
+	/* If the annotations cannot be read, the reservation with which the pod was bound stays. */
 	if (r >= 0 && is_bound)
 		model_drop_reserved(m, pod);
 	return r;
@@ -329,7 +335,7 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	int r = *from->node ? 0 : request_read(from, &m->terms.request, &request, &broken);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "pod");
-	/* One that a filter was asked about will be bound, even if it asks for nothing. */
+	/* A pod of a filter call is stored even if it requests nothing, because a bind call will follow. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
 	struct gang_said gang = { 0 };
 	struct error gang_broken = { 0 };
@@ -376,7 +382,7 @@ static int read_and_see(struct model *m, json_t *object, bool is_watched, struct
 
 int model_pod(struct model *m, const json_t *object, struct error *err)
 {
-	/* A reference is taken, and given back before the end. */
+	/* The cast is safe: read_and_see() only takes a reference and drops it again. */
 	return read_and_see(m, (json_t *)(uintptr_t)object, true, err);
 }
 
@@ -423,7 +429,7 @@ void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hol
 	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
-	/* What an earlier try noted is over: its room may be another's before this one ends. */
+	/* Shares noted by an earlier attempt end here, because their room may be given away before this attempt ends. */
 	drop_hold(m, &pod->noted);
 	pod->reserved = *hold;
 	*hold = (struct model_hold){ 0 };
@@ -470,7 +476,7 @@ void model_pods_advance(struct model *m)
 	}
 }
 
-/* ---- lists ---- */
+/* ---- full lists ---- */
 
 static void unlist(void *data, void *thing)
 {
@@ -478,7 +484,7 @@ static void unlist(void *data, void *thing)
 	pod->is_listed = false;
 }
 
-/* What no watch has named yet may be younger than the list. */
+/* A pod that no watch event has named yet may be newer than the list, and stays. */
 static void forget_unlisted(void *data, void *thing)
 {
 	struct model_pod *pod = thing;

@@ -1,6 +1,6 @@
 /*
- * The model's namespaces: what of all cards the pods of each have together, and what its ResourceQuota objects let them have.
- * Several hold together: of each kind the tightest.
+ * The model's namespaces: how much of the cards the pods of a namespace have together, and how much its ResourceQuota objects
+ * allow. If a namespace has several quotas, the tightest limit of each kind counts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,12 +10,12 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/model/model_inside.h"
 
-#define KEY_MAX 512 /* namespace and name, each of 253 bytes at most */
+#define KEY_MAX 512 /* namespace and name have at most 253 bytes each */
 
 struct model_quota {
-	struct string_map_entry entry; /* by "namespace/name" */
+	struct string_map_entry entry; /* key: "namespace/name" */
 	struct model_space *space;     /* a reference */
-	struct model_quota *next;      /* of its namespace */
+	struct model_quota *next;      /* in the list of the namespace */
 	struct quota_limits limits;
 	bool is_listed;
 	char key[];
@@ -60,7 +60,7 @@ void model_hold_to_quota(struct model *m, const char *pod_namespace)
 
 /* ---- quotas ---- */
 
-/* Of all its quotas; pods that wait for more of it are told where there is more. */
+/* Computes the namespace's limits from all its quotas. If a limit grew, notes that waiting pods may fit now. */
 static void sum_up(struct model *m, struct model_space *space)
 {
 	const struct quota_limits before = space->limits;
@@ -101,7 +101,7 @@ static struct model_quota *new_quota(struct model *m, const char *in, const char
 	return quota;
 }
 
-/* *ret_in: the namespace, of the object. */
+/* *ret_in gets the namespace; it belongs to `object`. */
 static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -154,7 +154,7 @@ void model_quota_gone(struct model *m, const json_t *object)
 		forget(m, quota);
 }
 
-/* ---- lists ---- */
+/* ---- full lists ---- */
 
 static void unlist(void *data, void *thing)
 {
@@ -217,7 +217,7 @@ static void show(void *data, void *thing)
 void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
-	/* Nobody changes a table by looking at each of its things. */
+	/* The cast is safe: show() does not change the map. */
 	string_map_each((struct string_map *)(uintptr_t)&m->spaces, show,
 			&(struct walk){ each, data });
 }

@@ -1,11 +1,12 @@
 /*
- * What is asked for, and how much room the cluster's cards have for it: for the policy "fragmentation" (policy/placement/room.h).
+ * Counts the requests of pods and the room that the cluster's cards have for such requests, for the policy "fragmentation"
+ * (policy/placement/room.h).
  *
- *     room      of each node, what its cards would serve of each kind; counted anew where its cards are used otherwise, and
- *               for a kind that is new
- *     total[k]  the room for requests of kind k on all nodes, which its price is made of
+ *     room      per node: how many requests of each kind its cards would serve; counted again when the use of the cards
+ *               changes, and for each new kind
+ *     total[k]  the room for requests of kind k on all nodes; the price of the kind is derived from it
  *
- * Counting requests costs next to nothing; the rest is done when a pod is placed by that policy, and else not at all.
+ * Counting requests is cheap. The rooms are counted only when a pod is placed by this policy.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +14,31 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/request/workload_histogram.h"
 
-/* Cards are in much the same states: of so many it is remembered what they would serve. */
+/* Many cards are in the same state. The counts of up to this many states are cached. */
 #define MEMO_CARDS 4096
 
 struct memo_card {
-	uint64_t generation;    /* the room's, as it was noted; else it says nothing */
-	struct place_card card; /* what counts of it, the rest is zeros */
+	/* The room's generation when this entry was cached; any other value: the entry is unused. */
+	uint64_t generation;
+	struct place_card card; /* the fields that count; all others are zero */
 	struct place_fits fits;
 };
 
 struct model_room {
 	struct histogram histogram;
-	uint64_t new_kinds; /* bit k: kind k was counted nowhere yet */
+	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	uint64_t generation; /* 1 and more: another when a type's word may be another one's */
-	struct memo_card *memo; /* MEMO_CARDS of them; owned; NULL: nothing was placed by the policy yet */
+	/* Starts at 1; changes when the interned string of a type may have been reused. */
+	uint64_t generation;
+	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL until the policy is first used */
 };
 _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 void model_count_request(struct model *m, const struct request *request)
 {
-	/* What fills is promised no time: it takes no room from anybody who asks for some. */
+	/* An opportunistic request is guaranteed no compute, so it takes no room from requests that are. */
 	if (request->is_opportunistic)
 		return;
 	if (!m->room && request->count) {
@@ -64,13 +67,14 @@ void model_room_free(struct model *m)
 	m->room = NULL;
 }
 
-/* ---- of a card ---- */
+/* ---- room of a card ---- */
 
-/* Of a card what its room depends on. */
+/* Returns the fields of the card on which its room depends; all others are zero. */
 static struct place_card state_of(const struct place_card *card)
 {
 	struct place_card state;
-	memset(&state, 0, sizeof(state)); /* its padding too: it is compared whole */
+	/* The padding too, because the structure is compared with memcmp(). */
+	memset(&state, 0, sizeof(state));
 	state.type = card->type;
 	state.memory_total_bytes = card->memory_total_bytes;
 	state.memory_reserved_bytes = card->memory_reserved_bytes;
@@ -86,7 +90,7 @@ static struct place_card state_of(const struct place_card *card)
 	return state;
 }
 
-/* Valid until the next call. */
+/* Returns how many requests of each kind the card would serve. The result is valid until the next call. */
 static const struct place_fits *fits_of(struct model_room *room, const struct place_card *card)
 {
 	const struct place_card state = state_of(card);
@@ -112,7 +116,7 @@ static void tell_memo_of_kind(struct model_room *room, unsigned kind)
 				&room->memo[i].card, &room->histogram.kinds.kind[kind].request);
 }
 
-/* ---- of the nodes ---- */
+/* ---- room of the nodes ---- */
 
 struct counting {
 	struct model_room *room;
@@ -138,7 +142,7 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 	}
 }
 
-/* All kinds where its cards are used otherwise, else those that are new. */
+/* Counts all kinds if the use of the node's cards has changed, otherwise only the new kinds. Returns false if memory runs out. */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
 	const struct place_histogram *kinds = &room->histogram.kinds;
@@ -183,7 +187,7 @@ const struct place_histogram *model_histogram(struct model *m)
 		}
 	string_map_each(&m->nodes, count_node, &counting);
 	room->new_kinds = 0;
-	/* What could not be counted is, the next time. */
+	/* The next call counts the nodes that could not be counted now. */
 	if (counting.is_out_of_memory)
 		return NULL;
 	histogram_price(&room->histogram, room->total);
@@ -208,15 +212,15 @@ void model_room_words_gone(struct model *m)
 		m->room->generation++;
 }
 
-/* ---- what a request takes ---- */
+/* ---- cost of a request ---- */
 
-/* The cards of one node while shares are laid on them, one after the other. */
+/* The cards of one node while shares are placed on them one after the other. */
 struct laying {
 	struct model *model;
 	const struct inventory *inventory;
-	const struct place_card *card; /* as they are by now, and what they would serve */
-	const struct place_tally *tally;
-	double loss; /* so far */
+	const struct place_card *card; /* the present state of the cards */
+	const struct place_tally *tally; /* how many requests of each kind they would serve */
+	double loss; /* sum for the shares placed so far */
 };
 
 static bool is_same_state(const struct place_card *a, const struct place_card *b)
@@ -227,7 +231,10 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/* Among the GPUs whose bit is in `among`, finds the one where a share costs least room, and that cost; false: none fits. */
+/*
+ * Among the cards whose bit is set in `among`, finds the card on which the share costs the least room. Returns false if no
+ * card fits.
+ */
 static bool find_least(struct laying *l, const struct place_request *share, uint64_t among,
 		       unsigned *ret, double *ret_loss)
 {
@@ -251,7 +258,7 @@ static bool find_least(struct laying *l, const struct place_request *share, uint
 	return found;
 }
 
-/* Its shares, each on another card; `card` and `tally` are written, those of `l`. */
+/* Places the part's shares, each on another card. `card` and `tally` are writable pointers to l->card and l->tally. */
 static bool lay(struct laying *l, const struct place_request *share, struct place_card *card,
 		struct place_tally *tally)
 {
@@ -296,7 +303,7 @@ double model_room_loss(struct model *m, const struct inventory *inventory,
 			    .card = inventory->card,
 			    .tally = counted ? counted : &anew };
 	unsigned i = 0;
-	/* Most are of one share, for which nothing has to be written down. */
+	/* Most requests have one share, which needs no copy of the cards. */
 	bool is_lone = request->count == 1 && request->part[0].place.count == 1;
 	bool fits = is_lone ? find_least(&l, &request->part[0].place, ~UINT64_C(0), &i, &l.loss)
 			    : lay_all(&l, request);

@@ -1,4 +1,4 @@
-/* When the bindings of a gang's pods begin: while as many as its size are asked for. */
+/* Decides when the bindings of a gang's pods begin: once bind calls for as many pods as the gang's size are waiting. */
 #include <stdio.h>
 
 #include "scheduler/model/model_gang.h"
@@ -37,7 +37,7 @@ void model_go(struct model *m, const char *uid)
 	if (!member || gang_state_of(member) != GANG_COME)
 		return;
 	member->is_going = true;
-	/* As long as any binding may take. */
+	/* The reservation must last as long as a binding may take. */
 	member->pod->reserved.expires_ns = m->now_ns + m->terms.hold_ns;
 }
 

@@ -1,14 +1,14 @@
-/* What a pod's request is read from, as one number: all that request_read() looks at, and perhaps more. */
+/* Computes a digest of everything in a pod that request_read() reads, and possibly of more. */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/model/model_inside.h"
 
-/* Whose annotations say what a pod wishes for. */
+/* Prefixes of the annotations that state a pod's wishes. */
 static const char *const domains[] = { "nvidia.com/", "hami.io/", "tencent.com/",
 				       KUBE_LIVE_DOMAIN "/" };
-/* And which are no wishes: schedulers write them. */
+/* Annotations that schedulers write, and which state no wishes. */
 static const char *const written[] = { KUBE_POD_NODE,
 				       KUBE_POD_TIME,
 				       KUBE_POD_BIND_TIME,
@@ -19,7 +19,7 @@ static const char *const written[] = { KUBE_POD_NODE,
 
 static bool is_wish(const char *name)
 {
-	/* CONTAINER.allot.dev/memory and the like, as well. */
+	/* Such as CONTAINER.allot.dev/memory. */
 	bool is = strstr(name, "." KUBE_LIVE_DOMAIN "/") != NULL;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		is |= !strncmp(name, domains[i], strlen(domains[i]));
@@ -28,7 +28,7 @@ static bool is_wish(const char *name)
 	return is;
 }
 
-/* An object's members come in an order that says nothing: each is taken for itself. */
+/* The order of an object's members means nothing, so the digests of the members are added. */
 static uint64_t wishes(const struct kube_pod *pod)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
@@ -54,7 +54,7 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
-		/* Annotations of one container name it. */
+		/* Annotations for a single container contain the container's name. */
 		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + wishes(pod);
