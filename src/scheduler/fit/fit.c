@@ -7,11 +7,11 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
-#define CORES_MOST_PCT 100000u /* the used compute of a GPU is cut to this, whatever the sum */
+#define CORES_MOST_PCT 100000u /* upper bound for the used compute of a GPU */
 #define SHARE_KIND "NVIDIA"
-/* Mode of a GPU on which HAMi's plugin makes MIG instances on demand: allot assigns none of these. */
+/* Mode of a GPU on which HAMi's device plugin makes MIG instances on demand. Allot assigns no such GPU. */
 #define MODE_DYNAMIC "mig"
-/* A score of a link (place_link_score) is so many for each NVLink, and tens for the level. */
+/* Factors in the score of a link (place_link_score): 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
 
@@ -47,7 +47,7 @@ const struct inventory *fit_see(struct fit *fit, const struct inventory *invento
 
 /* ---- a single GPU ---- */
 
-/* A cluster has few types of GPU, each interned as one word: the answer for each is remembered. */
+/* A cluster has few types of GPU, each interned as one string. The answer for each is cached. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
 		   bool (*is_wanted)(const struct request *request, const char *word))
 {
@@ -85,13 +85,16 @@ static bool is_kind(struct fit *fit, const struct inventory *inventory, unsigned
 	return fit->is_wanted;
 }
 
-/* Else the kubelet would start it without a card, or fail it. */
+/*
+ * Returns true if the node serves all resources that the request names. Otherwise the kubelet would start the container
+ * without a card, or fail the pod.
+ */
 static bool is_served(const struct fit *fit, const struct inventory *inventory)
 {
 	return !(fit->request->words & ~inventory->served);
 }
 
-/* As place_check_card(), and in that order, with what src/policy/placement knows nothing of. */
+/* Adds to place_check_card() the checks that src/policy/placement knows nothing of. The order of the reasons is the same. */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)
@@ -114,9 +117,9 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 	return reason;
 }
 
-/* ---- a part by itself ---- */
+/* ---- one part alone ---- */
 
-/* Which cards it gets says how much of a quota that is. */
+/* Returns true if it depends on the chosen cards how much of the quota is used. */
 static bool is_by_card(const struct fit *fit)
 {
 	return fit->quota.state == FIT_QUOTA_BY_CARD;
@@ -135,7 +138,10 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/* Do enough cards serve it? Where not, reasons are written for all, and those that would are told so as well. */
+/*
+ * Returns true if enough cards serve the part. If not, `reason` gets a reason for every card, also for the cards that would
+ * serve it.
+ */
 static bool look(struct fit *fit, const struct inventory *inventory, const struct place_card *card,
 		 const struct request_part *part, enum place_reason *reason)
 {
@@ -172,7 +178,7 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 	};
 }
 
-/* The cards of `among` that the part may have, to be chosen from; their places in the inventory in `at`. */
+/* Fills fit->node with the cards of `among` that the part may have. `at` gets the index of each in the inventory. */
 static void lay_out(struct fit *fit, const struct inventory *inventory,
 		    const struct request_part *part, const struct place_card *card, uint64_t among,
 		    unsigned at[PLACE_MAX_CARDS])
@@ -200,7 +206,7 @@ static void take(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Appends picks for a part, of the cards in `among`, and takes them of `card`. */
+/* Appends picks for a part from the cards in `among`, and charges them to `card`. Returns false if the part does not fit. */
 typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 
@@ -211,7 +217,7 @@ static void add_pick(struct fit *fit, unsigned part, struct place_card *card, un
 	take(&card[which], &need);
 }
 
-/* The best by the request's policy. */
+/* Picks the cards that the request's policy ranks first. */
 static bool place_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		       struct place_card *card, uint64_t among)
 {
@@ -227,7 +233,7 @@ static bool place_part(struct fit *fit, const struct inventory *inventory, unsig
 	return true;
 }
 
-/* A card's place among the `n` found, of which the one that gives least of its memory goes first. */
+/* Returns where card i belongs among the `n` cards in `found`, which are sorted by the memory that the request would take. */
 static unsigned rank_by_need(const struct place_card *card, const unsigned *found, unsigned n,
 			     unsigned i, const struct place_request *r)
 {
@@ -238,8 +244,8 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. Where a quota
- * depends on the cards, those of which it takes least.
+ * Picks the first cards that serve the part. This is fast, and it may succeed where the best cards for one part would leave
+ * none for the next part. If the quota use depends on the cards, picks the cards that use the least of the quota.
  */
 static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
@@ -267,7 +273,7 @@ static bool pick_part(struct fit *fit, const struct inventory *inventory, unsign
 	return true;
 }
 
-/* ---- the quota of what was picked ---- */
+/* ---- the quota ---- */
 
 enum inventory_stage fit_stage(const struct request_part *part)
 {
@@ -276,7 +282,7 @@ enum inventory_stage fit_stage(const struct request_part *part)
 				  : INVENTORY_APP;
 }
 
-/* By what would be charged. */
+/* Checks the quota against the shares that the picks would be charged. */
 static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
@@ -311,7 +317,7 @@ static void drop_picks(struct fit *fit, unsigned from)
 	}
 }
 
-/* Where what `pick` finds would be more than the quota, it may still suffice for what takes least of it. */
+/* If the cards found by `pick` exceed the quota, tries the cards that use the least of it. */
 static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, unsigned part,
 			  pick_fn *pick, uint64_t among)
 {
@@ -330,7 +336,7 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 
 /* ---- all parts ---- */
 
-/* What an init container finds: the node as it is, with the sidecars that began before it. */
+/* Sets fit->card to what an init container sees: the node's cards with the sidecars that started before it. */
 static void lay_out_init(struct fit *fit, const struct inventory *inventory,
 			 const struct request_part *init)
 {
@@ -385,7 +391,7 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Two that run together: which cards each is to have is found at once, and not by trying. */
+/* Returns true for two containers that run together. For these, the cards are computed directly instead of tried. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -393,7 +399,7 @@ static bool is_pair(const struct fit *fit)
 	       !request->part[0].place.numa_bind && !is_by_card(fit);
 }
 
-/* Does the card serve the second part with the first one on it? */
+/* Returns true if card i serves the second part while the first part is on it. */
 static bool serves_both(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const struct request_part *part = fit->request->part;
@@ -404,9 +410,9 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * fit->serves is known: a card serves one of them alone, either of them, or both at a time (fit->both). What each lacks of its
- * own and of those that serve both has to come from those that serve either: if these suffice, pick_scarce() finds the cards,
- * else nothing does.
+ * Needs fit->serves. A card serves only one of the parts, or either of them, or both at once (fit->both). A part that has too
+ * few cards of its own and of those in fit->both needs cards that serve either. If there are enough of these, pick_scarce()
+ * finds the cards; otherwise the parts do not fit.
  */
 static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -425,7 +431,10 @@ static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 	return lacking <= count_bits(shared & ~fit->both);
 }
 
-/* Those that are of no use to the other one first, and last those that it could have instead. */
+/*
+ * Picks cards in this order: cards that do not serve the other part, cards that serve both at once, cards that the other part
+ * could have instead.
+ */
 static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,
 			struct place_card *card, uint64_t among)
 {
@@ -444,7 +453,7 @@ static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsi
 	return n == r->count;
 }
 
-/* ---- answers ---- */
+/* ---- public functions ---- */
 
 void fit_begin(struct fit *fit, const struct request *request)
 {
@@ -472,14 +481,16 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * Which cards serve each part, in fit->serves; true: as many serve all parts as these want together. Then whichever are
- * taken for one part, enough that nobody has touched are left for the next one, and no more cards are looked at.
+ * Writes to fit->serves which cards serve each part. Returns true if the number of cards that serve every part is at least
+ * what all parts want together. Then each part finds enough unused cards, whichever cards the others get, and the search ends
+ * early.
  */
 static bool count_able(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
 	unsigned wanted = 0, able_to_all = 0;
-	bool is_numa = request->part[0].place.numa_bind; /* an annotation: of all or of none */
+	/* An annotation of the pod, so the same for all parts. */
+	bool is_numa = request->part[0].place.numa_bind;
 	for (size_t p = 0; p < request->count; p++) {
 		wanted += request->part[p].place.count;
 		fit->serves[p] = 0;
@@ -499,7 +510,7 @@ static bool count_able(struct fit *fit, const struct inventory *inventory)
 	return false;
 }
 
-/* Where those of which it takes least are too much of a quota, no others are less. */
+/* If even the cards that use the least of the quota exceed it, no other cards fit. */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
@@ -508,7 +519,7 @@ static bool fit_together(struct fit *fit, const struct inventory *inventory, str
 	       place_all(fit, inventory, place_part, ret) == 0;
 }
 
-/* Several parts, each by itself first. */
+/* Checks several parts: each part alone, then all together. */
 static bool check_parts(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
@@ -526,7 +537,7 @@ static bool check_parts(struct fit *fit, const struct inventory *inventory, stru
 		return fit_together(fit, inventory, ret);
 	if (look_at_pair(fit, inventory))
 		return true;
-	/* For the reasons. */
+	/* Called only to fill in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
 	return false;
 }
@@ -575,7 +586,10 @@ static int make_shares(const struct fit *fit, const struct inventory *inventory,
 			strcpy(s->card, inventory->card[pick->card].uuid);
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
-			/* Where nothing is known of the card's use it was judged by promises, and is one. */
+			/*
+			 * If the use of the card is unknown, the pod was judged by guaranteed compute, so its share is
+			 * guaranteed too.
+			 */
 			if (request->is_opportunistic &&
 			    use_of(inventory->seen, pick->card, fit->now_ns)) {
 				s->borrowed_pct = s->cores_pct;

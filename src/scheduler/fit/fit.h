@@ -86,7 +86,10 @@ struct fit_reasons {
 	bool is_beyond_quota; /* the request exceeds the quota even if nothing else used the quota */
 };
 
-/* Returns true if the request fits; a request without parts always fits. Otherwise writes the reasons to *ret. */
+/*
+ * Returns true if the request fits; a request without parts always fits. If the request does not fit, *ret gets the reasons. On
+ * success, *ret may be overwritten in part and means nothing.
+ */
 bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret);
 
 /* Writes for each card alone why the card does not serve that part, or PLACE_FITS. Used to explain a node that fits. */

@@ -10,13 +10,13 @@ struct quota_amounts fit_quota_of(const struct place_need *need)
 					 [QUOTA_GPUS] = 1 } };
 }
 
-/* The same on each card. */
+/* Returns true if a share of this part uses the same amount of the quota on every card. */
 static bool is_fixed(const struct request_part *part)
 {
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_asks_whole(&part->place);
 }
 
-/* One share of it is at least that, and that where it is fixed. */
+/* Returns the least that one share of the part can use; this is the exact amount if is_fixed(). */
 static struct quota_amounts least_of(const struct request_part *part)
 {
 	const struct place_request *r = &part->place;
@@ -68,7 +68,7 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	quota->is_beyond = !quota_allows(limits, &least);
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_PASSED;
-	/* At most: no init container shares a card with others. */
+	/* `all` is an upper bound: it assumes that no init container shares a card with another container. */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_BY_CARD;
 }

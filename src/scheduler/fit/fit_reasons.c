@@ -1,4 +1,4 @@
-/* What fit_check()'s reasons mean, and how they are told. */
+/* Interprets the reasons that fit_check() returns, and writes them as text. */
 #include "scheduler/fit/fit.h"
 
 bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons)
