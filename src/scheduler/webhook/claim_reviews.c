@@ -15,8 +15,8 @@
 
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
-#define SIZES_NS (10 * NSEC_PER_SEC) /* they are good for that */
-#define CALL_NS (4 * NSEC_PER_SEC)   /* several fit the webhook's own limit, 10 s */
+#define SIZES_NS (10 * NSEC_PER_SEC) /* the sizes are cached for this long */
+#define CALL_NS (4 * NSEC_PER_SEC)   /* several calls fit the webhook's own time limit of 10 s */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -24,9 +24,10 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	json_t *sizes_mib; /* claims.sizes_mib, or, while they are read, those of the pages so far */
-	json_t *answer;    /* of the review; NULL: it waits for the sizes */
-	size_t made;       /* of the templates */
+	/* claims.sizes_mib; while the sizes are being read, those of the pages so far */
+	json_t *sizes_mib;
+	json_t *answer;    /* answer to the review; NULL while it waits for the sizes */
+	size_t made;       /* number of templates created so far */
 	struct kube_call *call;
 	claim_reviewed done;
 	void *data;
@@ -36,7 +37,7 @@ struct claim_review {
 struct claim_reviews {
 	struct kube_client *client;
 	const struct webhook_terms *terms;
-	json_t *sizes_mib; /* of all GPUs, as they were read last; NULL: not yet */
+	json_t *sizes_mib; /* of all GPUs, as last read; NULL if never read */
 	uint64_t sizes_ns;
 	LIST_HEAD(, claim_review) under_way;
 };
@@ -52,7 +53,7 @@ static void drop(struct claim_review *r)
 	free(r);
 }
 
-/* `answer` is the handler's from here on. */
+/* Passes ownership of `answer` to the callback. */
 static void finish(struct claim_review *r, json_t *answer)
 {
 	claim_reviewed done = r->done;
@@ -83,7 +84,7 @@ static void deny_for_template(struct claim_review *r, const struct kube_answer *
 	deny(r, &why);
 }
 
-/* `request` but for its path and time. `name`: "" to make it. */
+/* Sends `request`, without path and timeout, for the next template. `name` is "" to create the template. */
 static void ask(struct claim_review *r, struct kube_request request, const char *name,
 		kube_done done)
 {
@@ -103,7 +104,10 @@ static void template_made(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	r->call = NULL;
-	/* Another pod was before this one: the name says what is in it. */
+	/*
+	 * HTTP_CONFLICT means that another pod's review created the template first. The content is equal, because the name is
+	 * a digest of the content.
+	 */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);
 	else
@@ -130,7 +134,7 @@ static void template_touched(void *data, const struct kube_answer *answer)
 		template_is_there(r);
 }
 
-/* The time is written on it (template_sweep.h); where there is none it is made. */
+/* Writes the present time on the next template (template_sweep.h), or creates the template if it is missing. */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
@@ -156,7 +160,7 @@ static bool is_dry_run(const json_t *review)
 	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
 }
 
-/* True when the review needs no further answer of the API server. */
+/* Returns true if the review needs nothing from the API server. */
 static bool is_complete(const struct claim_review *r)
 {
 	return !r->claims.needs_sizes &&
@@ -178,7 +182,7 @@ static int review_with_sizes(struct claim_review *r, struct error *err)
 	return review(r, err);
 }
 
-/* ---- the sizes of GPUs ---- */
+/* ---- sizes of GPUs ---- */
 
 static int ask_sizes(struct claim_review *r, const char *page);
 
@@ -217,7 +221,7 @@ static void slices_came(void *data, const struct kube_answer *answer)
 		sizes_known(r);
 }
 
-/* `page`: the server's word for the next one; "": the first. */
+/* `page` is the server's token for the next page, or "" for the first page. */
 static int ask_sizes(struct claim_review *r, const char *page)
 {
 	cleanup_free char *path = NULL;
@@ -229,7 +233,7 @@ static int ask_sizes(struct claim_review *r, const char *page)
 	return r->call ? 0 : -ENOMEM;
 }
 
-/* As claim_reviews_start(), of one that is not complete. */
+/* Like claim_reviews_start(), for a review that is not complete. */
 static int start(struct claim_review *r)
 {
 	if (!r->claims.needs_sizes) {
@@ -240,7 +244,7 @@ static int start(struct claim_review *r)
 	return r->sizes_mib && ask_sizes(r, "") >= 0 ? 1 : -ENOMEM;
 }
 
-/* By the sizes that are known, where they are needed. */
+/* Reviews the pod. If sizes are needed, uses the cached ones if they are recent. */
 static int review_first(struct claim_review *r, struct error *err)
 {
 	const struct claim_reviews *all = r->all;
@@ -274,7 +278,7 @@ int claim_reviews_start(struct claim_reviews *reviews, json_t *object, claim_rev
 	return result == -ENOMEM ? error_set_errno(err, ENOMEM, "AdmissionReview") : result;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct claim_reviews *claim_reviews_new(struct kube_client *client,
 					const struct webhook_terms *terms)

@@ -20,7 +20,7 @@
 #define TEMPLATES \
 	DRA_API "/resourceclaimtemplates?" PAGE \
 		"&labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WEBHOOK_MANAGER
-#define NAME_MAX_BYTES 320 /* of a namespace and of an object in it */
+#define NAME_MAX_BYTES 320 /* a namespace and the name of an object in it */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -29,12 +29,13 @@ struct template_sweep {
 	bool (*may_act)(void *data);
 	void *data;
 	struct alarm again;
-	struct kube_call *call; /* NULL: the alarm is set */
-	json_t *old;            /* metadata of templates that nobody has asked for lately */
-	char *in_namespace;     /* whose pods are read, and whose templates are deleted then */
+	struct kube_call *call; /* NULL while the alarm is set */
+	json_t *old;            /* metadata of templates that were not requested lately */
+	/* The namespace whose pods are being read and whose templates are then deleted. */
+	char *in_namespace;
 	unsigned removed;
-	struct error err; /* the first of this sweep */
-	bool is_said;     /* that the last sweep failed */
+	struct error err; /* the first error of this sweep */
+	bool is_said;     /* the failure of the last sweep was logged as a warning */
 };
 
 static const char *text(const json_t *object, const char *name)
@@ -48,7 +49,7 @@ static bool is_in(const struct template_sweep *s, const json_t *metadata)
 	return !strcmp(text(metadata, "namespace"), s->in_namespace);
 }
 
-/* ---- a sweep's end ---- */
+/* ---- end of a sweep ---- */
 
 static void end(struct template_sweep *s)
 {
@@ -82,7 +83,7 @@ static void ask(struct template_sweep *s, const char *method, const char *path, 
 	end(s);
 }
 
-/* The next page of a list; false: this was the last. */
+/* Requests the next page of a list. Returns false if this was the last page. */
 static bool ask_on(struct template_sweep *s, const char *path, const json_t *list, kube_done done)
 {
 	const char *next = text(json_object_get(list, "metadata"), "continue");
@@ -109,7 +110,7 @@ static void deleted(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	s->call = NULL;
-	/* Another was faster, or a pod asks for it just now. */
+	/* These statuses are no errors: another replica deleted the template, or a pod has just requested it. */
 	if (!answer->err.code)
 		s->removed++;
 	else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT)
@@ -154,7 +155,7 @@ static void delete_next(struct template_sweep *s)
 
 /* ---- pods that use them ---- */
 
-/* Those of the namespace, or of that name there. */
+/* Removes from s->old the template of this name in the current namespace, or all of the namespace if `name` is NULL. */
 static void keep(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {
@@ -255,7 +256,7 @@ static void begin(void *data)
 		alarm_set(kube_client_reactor(s->client), &s->again, FIRST_NS);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data)

@@ -15,9 +15,9 @@
 #define API_VERSION "admission.k8s.io/v1"
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define PATTERN_MAX 256
-#define WARNINGS_MAX 16 /* the API server cuts what is more than 4 KiB together */
+#define WARNINGS_MAX 16 /* the API server cuts warnings beyond 4 KiB in total */
 
-/* ---- for all parts ---- */
+/* ---- helpers of all parts ---- */
 
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 {
@@ -69,7 +69,7 @@ static bool is_let_alone(const struct webhook_work *w)
 	return false;
 }
 
-/* An init container that goes on beside the others. */
+/* Returns true for an init container that keeps running beside the main containers. */
 static bool is_sidecar(const json_t *container)
 {
 	const char *policy = json_string_value(json_object_get(container, "restartPolicy"));
@@ -121,7 +121,7 @@ static bool is_asking(const struct webhook_work *w)
 	return false;
 }
 
-/* *ret_is_ours: the pod has our scheduler, or will have. */
+/* *ret_is_ours is set to true if the pod has, or will get, our scheduler. */
 static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
@@ -141,7 +141,7 @@ static void put_spec(struct webhook_work *w, json_t *spec, const char *name, con
 		json_patch_put(&w->patch, spec, "/spec", name, json_string(value));
 }
 
-/* A pod with GPUs that our scheduler is to place. */
+/* Prepares a pod with GPU requests for our scheduler. */
 static int make_ours(struct webhook_work *w, json_t *spec)
 {
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
@@ -169,7 +169,7 @@ static int look_at_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
 	bool is_ours;
-	/* Off pods that are let alone too: they have no more right to GPUs that nobody gave them. */
+	/* Ignored pods are stripped too: they have no right to GPUs that no scheduler assigned. */
 	webhook_strip(w);
 	if (is_let_alone(w))
 		return 0;
@@ -178,7 +178,7 @@ static int look_at_pod(struct webhook_work *w)
 		return r;
 	look_at_scheduler(w, spec, &is_ours);
 	r = webhook_read_asks(w);
-	/* What another scheduler's pods ask for is for that one to judge. */
+	/* For another scheduler's pod, malformed requests are left for that scheduler to judge. */
 	r = is_ours ? r : 0;
 	is_ours = is_ours && is_asking(w);
 	if (r >= 0)
@@ -188,7 +188,7 @@ static int look_at_pod(struct webhook_work *w)
 
 /* ---- the review ---- */
 
-/* Not allowed; wrong; and what may be right a moment later. */
+/* Builds a denial. The status says whether the pod is forbidden, malformed, or may be accepted if tried again. */
 static json_t *denial(const struct error *why)
 {
 	const char *reason = "Invalid";
@@ -232,7 +232,7 @@ static json_t *make_response(const struct webhook_work *w, const char *uid, int 
 	return json_incref(response);
 }
 
-/* Whether it is for us to look at: the creation of a pod. */
+/* Returns true if the request is the creation of a pod. */
 static bool is_for_us(const json_t *request)
 {
 	const char *operation = json_string_value(json_object_get(request, "operation"));
@@ -249,7 +249,7 @@ static const char *namespace_of(const json_t *request)
 	return name ? name : "";
 }
 
-/* The response; NULL: no memory. */
+/* Returns the response, or NULL if memory runs out. */
 static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid,
 		       struct webhook_claims *claims)
 {
@@ -278,7 +278,7 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	return response;
 }
 
-/* Takes `response` over, which may be NULL. */
+/* Takes ownership of `response`, which may be NULL. */
 static json_t *answer_with(json_t *response)
 {
 	return response ? json_pack("{s:s,s:s,s:o}", "apiVersion", API_VERSION, "kind",

@@ -13,11 +13,14 @@
 
 #define MIB (INT64_C(1) << 20)
 #define GPUS_MAX 1024
-#define MEMORY_MAX_MIB (MIB - 1) /* no GPU has a TiB: what is more can only be bytes */
+#define MEMORY_MAX_MIB (MIB - 1) /* no GPU has 1 TiB, so larger values can only be bytes */
 #define PCT_MAX 100
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
-/* A resource's values, and where it is named among the terms. `byte_unit`: what is above `max` is bytes, of such units. */
+/*
+ * The values of each resource. `name` is the offset of the resource's name in struct webhook_terms. A value above `max`
+ * and of at least 1 MiB counts as bytes, and is converted to units of `byte_unit` bytes, unless `byte_unit` is 0.
+ */
 static const struct row {
 	size_t name;
 	int64_t min, max, byte_unit;
@@ -48,15 +51,15 @@ static const char *name_of(const struct webhook_work *w, enum webhook_resource r
 	return webhook_resource_name(w->terms, resource);
 }
 
-/* ---- what stands there ---- */
+/* ---- reading requests ---- */
 
-/* Where a thing is wrong. */
+/* Adds the container's name to the error. */
 static int blame_container(struct webhook_work *w, const struct webhook_container *c, int result)
 {
 	return error_add(w->err, result, "container %.63s", c->name);
 }
 
-/* Kubernetes sets a request that is missing to the limit; one without a limit it refuses itself. */
+/* Kubernetes sets a missing request to the limit, and itself rejects a request without a limit. */
 static int read_ask(struct webhook_work *w, struct webhook_container *c,
 		    enum webhook_resource resource)
 {
@@ -104,9 +107,9 @@ int webhook_read_asks(struct webhook_work *w)
 	return result;
 }
 
-/* ---- what is added ---- */
+/* ---- completing requests ---- */
 
-/* In limits and in requests, which have to be the same. */
+/* Writes the value to both limits and requests, which must be equal. */
 static void put(struct webhook_work *w, struct webhook_container *c, enum webhook_resource resource,
 		int64_t value)
 {
@@ -130,7 +133,7 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 	c->value[resource] = value;
 }
 
-/* Somebody wrote what the unit is not, and what was meant is plain. */
+/* Converts a value that is too large for its unit, because it is obviously in bytes. Adds a warning. */
 static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 			  enum webhook_resource resource)
 {
@@ -162,14 +165,14 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 	const struct webhook_terms *t = w->terms;
 	if (!c->value[ASK_VCUDA_CORES] && t->default_cores)
 		put(w, c, ASK_VCUDA_CORES, t->default_cores);
-	/* Of whole cards all of it is meant. */
+	/* A request for whole cards means all of their memory. */
 	if (!c->value[ASK_VCUDA_MEMORY] && c->value[ASK_VCUDA_CORES] % VCUDA_CORES_WHOLE &&
 	    t->default_memory_bytes)
 		put(w, c, ASK_VCUDA_MEMORY,
 		    (int64_t)((t->default_memory_bytes - 1) / VCUDA_UNIT_BYTES + 1));
 }
 
-/* HAMi-core is told of it by a variable. */
+/* Sets the environment variable that tells HAMi-core the priority. */
 static void put_priority(struct webhook_work *w, struct webhook_container *c)
 {
 	char text[24];
@@ -191,7 +194,7 @@ static void put_priority(struct webhook_work *w, struct webhook_container *c)
 			  json_pack("{s:s,s:s}", "name", KUBE_PRIORITY_ENV, "value", text));
 }
 
-/* ---- whether it is consistent ---- */
+/* ---- checking requests ---- */
 
 static bool is_hami(const struct webhook_container *c)
 {
@@ -277,7 +280,7 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 
 /* ---- the namespace's quota ---- */
 
-/* Of all its GPUs together: 0 where it is not said in MiB. */
+/* Returns the memory of all the container's GPUs in MiB, or 0 if it is not requested in MiB. */
 static int64_t memory_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))
@@ -285,7 +288,7 @@ static int64_t memory_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
 }
 
-/* A count alone is so many whole GPUs. */
+/* A number of GPUs without other amounts means whole GPUs. */
 static int64_t cores_of(const struct webhook_container *c)
 {
 	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];
@@ -294,7 +297,7 @@ static int64_t cores_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * (is_whole ? PCT_MAX : c->value[ASK_CORES]);
 }
 
-/* At least: shares of cards. */
+/* Returns the least number of shares of cards that the container needs. */
 static int64_t gpus_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))
@@ -302,7 +305,7 @@ static int64_t gpus_of(const struct webhook_container *c)
 	return c->value[ASK_GPU];
 }
 
-/* Init containers run one after the other, and before the others: the larger counts. */
+/* Init containers run one after the other before the main containers, so the larger of both amounts counts. */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {
 	int64_t init = 0, sum = 0;

@@ -1,4 +1,4 @@
-/* A pod that asks in its limits becomes one that names ResourceClaimTemplates (resource.k8s.io/v1). */
+/* Turns a pod with GPU limits into a pod that names ResourceClaimTemplates (resource.k8s.io/v1). */
 #include <ctype.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
@@ -21,32 +21,33 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define MIB (UINT64_C(1) << 20)
-#define GPUS_MAX 16        /* a tenant can have no more */
-#define ALTERNATIVES_MAX 8 /* of a request: the API server's limit */
+#define GPUS_MAX 16        /* the most that a tenant can have */
+#define ALTERNATIVES_MAX 8 /* per request: the API server's limit */
 #define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
 #define EXPRESSION_MAX 2048
-#define TEMPLATE_BYTES 16 /* of its digest, in the name */
+#define TEMPLATE_BYTES 16 /* bytes of the digest that the name contains */
 #define TEMPLATE_MAX 48
 
-/* What a part of the request has become. */
+/* The result of converting a part of the request. */
 struct made {
-	char template[TEMPLATE_MAX]; /* "": it has not been looked at */
-	const char *claim;           /* the pod's name for it */
+	char template[TEMPLATE_MAX]; /* "" if the part has not been converted yet */
+	const char *claim;           /* the name of the claim within the pod */
 };
 
-/* A container under way. */
+/* The conversion of one container. */
 struct conversion {
 	struct webhook_work *w;
 	const struct request *request;
 	const struct request_part *part;
 	struct kube_live live;
-	double limit_pct[LIVE_VALUES_MAX]; /* of each GPU */
-	size_t limits;                     /* none; one for all GPUs; one for each */
+	double limit_pct[LIVE_VALUES_MAX]; /* limits for GPUs */
+	/* Number of limits: 0 for none, 1 for all GPUs alike, otherwise one for each GPU. */
+	size_t limits;
 	int priority;
 	bool has_priority;
 };
 
-/* ---- what a claim can't say ---- */
+/* ---- requests that a claim cannot express ---- */
 
 static int check_sayable(struct webhook_work *w, const struct request *request)
 {
@@ -76,9 +77,9 @@ static int check_sayable(struct webhook_work *w, const struct request *request)
 	return 0;
 }
 
-/* ---- which GPUs ---- */
+/* ---- selection of GPUs ---- */
 
-/* A list of texts for CEL. What could end a text is refused. */
+/* Writes the words as a list of CEL strings. Rejects characters that could end a string. */
 static int put_words(struct webhook_work *w, const struct place_words *words, bool is_small,
 		     FILE *out)
 {
@@ -131,7 +132,10 @@ static int add_mode(const struct conversion *c, json_t *selectors)
 	return add_selector(c->w, selectors, ATTRIBUTES ".type == \"mig\"", NULL, false, "");
 }
 
-/* As policy/placement/request.c has it: parts of a product's name, capitals or not; whole UUIDs. */
+/*
+ * Follows the rules of policy/placement/request.c: a type matches any part of the product name, ignoring case; a UUID must
+ * match as a whole.
+ */
 static int add_selectors(const struct conversion *c, json_t *selectors)
 {
 	static const char matches[] = "].exists(part, " ATTRIBUTES
@@ -151,15 +155,15 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 			 "])");
 	if (r < 0)
 		return error_add(w->err, r, REQUEST_NOUSE_UUID);
-	/* CUDA shows a program no instance of MIG beside another GPU. */
+	/* CUDA does not show a program a MIG instance beside another GPU. */
 	if (place->count > 1)
 		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
 	return r < 0 ? r : add_mode(c, selectors);
 }
 
-/* ---- how much of each ---- */
+/* ---- amounts per GPU ---- */
 
-/* `memory_mib` 0: all of it. */
+/* `memory_mib` is 0 for all memory. */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
@@ -181,7 +185,7 @@ static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, dou
 	return json_incref(exactly);
 }
 
-/* A percentage is another amount on each size of GPU: an alternative for each. */
+/* A percentage is a different amount on each size of GPU, so the request gets one alternative for each size. */
 static int add_alternatives(const struct conversion *c, double cores_pct, const json_t *selectors,
 			    json_t *request)
 {
@@ -221,7 +225,7 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	return 0;
 }
 
-/* The annotation's value for one GPU. */
+/* The annotation's value for GPU i: the only value, or the i-th. */
 #define VALUE(values, count, i) ((values)[(count) > 1 ? (i) : 0])
 
 static int make_request(const struct conversion *c, unsigned gpu, const json_t *selectors,
@@ -268,7 +272,10 @@ static json_t *number(double value)
 	return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
 }
 
-/* Parameters for one request; NULL: for all. Nothing where `fields` is empty. Takes `fields` over. */
+/*
+ * Adds parameters for one request, or for all requests if `request` is NULL. Adds nothing if `fields` is empty. Takes
+ * ownership of `fields`.
+ */
 static void add_config(json_t *config, const char *request, json_t *fields)
 {
 	if (json_object_size(fields)) {
@@ -312,7 +319,7 @@ static json_t *make_constraints(const struct conversion *c, const json_t *reques
 		json_array_append(names, json_object_get(json_array_get(requests, i), "name"));
 	if (c->part->place.count < 2)
 		return constraints;
-	/* A device that several may have would else be given twice. */
+	/* Without this constraint, a shareable device could be allocated twice to the same claim. */
 	json_array_append_new(constraints, json_pack("{s:O, s:s}", "requests", names,
 						     "distinctAttribute", DRA_DRIVER "/uuid"));
 	if (c->part->place.numa_bind)
@@ -340,7 +347,7 @@ static int check_values(const struct conversion *c)
 	return 0;
 }
 
-/* gpu-manager's limit, HAMi's priority, allot's own annotations, which go before them. */
+/* Reads gpu-manager's limit, HAMi's priority, and allot's own annotations, which override both. */
 static int read_terms(struct conversion *c, const struct kube_pod *pod)
 {
 	const struct webhook_work *w = c->w;
@@ -368,7 +375,7 @@ static int read_terms(struct conversion *c, const struct kube_pod *pod)
 	return r < 0 ? r : check_values(c);
 }
 
-/* The spec of a ResourceClaim. */
+/* Makes the spec of a ResourceClaim. */
 static int make_spec(const struct conversion *c, json_t **ret)
 {
 	cleanup_object json_t *selectors = json_array(), *requests = json_array();
@@ -394,7 +401,7 @@ static int make_spec(const struct conversion *c, json_t **ret)
 
 /* ---- templates ---- */
 
-/* The same terms have the same name, so that a namespace has few templates, and no pod owns one. */
+/* Equal specs get the same name, so that a namespace has few templates. No pod owns a template. */
 static int name_template(struct webhook_work *w, const json_t *spec, char ret[TEMPLATE_MAX])
 {
 	unsigned char digest[32];
@@ -428,7 +435,7 @@ static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 
 /* ---- the pod ---- */
 
-/* Kubernetes wants both: a limit that is missing would be none for the claim, and the request would be taken away. */
+/* Rejects requests without limits: the claim is made from the limits, so such a request would be lost. */
 static int check_limits(struct webhook_work *w, const struct webhook_container *c)
 {
 	const json_t *resources = json_object_get(c->object, "resources");
@@ -459,7 +466,7 @@ static void remove_asks(struct webhook_work *w, struct webhook_container *c)
 	}
 }
 
-/* The container has the pod's claim of that name. */
+/* Makes the container use the pod's claim of that name. */
 static void name_claim(struct webhook_work *w, struct webhook_container *c, const char *claim)
 {
 	json_t *resources = json_object_get(c->object, "resources");
@@ -495,8 +502,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * An init container has ended before the others begin, so it may have the claim of one that asks for the same. A claim of
- * its own would keep its share for the pod's whole life.
+ * Returns a claim that an init container can share with another container that requests the same, because the init container
+ * ends first. A claim of its own would keep its share for the pod's whole life. Returns NULL if there is no such claim.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {
@@ -547,7 +554,7 @@ static int convert(struct webhook_work *w, const struct kube_pod *pod,
 	return 0;
 }
 
-/* Those that run side by side first: init containers may have claims of theirs. */
+/* Converts init containers last, because they may share the claims of the other containers. */
 static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 		       const struct request *request)
 {
@@ -561,7 +568,7 @@ static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 	return r;
 }
 
-/* A pod that is not stored yet has neither uid nor version, and perhaps no name. */
+/* A pod that is not stored yet has no uid and no version, and perhaps no name. */
 static int read_pod(struct webhook_work *w, struct kube_pod **ret)
 {
 	cleanup_object json_t *copy = json_deep_copy(w->pod);

@@ -6,12 +6,12 @@
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-#define PATH_BYTES 256 /* of a path that is compared: what is longer is none of those below */
-#define NO_GPU "none"  /* of NVIDIA_VISIBLE_DEVICES, whatever the image says */
+#define PATH_BYTES 256 /* longest path that is compared; the paths below are all shorter */
+#define NO_GPU "none"  /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value */
 
-/* ---- what the operator wants ---- */
+/* ---- the operator's decision ---- */
 
-/* Returns true where it is to be rewritten; *ret_r is negative where it is denied. */
+/* Returns true if the setting must be rewritten. If the setting is denied, sets *ret_r to a negative error. */
 static bool decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
 		   const char *right, int *ret_r)
 {
@@ -31,7 +31,7 @@ static bool always(const char *value)
 	return true;
 }
 
-/* Of a switch: NULL, which comes from elsewhere, may be anything. */
+/* For switches. `value` is NULL if it comes from another object, and may then be anything. */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));
@@ -45,7 +45,7 @@ static bool unless_none(const char *value)
 static const struct variable {
 	const char *name;
 	bool (*matters)(const char *value);
-	bool for_others; /* also where no GPU is asked for */
+	bool for_others; /* applies also to containers without a GPU request */
 } variables[] = {
 	{ "LD_PRELOAD", always, false },
 	{ "LD_LIBRARY_PATH", always, false },
@@ -69,7 +69,7 @@ static const struct variable *find_variable(const json_t *entry, bool is_asking)
 	return NULL;
 }
 
-/* Images for CUDA name all GPUs: a container without one has to say that it has none. */
+/* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs, so a container without a GPU must override the variable. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
@@ -113,7 +113,7 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 
 /* ---- mounts ---- */
 
-/* Without what means nothing: "//", "/./" and a last '/'. */
+/* Removes redundant parts of the path: "//", "/./" and a trailing '/'. */
 static void normalize(const char *path, char ret[PATH_BYTES])
 {
 	size_t used = 0;
@@ -137,7 +137,7 @@ static void normalize(const char *path, char ret[PATH_BYTES])
 	ret[used] = '\0';
 }
 
-/* Of the host: what shows device files, or the driver's control of them. `is_prefix`: also what only begins so. */
+/* Host paths that expose device files or the driver's controls. If `is_prefix`, all paths that begin with `path` count. */
 static const struct {
 	const char *path;
 	bool is_prefix;
@@ -165,7 +165,7 @@ static bool shows_devices(const char *path)
 	return false;
 }
 
-/* In the container: what brings the library there. */
+/* Returns true if a mount at this container path would hide the file that loads the library. */
 static bool hides_library(const char *path)
 {
 	char plain[PATH_BYTES];
@@ -179,7 +179,7 @@ static bool is_named(const json_t *object, const char *name)
 	return own && name && !strcmp(own, name);
 }
 
-/* The mounts for which `is_wrong`, of one container. */
+/* Removes the container's mounts for which `is_wrong` returns true. */
 static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
 			  bool (*is_wrong)(const json_t *mount, const char *volume),
 			  const char *volume)

@@ -1,4 +1,4 @@
-/* Annotations that are a scheduler's and a daemon's to write are taken off a new pod. */
+/* Removes from new pods the annotations that only schedulers and daemons may write. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #define CONCURRENCY_MAX 1000000
 
 /*
- * What a kind of work is placed by, where its pod does not say so itself. Training: cards that are near each other, and of
- * one NUMA node where that can be. Inference: few nodes (density), and on them the card that has least to do (isolation).
+ * Default placement policies per kind of workload. Training gets cards near each other, on one NUMA node if possible.
+ * Inference gets few nodes (density), and on each node the least used card (isolation).
  */
 static const struct preset {
 	const char *workload, *annotation, *value;
@@ -51,7 +51,7 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/* -ENODATA: there is none. A Job's time limit is an estimate, too. */
+/* Returns -ENODATA if there is no estimate. A Job's time limit counts as an estimate. */
 static int read_estimate(struct webhook_work *w)
 {
 	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
