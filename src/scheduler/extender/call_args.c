@@ -11,7 +11,7 @@
 
 #define NAMES "NodeNames"
 
-/* ---- the list in the text ---- */
+/* ---- finding the list of names ---- */
 
 static const char *skip_spaces(const char *at, const char *end)
 {
@@ -20,7 +20,7 @@ static const char *skip_spaces(const char *at, const char *end)
 	return at;
 }
 
-/* Of what begins behind a quote: the quote that ends it. NULL: there is none. */
+/* `at` is after the opening quote of a string. Returns the closing quote, or NULL if there is none. */
 static const char *end_of_string(const char *at, const char *end)
 {
 	for (; at < end; at++)
@@ -31,7 +31,7 @@ static const char *end_of_string(const char *at, const char *end)
 	return NULL;
 }
 
-/* Behind a member's name: what stands behind the bracket of its list. NULL: no list follows. */
+/* `at` is after a member's name. If the member is a list, returns the text after its opening bracket; otherwise returns NULL. */
 static const char *list_behind(const char *at, const char *end)
 {
 	at = skip_spaces(at, end);
@@ -42,8 +42,8 @@ static const char *list_behind(const char *at, const char *end)
 }
 
 /*
- * What stands behind the bracket of the list NodeNames, or NULL. Of a text that is no JSON any answer will do: what comes before
- * the list is read by the library in any case, and refused.
+ * Returns the text after the opening bracket of the list NodeNames, or NULL if there is none. For invalid JSON any result
+ * will do, because the JSON library always parses the text before the list, and rejects it.
  */
 static const char *find_names(const char *at, const char *end)
 {
@@ -66,7 +66,7 @@ static const char *find_names(const char *at, const char *end)
 	return NULL;
 }
 
-/* What ends a name that begins here; NULL: it is none that can be taken as it stands. Kubernetes has no others. */
+/* Returns the closing quote of a name, or NULL if the name has characters that need decoding. Names in Kubernetes have none. */
 static const char *end_of_name(const char *at, const char *end)
 {
 	while (at < end && *at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
@@ -74,7 +74,10 @@ static const char *end_of_name(const char *at, const char *end)
 	return at < end && *at == '"' ? at : NULL;
 }
 
-/* From behind a list's bracket: the bracket that ends it, and of how many names. NULL: it is no list of such names. */
+/*
+ * `at` is after the opening bracket of a list. Returns the closing bracket and the number of names, or NULL if the list has
+ * other items than plain names.
+ */
 static const char *end_of_names(const char *at, const char *end, size_t *ret_count)
 {
 	size_t count = 0;
@@ -95,9 +98,9 @@ static const char *end_of_names(const char *at, const char *end, size_t *ret_cou
 	return at < end && *at == ']' ? at : NULL;
 }
 
-/* ---- making ---- */
+/* ---- construction ---- */
 
-/* With room for so many bytes of text behind the names. */
+/* Reserves `bytes` for text after the names. */
 static struct call_args *make(json_t *object, size_t count, size_t bytes)
 {
 	struct call_args *args = malloc(sizeof(*args) + count * sizeof(args->name[0]) + bytes);
@@ -109,7 +112,7 @@ static struct call_args *make(json_t *object, size_t count, size_t bytes)
 	return args;
 }
 
-/* `from` to `to`: a list that end_of_names() found good. */
+/* `from` to `to` is a list that end_of_names() accepted. */
 static struct call_args *make_of_list(json_t *object, const char *from, const char *to, size_t count)
 {
 	size_t size = (size_t)(to - from);
@@ -154,9 +157,9 @@ struct call_args *call_args_of(json_t *object)
 	return args;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* What came without what is between the brackets. NULL: it is refused, for whatever reason. */
+/* Parses the text without the part between the brackets. Returns NULL if memory runs out or the text is rejected. */
 static json_t *read_rest(const char *text, const char *from, const char *to, const char *end)
 {
 	size_t before = (size_t)(from - text), behind = (size_t)(end - to);
@@ -184,7 +187,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	if (!object)
 		object = outside_json_read(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
-		text_clean(why.text); /* it has a piece of what came */
+		text_clean(why.text); /* it quotes a piece of the input */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
 	}
 	if (is_taken)
@@ -198,7 +201,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct call_args *call_args_take(struct call_args *args)
 {

@@ -1,4 +1,4 @@
-/* What the extender's verbs share, and prioritize. */
+/* Helpers of all verbs of the extender, and the verb prioritize. */
 #include "scheduler/extender/extender.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define SCORE_MOST 10
 
-/* ---- what was asked ---- */
+/* ---- arguments ---- */
 
 int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error *err)
 {
@@ -71,10 +71,10 @@ int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, 
 
 /* ---- prioritize ---- */
 
-/* Of what takes the same of the room, the fuller node: less than any request of a kind that is asked for is worth. */
+/* Weight of a node's fullness, which decides between nodes that lose the same room. It is less than the value of any request. */
 #define TIE 1e-12
 
-/* Higher is better but for REQUEST_NODES_SPREAD. `histogram` NULL: HAMi's score. */
+/* Higher is better, except for REQUEST_NODES_SPREAD. If `histogram` is NULL, returns HAMi's score. */
 static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)
 {
@@ -86,7 +86,7 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 		       const struct call_args *args, size_t i)
 {
 	const char *name = args->name[i].text;
-	const double none = histogram ? -MODEL_ROOM_ALL : 0; /* of no cards */
+	const double none = histogram ? -MODEL_ROOM_ALL : 0; /* the score of a node without cards */
 	struct inventory inventory = { 0 };
 	if (!args->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
@@ -100,7 +100,7 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 	return score;
 }
 
-/* The best is 10, and it alone; the others have what is proportional of 0 to 9. */
+/* Returns 10 for the best score only. Other scores get 0 to 9 in proportion. */
 static int rank(double score, double best, double worst)
 {
 	if (score == best)
@@ -110,7 +110,7 @@ static int rank(double score, double best, double worst)
 
 #define RANK_OF "{\"Host\":"
 #define RANK_IS ",\"Score\":"
-#define RANK_SIZE (sizeof(RANK_OF RANK_IS "10},") - 1) /* at most, but for the name */
+#define RANK_SIZE (sizeof(RANK_OF RANK_IS "10},") - 1) /* upper bound, without the name */
 
 static char *write_ranks(const struct call_args *args, const double *score, bool is_spread)
 {
@@ -144,7 +144,7 @@ char *extender_prioritize(struct model *m, const struct call_args *args)
 	struct ask ask;
 	if (!score)
 		return NULL;
-	/* The answer has no place for an error: nodes that nothing is known of are all alike. */
+	/* The answer cannot report an error. All nodes get the same score then. */
 	if (ask_begin(m, args->object, &ask, NULL) < 0)
 		return write_ranks(args, score, false);
 	const struct place_histogram *histogram = NULL;

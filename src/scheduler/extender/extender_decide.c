@@ -1,4 +1,4 @@
-/* The verb bind, as far as it is a decision: which cards. */
+/* The decision for the verb bind: which cards the pod gets. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int read_args(const json_t *args, struct bind_args *ret, struct error *er
 	return 0;
 }
 
-/* Is the pod that is known the one that is asked about, and does it wait? */
+/* Returns 0 if the known pod is the pod of the call and waits to be bound. Otherwise sets err. */
 static int check_pod(const struct bind_args *a, const struct model_pod *pod, struct error *err)
 {
 	if (!pod)
@@ -55,7 +55,7 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 	return 0;
 }
 
-/* Is any of its cards chosen by the room that is left for others? */
+/* Returns true if the request's policy chooses cards by the room that is left for other requests. */
 static bool is_by_room(const struct request *request)
 {
 	const struct place_request *place = &request->part[0].place;
@@ -70,7 +70,7 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 {
 	struct fit_reasons reasons;
 	char text[REASON_MAX];
-	/* What it has by now would be given back for what it gets. */
+	/* The pod's present charge does not count, because the new one replaces it. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
@@ -152,7 +152,7 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 	r = decide(m, &a, ret, err);
 	if (r < 0) {
 		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);
-		text_clean(err->text); /* names as the caller wrote them */
+		text_clean(err->text); /* it contains names from the caller */
 	}
 	return r;
 }

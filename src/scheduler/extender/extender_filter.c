@@ -8,27 +8,27 @@
 #include "scheduler/model/model_gang.h"
 
 #define REASON_MAX 320
-/* Nodes are much alike: so many different reasons are kept, to be said again. */
+/* Nodes are much alike, so this many reasons are cached for use in the same answer. */
 #define TEXTS_KEPT 64
 
-/* HAMi's word for a node whose cards nobody has told of. */
+/* HAMi's text for a node whose cards are unknown. */
 #define UNREGISTERED "node unregistered"
 
 /* ---- reasons ---- */
 
 struct kept_text {
-	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* how many cards have each reason */
+	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* number of cards with each reason */
 	bool is_kept;
-	uint32_t word; /* of the answer */
+	uint32_t word; /* index of the reason in the answer */
 };
 
 struct filtering {
 	struct model *model;
 	const struct ask *ask;
 	struct filter_answer *answer;
-	struct gang_answer gang; /* what its gang says */
-	json_t *others;          /* names that were asked about, of no node of the model's */
-	bool failed;             /* there is no memory for the answer */
+	struct gang_answer gang; /* the gang's answer for this pod */
+	json_t *others;          /* names in the call that the model does not know */
+	bool failed;             /* memory ran out for the answer */
 	struct kept_text kept[TEXTS_KEPT];
 };
 
@@ -45,7 +45,8 @@ static struct kept_text count_reasons(const struct inventory *inventory,
 				      const struct fit_reasons *reasons)
 {
 	struct kept_text key;
-	memset(&key, 0, sizeof(key)); /* its padding too: it is compared whole */
+	/* The padding too, because the structure is compared with memcmp(). */
+	memset(&key, 0, sizeof(key));
 	key.cards = (unsigned char)inventory->count;
 	key.lacks = reasons->part->place.count > inventory->count;
 	for (unsigned i = 0; i < inventory->count; i++)
@@ -74,7 +75,7 @@ static struct filter_verdict say_reasons(struct filtering *f, const struct inven
 
 /* ---- nodes ---- */
 
-/* Does it fit? Else why not. */
+/* Returns the verdict for a node with these cards, with the reasons if the pod does not fit. */
 static struct filter_verdict judge(struct filtering *f, const struct inventory *inventory)
 {
 	struct fit_reasons reasons;
@@ -84,7 +85,7 @@ static struct filter_verdict judge(struct filtering *f, const struct inventory *
 							      : say_reasons(f, inventory, &reasons);
 }
 
-/* One that came by its name. */
+/* Judges a node that the call names. `node` is NULL if the model does not know it. */
 static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
 	static const struct inventory none;
@@ -107,7 +108,7 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	return say(f, FILTER_FAILED, text);
 }
 
-/* One that came whole. */
+/* Judges a node that the call sent as a whole object. */
 static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
 {
 	struct inventory inventory = { 0 };
@@ -121,14 +122,14 @@ static struct filter_verdict judge_whole(struct filtering *f, const json_t *node
 	return verdict;
 }
 
-/* One that its gang has a word in: it may have that node alone, or none yet. */
+/* Judges a node for a pod whose gang accepts one node only, or no node. */
 static struct filter_verdict judge_for_gang(struct filtering *f, const struct model_node *node,
 					    const char *name)
 {
 	const struct gang_answer *gang = &f->gang;
 	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
 		return fits;
-	/* What the node itself lacks is said first: the end of others may help there. */
+	/* A reason of the node itself has precedence, because evictions may help there. */
 	if (gang->word == GANG_NOT_NOW) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
@@ -137,7 +138,7 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	return say(f, FILTER_HOPELESS, gang->text);
 }
 
-/* Has it no verdict yet? A name that comes twice stands in no list twice. */
+/* Returns true if the node has no verdict yet, so that a name that comes twice appears only once in the answer. */
 static bool is_new(struct filtering *f, struct model_node *node, const char *name)
 {
 	if (node) {
@@ -151,7 +152,7 @@ static bool is_new(struct filtering *f, struct model_node *node, const char *nam
 	return true;
 }
 
-/* `node`: what is known of one that came by its name; NULL: nothing. */
+/* `node` is NULL if the call sent whole nodes or the model does not know the name. */
 static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
 {
 	const struct call_args *args = f->answer->args;
@@ -167,7 +168,7 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
 }
 
-/* What is known of those that came by their names, from there on. */
+/* Finds the model's nodes for the names from index `from` on. */
 static void find_nodes(const struct filtering *f, size_t from,
 		       struct model_node *ret[STRING_MAP_SOME])
 {
@@ -203,11 +204,14 @@ static void judge_all(struct filtering *f)
 	}
 }
 
-/* ---- who is in the way ---- */
+/* ---- evictions that would make room ---- */
 
-#define DISPLACE_NODES_MOST 64 /* are looked at, of those that others may end on */
+#define DISPLACE_NODES_MOST 64 /* upper limit of nodes to examine */
 
-/* Of a gang all or none sit: who ends for one of it is the verb preempt's to say. */
+/*
+ * Returns true if pods of lower priority may be evicted for this pod. For a pod of a gang this is false: the whole gang needs
+ * room, so the verb preempt decides.
+ */
 static bool may_preempt(const struct filtering *f)
 {
 	const json_t *spec = json_object_get(f->ask->pod->object, "spec");
@@ -216,7 +220,10 @@ static bool may_preempt(const struct filtering *f)
 	return known && !known->member && !(policy && !strcmp(policy, "Never"));
 }
 
-/* No node fits: would one if others ended? Where those have the lowest priority; of equals the first. */
+/*
+ * Call if no node fits. Chooses the node where evictions would make room for the pod and whose victims have the lowest
+ * priority; among equals, the first.
+ */
 static void look_for_victims(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
@@ -243,7 +250,7 @@ static void look_for_victims(struct filtering *f)
 
 /* ---- the answer ---- */
 
-/* What its gang says of the names. -ENOMEM. */
+/* Asks the pod's gang about these nodes. Returns 0 or -ENOMEM. */
 static int ask_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;
@@ -281,7 +288,7 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 		.model = m, .ask = &ask, .answer = filter_answer_new(args), .others = json_object()
 	};
 	f.failed = !f.answer || !f.others;
-	/* A call about names is no dry run: that pod will be bound. What can't be taken in is told below. */
+	/* A call with names is no simulation: the pod will be bound. ask_begin() reports any error of the pod. */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);
 	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {

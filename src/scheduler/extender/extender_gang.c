@@ -7,7 +7,7 @@
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -24,7 +24,7 @@ static void say(struct gang_answer *ret, enum gang_word word, const struct gang 
 	va_end(args);
 }
 
-/* Why none of its pods is placed, whatever room there is. false: there is no such reason. */
+/* Writes why no pod of the gang is placed, however much room there is. Returns false if there is no such reason. */
 static bool say_wrong(const struct gang_rank *member, const struct gang_roll *roll,
 		      struct gang_answer *ret)
 {
@@ -62,7 +62,7 @@ static void say_node(const struct gang_rank *member, struct gang_answer *ret)
 
 /* ---- filter ---- */
 
-/* Its room is where it is asked about, and suits it still. */
+/* Returns true if the call names the node of the pod's reservation and the pod still fits there. */
 static bool stays(struct model *m, const struct gang_rank *member, const json_t *names)
 {
 	const struct model_node *node = member->pod->reserved.node;
@@ -76,7 +76,7 @@ static bool stays(struct model *m, const struct gang_rank *member, const json_t 
 	return false;
 }
 
-/* All that have no room yet, and those whose room may be taken back, look for some together. */
+/* Searches room for all pods that have none and all pods whose reservation may be taken back, together. */
 static void place_jointly(struct model *m, struct gang_rank *member, const struct gang_roll *roll,
 			  struct gang_answer *ret)
 {
@@ -100,8 +100,9 @@ static void place_jointly(struct model *m, struct gang_rank *member, const struc
 	model_gang_held(m, gang, member);
 	if (gang_state_of(member) == GANG_HELD)
 		say_node(member, ret);
+	/* The gang has room for its size, and this pod comes on top. */
 	else
-		ret->word = GANG_AS_ANY; /* there is room for as many as it takes, and this is one more */
+		ret->word = GANG_AS_ANY;
 }
 
 static void answer(struct model *m, struct gang_rank *member, json_t *names, struct gang_answer *ret)
@@ -120,7 +121,7 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			say_node(member, ret);
 			return;
 		}
-		/* kube-scheduler refuses its node, and there is no other: what is kept for the others is of no use. */
+		/* kube-scheduler excludes the reserved node, and no other node fits: the pod gives up its reservation. */
 		model_drop_reserved(m, member->pod);
 		roll = gang_roll_of(member->gang);
 		verdict = gang_judge(&roll);
@@ -146,7 +147,7 @@ void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 	if (gang_judge(&roll) == GANG_LONE || gang_state_of(member) == GANG_EASY ||
 	    !member->pod->request)
 		return;
-	/* It is one of those that are lifted, and put back, from here on. */
+	/* From here on the gang's functions lift the pod and put it back themselves. */
 	model_put_back(member->pod);
 	answer(m, member, names, ret);
 	model_lift(member->pod);

@@ -1,9 +1,9 @@
 /*
- * The verb preempt: kube-scheduler has looked for nodes where the end of some pods makes room for another, as far as it can
- * see, and asks what of it holds. The victims that it names are there for reasons of its own, such as memory of the machine,
- * and it has let off whom it could: they all stay. Where their end does not free enough of the cards as well, pods that have
- * some follow, of lower priority than the one that waits: as few as that takes, the lowest first, and of equals those that
- * came last to this node. Where it is the namespace's quota that is used up, only the end of pods of that helps.
+ * The verb preempt. kube-scheduler has searched nodes where the end of some pods would make room for another pod, and asks
+ * whether this holds. kube-scheduler names victims for its own reasons, such as host memory, and has spared all it could, so
+ * all of them stay in the answer. If their end does not free enough of the cards, further pods of lower priority are added:
+ * as few as needed, lowest priority first, and among equals those that came to the node last. If the namespace's quota is
+ * used up, only pods of this namespace help.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "scheduler/extender/extender.h"
 #include "scheduler/extender/extender_gang.h"
 
-/* ---- what came ---- */
+/* ---- arguments ---- */
 
-/* Of a victim: by its uid alone, or whole. */
+/* Returns the uid of a victim, which is either a uid alone or a whole Pod object. */
 static const char *uid_of(const json_t *victim)
 {
 	const char *uid = json_string_value(json_object_get(victim, "UID"));
@@ -24,13 +24,13 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct inventory inventory;      /* without those that are to end */
-	const struct model_space *space; /* of the pod that waits; NULL: it has no quota */
-	struct quota_amounts used;       /* there, without those either */
-	struct model_pod **more;         /* that may end as well, and hold cards here; owned */
-	bool *is_spared;                 /* of `more`; owned */
+	struct inventory inventory;      /* without the pods that end */
+	const struct model_space *space; /* namespace of the waiting pod; NULL if it has no quota */
+	struct quota_amounts used;       /* usage of `space` without the pods that end */
+	struct model_pod **more;         /* other pods with cards on the node that may end; owned */
+	bool *is_spared;                 /* per entry of `more`: the pod need not end; owned */
 	size_t more_count;
-	json_t *list; /* of the answer */
+	json_t *list; /* victims in the answer */
 };
 
 static bool add_to_answer(json_t *list, const char *uid)
@@ -53,7 +53,7 @@ static bool is_named(const json_t *victims, const char *uid)
 	return false;
 }
 
-/* ---- who ends ---- */
+/* ---- victims ---- */
 
 static void end(struct victims *v, const struct model_pod *pod)
 {
@@ -73,16 +73,16 @@ static void spare(struct victims *v, const struct model_pod *pod)
 	quota_add(&v->used, &has);
 }
 
-/* ---- who else ---- */
+/* ---- further victims ---- */
 
-/* Who fills what others leave goes first, whatever its priority. */
+/* Opportunistic pods come first, whatever their priority. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
 	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/* The lowest priority first; where it is the same, as they stand in the node's list: the last that came first. */
+/* Sorts by priority, lowest first. Equal pods keep the order of the node's list, where the latest comes first. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -93,7 +93,10 @@ static void sort_by_priority(struct model_pod **pod, size_t count)
 		}
 }
 
-/* Those who are named end; those of lower priority may, and for who is no opportunistic pod itself those who are. */
+/*
+ * Ends the named pods. Collects in v->more the pods that may end too: pods of lower priority and, unless the waiting pod is
+ * opportunistic itself, opportunistic pods.
+ */
 static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic, struct victims *v)
 {
 	size_t count = 0;
@@ -121,7 +124,10 @@ static bool fits(struct model *m, const struct ask *ask, const struct victims *v
 	return !ask->broken.code && fit_check(&m->fit, &v->inventory, &reasons);
 }
 
-/* One after the other ends, until there is room; then whoever is not needed for it is spared, the highest first. */
+/*
+ * Ends further pods one after the other until there is room. Then spares, from the last victim to the first, each pod whose
+ * end is not needed. Returns false if there is no room even without all of them.
+ */
 static bool add_victims(struct model *m, const struct ask *ask, struct victims *v)
 {
 	size_t ended = 0;
@@ -153,10 +159,10 @@ static bool answer_named(json_t *list, const json_t *named)
 	return is_whole;
 }
 
-/* Is there room then? The answer has the victims. */
+/* Returns true if the pod would have room on the node. v->list then has the victims. */
 static bool try_node(struct model *m, const struct ask *ask, const json_t *named, struct victims *v)
 {
-	/* Who wishes for no cards is at home on any node that kube-scheduler has found. */
+	/* A pod that requests no cards fits any node that kube-scheduler has found. */
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
 	if (!v->node || v->node->aside || inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
@@ -171,7 +177,7 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 
 /* ---- the answer ---- */
 
-/* A node without room is left out of the answer. */
+/* Adds the node to the answer if the pod would have room there. */
 static void answer_for(struct model *m, const struct ask *ask, const char *name,
 		       const json_t *victims, json_t *answer)
 {
@@ -208,7 +214,7 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	const char *name;
 	struct ask ask;
 	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
-		/* Nobody ends for one of a gang that has no room for the others then. */
+		/* No pod ends for a pod of a gang whose other pods would still have no room. */
 		if (!extender_gang_may_preempt(m, &ask, ask_priority(&ask)))
 			victims = NULL;
 		fit_begin(&m->fit, &ask.request);

@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-#define LOOKED_BACK \
-	4 /* reasons: those of no cards, of an unknown node, of a gang and such take turns */
+/* Number of the newest reasons that are searched for an equal one. A few reasons without counts often alternate. */
+#define LOOKED_BACK 4
 #define ROOM_FIRST 16
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct filter_answer *filter_answer_new(struct call_args *args)
 {
@@ -88,12 +88,12 @@ int filter_answer_add(struct filter_answer *a, const char *text, uint32_t *ret_w
 	return 0;
 }
 
-/* ---- as JSON ---- */
+/* ---- JSON output ---- */
 
-/* The reasons as they stand in the answer: each is written once, and copied. */
+/* The reasons as JSON strings. Each is quoted once and then copied. */
 struct quoted {
 	char *text;
-	size_t *at; /* of each, and the end of the last */
+	size_t *at; /* offset of each reason, and the end of the last */
 };
 
 static int quote_words(const struct filter_answer *a, struct quoted *ret)
@@ -126,7 +126,7 @@ static char *put(char *to, const char *text)
 	return stpcpy(to, text);
 }
 
-/* The Node objects that fit, as kube-scheduler sent them. NULL: no memory. */
+/* Returns the Node objects that fit, as kube-scheduler sent them, or NULL if memory runs out. */
 static char *dump_whole(const struct filter_answer *a)
 {
 	json_t *fit = json_array(), *list = json_object();
@@ -141,7 +141,7 @@ static char *dump_whole(const struct filter_answer *a)
 	return text;
 }
 
-/* Every node stands in one list at most, by its name. */
+/* Each name appears in one list at most. */
 static size_t size_of(const struct filter_answer *a, const struct quoted *words, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS_KEPT 24 /* HAMi's reasons, and some of ours */
+#define KINDS_KEPT 24 /* HAMi's reasons and some of allot's */
 #define COUNT_DIGITS "0123456789"
 
-/* ---- which nodes have which reason ---- */
+/* ---- reasons and their nodes ---- */
 
 struct kind {
 	char word[FILTER_WORD_MAX];
 	size_t nodes;
-	const char *first[FILTER_NAMES_MOST]; /* by name, so that the text stays the same */
+	/* In the order of names, so that the text stays the same. */
+	const char *first[FILTER_NAMES_MOST];
 	unsigned names;
 };
 
@@ -50,7 +51,7 @@ static void add_node(struct kind *kind, const char *name)
 	kind->first[at] = name;
 }
 
-/* "3/8 CardInsufficientMemory": the word behind the count; NULL: it has none. */
+/* Returns the reason after the count, such as "3/8 CardInsufficientMemory", or NULL if there is no count. */
 static const char *behind_count(const char *part)
 {
 	size_t cards = strspn(part, COUNT_DIGITS);
@@ -59,7 +60,7 @@ static const char *behind_count(const char *part)
 	return cards && all && *word == ' ' ? word + 1 : NULL;
 }
 
-/* Several reasons stand behind each other; another text is one. */
+/* A text with counts may list several reasons; any other text is one reason. */
 static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;
