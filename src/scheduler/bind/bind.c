@@ -11,19 +11,19 @@
 
 enum turn {
 	TURN_NONE,
-	TURN_IN_LINE, /* of nodes that wait for a turn */
-	TURN_HAS,     /* it may have a call under way */
+	TURN_IN_LINE, /* in the line of nodes that wait for a turn */
+	TURN_HAS,     /* may have a call under way */
 };
 
-/* The pods that wait for one node, the first of which is at work. Stays while there are any, or its lock is somebody's. */
+/* The queue of pods to be bound to one node; the first is being bound. Exists while the queue has pods or the node is locked. */
 struct bind_node {
 	struct binder *binder;
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_sight sight;
-	struct alarm go;  /* the first goes on then */
-	struct alarm due; /* the time of one that waits behind it is over */
-	enum turn turn;   /* take_turn() and end_turn() alone change it */
+	struct alarm go;  /* resumes the first job */
+	struct alarm due; /* the time limit of the first job that waits is over */
+	enum turn turn;   /* changed only by take_turn() and end_turn() */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, line;
 };
@@ -39,7 +39,7 @@ struct binder {
 
 /* ---- turns: which nodes may have a call under way ---- */
 
-/* Does it have a turn now? Else it is in the line, and go() is called when it has one. */
+/* Returns true if the node has a turn now. Otherwise the node is in the line, and go() is called when its turn comes. */
 static bool take_turn(struct bind_node *node)
 {
 	struct binder *b = node->binder;
@@ -54,8 +54,8 @@ static bool take_turn(struct bind_node *node)
 }
 
 /*
- * The node leaves the line, or gives its turn to the first in the line. That one begins by its alarm: the caller is in the
- * middle of something.
+ * Removes the node from the line, or passes its turn to the first node in the line. That node starts from an alarm, not from
+ * here, because the caller is in the middle of its own work.
  */
 static void end_turn(struct bind_node *node)
 {
@@ -90,7 +90,7 @@ static struct bind_node *drop_node(struct bind_node *node)
 	return NULL;
 }
 
-/* When the first that waits behind the one at work is to give up. */
+/* Sets the alarm for the time when the first job behind the active one must give up. */
 static void set_due(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
@@ -123,7 +123,7 @@ static void tell(struct binder *b, struct bind_job *job, const struct error *err
 	done(data, &why);
 }
 
-/* The first has ended: the next begins. Whoever is told may start another. */
+/* Starts the next job, because the first has ended. The callback of the ended job may start another binding. */
 static void job_ended(struct bind_job *job, const struct error *err)
 {
 	struct bind_node *node = job->owner;
@@ -140,8 +140,8 @@ static void job_ended(struct bind_job *job, const struct error *err)
 }
 
 /*
- * A pod that waits behind another may have the lock that this one waits for: of a binding that was broken off when a
- * scheduler died. It goes first.
+ * A pod further back in the queue may hold the lock for which the first job waits, because a scheduler died while it bound
+ * that pod. Moves that pod to the front.
  */
 static bool let_holder_first(struct bind_node *node)
 {
@@ -180,7 +180,7 @@ static void go(void *data)
 		job_go_on(first);
 }
 
-/* The jobs' times end in their order. */
+/* Time limits end in the order of the queue, so only the first job that waits is checked. */
 static void give_up_waiting(void *data)
 {
 	struct bind_node *node = data;
@@ -221,7 +221,7 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 	return node;
 }
 
-/* ---- what is asked for ---- */
+/* ---- public functions ---- */
 
 int bind_start(struct binder *b, const struct decision *decision, bind_done done, void *data)
 {
@@ -327,7 +327,7 @@ struct bind_counts binder_counts(const struct binder *b)
 	return counts;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int binder_new(const struct bind_terms *terms, struct binder **ret)
 {

@@ -10,7 +10,10 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* A node's name may be longer than a label's value: the label is left out then, the annotation has it. */
+/*
+ * A label's value has at most this many bytes. If the node's name is longer, the label is left out; the annotation has the
+ * name.
+ */
 #define LABEL_MAX 63
 
 char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s,
@@ -27,7 +30,8 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 		{ KUBE_POD_ALLOCATED, shares },
 		{ KUBE_POD_BIND_TIME, now },
 		{ KUBE_POD_BIND_PHASE, "allocating" },
-		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed }, /* the last: where there is any */
+		/* Last, because it is left out if nothing is borrowed. */
+		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed },
 	};
 	const struct patch_pair label = { KUBE_POD_NODE, d->node };
 	if (borrows && !borrowed)
@@ -42,7 +46,7 @@ char *bind_failed_patch(const char *version)
 	return patch_metadata(&phase, 1, NULL, 0, version);
 }
 
-/* Name, uid and version: the server binds that pod, as it was read, or none. */
+/* The body names the pod's name, uid and version, so the server binds exactly the pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
 	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",

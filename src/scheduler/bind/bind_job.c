@@ -15,10 +15,10 @@
 #include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
-/* Of trying to undo a binding: another pod waits for the node. */
+/* Time limit for undoing a binding. It is short because other pods wait for the node. */
 #define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
 #define REFUSALS_MAX 2
-/* One call; a server that is restarted may leave one without an answer. */
+/* Time limit for one call, because a server that restarts may never answer. */
 #define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
 
 static const char *meta_text(const json_t *object, const char *key)
@@ -32,7 +32,7 @@ void job_go(struct bind_job *job, enum bind_step step)
 	job_go_on(job);
 }
 
-/* ---- ends ---- */
+/* ---- endings ---- */
 
 void job_tell_event(struct bind_job *job, const struct error *err)
 {
@@ -56,7 +56,7 @@ void job_finish(struct bind_job *job, const struct error *err)
 	job->ended(job, err ? err : &none);
 }
 
-/* What can be undone is undone first, so that whoever hears of it finds nothing of it. */
+/* Undoes what was written before it reports the failure, so that the receiver of the report finds nothing half done. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -82,7 +82,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job_go(job, BIND_UNDO_READ_POD);
 }
 
-/* Not beyond its time: what was tried last is tried once more then. */
+/* Never pauses beyond the job's time limit: then the last step is tried once more. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -95,7 +95,7 @@ void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 
 /* ---- answers ---- */
 
-/* The read that a write is made of, for when it is to be done again. */
+/* Returns the read step from which a write must be repeated. */
 static enum bind_step step_back(enum bind_step step)
 {
 	switch (step) {
@@ -110,8 +110,8 @@ static enum bind_step step_back(enum bind_step step)
 }
 
 /*
- * May it be otherwise the next time? A server that was started just now refuses everybody until it has read who may do what;
- * a write may be refused for good as well, by somebody's policy.
+ * Returns true if the same step may succeed later. A server that has just started may forbid everything until it has loaded
+ * its access rules, but a write may also be forbidden for good by a policy.
  */
 static bool is_passing(struct bind_job *job, const struct error *err)
 {
@@ -122,7 +122,7 @@ static bool is_passing(struct bind_job *job, const struct error *err)
 	       err->code == ECONNREFUSED;
 }
 
-/* What is not there. true: the binding has gone on, or has ended. */
+/* Handles an object that does not exist. Returns true if the job has gone on or has ended. */
 static bool take_missing(struct bind_job *job)
 {
 	const struct decision *d = &job->decision;
@@ -162,7 +162,7 @@ static void take_error(struct bind_job *job, const struct kube_answer *answer)
 	job->counts->conflicts += is_conflict;
 	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = step_back(job->step);
-		/* Whoever was faster is done by now: the next try is as good at once. */
+		/* After a conflict a short pause is enough, because the other writer is done already. */
 		job_rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;
 	}
@@ -233,7 +233,7 @@ static char *lock_patch(const struct bind_job *job, bool is_taken)
 	return patch_metadata(&pair, 1, NULL, 0, job->node_version);
 }
 
-/* What is written in this step. true: nothing is, or *ret is there. */
+/* Makes the request body of this step. Returns true if the step has no body or *ret was written; false if memory ran out. */
 static bool make_body(struct bind_job *job, char **ret)
 {
 	switch (job->step) {
@@ -299,7 +299,7 @@ void job_go_on(struct bind_job *job)
 	}
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns)

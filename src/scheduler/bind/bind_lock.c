@@ -7,7 +7,7 @@
 
 static void look(struct lock_sight *sight, const char *text, uint64_t now_ns)
 {
-	/* What is too long for a lock is none that anybody reads; its beginning tells it from others. */
+	/* A text that is too long is no valid lock. Its stored beginning is enough to notice a change. */
 	if (strncmp(sight->text, text, sizeof(sight->text) - 1) != 0) {
 		snprintf(sight->text, sizeof(sight->text), "%s", text);
 		sight->since_ns = now_ns;

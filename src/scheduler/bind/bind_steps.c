@@ -12,7 +12,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/bind/bind_annotations.h"
 
-/* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */
+/* A lock that is held is read again at least this often, because the watch may be behind. */
 #define LOCK_LOOK_NS (2 * NSEC_PER_SEC)
 
 static const char *annotation(const json_t *object, const char *name)
@@ -41,14 +41,14 @@ void bind_pod_came(struct bind_job *job, json_t *object)
 	if (r < 0)
 		job_fail(job, &err);
 	else if (is_bound)
-		job_finish(job, NULL); /* an answer was lost */
+		job_finish(job, NULL); /* bound by an earlier call whose answer was lost */
 	else if (!job->decision.shares.count)
 		job_go(job, BIND_BIND);
 	else
 		job_go(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
-/* It has failed; that is said where somebody could think that it goes on. */
+/* Marks the pod's binding as failed if its annotations still say that it goes on. */
 void bind_failed_pod_came(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
@@ -59,7 +59,7 @@ void bind_failed_pod_came(struct bind_job *job, json_t *object)
 	bool is_open = is_ours && !*pod->node && pod->bind_phase == BIND_ALLOCATING;
 	pod_free(pod);
 	if (is_bound && job->may_be_bound) {
-		job_finish(job, NULL); /* it has not failed */
+		job_finish(job, NULL); /* the binding has succeeded after all */
 		return;
 	}
 	job->may_be_bound = false;
@@ -106,13 +106,16 @@ static int name_holder(struct bind_job *job, const struct node_lock *lock)
 	return job->holder ? 0 : -ENOMEM;
 }
 
-/* Such a name may stand in a path as it is. */
+/* Returns true if the name can be part of a path without escapes. */
 static bool is_plain(const char *name)
 {
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
 }
 
-/* A daemon that ends takes its cards back, and waits only for pods that held the node's lock before that. */
+/*
+ * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards, and then waits only for pods that
+ * held the node's lock before.
+ */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
 	const char *cards = annotation(node, KUBE_NODE_REGISTER);
@@ -152,7 +155,7 @@ void bind_node_came(struct bind_job *job, const json_t *object)
 		wait_for_lock(job, &lock);
 }
 
-/* `object` NULL: the pod is gone. */
+/* `object` is NULL if the pod is gone. */
 void bind_holder_came(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

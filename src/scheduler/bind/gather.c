@@ -17,11 +17,11 @@ struct waiting {
 
 struct gather {
 	struct gather_terms terms;
-	TAILQ_HEAD(, waiting) waiting; /* in the order in which they came */
+	TAILQ_HEAD(, waiting) waiting; /* in order of arrival */
 	size_t count;
 };
 
-/* ---- who waits ---- */
+/* ---- waiting bindings ---- */
 
 static struct waiting *drop(struct gather *g, struct waiting *w)
 {
@@ -32,7 +32,7 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 	return NULL;
 }
 
-/* It waits no more. Whoever is told may ask for another. */
+/* Removes the waiting binding and reports its end. The callback may request another binding. */
 static void tell(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;
@@ -68,7 +68,7 @@ static int add(struct gather *g, const struct decision *decision, uint64_t now_n
 	return 0;
 }
 
-/* ---- who begins ---- */
+/* ---- beginnings ---- */
 
 static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
 {
@@ -79,7 +79,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 	return r;
 }
 
-/* true: it waits no more, and the list may be another. */
+/* Returns true if the binding no longer waits. The list may have changed then. */
 static bool start_if_turn(struct gather *g, struct waiting *w)
 {
 	struct error err;
@@ -122,7 +122,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 
 /* ---- time ---- */
 
-/* The first that is not to wait any longer. */
+/* Returns the first binding that must not wait any longer, or NULL. */
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;
@@ -158,7 +158,7 @@ void gather_cancel(struct gather *g)
 	}
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int gather_new(const struct gather_terms *terms, struct gather **ret)
 {
