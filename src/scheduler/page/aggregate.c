@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody changes a table by looking at each of its things. */
+/* Casts away const: string_map_each() does not change the map if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
 {
 	return (struct string_map *)(uintptr_t)table;
@@ -96,9 +96,9 @@ void aggregate_free(struct aggregate *l)
 	*l = (struct aggregate){ 0 };
 }
 
-/* ---- which are shown ---- */
+/* ---- what a view shows ---- */
 
-/* Pods of one namespace come one after the other as often as not. */
+/* Caches the last answer, because pods of one namespace often follow each other. */
 struct spaces {
 	const char *part, *last;
 	bool is_last_of;
@@ -214,7 +214,7 @@ struct picking {
 	struct spaces spaces;
 };
 
-/* One that is on no node is shown whichever nodes are. */
+/* A pod without a node is shown whatever nodes the view selects. */
 static void pick(void *data, void *thing)
 {
 	struct picking *p = data;

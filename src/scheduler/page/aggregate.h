@@ -1,6 +1,6 @@
 /*
- * The cluster in one aggregate, for all readers of the page: of each node what is promised of its cards together. Valid until the
- * model changes. The model's thread.
+ * A summary of the cluster for all readers of the page: per node, how much of the cards is assigned. Valid until the model
+ * changes. Call from the model's thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ struct aggregate_sum {
 	uint64_t memory_bytes, promised_bytes;
 	uint64_t cores_mpct, promised_mpct;
 	unsigned cards, unhealthy, cordoned;
-	uint64_t shares; /* containers on cards */
+	uint64_t shares; /* containers that have a share of a card */
 };
 
 struct aggregate_node {
@@ -21,24 +21,29 @@ struct aggregate_node {
 };
 
 struct aggregate {
-	struct aggregate_node *node; /* that have cards, or lie about them; owned */
+	/* Nodes that have cards or whose description of their cards was rejected; owned. */
+	struct aggregate_node *node;
 	size_t count;
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_aside;
-	size_t pods, waiting, reserved; /* that are known, and of these */
+	/* All known pods, and how many of them wait or have a reservation. */
+	size_t pods, waiting, reserved;
 };
 
-/* -ENOMEM. To be given back by aggregate_free(). */
+/* Returns 0 or -ENOMEM. Free *ret with aggregate_free(). */
 int aggregate_make(const struct model *model, struct aggregate *ret);
 void aggregate_free(struct aggregate *aggregate);
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
-/* It asks for cards, or has some. */
+/* Returns true if the pod requests cards or has some. */
 bool aggregate_is_of_cards(const struct model_pod *pod);
 
-/* What a view shows, in its order: things are aggregate_node, and model_pod. -ENOMEM. To be given back by view_best_free(). */
+/*
+ * Find what a view shows, in the view's order. The items are aggregate_node and model_pod. Return 0 or -ENOMEM. Free *ret
+ * with view_best_free().
+ */
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);
 int aggregate_pods(const struct model *model, const struct view *view, struct view_best *ret);
-/* All that a node has, by name. */
+/* Finds the pods of a node, by name, at most `most`. */
 int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret);

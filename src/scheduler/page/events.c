@@ -8,10 +8,11 @@
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* until the first state: the stream has begun by then */
-#define STILL_NS (5 * NSEC_PER_SEC)   /* what changes by time alone is looked at so often */
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first state: the stream has begun by then */
+/* Interval at which changes caused by time alone are checked. */
+#define STILL_NS (5 * NSEC_PER_SEC)
 
-#define EXPLAIN_PART 4 /* of explain_limit that reasons may have besides */
+#define EXPLAIN_PART 4 /* the page may use one part in this many of explain_limit */
 
 static const char before[] = "data: ", after[] = "\n\n";
 
@@ -27,10 +28,12 @@ struct events {
 	unsigned count;
 	struct loop_source *tick;
 	struct reasons *reasons;
-	struct allowance explaining; /* of the page's own: so it takes nothing from allot explain */
+	/* The page's own allowance, so that the page takes nothing from allot explain. */
+	struct allowance explaining;
 	struct past past;
-	uint64_t changes, looked_ns; /* the model's at the last state, and when that was */
-	bool is_due; /* somebody is to be told of something, whether or not anything changes */
+	/* The model's change counter at the last state, and the time of that state. */
+	uint64_t changes, looked_ns;
+	bool is_due; /* a reader needs an event even if nothing changes */
 	bool led;
 };
 
@@ -48,7 +51,7 @@ static struct page_cluster cluster_of(struct events *e, const struct aggregate *
 				      .now_ns = clock_now_ns() };
 }
 
-/* *ret is NULL where there is nothing to tell. -ENOMEM. */
+/* *ret is NULL if there is nothing new. Returns 0 or -ENOMEM. */
 static int make_event(const struct page_cluster *c, struct reader *r, struct server_part **ret)
 {
 	struct json_text t = { 0 };
@@ -69,12 +72,15 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 	return text && (part || !is_news) ? 0 : -ENOMEM;
 }
 
-/* False: it has not taken the one before, so this one is no longer told: the next has all that is new by then. */
+/*
+ * Returns false if the reader got no event: it has not taken the previous one yet, or memory ran out. The next event then has
+ * all changes.
+ */
 static bool tell_one(const struct page_cluster *c, struct reader *r)
 {
 	struct told told = r->told;
 	struct server_part *part;
-	/* Whoever does not read makes the others wait for nothing: the pause is by what was computed. */
+	/* A slow reader does not delay the others: the pause between states depends only on the time spent on computing. */
 	if (!server_stream_is_ready(r->call))
 		return false;
 	int e = make_event(c, r, &part);
@@ -86,7 +92,7 @@ static bool tell_one(const struct page_cluster *c, struct reader *r)
 	return e >= 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all readers ---- */
 
 static void tell_all(struct events *e, uint64_t now_ns)
 {
@@ -105,7 +111,7 @@ static void tell_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/* What this thread has computed: others may have the processor meanwhile, which is not the page's doing. */
+/* Returns this thread's CPU time. Wall-clock time would include other threads, which the page does not cause. */
 static uint64_t computed_ns(void)
 {
 	struct timespec ts;
@@ -123,7 +129,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		tell_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* By its own allowance, which is the setting's: it has nothing to do with how many states there are. */
+	/* Explanations have an allowance of their own from the settings, so they do not lengthen the pause between states. */
 	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -177,7 +183,7 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/* While nobody follows, reasons are looked for only now. */
+	/* While there are no readers, the timer does not compute reasons. */
 	if (text && !e->count &&
 	    reasons_look(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);

@@ -1,7 +1,8 @@
 /*
- * The cluster as it changes, to those who look: server-sent events, each with what is otherwise than the one before, of what its
- * reader looks at; EVENTS_HZ a second at most, and none where nothing has changed. All of it takes EVENTS_SHARE of the thread's
- * time at most, which is the one that places pods: where a state takes long, states are fewer. Main thread only.
+ * Sends the cluster's changes to the readers of the page as server-sent events. Each event has what has changed since the
+ * previous one, within the reader's view. There are at most EVENTS_HZ events a second, and none while nothing changes. All
+ * events together take at most EVENTS_SHARE of the time of this thread, which also places pods: if a state takes long to
+ * compute, states come less often. Call from the main thread only.
  */
 #pragma once
 
@@ -15,15 +16,18 @@
 struct events;
 
 int events_new(struct scheduler *scheduler, struct events **ret, struct error *err);
-/* The server's streams must be gone. NULL is fine; returns NULL. */
+/* Call when the server's streams are gone. `events` may be NULL; returns NULL. */
 struct events *events_free(struct events *events);
 
-/* A stream of that view begins, of a call that is answered so. -EBUSY: there are enough. */
+/*
+ * Starts a stream of this view for a call that is answered with a stream. Returns 0, -ENOMEM, or -EBUSY if there are too many
+ * streams.
+ */
 int events_add(struct events *events, struct server_call *call, const struct view *view);
-/* It is over; nothing where it is none of these. */
+/* Ends the call's stream. Ignores calls without a stream. */
 void events_remove(struct events *events, struct server_call *call);
 
-/* All of what a view shows, once: an object. NULL: out of memory. */
+/* Returns the current state of what a view shows, as a JSON object. The caller frees the text. NULL if memory runs out. */
 char *events_state(struct events *events, const struct view *view);
-/* An object of what was so before. NULL: out of memory. */
+/* Returns the recent past (past.h) as a JSON object. The caller frees the text. NULL if memory runs out. */
 char *events_past(struct events *events);

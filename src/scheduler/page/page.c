@@ -13,7 +13,7 @@ struct cluster_page {
 	struct scheduler *scheduler;
 	struct site *site;
 	struct events *events;
-	char refusal[ERROR_TEXT_MAX + 1]; /* of the answer that is being made */
+	char refusal[ERROR_TEXT_MAX + 1]; /* text of the answer being made */
 };
 
 static struct access_settings settings_of(const struct config *config)
@@ -53,14 +53,14 @@ int cluster_page_check(const struct config *config, struct error *err)
 	return r;
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 static const char *argument(const void *request, const char *name)
 {
 	return server_request_argument(request, name);
 }
 
-/* False: *ret says what is wrong with it. */
+/* Reads the view from the request. If the request is malformed, returns false and writes the answer to *ret. */
 static bool read_view(struct cluster_page *p, const struct server_request *request,
 		      struct view *view, struct server_answer *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * How much of the cluster was promised in the last ten minutes, so that a page that is loaded anew can show it. Pure; not thread
- * safe.
+ * How much of the cluster was assigned in the last ten minutes, so that a page that has just been loaded can show it. Pure;
+ * not thread-safe.
  */
 #pragma once
 
@@ -11,17 +11,20 @@
 #define PAST_MOMENTS 120
 #define PAST_EVERY_NS (5 * NSEC_PER_SEC)
 
-/* All zero: nothing. */
+/* A zeroed structure is empty. */
 struct past {
 	struct {
 		uint64_t at_ns;
-		float memory_pct, cores_pct; /* promised, of all cards */
-		uint32_t waiting;            /* pods */
+		float memory_pct, cores_pct; /* assigned, in percent of all cards */
+		uint32_t waiting;            /* number of waiting pods */
 	} moment[PAST_MOMENTS];
 	unsigned next;
 };
 
-/* Notes a moment, where the last one is PAST_EVERY_NS ago. */
+/* Records the present values, unless the last record is younger than PAST_EVERY_NS. */
 void past_note(struct past *past, const struct aggregate *aggregate, uint64_t now_ns);
-/* Members "every_s", and lists with a value a moment, oldest first: "ages_s", "memory_pct", "cores_pct", "pods_waiting". */
+/*
+ * Writes the member "every_s" and lists with one value per record, oldest first: "ages_s", "memory_pct", "cores_pct",
+ * "pods_waiting".
+ */
 void past_write(const struct past *past, uint64_t now_ns, struct json_text *t);

@@ -8,15 +8,15 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/why.h"
 
-#define ASKED_NS \
-	(8 * NSEC_PER_SEC) /* so long ago: nobody sees it any more. More than between two states */
-#define NODES_LEAST 100    /* what the smallest explanation costs, as a number of nodes */
+/* A pod that was not asked for in this time is no longer on any page. The time between two states is shorter. */
+#define ASKED_NS (8 * NSEC_PER_SEC)
+#define NODES_LEAST 100    /* least cost of an explanation, as a number of nodes */
 
 struct reason {
-	char *uid;  /* owned; NULL: free */
-	char *text; /* owned; NULL: not looked at yet */
+	char *uid;  /* owned; NULL if the entry is free */
+	char *text; /* owned; NULL if not computed yet */
 	uint64_t asked_ns, looked_ns;
-	uint64_t changes; /* the model's, then */
+	uint64_t changes; /* the model's change counter at looked_ns */
 };
 
 struct reasons {
@@ -52,7 +52,7 @@ const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t 
 			one->asked_ns = now_ns;
 			return one->text;
 		}
-		/* A free one was asked for at 0. */
+		/* Free entries have the value 0 here. */
 		if (one->asked_ns < oldest->asked_ns)
 			oldest = one;
 	}
@@ -62,7 +62,7 @@ const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t 
 	return NULL;
 }
 
-/* Of those that are to be looked at, the one that was so longest ago; NULL: none is. */
+/* Returns the entry whose reason is the oldest among those to compute, or NULL if there is none. */
 static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
 {
 	struct reason *found = NULL;
@@ -77,7 +77,7 @@ static struct reason *next(struct reasons *r, const struct model *m, uint64_t no
 	return found;
 }
 
-/* False: it is the same as before. */
+/* Computes the reason again. Returns false if it is unchanged. */
 static bool aggregate(struct reason *r, struct model *m, uint64_t now_ns)
 {
 	struct model_pod *pod = model_find_pod(m, r->uid);

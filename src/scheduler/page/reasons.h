@@ -1,23 +1,33 @@
 /*
- * Why pods that wait do so (why.h), for those that readers of the page see: looked at one after the other, and again when the
- * cluster has changed, by an allowance, a quarter of what `allot explain` has (explain_limit). The model's thread.
+ * Why pods wait (why.h), for the pods that readers of the page see. The reasons are computed one after the other, and again
+ * when the cluster has changed. They are limited to an allowance of a quarter of explain_limit, the limit of `allot explain`.
+ * Call from the model's thread.
  */
 #pragma once
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/util/allowance.h"
 
-#define REASONS_MAX 512 /* pods; of more, those that nobody saw for longest are forgotten */
-#define REASONS_GOOD_NS (UINT64_C(3) * 1000000000) /* so long one stands, whatever has changed */
-#define REASONS_MOST_NS (UINT64_C(5) * 1000000)    /* at a time, but for one that takes longer */
+/* Most pods; beyond that, the pods that were not asked for the longest are forgotten. */
+#define REASONS_MAX 512
+/* A reason is not computed again within this time, whatever changes. */
+#define REASONS_GOOD_NS (UINT64_C(3) * 1000000000)
+/* Time limit of reasons_look(); the last explanation may exceed it. */
+#define REASONS_MOST_NS (UINT64_C(5) * 1000000)
 
 struct reasons;
 
-struct reasons *reasons_new(void);                     /* NULL: out of memory */
-struct reasons *reasons_free(struct reasons *reasons); /* NULL is fine; returns NULL */
+struct reasons *reasons_new(void);                     /* NULL if memory runs out */
+struct reasons *reasons_free(struct reasons *reasons); /* `reasons` may be NULL; returns NULL */
 
-/* The pod's, as JSON, which stands until the next call of these; NULL: not known yet, it will be looked at. */
+/*
+ * Returns the pod's reason as JSON, valid until the next call of one of these functions. Returns NULL if it is not known yet;
+ * it will then be computed.
+ */
 const char *reasons_of(struct reasons *reasons, const struct model_pod *pod, uint64_t now_ns);
-/* Looks at pods that were asked for since a second or so. `nodes`: how many there are. True: some are looked at anew. */
+/*
+ * Computes reasons of pods that were asked for in the last seconds. `nodes` is the number of nodes. Returns true if a reason
+ * has changed.
+ */
 bool reasons_look(struct reasons *reasons, struct model *model, struct allowance *allowance,
 		  size_t nodes, uint64_t now_ns);

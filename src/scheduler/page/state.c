@@ -8,7 +8,8 @@
 #define MPCT 1000.0
 #define MIB_BITS 20
 #define URL_MAX 1024
-#define NVLINK_SCORE 100 /* policy/placement/node.h: of a pair, beside what its level is worth */
+/* The score of a link is this much per NVLink, plus LEVEL_SCORE per level (policy/placement/node.h). */
+#define NVLINK_SCORE 100
 #define LEVEL_SCORE 10
 
 static void write_sum(const struct aggregate_sum *s, struct json_text *t)
@@ -160,7 +161,7 @@ static void write_pods(const struct page_cluster *c, const struct view *view,
 	view_best_free(&best);
 }
 
-/* ---- the node that is open ---- */
+/* ---- the open node ---- */
 
 static void write_card(const struct page_cluster *c, const struct model_node *node, unsigned i,
 		       struct json_text *t)
@@ -190,7 +191,7 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_close(t, '}');
 }
 
-/* In the words of /api/topology of a node's own page, from HAMi's figures for pairs. */
+/* Writes a link as /api/topology of a node's own page does, from HAMi's scores of pairs. */
 static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
 		       struct json_text *t)
 {
@@ -236,7 +237,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
-		/* A card that the node no longer has is named as it was promised. */
+		/* A card that the node no longer has is named as in the assignment. */
 		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else
@@ -300,7 +301,7 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	json_text_close(t, '}');
 }
 
-/* ---- the whole ---- */
+/* ---- the whole state ---- */
 
 bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
 			struct json_text *t)

@@ -10,7 +10,7 @@ static uint64_t digest_of(const struct json_text *t)
 	return digest_add(DIGEST_FIRST, t->text);
 }
 
-/* Out of memory for it is out of memory for the whole. */
+/* If memory ran out for `from`, it counts as run out for `to`. */
 static void move(struct json_text *from, const char *key, struct json_text *to)
 {
 	if (from->failed || !from->text)

@@ -1,6 +1,6 @@
 /*
- * What a reader of the page has been told, to tell it of what is otherwise since: rows are known by a key, and by a digest of
- * their JSON. Pure, but for memory.
+ * Remembers what was sent to a reader of the page, so that only changes are sent. A row is identified by its key and compared
+ * by a digest of its JSON. Pure, except for memory.
  */
 #pragma once
 
@@ -11,35 +11,38 @@
 #include "scheduler/page/view.h"
 
 struct told_rows {
-	uint64_t head; /* of all but the rows */
+	uint64_t head; /* digest of everything except the rows */
 	unsigned count;
 	struct {
 		uint64_t key, said;
 	} row[VIEW_ROWS];
 };
 
-/* All zero: nothing yet. */
+/* A zeroed structure means that nothing was sent. */
 struct told {
 	bool has_begun;
 	uint64_t cluster, open;
 	struct told_rows nodes, pods;
 };
 
-/* Member `key` of `to`: the object in `part`, where it is another than was told. `part` is emptied. True: it was written. */
+/*
+ * Writes the object in `part` as member `key` of `to`, unless the same was sent before. Empties `part`. Returns true if the
+ * member was written.
+ */
 bool told_part(uint64_t *told, const char *key, struct json_text *part, struct json_text *to);
 
-/* Rows of a page, one after the other: those that are as they were told are left out, their keys are not. */
+/* Writes the rows of a page one after the other. Rows that were sent before are left out, but their keys are not. */
 struct told_writing {
 	struct told_rows *told, next;
 	struct json_text keys, rows, row;
 	bool is_other;
 };
 void told_rows_begin(struct told_writing *w, struct told_rows *told);
-/* The row's object goes to w->row, before this. */
+/* Write the row's object to w->row before this call. */
 void told_row(struct told_writing *w, const char *key);
 /*
- * Member `name` of `to`: {"seen": so many there are, "from": the first, "keys": of the page, in order, "rows": those that are new
- * or otherwise}; nothing where it was told all of it.
+ * Writes member `name` of `to`: {"seen": number of matching items, "from": index of the first row, "keys": keys of the rows
+ * in order, "rows": rows that are new or have changed}. Writes nothing if nothing has changed.
  */
 void told_rows_end(struct told_writing *w, const char *name, size_t seen, unsigned from,
 		   struct json_text *to);

@@ -24,7 +24,7 @@ static const char *const orders[] = {
 	[VIEW_BY_SHARES] = "shares",
 };
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int refuse(const char *name, const char *value, const char *right, struct error *err)
 {
@@ -68,7 +68,7 @@ static int find_word(const char *name, const char *value, const char *const *wor
 	return refuse(name, value, right, err);
 }
 
-/* "all", or a word. */
+/* Accepts "all" or one of the words. */
 static int read_states(const char *name, const char *value, const char *const *words, size_t count,
 		       unsigned *ret, struct error *err)
 {
@@ -127,7 +127,7 @@ int view_read(view_argument argument, const void *data, struct view *ret, struct
 	return 0;
 }
 
-/* ---- the first rows ---- */
+/* ---- the first rows in some order ---- */
 
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *))
 {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define SAYS_MAX 160
-#define KINDS_MAX 64 /* of groups that are told apart */
+#define KINDS_MAX 64 /* most different groups */
 
 static const char *word(const json_t *object, const char *name)
 {
@@ -20,7 +20,7 @@ static json_int_t number(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-/* ---- in a line ---- */
+/* ---- the summary in one line ---- */
 
 static void write_says(const json_t *e, struct json_text *t)
 {
@@ -41,7 +41,7 @@ static void write_says(const json_t *e, struct json_text *t)
 	json_text_string(t, "says", says);
 }
 
-/* ---- nodes that are alike ---- */
+/* ---- nodes with the same reason ---- */
 
 struct group {
 	const json_t *first;
@@ -102,7 +102,7 @@ static void write_groups(const json_t *nodes, struct json_text *t)
 	json_text_whole(t, "more_nodes", (int64_t)others);
 }
 
-/* ---- what lacks least ---- */
+/* ---- nodes that lack least ---- */
 
 static bool is_nearer(const json_t *one, const json_t *other)
 {
@@ -138,7 +138,7 @@ static void write_nearest(const json_t *nodes, struct json_text *t)
 	json_text_close(t, ']');
 }
 
-/* ---- the whole ---- */
+/* ---- the whole object ---- */
 
 static void write_quotas(const json_t *quotas, struct json_text *t)
 {

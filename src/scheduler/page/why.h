@@ -1,6 +1,6 @@
 /*
- * Why a pod waits, as `allot explain` says it, but in short: an explanation (scheduler/explain/explain.h) of thousands of nodes becomes a
- * line, the nodes that are alike together, and those that lack least. Pure, but for memory.
+ * Summarizes an explanation of why a pod waits (scheduler/explain/explain.h). An explanation may have thousands of nodes; the
+ * summary is one line, groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define WHY_NEAREST 3
 
 /*
- * An object: {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": of other groups, "nearest":
- * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/reference/protocol.md has the members.
+ * Writes an object: {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": nodes in other groups,
+ * "nearest": [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/reference/protocol.md describes the members.
  */
 void why_write(const json_t *explanation, struct json_text *t);
