@@ -6,7 +6,7 @@
 
 #include "kube/util/quantity.h"
 
-/* Keys of a ResourceQuota, before the resource's name. */
+/* Prefixes of the keys of a ResourceQuota, before the resource's name. */
 #define LIMITS "limits."
 #define REQUESTS "requests."
 

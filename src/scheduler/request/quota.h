@@ -1,12 +1,13 @@
 /*
- * What a namespace's pods may have of the cluster's cards together: the limits of its ResourceQuota objects, under HAMi's keys.
+ * Limits for the sum of all shares of cards in a namespace. They come from the namespace's ResourceQuota objects, with HAMi's
+ * keys:
  *
- *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts what it has got
- *     limits.nvidia.com/gpucores: 300      percent of a card's time
- *     limits.nvidia.com/gpu: 4             shares of cards. Kubernetes holds nobody to it, nor does HAMi
- *     requests.nvidia.com/gpumem, gpucores     the same: Kubernetes itself counts only what is written in a pod, once a container
+ *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
+ *     limits.nvidia.com/gpucores: 300      percent of a card's compute
+ *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
+ *     requests.nvidia.com/gpumem, gpucores     the same; Kubernetes itself counts only the values that containers name
  *
- * requests.nvidia.com/gpu is left to Kubernetes, which counts just that. Pure; thread safe.
+ * requests.nvidia.com/gpu is left to Kubernetes, which counts exactly that. Pure; thread-safe.
  */
 #pragma once
 
@@ -24,25 +25,28 @@ struct quota_amounts {
 };
 
 struct quota_limits {
-	bool has[QUOTA_KINDS]; /* else there is none */
+	bool has[QUOTA_KINDS]; /* false: no limit */
 	uint64_t most[QUOTA_KINDS];
 };
 
-/* The resource that it is about: of the terms. */
+/* Returns the resource's name, a string of the terms. */
 const char *quota_resource(const struct request_terms *terms, enum quota_kind kind);
 
-/* Of a ResourceQuota; where it says nothing of cards, none. -EINVAL: a limit that is no whole number, or less than 0. */
+/*
+ * Reads a ResourceQuota; *ret has no limits if the object names no cards. Returns -EINVAL if a limit is not a whole number of
+ * at least 0.
+ */
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 
-/* Of both the lesser. */
+/* Lowers each limit to the limit of `by` if that is lower. */
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
-/* What is left of them, beside what is used. */
+/* Returns the limits minus the usage. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
 bool quota_is_any(const struct quota_limits *limits);
-/* So much is not too much. */
+/* Returns true if the amounts are within the limits. */
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);
-/* Something is not too much for `limits` that may be for `before`. */
+/* Returns true if some amount is within `limits` but not within `before`. */
 bool quota_is_wider(const struct quota_limits *limits, const struct quota_limits *before);
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);

@@ -1,22 +1,22 @@
 /*
- * What a pod asks for: the limits of its containers, in HAMi's vocabulary or gpu-manager's, and its annotations.
+ * A pod's request: the limits of its containers, in the vocabulary of HAMi or of gpu-manager, and its annotations.
  *
- *     nvidia.com/gpu: 2                  cards, each of which the rest is asked of; by default 1 where only the rest is named
+ *     nvidia.com/gpu: 2                  number of cards; the other values are per card. Default 1 if another value is named
  *     nvidia.com/gpumem: 3000            MiB
- *     nvidia.com/gpumem-percentage: 50   instead, of the card's memory. Neither: all of it
- *     nvidia.com/gpucores: 30            percent of the card's time. Neither this nor memory: the card alone
+ *     nvidia.com/gpumem-percentage: 50   percent of the card's memory, instead of MiB. If both are missing: all memory
+ *     nvidia.com/gpucores: 30            percent of the card's compute. If this and memory are missing: the whole card
  *
- *     tencent.com/vcuda-core, tencent.com/vcuda-memory     as kube/gpu_manager/vcuda.h has it
+ *     tencent.com/vcuda-core, tencent.com/vcuda-memory     see kube/gpu_manager/vcuda.h
  *
  *     nvidia.com/use-gputype, nouse-gputype, use-gpuuuid, nouse-gpuuuid, numa-bind, vgpu-mode
- *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex, and of allot's own fragmentation; by
- *                                        commas, the first goes first
- *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
+ *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex, or allot's fragmentation; a list
+ *                                        separated by commas, where the first policy has precedence
+ *     hami.io/node-scheduler-policy      binpack, spread, or allot's fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
- *     allot.dev/memory, allot.dev/cores  kube/own/live.h: what its node will give it, where that is more than its limits
- *     allot.dev/placement                use: it fills what others leave of cards' time (opportunistic.h); guarantee
+ *     allot.dev/memory, allot.dev/cores  amounts that the node raises the limits to, if higher (kube/own/live.h)
+ *     allot.dev/placement                use: the pod is opportunistic (opportunistic.h); guarantee: it is not
  *
- * Pure but for memory; thread safe.
+ * Pure, except for memory; thread-safe.
  */
 #pragma once
 
@@ -28,65 +28,73 @@
 #include "kube/hami/pod.h"
 #include "policy/placement/request.h"
 
-/* The resources' names, and what is meant where nothing is said. Texts are the caller's. */
+/* Names of the resources, and default values. The caller owns the strings. */
 struct request_terms {
 	const char *count, *memory, *memory_pct, *cores;
 	struct vcuda_names vcuda;
 	unsigned default_count;
-	uint64_t default_memory_mib;          /* 0: all that the card has */
+	uint64_t default_memory_mib;          /* 0: all memory of the card */
 	unsigned default_cores_pct;           /* 0: no guarantee */
-	const char *node_policy, *gpu_policy; /* as in the annotations */
-	bool places_by_use; /* those that say so; else allot.dev/placement means nothing */
+	const char *node_policy, *gpu_policy; /* same format as the annotations */
+	bool places_by_use; /* false: allot.dev/placement is ignored */
 };
 
-/* HAMi's names and defaults: one card, all its memory; nodes binpack, cards spread. */
+/* HAMi's names and defaults: one card with all its memory; binpack for nodes, spread for cards. */
 extern const struct request_terms request_terms_default;
 
-#define REQUEST_SHARES_MAX 512 /* of cards, that several containers of a pod may ask for */
+/* Most shares of cards that all containers of a pod request together. */
+#define REQUEST_SHARES_MAX 512
 
-/* Whose words it is asked in: a node's kubelet serves one of them, or none. */
+/* The vocabulary of a request. A node's kubelet serves some of the vocabularies, or none. */
 enum request_words {
 	REQUEST_WORDS_HAMI = 1,
 	REQUEST_WORDS_VCUDA = 2,
 	REQUEST_WORDS_ALL = REQUEST_WORDS_HAMI | REQUEST_WORDS_VCUDA,
 };
 
-/* Of one container that asks for cards. */
+/* The request of one container that requests cards. */
 struct request_part {
-	size_t container; /* its place in the pod, init containers first, as in kube/hami/shares.h */
-	bool is_init;     /* it has ended before those that are not begin */
-	bool is_sidecar;  /* an init container that goes on beside all that come after it */
-	struct place_request place; /* its texts are the request's; of any type */
+	size_t container; /* index in the pod, init containers first, as in kube/hami/shares.h */
+	bool is_init;     /* ends before the main containers begin */
+	bool is_sidecar;  /* an init container that keeps running beside all later containers */
+	struct place_request place; /* its strings belong to the request; without the type lists */
 };
 
-/* Which nodes are taken first. */
+/* Which nodes have precedence. */
 enum request_nodes {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
-	REQUEST_NODES_FRAGMENTATION, /* where the least room is lost for what else is asked for: policy/placement/room.h */
+	/* Nodes where the least room for other usual requests is lost (policy/placement/room.h). */
+	REQUEST_NODES_FRAGMENTATION,
 	REQUEST_NODES_COUNT,
 };
-/* Their words, in that order, NULL at the end. */
+/* The words for these values, in the same order; NULL-terminated. */
 extern const char *const request_nodes_words[];
 
 struct request {
-	size_t containers;         /* of the pod, of both kinds */
-	size_t count;              /* of parts; 0: it asks for no card */
-	struct request_part *part; /* in the containers' order; owned */
-	/* Of cards, the same for all parts: fit.h compares each but once. */
+	size_t containers;         /* number of containers of both kinds */
+	size_t count;              /* number of parts; 0 if the pod requests no card */
+	struct request_part *part; /* in the order of the containers; owned */
+	/* Wanted and unwanted types, the same for all parts: fit.h checks each type only once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
-	unsigned words;        /* enum request_words, of all parts: a bit each */
-	bool is_opportunistic; /* its cores are not to be promised, but lent while others leave them */
-	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
-	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
-	char *text;        /* what words and mode point into; owned */
+	unsigned words;        /* bit mask of enum request_words over all parts */
+	/* Its compute is not guaranteed, but borrowed while others do not use it. */
+	bool is_opportunistic;
+	/* Takes only cards without any share, also without shares of its own other containers. */
+	bool is_mutex;
+	/* String that must contain the mode of the card; NULL if any mode will do; points into `text`. */
+	const char *mode;
+	char *text;        /* memory of `mode` and the words; owned */
 	const char **word; /* owned */
 };
 
-/* -EINVAL, -ERANGE with the container, the limit or annotation, and what would be right; -ENOMEM. */
+/*
+ * Reads a pod's request. Returns -EINVAL or -ERANGE if it is malformed; err names the container, the limit or annotation, and
+ * what would be right. Returns -ENOMEM if memory runs out.
+ */
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);
-void request_free(struct request *request); /* leaves one of zeros */
-/* A digest of what is read of it: whatever fits one pod fits another of the same digest as well, and just as well. */
+void request_free(struct request *request); /* leaves a zeroed structure */
+/* Returns a digest of everything that request_read() reads. Pods with equal digests fit the same nodes equally well. */
 uint64_t request_source(const struct kube_pod *pod);

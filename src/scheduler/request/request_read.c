@@ -13,7 +13,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define MPCT 1000 /* thousandths of a percent in a percent */
 #define CORES_WHOLE_PCT 100
-#define NUMBER_MOST INT32_MAX /* as HAMi counts */
+#define NUMBER_MOST INT32_MAX /* the same upper limit as in HAMi */
 
 const struct request_terms request_terms_default = {
 	.count = "nvidia.com/gpu",
@@ -28,7 +28,7 @@ const struct request_terms request_terms_default = {
 
 /* ---- HAMi's vocabulary ---- */
 
-/* A limit that may be there. */
+/* A limit that may be missing. */
 struct limit {
 	bool is_there;
 	uint64_t value;
@@ -67,7 +67,7 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/* A count alone is the card alone, unless defaults say otherwise. */
+/* A number of cards without other values means whole cards, unless there are defaults. */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
@@ -79,7 +79,7 @@ static void set_cores(const struct limits *l, const struct request_terms *terms,
 	place->cores_mpct = (uint32_t)(pct * MPCT);
 }
 
-/* -ENODATA: it asks for nothing in these words. */
+/* Returns -ENODATA if the container requests nothing in this vocabulary. */
 static int read_hami(const json_t *limits, const struct request_terms *terms,
 		     struct place_request *place, struct error *err)
 {
@@ -106,7 +106,7 @@ static int read_hami(const json_t *limits, const struct request_terms *terms,
 	return 0;
 }
 
-/* ---- gpu-manager's ---- */
+/* ---- gpu-manager's vocabulary ---- */
 
 static int read_vcuda(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		      struct place_request *place, struct error *err)
@@ -123,7 +123,7 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 	return 0;
 }
 
-/* ---- a container ---- */
+/* ---- one container ---- */
 
 /* The node raises a running container to what its annotations ask for, so reserve at least that much. */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
@@ -153,7 +153,10 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 				 terms->count, terms->vcuda.cores);
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
-	/* A card alone is no part of one; and of gpu-manager's units the kubelet has no more than are promised. */
+	/*
+	 * Not opportunistic: whole cards, because nothing is shared, and gpu-manager's units, of which the kubelet has only
+	 * as many as can be guaranteed.
+	 */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;
 	if (!r_hami || !r_vcuda) {
@@ -177,7 +180,7 @@ static int read_request(const struct kube_pod *pod, const struct request_terms *
 	request->part = calloc(pod->containers + 1, sizeof(*request->part));
 	if (!request->part)
 		return error_set_errno(err, ENOMEM, "request");
-	/* What is said about cards matters to those alone who ask for some. */
+	/* Errors in the annotations about cards count only if the pod requests cards. */
 	struct error wishes_err = { 0 };
 	int r_wishes = request_read_wishes(pod, terms, request, &common, &wishes_err);
 	if (r_wishes < 0)

@@ -13,7 +13,10 @@
 
 /* ---- lists of words ---- */
 
-/* Takes the first word of a list by commas off: without blanks around it, "" where there is none. */
+/*
+ * Splits the first item off a list separated by commas, and strips blanks. Returns "" for an empty item, and NULL if there
+ * are no more items.
+ */
 static char *next_word(char **rest)
 {
 	char *word = strsep(rest, ",");
@@ -25,7 +28,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* Annotations that are lists, and in a place_request what each is; in the same order. */
+/* Annotations that are lists, in the order of `to` in read_lists(). */
 static const char *const lists[] = { REQUEST_USE_TYPE, REQUEST_NOUSE_TYPE, REQUEST_USE_UUID,
 				     REQUEST_NOUSE_UUID };
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
@@ -38,7 +41,7 @@ static size_t words_in(const char *text)
 	return words;
 }
 
-/* All lists, and the mode, in one text; words that are empty are none. */
+/* Reads all lists and the mode into one text. Empty words are ignored. */
 static int read_lists(const struct kube_pod *pod, struct request *request,
 		      struct place_request *place, struct error *err)
 {
@@ -75,12 +78,13 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 
 /* ---- policies ---- */
 
-/* One row a word of the policy of cards: its evaluator, as policy/placement/evaluate.h has them; NULL: none. */
+/* One row per word of the policy for cards, with its evaluator (policy/placement/evaluate.h); NULL if the word has none. */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
 	{ "binpack", "binpack" },     { "spread", "spread" },
-	{ "topology-aware", "link" }, { "numa", "link" }, /* what is near comes together */
+	/* Cards near each other are chosen together. */
+	{ "topology-aware", "link" }, { "numa", "link" },
 	{ "fragmentation", "room" },  { "mutex", NULL },
 };
 
@@ -107,8 +111,8 @@ static int add_policy(const char *word, struct request *request, struct place_re
 }
 
 /*
- * The words' evaluators, in their order; spread where there are none, as with mutex alone. What they can't tell apart goes
- * to the card that breaks up least.
+ * Sets the evaluators of the policy's words, in their order; "spread" if there are none, as for mutex alone. If all rank
+ * cards equally, the card that is fragmented least has precedence.
  */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)
@@ -186,9 +190,9 @@ static int read_weights(const char *text, struct place_request *place, struct er
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all annotations ---- */
 
-/* As HAMi has it: what is no truth is no wish. */
+/* As in HAMi, any other text counts as false. */
 static bool is_true(const char *text)
 {
 	static const char *const truths[] = { "true", "True", "TRUE", "t", "T", "1" };
@@ -198,7 +202,7 @@ static bool is_true(const char *text)
 	return false;
 }
 
-/* By its own word, or by the kind of its work. */
+/* Reads allot.dev/placement or, if it is missing, derives the placement from the kind of workload. */
 static int read_placement(const struct kube_pod *pod, struct request *request, struct error *err)
 {
 	const char *placement = pod_annotation(pod, OWN(KUBE_PLACEMENT));

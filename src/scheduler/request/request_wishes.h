@@ -1,4 +1,7 @@
-/* The part of a pod's request that stands in its annotations: which cards, and in which order. For request_read.c. */
+/*
+ * The part of a pod's request that is in its annotations: which cards the pod may have, and which it prefers. Internal to
+ * request_read.c.
+ */
 #pragma once
 
 #include "scheduler/request/request.h"
@@ -14,8 +17,9 @@
 #define REQUEST_WEIGHTS "hami.io/device-scoring-weights"
 
 /*
- * Fills of the request what concerns all its parts alike, and of *ret_place what each begins with. Texts are owned by the
- * request. -EINVAL with the annotation and what would be right; -ENOMEM.
+ * Sets the fields of the request that are common to all parts, and in *ret_place the initial values of each part. The request
+ * owns the strings. Returns -EINVAL if an annotation is malformed; err names it and what would be right. Returns -ENOMEM if
+ * memory runs out.
  */
 int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
 			struct request *request, struct place_request *ret_place, struct error *err);

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: that much more than the one before it does a request count. */
+/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: the factor by which each request counts more than the one before. */
 #define GROWTH 1.000693387462580632
-/* Then all are counted in larger units: sums stay exact enough. */
+/* When the unit reaches this value, all counts are divided by it, so that sums stay exact enough. */
 #define UNIT_MOST 1e9
-/* Of a kind's words: who names more has a list of his own making, and is no kind. */
+/* A request whose words need more bytes than this is not counted: its lists are unusual. */
 #define WORDS_BYTES_MOST 4096
 
 /* ---- kinds ---- */
 
-/* Of a request what tells its kind. */
+/* Returns the fields of the request that define its kind. */
 static struct place_request kind_of(const struct place_request *request)
 {
 	return (struct place_request){
@@ -76,7 +76,7 @@ static size_t words_bytes(const struct place_words *words)
 	return bytes;
 }
 
-/* Words of its own, and their texts behind them, in one piece. NULL: no memory. */
+/* Gives the kind words of its own. Words and texts are in one allocation, which is returned. NULL if memory runs out. */
 static const char **copy_words(struct place_request *kind)
 {
 	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
@@ -106,7 +106,7 @@ static unsigned least_counted(const struct histogram *histogram)
 	return least;
 }
 
-/* Has it come a short while ago? It is remembered, or forgotten as it gets a place. */
+/* Returns true if this kind came a short while ago, and then forgets that. Otherwise remembers the kind. */
 static bool has_come_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
@@ -129,7 +129,7 @@ static void next_unit(struct histogram *histogram)
 	histogram->unit = 1;
 }
 
-/* A place for a kind that has none. 0 and the place; -EAGAIN: it gets none now; -ENOMEM. */
+/* Finds a place for a new kind. Returns 0 and the place, -EAGAIN if the kind gets none now, or -ENOMEM. */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
 	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;

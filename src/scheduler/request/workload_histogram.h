@@ -1,12 +1,12 @@
 /*
- * What is asked for: the kinds of requests that pods have made lately, each with how often, as policy/placement/room.h wants them.
+ * The kinds of requests that pods have made lately and how often, for policy/placement/room.h.
  *
- * Nobody configures it: each request is counted when its pod is seen for the first time. What was counted fades, by half with
- * each HISTOGRAM_HALF_LIFE requests that come after it, so that no clock takes part. Where there are more kinds than have a place,
- * the one that counts least goes. A kind's price is its part of all requests over the room that is left for it: what is
- * scarce and asked for is dear, and the whole of a kind's room is worth its part of the requests, however much it is.
+ * No configuration is needed: each request is counted when its pod is first seen. Counts decay by half with each
+ * HISTOGRAM_HALF_LIFE further requests, so that no clock is needed. If there are too many kinds, the kind with the lowest
+ * count is dropped. The price of a kind is its fraction of all requests divided by the room left for it. So a kind that is
+ * requested often and has little room is expensive, and the whole room of a kind is worth its fraction of the requests.
  *
- * One thread.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -16,20 +16,23 @@
 #define HISTOGRAM_ONCE 64
 
 struct histogram {
-	struct place_histogram kinds; /* as policy/placement/room.h has it; their words are owned */
-	double count[PLACE_KINDS_MAX]; /* requests of each kind, fading, in `unit`s */
-	double unit; /* what one request adds now; it grows, so that older ones fade; 0: none yet */
+	/* As in policy/placement/room.h; the histogram owns their words. */
+	struct place_histogram kinds;
+	double count[PLACE_KINDS_MAX]; /* decayed number of requests of each kind, in `unit`s */
+	/* What one request adds now; grows, so that older requests count less; 0 before the first request. */
+	double unit;
 	const char **words[PLACE_KINDS_MAX];
-	uint64_t once[HISTOGRAM_ONCE]; /* digests of kinds that came once while all places were taken */
+	/* Digests of kinds that came once while all places were taken. */
+	uint64_t once[HISTOGRAM_ONCE];
 	unsigned next_once;
 };
 
 /*
- * Counts a request. Returns 1 and the place that has become this kind's, which was free or had one that had to go; 0:
- * the kind was there already, or has none; -ENOMEM: it is not counted.
+ * Counts a request. Returns 1 if its kind is new and has got a place: *ret_kind, which may have belonged to a kind that was
+ * dropped. Returns 0 if the kind had a place already or gets none, or -ENOMEM if the request is not counted.
  */
 int histogram_count(struct histogram *histogram, const struct place_request *request,
 		    unsigned *ret_kind);
-/* Of each kind its price, by the room that is left for it. */
+/* Sets the price of each kind from the room left for the kind. */
 void histogram_price(struct histogram *histogram, const uint64_t room[PLACE_KINDS_MAX]);
-void histogram_free(struct histogram *histogram); /* leaves one of zeros, which is an empty one */
+void histogram_free(struct histogram *histogram); /* leaves an empty, zeroed histogram */
