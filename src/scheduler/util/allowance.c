@@ -6,7 +6,7 @@ uint64_t allowance_take(struct allowance *a, uint64_t work, uint64_t now_ns)
 {
 	if (!a->per_second)
 		return 0;
-	/* Paid up to now means a whole second's worth is left: one may be that far ahead. */
+	/* If paid_ns is not in the future, one second's worth is left. So work may be taken up to one second ahead. */
 	if (a->paid_ns >= now_ns + NSEC_PER_SEC)
 		return a->paid_ns - (now_ns + NSEC_PER_SEC) + 1;
 	if (a->paid_ns < now_ns)

@@ -1,11 +1,11 @@
-/* Texts, to be known again without being kept: FNV-1a of 64 bits (draft-eastlake-fnv). Pure; thread safe. */
+/* Digests of texts, to recognize a text without storing it: 64-bit FNV-1a (draft-eastlake-fnv). Pure; thread-safe. */
 #pragma once
 
 #include <stdint.h>
 
 #define DIGEST_FIRST UINT64_C(14695981039346656037)
 
-/* One text after the other; NULL is another than "". */
+/* Adds one text to the digest. NULL and "" have different digests. */
 static inline uint64_t digest_add(uint64_t digest, const char *text)
 {
 	for (const char *c = text ? text : "\xff"; *c; c++)

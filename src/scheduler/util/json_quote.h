@@ -1,9 +1,9 @@
-/* A text as a JSON string, to be written where its size is known already. Pure. */
+/* Writes a text as a JSON string to memory of the required size. Pure. */
 #pragma once
 
 #include <stddef.h>
 
-/* With its quotes. */
+/* Returns the size with the quotes. */
 size_t json_quote_size(const char *text, size_t length);
-/* `text`: UTF-8. Returns what is behind it; no NUL is written. */
+/* `text` is UTF-8. Returns the end of the output, which is not NUL-terminated. */
 char *json_quote(char *to, const char *text, size_t length);

@@ -5,7 +5,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* FNV-1a (draft-eastlake-fnv), and what mixes its low bits, by which a bucket is found. */
+/* FNV-1a (draft-eastlake-fnv), then mixes the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261U;
@@ -62,7 +62,7 @@ void string_map_remove(struct string_map *t, struct string_map_entry *entry)
 	}
 }
 
-/* From that one of a bucket on. */
+/* Searches from entry `e` of a bucket on. */
 static struct string_map_entry *find_from(struct string_map_entry *e, uint32_t hash,
 					  const char *text, size_t length)
 {
@@ -78,7 +78,7 @@ void *string_map_find(const struct string_map *t, const char *text)
 	return find_from(*bucket_of(t, hash), hash, text, length);
 }
 
-/* In steps that each ask for the memory which the next one looks at. */
+/* Works in steps, each of which prefetches the memory that the next step reads. */
 void string_map_find_some(const struct string_map *t, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME])
 {
@@ -116,7 +116,7 @@ void string_map_free(struct string_map *t)
 	*t = (struct string_map){ 0 };
 }
 
-/* ---- words ---- */
+/* ---- interned strings ---- */
 
 struct word {
 	struct string_map_entry entry;

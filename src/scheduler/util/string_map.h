@@ -1,10 +1,11 @@
 /*
- * Finds things by a text of theirs, however many there are: it grows with them. The entry is the first member of the thing,
- * so that a found entry is the thing. Nothing fails: without memory to grow it is only slower.
+ * Hash map from a string to a structure. The map grows with the number of entries. The entry is the first member of the
+ * structure, so a pointer to the entry is a pointer to the structure. No function fails: if memory to grow is missing, the
+ * map is only slower.
  *
  *     struct string_map { bucket[hash & mask] -> entry -> entry }
  *
- * A table of zeros is empty; string_map_free() leaves one. One thread.
+ * A zeroed map is empty; string_map_free() leaves such a map. Not thread-safe.
  */
 #pragma once
 
@@ -13,22 +14,23 @@
 
 struct string_map_entry {
 	struct string_map_entry *next;
-	const char *text; /* the thing's own, which stays as it is while it is in the table */
+	/* Belongs to the structure; must not change while the entry is in the map. */
+	const char *text;
 	uint32_t hash;
 };
 
 struct string_map {
-	struct string_map_entry **bucket; /* owned; NULL: `first` is the only one */
+	struct string_map_entry **bucket; /* owned; NULL while `first` is the only bucket */
 	struct string_map_entry *first;
 	size_t buckets, count;
 };
 
-/* No two with the same text. */
+/* Adds an entry. The map must not have an entry with the same text. */
 void string_map_add(struct string_map *table, struct string_map_entry *entry, const char *text);
 void string_map_remove(struct string_map *table, struct string_map_entry *entry);
-/* NULL: none. */
+/* Returns NULL if there is no such entry. */
 void *string_map_find(const struct string_map *table, const char *text);
-/* Several at once, STRING_MAP_SOME at most: of a large table faster than one after the other. */
+/* Finds up to STRING_MAP_SOME entries at once. In a large map, this is faster than several calls of string_map_find(). */
 #define STRING_MAP_SOME 16
 struct string_map_text {
 	const char *text;
@@ -36,14 +38,14 @@ struct string_map_text {
 };
 void string_map_find_some(const struct string_map *table, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME]);
-/* Calls for each, which may take that one out of the table. */
+/* Calls `each` for every entry. The callback may remove this entry. */
 void string_map_each(struct string_map *table, void (*each)(void *data, void *thing), void *data);
-/* The things are the caller's. */
+/* Frees the buckets. The structures still belong to the caller. */
 void string_map_free(struct string_map *table);
 
-/* ---- words: texts that many things have, each kept once ---- */
+/* ---- interned strings: strings that many structures share, each stored once ---- */
 
-/* The one that is kept, with a reference more. NULL: no memory. */
+/* Returns the stored string and takes a reference. NULL if memory runs out. */
 const char *intern(struct string_map *words, const char *text);
-/* The reference is given back; NULL is fine. */
+/* Drops a reference. `word` may be NULL. */
 void intern_release(struct string_map *words, const char *word);
