@@ -20,7 +20,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 		return c->guaranteed_pct + c->borrowed_pct;
 	if (now_ns < c->use->cooldown_ns)
 		return c->total_pct;
-	/* Some may have ended since: then they hold what they did until the node says otherwise. */
+	/* Some guaranteed shares may have ended since. They count as held until the node reports otherwise. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
 	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
@@ -33,7 +33,7 @@ uint64_t opportunistic_lack_pct(const struct opportunistic_card *c)
 		      : 0;
 }
 
-/* ---- when ---- */
+/* ---- when to evict ---- */
 
 bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
 			  uint64_t after_ns)
@@ -62,7 +62,7 @@ uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_
 	return use ? less(use->cooldown_ns, now_ns) : 0;
 }
 
-/* ---- who ---- */
+/* ---- which pods to evict ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -86,7 +86,7 @@ size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t l
 		list[i].goes = got < lack_pct;
 		got += list[i].goes ? list[i].borrowed_pct : 0;
 	}
-	/* Who turns out not to be needed is spared, the highest first. */
+	/* Spares pods that turn out not to be needed, the highest priority first. */
 	for (size_t i = count; i-- > 0;) {
 		if (list[i].goes && got >= lack_pct + list[i].borrowed_pct) {
 			list[i].goes = false;

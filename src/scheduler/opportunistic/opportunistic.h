@@ -1,19 +1,20 @@
 /*
- * Pods that fill what others leave of a card's time: who is one, what it finds of a card, and when one has to go. Their
- * memory is promised like everybody's, as a byte that is given twice is a failed allocation. Time can be taken back at any
- * moment: on the node they run behind all others (KUBE_PRIORITY_OPPORTUNISTIC), whose guarantees hold whatever they do.
+ * Opportunistic pods use compute of a card that other pods leave. Defines which compute such a pod sees as free, and when it
+ * must be evicted. Its memory is guaranteed like that of all pods, because memory promised twice leads to failed allocations.
+ * Compute can be taken back at any moment: on the node, opportunistic pods run at a priority behind all others
+ * (KUBE_PRIORITY_OPPORTUNISTIC), so that the guarantees of others hold.
  *
  *     |--- used, at its peak ---|- margin -|--- opportunistic pods ---|---- left ----|
- *     |----------- guaranteed to others: as if it were used, where it is not known ---------|
+ *     |--- guaranteed to others; counts as used if the use is unknown ---|
  *
- *   Placing    Used is what the node has measured of those that are no opportunistic pods.
- *   Pressed    What is used now leaves opportunistic pods less than they asked for. When that has lasted, as many of them go as makes
- *              it suffice for the others: the lowest priority first, and of equals who came last.
- *   Cooldown   A card that they were evicted from takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS, and twice as long each time that it happens
- *              again within OPPORTUNISTIC_FORGIVE_NS, up to OPPORTUNISTIC_COOLDOWN_MOST_NS: use that goes up and down sends them to and fro
- *              a few times a day at most.
+ *   Placing    Counts as used what the node has measured of pods that are not opportunistic.
+ *   Pressed    The present use leaves opportunistic pods less than they requested. If this lasts, as many of them are evicted
+ *              as needed for the rest to have enough: lowest priority first, and among equals the latest first.
+ *   Cooldown   After an eviction, a card takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS. The time doubles with each
+ *              repetition within OPPORTUNISTIC_FORGIVE_NS, up to OPPORTUNISTIC_COOLDOWN_MOST_NS. So fluctuating use moves pods
+ *              to and fro only a few times a day.
  *
- * Pure; thread safe.
+ * Pure; thread-safe.
  */
 #pragma once
 
@@ -23,46 +24,51 @@
 
 #include "scheduler/opportunistic/use.h"
 
-#define OPPORTUNISTIC_MARGIN_PCT 10 /* what is guaranteed and not used is lent but for this */
-#define OPPORTUNISTIC_SLACK_PCT 2 /* want so small does not count: what is measured is not exact */
+#define OPPORTUNISTIC_MARGIN_PCT 10 /* part of the guaranteed but unused compute that is not lent */
+/* A smaller lack does not count, because the measurement is not exact. */
+#define OPPORTUNISTIC_SLACK_PCT 2
 #define OPPORTUNISTIC_COOLDOWN_NS (UINT64_C(600) * 1000000000)
 #define OPPORTUNISTIC_COOLDOWN_MOST_NS (UINT64_C(4 * 3600) * 1000000000)
 #define OPPORTUNISTIC_FORGIVE_NS (UINT64_C(12 * 3600) * 1000000000)
 
-/* A card's time, in percent. */
+/* A card's compute, in percent. */
 struct opportunistic_card {
 	uint64_t total_pct, guaranteed_pct,
-		borrowed_pct;       /* borrowed: by all opportunistic pods that are there */
-	const struct use_card *use; /* NULL: not known: the promises stand */
+		borrowed_pct;       /* by all opportunistic pods on the card */
+	const struct use_card *use; /* NULL if unknown: guaranteed compute then counts as used */
 };
 
 /*
- * What an opportunistic pod finds taken. Of guarantees that its node has measured all along (held) it is the use with the margin, those
- * which came since are whole; use above them counts as it is. A card that is shut is taken whole.
+ * Returns the compute that an opportunistic pod sees as taken. Of guarantees that were there during the whole measurement
+ * (held), the measured use plus the margin counts. Later guarantees count in full. Use above the guarantees counts as
+ * measured. If the card is closed, all of it is taken.
  */
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t now_ns);
 
-/* What opportunistic pods lack of what they have asked for, as the card is used now; 0: nothing, or it is not known. */
+/* Returns how much compute opportunistic pods lack now, compared to their requests; 0 if nothing, or if the use is unknown. */
 uint64_t opportunistic_lack_pct(const struct opportunistic_card *card);
 
-/* To be called with each look at a card. Has it lacked for as long as `after_ns`? */
+/* Call at each check of a card. Returns true if opportunistic pods have lacked compute for at least `after_ns`. */
 bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
 			  uint64_t after_ns);
-/* Some were sent from the card. */
+/* Call when pods were evicted from the card. Starts or extends the cooldown. */
 void opportunistic_cooldown(struct use_card *use, uint64_t now_ns);
-/* 0: it is open. `use` NULL: it is not known, and that it was shut counts for nothing. */
+/* Returns the time until the card opens; 0 if it is open. If `use` is NULL, the use is unknown and the result is 0. */
 uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_ns);
 
-/* One that could go. */
+/* A pod that may be evicted. */
 struct opportunistic {
 	int32_t priority;
-	int64_t since_s; /* when it was placed */
+	int64_t since_s; /* when the pod was placed */
 	unsigned borrowed_pct;
-	void *pod; /* the caller's */
-	bool goes; /* decided */
+	void *pod; /* belongs to the caller */
+	bool goes; /* result: evict this pod */
 };
 
-/* In the order in which they go: the lowest priority first, and of equals who came last. */
+/* Sorts by order of eviction: lowest priority first, and among equals the latest first. */
 void opportunistic_sort(struct opportunistic *list, size_t count);
-/* Sorts the list, and decides: together they have borrowed what is lacking, or all go. Returns how many go. */
+/*
+ * Sorts the list and chooses pods to evict that together have borrowed at least `lack_pct`; all pods if that is not enough.
+ * Returns the number of chosen pods.
+ */
 size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t lack_pct);

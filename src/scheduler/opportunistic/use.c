@@ -30,7 +30,7 @@ static const struct kube_use *find_said(const struct kube_uses *uses, const char
 	return NULL;
 }
 
-/* As the inventory has them; of each what was kept, and what is said now. */
+/* Makes entries in the order of the inventory. Each has the old state of its card and the new measurement. */
 static struct use_card *lay_out(const struct use *u, const struct kube_uses *uses,
 				const struct inventory *inventory)
 {
@@ -53,7 +53,7 @@ static struct use_card *lay_out(const struct use *u, const struct kube_uses *use
 	return card;
 }
 
-/* The inventory has just these cards, in this order. */
+/* Returns true if `u` has exactly the inventory's cards, in the same order. */
 static bool is_of(const struct use *u, const struct inventory *inventory)
 {
 	bool is_same = u->count == inventory->count;
@@ -76,7 +76,7 @@ int use_hear(struct use *u, const char *text, const struct inventory *inventory,
 	uses_free(&uses);
 	if (!card)
 		return error_set_errno(err, ENOMEM, "use of GPUs");
-	/* What is said of cards that came is yet to be read. */
+	/* The annotation of cooldowns must be read again for new cards. */
 	if (!is_of(u, inventory))
 		u->cooldown_said = 0;
 	free(u->card);

@@ -1,7 +1,7 @@
 /*
- * What a node's cards are used, as its allotd publishes it (kube/own/uses.h), and whether that still counts. Nobody's clock
- * but our own is asked: what a node says counts from when it was seen to change, for USE_FRESH_NS. So what a daemon that is
- * gone has left behind counts for nothing, also after a start of ours. Pure but for memory; one thread.
+ * The measured use of a node's cards, as the node's allotd publishes it (kube/own/uses.h). Only our own clock matters: a
+ * measurement is valid for USE_FRESH_NS from the moment when its change was seen. So data left behind by a daemon that is
+ * gone is never used, not even after a restart of the scheduler. Pure, except for memory; not thread-safe.
  */
 #pragma once
 
@@ -10,38 +10,40 @@
 
 #include "base/error.h"
 
-#define USE_FRESH_NS \
-	(UINT64_C(180) * 1000000000) /* three times as long as a node is silent at most by default */
+/* Three times the longest default interval between two reports of a node. */
+#define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;
 
-/* Of one card. What opportunistic pods do there is kept here as well: opportunistic.h. */
+/* State of one card, including the state of its opportunistic pods (opportunistic.h). */
 struct use_card {
-	uint64_t id;    /* a digest of its UUID */
-	bool is_said;   /* else its node does not name it */
-	uint8_t rounds; /* of evictions, in a row */
+	uint64_t id;    /* digest of the card's UUID */
+	bool is_said;   /* false: the node does not report this card */
+	uint8_t rounds; /* number of evictions in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
-	uint64_t pressed_ns; /* opportunistic pods have less than they asked for since then; 0: they do not */
-	uint64_t cooldown_ns; /* no opportunistic pod comes until then */
+	uint64_t pressed_ns; /* since when opportunistic pods lack compute; 0 if they do not */
+	/* End of the last cooldown; until then the card takes no opportunistic pods. */
+	uint64_t cooldown_ns;
 };
 
 struct use {
-	unsigned count;         /* 0: nothing is known */
+	unsigned count;         /* 0 if nothing is known */
 	struct use_card *card;  /* in the order of the node's inventory; owned */
-	uint64_t said;          /* a digest of the annotation; 0: none was seen yet */
-	uint64_t heard_ns;      /* when it changed last */
-	bool is_moving;         /* it was seen to change */
-	uint64_t cooldown_said; /* a digest of what was read by cooldown.h; 0: nothing was */
+	uint64_t said;          /* digest of the annotation; 0 if there is none */
+	uint64_t heard_ns;      /* when the annotation last changed */
+	bool is_moving;         /* the annotation was seen to change, so its daemon is alive */
+	uint64_t cooldown_said; /* digest of the annotation that cooldown.h has read; 0 if none */
 };
 
 /*
- * The annotation as it is now; NULL: there is none. `inventory`: the node's cards, of which some may be others than before. What
- * was kept of cards that stay is kept. -EINVAL: it can't be read, and is as none; -ENOMEM.
+ * Reads the present annotation; `text` is NULL if it is missing. `inventory` has the node's cards, which may have changed.
+ * Keeps the state of cards that are still there. Returns -EINVAL if the annotation is malformed, which counts as missing; or
+ * -ENOMEM.
  */
 int use_hear(struct use *use, const char *text, const struct inventory *inventory, uint64_t now_ns,
 	     struct error *err);
-void use_free(struct use *use); /* leaves one of nothing */
+void use_free(struct use *use); /* leaves an empty structure */
 
-/* Of the inventory's card i. NULL: it is not known, or no longer. `use` may be NULL. */
+/* Returns the use of the inventory's card i, or NULL if it is unknown or too old. `use` may be NULL. */
 const struct use_card *use_of(const struct use *use, unsigned i, uint64_t now_ns);
