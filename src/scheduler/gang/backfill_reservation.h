@@ -1,11 +1,14 @@
 /*
- * Pods that come alone take room as soon as there is some, and could keep a gang waiting for ever, which needs room for all of
- * it at a time. So one that has waited for a patience is given a backfill reservation: the nodes where it would sit if no lone pod were there,
- * as many as it has pods at most. Lone pods that do not outrank it are placed elsewhere, until it sits; those that are there
- * end by themselves. One gang has a backfill reservation at a time, for RESERVATION_MOST_NS at most, and waits as long again before it has another one,
- * or never, where it would not sit even so: the cluster stands still for nobody.
+ * Pods outside gangs (lone pods) take room as soon as there is some. A gang needs room for all its pods at once, so lone pods
+ * could keep a gang waiting forever. Therefore a gang that has waited long gets a backfill reservation: the nodes where the
+ * gang would have room if no lone pods were there, at most one node per pod. Lone pods that do not outrank the gang are not
+ * placed on these nodes until the gang is placed; those that are there end by themselves.
  *
- * When, as pure functions; who and where: model_backfill.c.
+ * Only one gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS. Afterwards the gang waits as long
+ * again before its next one. A gang that would have no room even without lone pods gets none, so that no nodes are kept free
+ * in vain.
+ *
+ * This file decides when, as pure functions; model_backfill.c decides which gang and which nodes.
  */
 #pragma once
 
@@ -14,13 +17,13 @@
 
 #define RESERVATION_MOST_NS (UINT64_C(3600) * 1000000000)
 
-/* `since_ns`: when it was first told that there is no room; 0: it was not. `patience_ns` 0: never. */
+/* `since_ns` is when the gang first found no room; 0 if it has not. If `patience_ns` is 0, the result is always false. */
 static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64_t patience_ns)
 {
 	return patience_ns && since_ns && now_ns >= since_ns && now_ns - since_ns >= patience_ns;
 }
 
-/* `is_reserved_since_ns`: when it began. */
+/* `is_reserved_since_ns` is when the reservation began. */
 static inline bool reservation_is_over(uint64_t is_reserved_since_ns, uint64_t now_ns)
 {
 	return now_ns - is_reserved_since_ns >= RESERVATION_MOST_NS;

@@ -5,7 +5,7 @@
 #define TRIES_MAX 4
 #define DOUBLINGS_MAX 4
 
-/* ---- where it stands ---- */
+/* ---- states ---- */
 
 unsigned gang_there(const struct gang_roll *roll)
 {
@@ -46,9 +46,12 @@ enum gang_verdict gang_judge(const struct gang_roll *roll)
 	return kept >= gang_missing(roll) ? GANG_WHOLE : GANG_JOINTLY;
 }
 
-/* ---- room for several ---- */
+/* ---- room for several pods ---- */
 
-/* Does somebody sit before it who may be in its way, and whose place it may take? */
+/*
+ * Returns true if a member seated earlier may be in the way of member k. A member that is like k cannot be, because they
+ * could only swap seats.
+ */
 static bool may_go_first(const struct gang_trial *trial, const struct gang_seat *order, size_t k)
 {
 	for (size_t j = 0; j < k; j++)
@@ -59,8 +62,8 @@ static bool may_go_first(const struct gang_trial *trial, const struct gang_seat 
 }
 
 /*
- * In that order. Returns how many sit; *ret_first: the place in the order of the first that does not, but might in another;
- * `count`: there is none.
+ * Seats the members in this order and returns how many have a seat. *ret_first gets the position of the first member without
+ * a seat that may find one in another order; `count` if there is none.
  */
 static size_t seat_all(const struct gang_trial *trial, struct gang_seat *order, size_t count,
 		       size_t *ret_first)
@@ -113,7 +116,10 @@ uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt)
 {
 	unsigned doublings = failures > DOUBLINGS_MAX ? DOUBLINGS_MAX : failures - 1;
 	uint64_t pause_ns = hold_ns << doublings;
-	/* The upper bits, of 0 to 1023: Knuth's multiplicative hashing (The Art of Computer Programming, 6.4). */
+	/*
+	 * Takes the upper bits, a number from 0 to 1023, by Knuth's multiplicative hashing (The Art of Computer Programming,
+	 * 6.4).
+	 */
 	uint32_t drawn = ((salt ^ failures) * UINT32_C(2654435761)) >> 22;
 	return pause_ns + pause_ns / 1024 * drawn;
 }

@@ -1,11 +1,11 @@
 /*
- * Gangs: pods that are placed together or not at all. Whether one's time has come, and how its pods find room together, as
- * pure functions of where they stand.
+ * Gangs: pods that are placed together or not at all. Decides when the pods of a gang may go on, and finds room for all of
+ * them, as pure functions of the pods' states.
  *
  *     waits -> held -> come -> goes -> bound
  *
- * Room is kept for as many as the gang's size at once, or for none; nobody is bound before as many are asked to be, each to
- * the node where its room is: by then kube-scheduler, too, has what each of them needs there.
+ * Room is reserved for as many pods as the gang's size at once, or for none. No pod is bound before bind calls for as many
+ * pods have come, each for the node of its reservation. By then kube-scheduler, too, has all other resources for each pod.
  */
 #pragma once
 
@@ -14,47 +14,49 @@
 #include <stdint.h>
 
 enum gang_state {
-	GANG_ABSENT, /* it is ending, or may not be scheduled yet: as if it were not there */
+	GANG_ABSENT, /* ending, or not yet allowed to be scheduled; counts as not there */
 	GANG_WAITS,
-	GANG_HELD,  /* room is kept for it */
-	GANG_COME,  /* and it is asked to be bound there, and waits for the others */
-	GANG_GOES,  /* it is being bound */
-	GANG_BOUND, /* with cards */
-	GANG_EASY,  /* it asks for no cards: that it is there is enough */
+	GANG_HELD,  /* room is reserved for the pod */
+	GANG_COME,  /* held, and a bind call for the reserved node waits for the other pods */
+	GANG_GOES,  /* being bound */
+	GANG_BOUND, /* bound, with cards */
+	GANG_EASY,  /* requests no cards; it only has to exist */
 	GANG_STATES,
 };
 
 struct gang_roll {
-	unsigned size; /* 0: nobody has said */
+	unsigned size; /* 0 if no pod has named it */
 	unsigned count[GANG_STATES];
 };
 
 enum gang_verdict {
-	GANG_LONE,       /* no gang: each for itself */
-	GANG_INCOMPLETE, /* too few are there */
-	GANG_JOINTLY,    /* room is to be found for gang_missing() of them together */
-	GANG_WHOLE, /* room is kept for enough; whoever has none is one more, and goes where it fits */
-	GANG_SINGLY, /* it has begun, and some have ended since: those that come in their place go where they fit */
+	GANG_LONE,       /* not a gang: each pod is placed alone */
+	GANG_INCOMPLETE, /* too few pods exist */
+	GANG_JOINTLY,    /* search room for gang_missing() pods together */
+	/* Room is reserved for enough pods; a pod without a reservation is an extra one and is placed alone. */
+	GANG_WHOLE,
+	/* The gang has begun and some pods have ended since; their replacements are placed alone. */
+	GANG_SINGLY,
 };
 
 unsigned gang_there(const struct gang_roll *roll);
 enum gang_verdict gang_judge(const struct gang_roll *roll);
-/* Those that nothing is taken back from any more. */
+/* Returns the number of pods whose room is not taken back any more. */
 unsigned gang_settled(const struct gang_roll *roll);
-/* Of those that wait, or have room that may be taken back: so many have to find room together. */
+/* Returns how many of the pods that wait, or whose room may be taken back, must find room together. */
 unsigned gang_missing(const struct gang_roll *roll);
-/* One of it is bound, or about to be: there is no way back. */
+/* Returns true if a pod is bound or being bound. From then on the gang's room is not taken back as a whole. */
 bool gang_has_begun(const struct gang_roll *roll);
-/* Those that have come may be bound. */
+/* Returns true if the pods in state GANG_COME may be bound. */
 bool gang_may_begin(const struct gang_roll *roll);
 
-/* ---- room for several ---- */
+/* ---- room for several pods ---- */
 
 struct gang_trial {
-	/* Member i takes what suits it best of what the others have left. false: nothing does. */
+	/* Gives member i the best of what the others have left. Returns false if nothing fits. */
 	bool (*seat)(void *data, size_t i);
 	void (*unseat)(void *data, size_t i);
-	/* Nothing tells these two apart: where one finds nothing the other would not, either. */
+	/* Returns true if the two members are alike, so that if one finds no room, the other would not either. */
 	bool (*is_like)(void *data, size_t i, size_t k);
 	void *data;
 };
@@ -65,15 +67,16 @@ struct gang_seat {
 };
 
 /*
- * Seats `needed` or more of `count` members. Returns how many sit; where those are too few, the most that did in any try,
- * and nobody sits. One who finds nothing is seated first in the next try, a few times. `order`: scratch, of `count`.
+ * Seats at least `needed` of `count` members and returns how many have a seat. If that fails, no member has a seat, and the
+ * result is the most that had one in any attempt. There are a few attempts; a member that found no room goes first in the
+ * next. `order` is scratch memory for `count` entries.
  */
 size_t gang_seat(const struct gang_trial *trial, size_t count, size_t needed,
 		 struct gang_seat *order);
 
 /*
- * How long a gang whose pods have not all come leaves its room to others: as long as that was kept or up to twice that, the
- * next time twice as long, up to 16 times. `failures`: how often in a row, 1 or more. `salt`: another one for each gang: two
- * that had what the other needed are to come back at different times.
+ * Returns how long a gang whose pods did not all come leaves its room to others: after the first failure one to two times
+ * `hold_ns`, after each further one twice as long, up to a factor of 16. `failures` is the number of failures in a row, at
+ * least 1. `salt` differs between gangs, so that two gangs in each other's way come back at different times.
  */
 uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);

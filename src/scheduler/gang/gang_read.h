@@ -1,6 +1,6 @@
 /*
- * Which gang a pod belongs to, pods that are placed together or not at all, and how many that are, as it says by annotations
- * or labels. All these names are of other schedulers' but the first:
+ * Reads from a pod's annotations or labels which gang it belongs to and how many pods the gang has. All names except the
+ * first belong to other schedulers:
  *
  *     allot.dev/gang, or batch.kubernetes.io/job-name                allot.dev/gang-size
  *     scheduling.x-k8s.io/pod-group                                  allot.dev/gang-size
@@ -9,8 +9,8 @@
  *     gang.scheduling.koordinator.sh/name                            gang.scheduling.koordinator.sh/min-available
  *     kueue.x-k8s.io/pod-group-name                                  kueue.x-k8s.io/pod-group-total-count
  *
- * allot.dev/gang-size goes with any of them, and before their own; a Job's pods are a gang only where it is there. What
- * objects beside the pods say, such as a PodGroup, is not asked. Pure; thread safe.
+ * allot.dev/gang-size can be combined with every name and has precedence over the other sizes. The pods of a Job form a gang
+ * only with this annotation or label. Other objects, such as a PodGroup, are not read. Pure; thread-safe.
  */
 #pragma once
 
@@ -22,18 +22,18 @@
 #define GANG_SIZE_MAX 4096
 #define GANG_NAME_MAX 253
 
-/* Texts are the pod's, or constant. */
+/* The strings belong to the pod or are constant. */
 struct gang_said {
-	const char *name; /* NULL: it is in none */
-	const char *by;   /* the annotation or label that says so */
-	unsigned size;    /* 0: nothing is said */
+	const char *name; /* NULL if the pod is in no gang */
+	const char *by;   /* the annotation or label that names the gang */
+	unsigned size;    /* 0 if no size is named */
 };
 
 /*
- * -EINVAL: a name or a size that can't be one, with what would be right; or a size without a name. *ret is written all the
- * same, with the name, or "" where it can't be read.
+ * Returns -EINVAL if the name or the size is malformed, or there is a size without a name; err says what would be right. *ret
+ * is written even then, with the name, or with "" if the name is malformed.
  */
 int gang_read(const json_t *pod, struct gang_said *ret, struct error *err);
 
-/* Nobody may schedule it yet (spec.schedulingGates). */
+/* Returns true if the pod may not be scheduled yet (spec.schedulingGates). */
 bool gang_is_gated(const json_t *pod);
