@@ -9,14 +9,17 @@
 #define MIB_BITS 20
 #define MPCT UINT64_C(1000)
 
-/* ---- what is used ---- */
+/* ---- usage ---- */
 
 static uint64_t at_most(uint64_t value, uint64_t most)
 {
 	return value < most ? value : most;
 }
 
-/* The sums, as src/policy/placement counts: what does not fit there is more than any card has. */
+/*
+ * Copies the sums of card i to the form of src/policy/placement. Values that do not fit are capped; they exceed every card
+ * anyway.
+ */
 static void tell(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
@@ -55,11 +58,11 @@ static void raise_to(struct demand *to, const struct demand *least)
 								  : least->borrowed_pct;
 }
 
-/* What the hold has of the card of share `from`, its first of that card. */
+/* Returns what the hold is charged on the card of share `from`, which must be the first share of that card. */
 static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
-	const struct inventory_share *before = NULL; /* the last of an init container's */
+	const struct inventory_share *before = NULL; /* the last share of an init container */
 	for (unsigned i = from; i < hold->count; i++) {
 		const struct inventory_share *s = &hold->share[i];
 		const struct demand one = { s->memory_mib, s->cores_pct, 1, s->borrowed_pct };
@@ -69,7 +72,7 @@ static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 			add(&lasting, &one);
 			continue;
 		}
-		/* All of one init container, beside the sidecars so far. */
+		/* An init container's shares, plus the sidecars that started before it. */
 		if (!before || before->container != s->container)
 			init = lasting;
 		before = s;
@@ -155,7 +158,8 @@ int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, 
 		struct inventory_share *to = &hold.share[hold.count];
 		*to = (struct inventory_share){
 			.card = intern(words, from->card),
-			.memory_mib = (uint32_t)from->memory_mib, /* at most INT32_MAX: shares.c */
+			/* At most INT32_MAX, see shares.c. */
+			.memory_mib = (uint32_t)from->memory_mib,
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
 			.stage = from->container < containers ? stage[from->container]
@@ -179,7 +183,7 @@ void inventory_hold_free(struct inventory_hold *hold, struct string_map *words)
 	*hold = (struct inventory_hold){ 0 };
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 void inventory_free(struct inventory *inventory)
 {
@@ -194,7 +198,7 @@ void inventory_free(struct inventory *inventory)
 	*inventory = (struct inventory){ 0 };
 }
 
-/* NULL where there is nothing to copy, or no memory. */
+/* Returns NULL if there is nothing to copy or memory runs out. */
 static void *copy_of(const void *from, size_t size)
 {
 	void *to = from && size ? malloc(size) : NULL;
@@ -216,7 +220,7 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 		inventory_free(&to);
 		return -ENOMEM;
 	}
-	/* The words are there: each only gets a reference more, which needs no memory. */
+	/* The strings are interned already, so taking another reference cannot fail. */
 	for (; to.count < n; to.count++) {
 		intern(to.words, to.card[to.count].uuid);
 		intern(to.words, to.card[to.count].type);

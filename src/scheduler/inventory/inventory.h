@@ -1,10 +1,10 @@
 /*
- * The cards of a node and what is taken of each, as compact as 40,000 of them want it.
+ * The cards of a node and what is charged to each, in compact form, because a cluster may have 40,000 cards.
  *
- *     card[i]   as src/policy/placement has them: what they have, and what is used of it, to be judged without a look-up
- *     use[i]    the sums behind that, exact whatever foreign annotations add up to
+ *     card[i]   in the form of src/policy/placement: capacity and use, to be judged without further look-ups
+ *     use[i]    the sums behind the use, exact whatever the annotations of other programs add up to
  *
- * One thread.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -17,45 +17,50 @@
 #include "scheduler/request/quota.h"
 #include "scheduler/util/string_map.h"
 
-#define INVENTORY_CACHE_LINE 64 /* bytes, mostly: elsewhere it is only slower */
+#define INVENTORY_CACHE_LINE 64 /* bytes; a different size costs only speed */
 
 struct use;
 
 struct inventory_use {
 	uint64_t memory_mib, cores_pct, slots;
-	uint64_t borrowed_pct; /* of time that is promised to others, or to nobody: no part of cores_pct */
-	const char *mode; /* a word */
+	uint64_t borrowed_pct; /* borrowed compute, which is not part of cores_pct */
+	const char *mode; /* interned */
 };
 
 struct inventory {
 	unsigned count;          /* at most PLACE_MAX_CARDS */
-	struct place_card *card; /* uuid and type are words; owned, as are the others */
+	struct place_card *card; /* uuid and type are interned; owned, like the next pointers */
 	struct inventory_use *use;
-	const char *mode; /* that of all its cards; NULL: they differ, or nobody has looked */
-	uint16_t *score;  /* of the link of cards i and j: score[i * count + j]; NULL: not known */
-	unsigned unknown; /* holds that can't be read: nothing more is given of its cards */
-	unsigned served;  /* the words that its kubelet serves: enum request_words of request.h */
-	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
+	const char *mode; /* the mode of all cards; NULL if the modes differ or were not compared */
+	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
+	uint16_t *score;
+	/* Number of holds that cannot be read; while there are any, no card of the node is assigned. */
+	unsigned unknown;
+	/* Vocabularies that the kubelet serves: bit mask of enum request_words (request.h). */
+	unsigned served;
+	/* Measured use of the cards; NULL if not used; belongs to the node. */
+	const struct use *seen;
 	struct string_map *words;
 };
 
-/* A node's annotations about its cards, NULL where one is absent, and the resource vocabularies that its kubelet serves. */
+/* A node's annotations about its cards, each NULL if missing, and the resource vocabularies that its kubelet serves. */
 struct inventory_said {
 	const char *cards, *scores, *cordon;
 	unsigned served;
 };
 
 /*
- * Nothing is used of it yet. -ENODATA: it says nothing of cards. -EINVAL: what it says can't be true: a list that can't be
- * read, too many cards, one named twice, or with figures that no card has; -ENOMEM.
+ * Reads the cards, with nothing charged. Returns -ENODATA if the node does not describe any cards. Returns -EINVAL if the
+ * description is impossible: a malformed list, too many cards, a duplicate, or figures that no card has. Returns -ENOMEM if
+ * memory runs out.
  */
 int inventory_read(const struct inventory_said *said, struct string_map *words,
 		   struct inventory *ret, struct error *err);
-void inventory_free(struct inventory *inventory); /* leaves one without cards */
-/* The same, to try something out. -ENOMEM. */
+void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
+/* Makes a copy, for trials. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
-/* It will be looked at in a moment. */
+/* Prefetches the cards, which will be read soon. */
 static inline void inventory_prefetch(const struct inventory *inventory)
 {
 	const char *card = (const char *)inventory->card;
@@ -64,44 +69,52 @@ static inline void inventory_prefetch(const struct inventory *inventory)
 		__builtin_prefetch(card + at);
 }
 
-/* ---- what a pod has ---- */
+/* ---- what a pod is charged ---- */
 
 enum inventory_stage {
 	INVENTORY_APP,
-	INVENTORY_INIT,    /* it has ended before the next container begins */
-	INVENTORY_SIDECAR, /* an init container that goes on */
+	INVENTORY_INIT,    /* ends before the next container begins */
+	INVENTORY_SIDECAR, /* an init container that keeps running */
 };
 
 struct inventory_share {
-	const char *card; /* a word */
+	const char *card; /* interned */
 	uint32_t memory_mib, cores_pct;
 	uint16_t container;
 	uint8_t stage; /* enum inventory_stage */
 	uint8_t borrowed_pct;
 };
 
-#define INVENTORY_SHARES_MAX 512 /* of a pod */
+#define INVENTORY_SHARES_MAX 512 /* per pod */
 
 struct inventory_hold {
-	bool is_unknown; /* it can't be read: all cards of the node are closed while it is charged */
+	/* The shares cannot be read; while this is charged, all cards of the node are closed. */
+	bool is_unknown;
 	unsigned count;
-	struct inventory_share *share; /* in the containers' order; owned */
+	struct inventory_share *share; /* in the order of the containers; owned */
 };
 
-/* `stage`: of each of a pod's containers; those behind them are INVENTORY_APP. -EINVAL: too many; -ENOMEM. */
+/*
+ * Makes a hold from shares. `stage` has the stage of each of the pod's containers; later containers are INVENTORY_APP.
+ * Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
+ */
 int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
 			struct string_map *words, struct inventory_hold *ret, struct error *err);
 void inventory_hold_free(struct inventory_hold *hold,
-			 struct string_map *words); /* leaves an empty one */
-/* How much of a card's time it borrows, as it is charged; of any card: `card` NULL. */
+			 struct string_map *words); /* leaves an empty hold */
+/*
+ * Returns the compute of a card that the hold borrows, as it is charged. `card` is an interned string. If NULL, returns the sum
+ * over all cards.
+ */
 uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card);
 
-/* Of all its cards together, whoever's they are, as each is charged. */
+/* Returns the sum of the charges for all its cards, on whatever nodes they are. */
 struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold);
 
 /*
- * Counts it as used, or as given back. A card is charged what its containers have of it at a time: the most of any init
- * container with the sidecars before it, or all others together. Cards that are not of this node are passed over.
+ * Adds or removes the charge of a hold. A card is charged for the containers that use it at the same time: the largest init
+ * container together with the sidecars before it, or all other containers together. Cards that are not on this node are
+ * ignored.
  */
 void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold);
 void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold);

@@ -1,4 +1,4 @@
-/* What a node says of its cards, and whether it can be true. */
+/* Reads the description of a node's cards and checks whether it is possible. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,8 +14,11 @@
 #define MIB_BITS 20
 #define MPCT 1000
 
-/* What no card has, however far its node scales it: 16 TiB, a hundred cards' time, 10,000 containers. */
-#define MEMORY_LEAST_MIB 100 /* and no percent of it may be nothing: that would be no limit */
+/*
+ * Limits that no card exceeds, however its node scales it: 16 TiB, the compute of a hundred cards, 10,000 containers. One
+ * percent of the least memory must not round to 0, because that would mean no limit.
+ */
+#define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)
 #define CORES_MOST_PCT 10000
 #define SLOTS_MOST 10000
@@ -27,7 +30,7 @@ static void free_cards(struct kube_cards *cards)
 	cards_free(cards);
 }
 
-/* ---- can it be true? ---- */
+/* ---- plausibility ---- */
 
 static int check_figure(const char *what, uint64_t value, uint64_t least, uint64_t most,
 			struct error *err)
@@ -38,7 +41,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 			 value, least, most);
 }
 
-/* Of a card that is not well nothing is given, and nothing but its name is asked. */
+/* Of an unhealthy card only the id is checked, because nothing of it is assigned. */
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
@@ -70,7 +73,7 @@ static int check_cards(const struct kube_cards *cards, struct error *err)
 	return 0;
 }
 
-/* ---- taking it over ---- */
+/* ---- building the inventory ---- */
 
 static bool take_card(const struct kube_card *from, const char *cordon, struct inventory *inventory)
 {
@@ -94,7 +97,7 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct i
 	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
-/* Mostly they are of one: then nobody has to look at each card's. */
+/* Returns the common mode, so that most checks need not compare the mode of each card. NULL if the modes differ. */
 static const char *mode_of_all(const struct inventory *inventory)
 {
 	for (unsigned i = 1; i < inventory->count; i++)
@@ -111,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Scores that can't be read, or are not of all these cards, say nothing: cards are no less free for that. */
+/* Scores that are malformed or do not cover all cards are ignored. The cards can be assigned without them. */
 static void take_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
