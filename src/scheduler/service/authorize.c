@@ -17,9 +17,8 @@
 #define KNOWN_NS (60 * NSEC_PER_SEC)
 
 /*
- * Who is at the other end of a TLS connection, by the certificate that it showed. libmicrohttpd asks for it and takes whatever
- * comes; what that is worth is found out here, when somebody asks for what not everybody may. Thread safe for different
- * sessions.
+ * Checks the client of a TLS connection by its certificate. libmicrohttpd requests the certificate but accepts any. It is
+ * verified here, when the client uses a restricted verb. Thread-safe for different sessions.
  */
 
 #define NAME_BYTES 256
@@ -48,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* A name with a NUL inside is none. */
+/* A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && webhook_is_listed(names, name);
@@ -98,10 +97,11 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 }
 
 /*
- * `session`: its gnutls_session_t; NULL: there is no TLS. `names`: patterns of fnmatch(3), by commas, of which the
- * certificate's common name, or one of its DNS names, URIs or mail addresses, must fit one.
- * -ENOTCONN: there is no TLS; -ENODATA: no certificate was shown; -EKEYREJECTED: one that the issuers do not vouch for, that
- * has expired, is not for clients; -EACCES: another's. Each with what would be right.
+ * Checks the client of a TLS session. `session` is a gnutls_session_t, or NULL if the connection has no TLS. `names` is a
+ * list of fnmatch(3) patterns, separated by commas. The certificate's common name, or one of its DNS names, URIs or mail
+ * addresses, must match one of them. Returns -ENOTCONN without TLS, -ENODATA without a certificate, -EKEYREJECTED if the
+ * issuers do not vouch for the certificate, it has expired or is not for clients, or -EACCES if no name matches. err says
+ * what would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {
@@ -115,7 +115,7 @@ static int peer_check(void *session, const char *names, struct error *err)
 
 static const struct {
 	const char *name;
-	bool takes_token; /* people and Prometheus ask */
+	bool takes_token; /* used by people and Prometheus too */
 } verbs[AUTHORIZE_VERBS] = {
 	[AUTHORIZE_WEBHOOK] = { "webhook", false },
 	[AUTHORIZE_FILTER] = { "filter", false },
@@ -161,8 +161,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * A certificate takes 0.3 ms to verify, and kube-scheduler keeps its connections: so it is looked at again after KNOWN_NS, by
- * when it may have expired.
+ * Checks the certificate, which takes 0.3 ms. kube-scheduler keeps its connections open, so the check is repeated on a
+ * connection only after KNOWN_NS, by when the certificate may have expired.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)
@@ -177,7 +177,7 @@ static int check_certificate(const struct authorizer *authorizer,
 	return r;
 }
 
-/* 0, 401 or 503. */
+/* Returns 0, 401 or 503. */
 static unsigned check_token(const struct authorizer *authorizer, const char *authorization,
 			    struct error *err)
 {
@@ -208,7 +208,7 @@ static unsigned check(const struct authorizer *authorizer, enum authorize_verb v
 		return 0;
 	if (takes_certificate && check_certificate(authorizer, request, err) >= 0)
 		return 0;
-	/* Who has named a token, or could have, is told of that. */
+	/* For verbs that accept a token, report what is wrong with the token. */
 	if (takes_token)
 		*err = by_token;
 	return status;
@@ -223,7 +223,10 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 	unsigned status = check(authorizer, verb, request, &why);
 	if (!status)
 		return 0;
-	/* kube-scheduler tells nobody what it was answered. Whoever asks without end is not to fill the log. */
+	/*
+	 * kube-scheduler does not show anyone this answer, so it is logged. The rate is limited, because a client may repeat
+	 * the call without end.
+	 */
 	uint64_t now_ns = clock_now_ns();
 	if (!authorizer->said_ns || now_ns - authorizer->said_ns >= SAY_AGAIN_NS) {
 		log_warning("%s is refused: %s", verbs[verb].name, why.text);

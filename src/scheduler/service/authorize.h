@@ -1,6 +1,7 @@
 /*
- * Who may ask allot-scheduler for what: by a certificate that client_ca vouches for, which verbs of client_verbs need; by the
- * token of token_file, which lets people and Prometheus in to explanations and metrics as well. Main thread only.
+ * Decides which client may use which verb of allot-scheduler. The verbs in client_verbs need a certificate that client_ca
+ * vouches for. The token of token_file also gives access to explanations and metrics, for people and Prometheus. Call from
+ * the main thread only.
  */
 #pragma once
 
@@ -19,20 +20,24 @@ enum authorize_verb {
 	AUTHORIZE_EXPLAIN,
 	AUTHORIZE_METRICS,
 	AUTHORIZE_VERBS,
-	AUTHORIZE_OPEN = AUTHORIZE_VERBS /* for everybody, as those who look whether it lives */
+	AUTHORIZE_OPEN = AUTHORIZE_VERBS /* open to all, such as health checks */
 };
 
 struct authorizer {
-	unsigned verbs;         /* a bit each: a certificate is needed. 0: of none */
-	const char *names;      /* peer.h. Texts are the caller's */
-	bool is_local_trusted;  /* who asks without TLS needs none */
-	const char *token_file; /* NULL: there is none */
-	uint64_t said_ns;       /* a refusal, in the log; 0: not yet */
+	unsigned verbs;         /* bit mask of verbs that need a certificate; 0 for none */
+	/* Patterns of accepted names (authorize.c); strings belong to the caller. */
+	const char *names;
+	bool is_local_trusted;  /* clients without TLS need no certificate */
+	const char *token_file; /* NULL if there is none */
+	uint64_t said_ns;       /* when a refusal was last logged; 0 if never */
 };
 
-/* "bind, filter", or "none": a bit each. -EINVAL with what would be right. Pure. */
+/*
+ * Parses a list such as "bind, filter", or "none", into a bit mask. Returns -EINVAL if it is malformed; err says what would
+ * be right. Pure.
+ */
 int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err);
 
-/* 0: let in. Else the status to answer with, 401, 403 or 503, and why. */
+/* Returns 0 if the client may use the verb. Otherwise returns the HTTP status (401, 403 or 503); err says why. */
 unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 		   const struct server_request *request, struct error *err);

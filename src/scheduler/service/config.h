@@ -1,4 +1,4 @@
-/* allot-scheduler's settings: one table row each (config_table.c). */
+/* The settings of allot-scheduler; config_table.c has one table row for each. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,26 +10,26 @@
 #include "scheduler/webhook/webhook.h"
 
 struct config {
-	unsigned log_level; /* the place among log_level_words */
+	unsigned log_level; /* index in log_level_words */
 	char audit_log[SETTINGS_TEXT_MAX];
-	/* Where it is served, and how. */
+	/* The servers and their clients. */
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
 	bool is_http_open;
 	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
-	unsigned explain_nodes; /* a second; 0: any number */
-	/* The cluster's page, by the names that allotd has for its own. */
+	unsigned explain_nodes; /* nodes per second; 0: no limit */
+	/* The cluster's page, with the same names as allotd's page. */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
 	char web_node_url[SETTINGS_TEXT_MAX];
 	unsigned connections;
 	uint64_t body_max, idle_ns;
-	/* The cluster, and the extender. */
+	/* The cluster and the extender. */
 	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX],
 		kube_scheduler_lease[SETTINGS_TEXT_MAX];
-	unsigned node_policy; /* the place among the row's words */
+	unsigned node_policy; /* index in the words of the table row */
 	char gpu_policy[SETTINGS_TEXT_MAX];
 	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
 		gang_patience_ns;
@@ -52,13 +52,13 @@ struct config {
 
 extern const struct settings_table config_table;
 
-/* The terms' texts are the config's. */
+/* The strings in the result belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
-/* Texts as well. */
+/* Like above, the strings belong to the config. */
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
-/* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */
+/* Splits a lease's "namespace/name". Returns false if the text says that no lease is wanted. */
 #define CONFIG_NAME_MAX 254
 bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);

@@ -7,11 +7,11 @@
 #include "scheduler/service/config.h"
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
-#define DEBUG_LEAST 4 /* klog's --v from which on it tells of each step */
+#define DEBUG_LEAST 4 /* the lowest klog verbosity (--v) that logs each step */
 
 /* ---- switches ---- */
 
-/* What is done in any case, or in none. */
+/* Accepts a switch only with the value that corresponds to what allot-scheduler always does. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
 {
 	int r = settings_parse_bool(value, err);
@@ -76,7 +76,7 @@ static int mebibytes(const struct config *config, const char *value, char ret[TE
 	return settings_put(ret, err, "%u%s", mib, mib ? "MiB" : "");
 }
 
-/* As Go has it: "5m0s", "1h30m", "1.5s". */
+/* Go's format: "5m0s", "1h30m", "1.5s". */
 static int duration(const struct config *config, const char *value, char ret[TEXT_MAX],
 		    struct error *err)
 {
@@ -103,7 +103,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* HAMi's own default, ":9443", means every address. */
+/* HAMi's default, ":9443", means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -117,7 +117,7 @@ static int lease_switch(const struct config *config, const char *value, char ret
 	return r < 0 ? r : settings_put(ret, err, "%s", r ? "" : "none");
 }
 
-/* Of one that is not there both are without meaning, in whichever order they come. */
+/* If no lease is configured, both parts are ignored, in whatever order the flags come. */
 static int lease_part(const struct config *config, bool is_namespace, const char *value,
 		      char ret[TEXT_MAX], struct error *err)
 {
@@ -141,7 +141,7 @@ static int lease_namespace(const struct config *config, const char *value, char 
 	return lease_part(config, true, value, ret, err);
 }
 
-/* Of settings that have no value for "nothing is said". */
+/* An empty value sets nothing, because these settings have no value that means "not set". */
 static int unless_empty(const struct config *config, const char *value, char ret[TEXT_MAX],
 			struct error *err)
 {
@@ -206,7 +206,7 @@ const struct settings_alias config_aliases[] = {
 	{ "device-config-file", NULL, NULL,
 	  "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
 	{ "debug", "log_level", debug, "debug, if true", NULL, true },
-	/* What that file has of nvidia, and older versions as flags. */
+	/* Keys for NVIDIA devices in that file, which are flags in older versions. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },
 	{ "resourceMemoryName", "memory_resource", NULL, NULL },
 	{ "resourceMemoryPercentageName", "memory_percent_resource", NULL, NULL },
@@ -222,7 +222,7 @@ const struct settings_alias config_aliases[] = {
 	{ "resource-mem-percentage", "memory_percent_resource", NULL, NULL },
 	{ "resource-cores", "cores_resource", NULL, NULL },
 	{ "resource-priority", "priority_resource", NULL, NULL },
-	/* Other devices. */
+	/* Other vendors' devices. */
 	ONLY_FALSE("enable-ascend", OTHER_DEVICES),
 	ONLY_FALSE("enable-iluvatar", OTHER_DEVICES),
 	{ "cambricon-mlu-name", NULL, NULL, OTHER_DEVICES },
@@ -249,7 +249,7 @@ const struct settings_alias config_aliases[] = {
 	{ "mthreads-name", NULL, NULL, OTHER_DEVICES },
 	{ "mthreads-memory", NULL, NULL, OTHER_DEVICES },
 	{ "mthreads-cores", NULL, NULL, OTHER_DEVICES },
-	/* klog's */
+	/* Flags of klog. */
 	{ "v", "log_level", verbosity, "info; debug from 4 on" },
 	ONLY_EMPTY("vmodule", "log_level is for all of it"),
 	ONLY_TRUE("logtostderr", LOGS),

@@ -1,7 +1,7 @@
 /*
- * Flags of HAMi's scheduler and of the webhook in it, so that what they are started with can be handed to allot-scheduler: each
- * is taken for a setting of ours, taken as what is done anyway, or refused with the reason. Also its names for resources and
- * defaults, in the configuration of devices.
+ * Flags of HAMi's scheduler and its webhook, so that the same command line can be used for allot-scheduler. Each flag sets
+ * one of our settings, is accepted because it names what is always done, or is rejected with a reason. The keys for resources
+ * and defaults in HAMi's device configuration are accepted too.
  *
  *     github.com/Project-HAMi/HAMi, cmd/scheduler/main.go, pkg/scheduler/config/config.go, pkg/device; k8s.io/klog/v2
  *

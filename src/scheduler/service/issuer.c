@@ -19,7 +19,7 @@
 
 #define NAME_MAX_BYTES 254
 #define SERIAL_BYTES 16
-#define SKEW_S 3600 /* clocks of a cluster may differ */
+#define SKEW_S 3600 /* the clocks of a cluster may differ by this much */
 #define DAY_S 86400
 #define BUNDLE_MAX 65536
 
@@ -81,7 +81,7 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		int r = check_name(name, err);
 		if (r >= 0)
 			r = add_name(certificate, name, err);
-		/* The subject has room for 64 bytes; names are looked for among those above. */
+		/* The subject has room for 64 bytes only. Clients check the names added above. */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,
 						      name, (unsigned)(length < 64 ? length : 64));
@@ -100,7 +100,7 @@ static int set_serial(gnutls_x509_crt_t certificate)
 	unsigned char serial[SERIAL_BYTES];
 	if (getrandom(serial, sizeof(serial), 0) != (ssize_t)sizeof(serial))
 		return GNUTLS_E_RANDOM_FAILED;
-	serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40); /* above 0 */
+	serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40); /* the number must be positive */
 	return gnutls_x509_crt_set_serial(certificate, serial, sizeof(serial));
 }
 
@@ -188,8 +188,9 @@ static int write_both(const struct making *m, const char *dir, struct error *err
 		r = write_file(path, 0644, &certificate, err);
 		if (r >= 0) {
 			r = write_file(key_path, 0600, &key, err);
+			/* Written by us just now, and useless without the key. */
 			if (r < 0)
-				unlink(path); /* ours: alone it is no use */
+				unlink(path);
 		}
 	}
 	if (key.data)
@@ -249,7 +250,7 @@ int issuer_bundle(const char *file, char **ret, struct error *err)
 	int r = read_file(file, text, err);
 	if (r < 0)
 		return r;
-	/* A key beside it would be told to everyone who may read the webhook's configuration. */
+	/* A private key in the file would be shown to everyone who can read the webhook's configuration. */
 	if (strstr(text, "PRIVATE KEY"))
 		return error_set(
 			err, EINVAL,

@@ -47,7 +47,7 @@ static void write_verbs(FILE *out, const struct metrics *m)
 			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
 }
 
-/* So that who watches it is told before clients refuse it. */
+/* Lets monitoring warn before clients reject an expired certificate. */
 static void write_expiry(FILE *out, const struct config *config)
 {
 	int64_t expiry_s;
@@ -59,7 +59,7 @@ static void write_expiry(FILE *out, const struct config *config)
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
-/* Pods that were placed by use, and had to go. */
+/* Evictions of pods placed by use (opportunistic pods). */
 static void write_evictions(FILE *out, const struct cluster *cluster)
 {
 	const struct evictor_counts counts = cluster_evictor_counts(cluster);

@@ -1,4 +1,4 @@
-/* What is counted of requests, and the page that tells it, as Prometheus reads it. Main thread only. */
+/* Counters of requests, and the page with all metrics in Prometheus' text format. Call from the main thread only. */
 #pragma once
 
 #include <stdint.h>
@@ -16,16 +16,19 @@ enum metrics_verb {
 
 struct metrics {
 	struct metrics_figures {
-		uint64_t good, refused, failed; /* answers */
-		uint64_t spent_ns;              /* on this thread's clock */
+		uint64_t good, refused, failed; /* number of answers */
+		uint64_t spent_ns;              /* on this thread */
 	} verb[VERB_COUNT];
-	uint64_t denied, changed; /* pods, by the webhook */
+	uint64_t denied, changed; /* number of pods, counted by the webhook */
 };
 
 struct cluster;
 struct config;
 struct sched_audit;
 
-/* To be freed. NULL: no memory. `audit`: NULL without an audit log; `cluster`: NULL without kube_api. */
+/*
+ * The caller frees the result; NULL if memory runs out. `audit` is NULL if there is no audit log, `cluster` is NULL if
+ * kube_api is off.
+ */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);

@@ -4,13 +4,13 @@
 
 #include "base/clock.h"
 
-#define ZONE "zone=\"vGPU\"" /* on all of HAMi's */
+#define ZONE "zone=\"vGPU\"" /* label of all HAMi metrics */
 #define MIB_BITS 20
 #define MPCT 1000.0 /* thousandths of a percent in a percent */
 
 /* ---- labels ---- */
 
-/* As the text format has it: a backslash before what ends a value. */
+/* Escapes the value as the text format requires. */
 static void write_label(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, ",%s=\"", name);
@@ -66,7 +66,8 @@ static double shared(const struct place_card *c)
 
 static const struct card_row {
 	const char *name;
-	bool has_type, has_cores, has_limit; /* of the labels beside node, UUID and index */
+	/* Which labels there are besides node, UUID and index. */
+	bool has_type, has_cores, has_limit;
 	double (*value)(const struct place_card *card);
 	const char *help;
 } card_rows[] = {
@@ -107,7 +108,7 @@ static double cooldown_for(const struct model_card_view *v)
 	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
-/* Of cards whose use is known: with place_by_use. */
+/* For cards whose measured use is known, which needs place_by_use. */
 static const struct use_row {
 	const char *name;
 	double (*value)(const struct model_card_view *view);
@@ -153,7 +154,7 @@ static void write_use(void *data, const struct model_card_view *view)
 	const struct writing *w = data;
 	if (!view->use)
 		return;
-	/* The first label has no comma before it. */
+	/* The first label has no comma before it, unlike those of write_label(). */
 	fprintf(w->out, "%s{device_index=\"%u\"", w->use->name, view->index);
 	write_label(w->out, "node", view->node);
 	write_label(w->out, "device_uuid", view->card->uuid);
@@ -232,7 +233,7 @@ static void write_quotas(FILE *out, const struct model *model)
 	model_each_quota(model, write_quota, &w);
 }
 
-/* ---- the page's part ---- */
+/* ---- public functions ---- */
 
 static void write_counts(FILE *out, const struct model_counts *c)
 {

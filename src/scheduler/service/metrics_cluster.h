@@ -1,6 +1,6 @@
 /*
- * The cluster's cards and what pods have of them, as Prometheus reads it: by HAMi's names, labels and units (HAMi,
- * cmd/scheduler, v2.10), so that its dashboards go on; and how the model stands, by our own.
+ * Metrics of the cluster's cards and the shares of pods, with HAMi's names, labels and units (HAMi, cmd/scheduler, v2.10), so
+ * that its dashboards keep working; and metrics of the model with our own names.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 
 #include "scheduler/model/model.h"
 
-/* Main thread only. */
+/* Call from the main thread only. */
 void metrics_write_model(FILE *out, const struct model *model);

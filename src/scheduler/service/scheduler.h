@@ -1,4 +1,4 @@
-/* allot-scheduler as a whole: what its parts, which main.c starts and ends, know of each other. Main thread only. */
+/* The parts of allot-scheduler, which main.c starts and stops, as they see each other. Main thread only. */
 #pragma once
 
 #include "http/server.h"
@@ -17,12 +17,12 @@ struct scheduler {
 	struct config config;
 	struct loop *loop;
 	struct webhook_terms webhook;
-	struct claim_reviews *claim_reviews;   /* NULL: make_claims is off */
-	struct template_sweep *template_sweep; /* the same */
-	struct cluster *cluster;               /* NULL: kube_api is off */
-	struct sched_audit *audit;             /* NULL: audit_log is off */
+	struct claim_reviews *claim_reviews;   /* NULL if make_claims is off */
+	struct template_sweep *template_sweep; /* NULL if make_claims is off */
+	struct cluster *cluster;               /* NULL if kube_api is off */
+	struct sched_audit *audit;             /* NULL if audit_log is off */
 	struct metrics metrics;
 	struct authorizer authorizer;
 	struct allowance explaining; /* rate limit of explanations, in nodes examined */
-	char retry_after[24];        /* of the answer that is being made */
+	char retry_after[24];        /* text of the answer being made */
 };
