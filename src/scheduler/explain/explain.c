@@ -11,9 +11,9 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define SECOND_NS UINT64_C(1000000000)
-#define TYPES_MAX 32 /* that are told of; a cluster has a handful */
+#define TYPES_MAX 32 /* most types that are listed; a cluster has a handful */
 
-/* Nobody changes a table by looking at each of its things. */
+/* Casts away const: string_map_each() does not change the map if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
 {
 	return (struct string_map *)(uintptr_t)table;
@@ -26,7 +26,7 @@ struct looking {
 	struct model_pod *found;
 };
 
-/* Of several that had the name one after the other, the one that is not ending. */
+/* If several pods had this name in succession, finds the one that is not ending. */
 static void look_at_pod(void *data, void *thing)
 {
 	struct looking *l = data;
@@ -135,7 +135,7 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 	return object;
 }
 
-/* Of its namespace, with what the other pods of that have. */
+/* Adds the quota of the pod's namespace. The usage is that of the other pods in the namespace. */
 static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
 {
 	const struct model_space *space = model_find_limited(m, pod->pod_namespace);
@@ -154,17 +154,18 @@ static void add_quotas(json_t *to, const struct model *m, const struct model_pod
 /* ---- the cluster ---- */
 
 struct kind {
-	const char *type; /* a word: equal ones have one address */
+	const char *type; /* interned, so equal types have equal addresses */
 	unsigned cards;
-	uint64_t memory_bytes; /* of the largest */
+	uint64_t memory_bytes; /* of the largest card */
 };
 
 struct survey {
 	size_t nodes, nodes_without, nodes_aside, cards, cordoned, sick;
-	unsigned most_cards; /* of a node */
+	unsigned most_cards; /* on one node */
 	struct kind kind[TYPES_MAX];
 	unsigned kinds;
-	const struct model_node **node; /* that are there and have cards, or lie about them; owned */
+	/* Nodes that have cards or whose description of their cards was rejected; owned. */
+	const struct model_node **node;
 	size_t count;
 };
 
@@ -242,7 +243,7 @@ static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 		      const struct survey *survey, const struct model_node *only)
 {
 	json_t *list = json_array();
-	/* What it has by now would be given back for what it is to get. */
+	/* The pod's present charge does not count, because a new assignment would replace it. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);

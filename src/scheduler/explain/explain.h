@@ -1,7 +1,7 @@
 /*
- * Why a pod is where it is, or waits: what it asks for as it was understood, what it has, and of each node whether its cards
- * would serve it, and what they lack. From the model alone, as it is now: no I/O, no clock, and nothing is reserved.
- * docs/reference/protocol.md has the members. The model's thread.
+ * Explains why a pod is where it is, or why it waits: its request as understood, its shares, and for each node whether the
+ * cards would serve the pod and what they lack. Uses the present state of the model only: no I/O, no clock, no reservations.
+ * docs/reference/protocol.md describes the members. Call from the model's thread.
  */
 #pragma once
 
@@ -15,15 +15,16 @@ struct model_node;
 
 struct explain_ask {
 	const char *pod_namespace, *pod;
-	const char *node; /* that one alone, card by card, with who is on each; NULL: all that have cards */
+	/* Examine this node only, with each card and its users; NULL: all nodes that have cards. */
+	const char *node;
 };
 
 /*
- * *ret is a new object. -ENOENT: there is no such pod that asks for cards, or no such node; -EAGAIN: the lists have not come
- * yet; -ENOMEM.
+ * *ret is a new object. Returns -ENOENT if there is no such pod with a request for cards or no such node, -EAGAIN if the
+ * first lists are incomplete, or -ENOMEM.
  */
 int explain_pod(struct model *model, const struct explain_ask *ask, json_t **ret, struct error *err);
 
-/* The same of a pod that was found; `only`: NULL: all nodes. -ENOMEM. */
+/* Explains a pod that was found already. If `only` is NULL, examines all nodes. Returns 0 or -ENOMEM. */
 int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,
 		  json_t **ret, struct error *err);

@@ -15,12 +15,12 @@
 #define REASON_MAX 320
 #define MIB_BITS 20
 #define MPCT 1000
-/* HAMi's word where a container wants more cards than there are, as place_reasons_text() has it. */
+/* HAMi's text for a node with fewer cards than a container wants, as in place_reasons_text(). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 
 /*
- * What pods that are placed by use (opportunistic.h) find of cards, in figures: of what their time is taken, by whom it is lent, and
- * whether it is shut to them. Inside explain*.c alone.
+ * The figures of cards for opportunistic pods (opportunistic.h): how much of their compute is taken and lent, and whether
+ * they are closed to such pods. Internal to explain*.c.
  */
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -30,7 +30,7 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* Why nothing is known of the card's use: then it is judged by promises. NULL: something is. */
+/* Returns why the card's use is unknown, so that guaranteed compute counts instead. NULL if the use is known. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -55,13 +55,13 @@ static json_int_t seconds_of(uint64_t ns)
 	return (json_int_t)((ns + SECOND_NS - 1) / SECOND_NS);
 }
 
-/* Is card i shut to it? */
+/* Returns true if card i is closed to the pod. */
 static bool explain_is_cooling(const struct model *m, const struct model_node *node, unsigned i)
 {
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* The same figures as opportunistic_taken_pct() has them. */
+/* The same figures as in opportunistic_taken_pct(). */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -89,7 +89,7 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 		json_object_set_new(to, "use", show_use(m, node, i));
 }
 
-/* For a pod that is not placed by use: nothing is added. After fit_begin() on model->fit for its request. */
+/* Adds nothing for a pod that is not opportunistic. Call after fit_begin() on model->fit for the pod's request. */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
 	unsigned unknown = 0, cooldown = 0;
@@ -134,7 +134,7 @@ json_t *explain_text(const char *text)
 
 /* ---- what a card lacks ---- */
 
-/* What would have to be given back of it. `parts`: as parts of a card, to be compared. */
+/* How much of a card would have to be freed. `parts` is the sum in fractions of a card, to compare cards. */
 struct lack {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;
@@ -146,7 +146,7 @@ static uint64_t above(uint64_t wanted, uint64_t left)
 	return wanted > left ? wanted - left : 0;
 }
 
-/* false: nobody's end would help. */
+/* Returns false if the card would not serve the request even if other pods ended. */
 static bool lack_of(const struct place_card *card, const struct place_request *request,
 		    enum place_reason reason, struct lack *ret)
 {
@@ -162,7 +162,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:
 	case PLACE_CARD_UUID_MISMATCH:
-	case PLACE_QUOTA_NOT_FIT: return false; /* of whoever is on it */
+	case PLACE_QUOTA_NOT_FIT: return false; /* independent of the pods on the card */
 	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
 	case PLACE_EXCLUSIVE_CONFLICT:
 		lack.memory_bytes = card->memory_used_bytes;
@@ -172,7 +172,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_COMPUTE_UNITS_EXHAUSTED: lack.cores_mpct = MPCT; break;
 	default: break;
 	}
-	/* More than it has in all: it will never do. */
+	/* The request exceeds the whole card. */
 	if (need.memory_bytes > card->memory_total_bytes || need.cores_mpct > card->cores_total_mpct)
 		return false;
 	if (card->memory_total_bytes)
@@ -189,7 +189,10 @@ static int compare_lacks(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-/* Of the cards that lack least, as many as are wanted. NULL: no end of others would make so many serve. */
+/*
+ * Returns what the node lacks: of the cards that lack least, as many as the request wants. NULL if the node would not serve
+ * the request even if other pods ended.
+ */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
 {
@@ -210,14 +213,14 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 		if (lack[i].cores_mpct > most.cores_mpct)
 			most.cores_mpct = lack[i].cores_mpct;
 	}
-	/* In whole units, upwards: what is named here has to suffice. */
+	/* Rounded up to whole units, so that the named amount suffices. */
 	return json_pack("{s:i,s:I,s:i,s:i}", "cards", (int)short_of, "memory_mib",
 			 (json_int_t)((most.memory_bytes + (1u << MIB_BITS) - 1) >> MIB_BITS),
 			 "cores_pct", (int)((most.cores_mpct + MPCT - 1) / MPCT), "permille",
 			 (int)(most.parts * 1000 + 0.5));
 }
 
-/* ---- a node that does not serve ---- */
+/* ---- a node that does not fit ---- */
 
 static json_t *count_reasons(const struct inventory *inventory, const struct fit_reasons *reasons)
 {
@@ -235,7 +238,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* The most that is free on any card that has too little of it. */
+/* Adds the largest free amount among the cards that have too little of it. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {
@@ -260,7 +263,7 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
-/* `card`: as the reasons found them, which may have the pod's other containers on them. */
+/* `card` has the cards as judged, possibly with shares of the pod's other containers. */
 static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
 			const struct place_card *card, const struct fit_reasons *reasons)
 {
@@ -278,7 +281,7 @@ static void add_why_not(json_t *to, const struct model *m, const struct model_no
 		json_object_set_new(to, "lacks", lacks);
 }
 
-/* ---- card by card ---- */
+/* ---- each card ---- */
 
 static json_t *list_holders(const struct model_node *node, const char *card)
 {
@@ -343,7 +346,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		return verdict(node, "without cards");
 	inventory = fit_see(&m->fit, &node->inventory, &view);
 	card = inventory->card;
-	/* Tells whether its cards were tried with the pod's other containers on them. */
+	/* fit_check() changes this if it placed the pod's other containers on the cards first. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		bool is_left = model_backfill_bars(m, node, pod);

@@ -1,4 +1,4 @@
-/* What a node's cards are to a pod. Inside explain*.c alone. */
+/* Explains what a node's cards offer a pod. Internal to explain*.c. */
 #pragma once
 
 #include <jansson.h>
@@ -6,14 +6,14 @@
 #include "scheduler/model/model_inside.h"
 
 /*
- * Its verdict, and what it lacks; each of its cards as well, if wanted. After fit_begin() on model->fit for the pod's request. A
- * new object; NULL: no memory.
+ * Returns a new object with the node's verdict and what it lacks, and each of its cards if `has_cards`. Call after
+ * fit_begin() on model->fit for the pod's request. Returns NULL if memory runs out.
  */
 json_t *explain_node(struct model *model, const struct model_node *node,
 		     const struct model_pod *pod, bool has_cards);
 
-/* How much of a card a container's share is. */
+/* Adds the amounts of a share. */
 void explain_add_share(json_t *to, const struct inventory_share *share);
 
-/* What was found to be wrong with something: texts of it may have been cut within a character. */
+/* Returns an error text as a JSON string. The text may have been cut in the middle of a character. */
 json_t *explain_text(const char *text);
