@@ -24,9 +24,9 @@
 #include "scheduler/model/model_inside.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
-#define CALL_BACK_MOST 32      /* at a time, each second */
-#define UNSIZED_MOST 32        /* the same */
-#define CALL_BACK_PATH_MAX 600 /* of names as Kubernetes has them: 63 and 253 bytes */
+#define CALL_BACK_MOST 32      /* most calls at a time, once a second */
+#define UNSIZED_MOST 32        /* most reports at a time, once a second */
+#define CALL_BACK_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
 
 struct cluster {
 	struct cluster_terms terms;
@@ -37,18 +37,18 @@ struct cluster {
 	struct model *model;
 	struct feed *feed;
 	struct binder *binder;
-	struct evictor *evictor; /* NULL: nobody is evicted */
+	struct evictor *evictor; /* NULL if pods are never evicted */
 	struct gather *gather;
-	struct recorder *recorder;     /* NULL: filter tells nothing */
-	struct leader *leader;         /* NULL: there is no other replica */
-	struct kube_lease *kube_lease; /* NULL: no kube-scheduler of our own among several */
+	struct recorder *recorder;     /* NULL if filter results are not reported as events */
+	struct leader *leader;         /* NULL if there is no other replica */
+	struct kube_lease *kube_lease; /* NULL unless each replica has its own kube-scheduler */
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
 	LIST_HEAD(, asked) asked;
 };
 
-/* One that is under way, for whoever asked for it. */
+/* A binding under way. */
 struct asked {
 	struct cluster *cluster;
 	bind_done done;
@@ -64,7 +64,7 @@ static void forget(struct asked *asked)
 	free(asked);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static bool may_act(void *data)
 {
@@ -107,12 +107,12 @@ static void released(void *data)
 
 static void called_back(void *data, const struct kube_answer *answer)
 {
-	/* Gone, or refused: then it waits for kube-scheduler's next try. */
+	/* The pod is gone, or the write was refused. Then the pod waits for kube-scheduler's next try. */
 	if (answer->err.code)
 		log_debug("a pod that waits for GPUs could not be annotated: %s", answer->err.text);
 }
 
-/* A change of the pod itself, whichever it is, has kube-scheduler try it again. */
+/* Annotates the pod. Any change of the pod makes kube-scheduler try it again. */
 static void call_back(struct cluster *c, const struct model_passed_over *pod)
 {
 	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
@@ -158,7 +158,7 @@ static void client_ready(void *data, uint32_t events)
 	kube_client_process(c->client);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries and calls ---- */
 
 struct kube_client *cluster_client(struct cluster *c)
 {
@@ -203,7 +203,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	return error_sanitize(err, -EAGAIN);
 }
 
-/* Only what is certain is given back: the watch, or time, tells of the rest. */
+/* Releases the reservation only if the pod certainly was not bound. Otherwise the watch or the expiry settles the case. */
 static void bound(void *data, const struct error *err)
 {
 	struct asked *asked = data;
@@ -231,7 +231,7 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 	return r;
 }
 
-/* HAMi's score of the node that is asked for, as it is before the pod has anything there. */
+/* Returns HAMi's score of the requested node, before the pod is charged there. */
 static double score_of(const struct cluster *c, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "Node"));
@@ -247,7 +247,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	int r = cluster_check_leads(c, err);
 	if (r < 0)
 		return r;
-	/* What is reserved for that is not to be chosen anew. */
+	/* The reservation of a binding under way must not be chosen again. */
 	if (uid && bind_is_under_way(c->binder, uid))
 		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
@@ -261,7 +261,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
-/* A call about whole nodes is a dry run, and a pod that is not known here asks for no cards. */
+/* A call with whole nodes is a simulation, and a pod unknown to the model requests no cards. */
 void cluster_filtered(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;
@@ -281,7 +281,7 @@ bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_vie
 	return bind_look(c->binder, uid, ret);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static int start_leader(struct cluster *c)
 {

@@ -1,6 +1,7 @@
 /*
- * What allot-scheduler knows of the cluster, and does to it: the client of the API, the model and what feeds it, the binder,
- * and whether we lead, on the main thread's loop. A replica that does not lead knows the same, and binds nothing.
+ * allot-scheduler's view of the cluster and its actions there: the API client, the model with its feed, the binder, and the
+ * leader election. Everything runs on the main thread's loop. A replica that does not lead keeps its model up to date too,
+ * but binds nothing.
  */
 #pragma once
 
@@ -20,51 +21,61 @@ struct sched_audit;
 
 struct cluster_terms {
 	struct loop *loop;
-	const char *kube_api; /* "in-cluster", or a kubeconfig's path. Texts are kept, not copied */
-	const char *component; /* whose events they are; NULL: allot-scheduler */
+	/* "in-cluster", or the path of a kubeconfig; all strings are kept, not copied */
+	const char *kube_api;
+	const char *component; /* source of the events; NULL: allot-scheduler */
 	struct model_terms model;
 	uint64_t bind_limit_ns;                   /* 0: BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;                    /* gather.h */
 	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
-	uint64_t opportunistic_patience_ns;       /* evictor.h; 0: nobody is evicted */
+	/* evictor.h; 0: no eviction for lack of compute */
+	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;                   /* recorder.h */
-	struct sched_audit *audit;                /* NULL: off; longer than the cluster */
-	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
-	const char *kube_lease_namespace, *kube_lease_name; /* kube_lease.h; NULL: there is none */
-	/* After cluster_end(); NULL: not wanted. */
+	struct sched_audit *audit;                /* NULL if off; must outlive the cluster */
+	/* NULL if there is no other replica: this one leads */
+	const char *lease_namespace, *lease_name;
+	/* kube_lease.h; NULL if there is none */
+	const char *kube_lease_namespace, *kube_lease_name;
+	/* Called at the end of cluster_end(). May be NULL. */
 	void (*ended)(void *data);
 	void *data;
 };
 
-/* Whether the server answers is found out later. -errno where it can't be asked at all: the kubeconfig, libcurl. */
+/*
+ * Starts. Whether the API server answers is found out later. Returns a negative error if the server cannot be asked at all,
+ * because of the kubeconfig or libcurl.
+ */
 int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
-/* What is under way is left as it is, and nobody is told of it any more. NULL is fine; returns NULL. */
+/* Abandons everything under way without calling anyone back. `cluster` may be NULL; returns NULL. */
 struct cluster *cluster_stop(struct cluster *cluster);
-/* An orderly end: bindings are cancelled, the lease is let go, so that another leads at once; `ended` after that. */
+/* Ends in order: cancels bindings, releases the lease so that another replica leads at once, then calls `ended`. */
 void cluster_end(struct cluster *cluster);
 
 struct kube_client *cluster_client(struct cluster *cluster);
-/* For the extender's verbs, filter, prioritize and preempt. */
+/* The model for the extender's verbs filter, prioritize and preempt. */
 struct model *cluster_model(struct cluster *cluster);
-/* May be asked: -EAGAIN until all lists have been complete once. */
+/* Returns 0 if the model can answer, or -EAGAIN until all lists have been complete once. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
-/* May bind: -EAGAIN as well where another leads, by its name. */
+/*
+ * Returns 0 if this replica may bind. Returns -EAGAIN if the lists are incomplete or another replica leads; err names that
+ * replica.
+ */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
-/* What filter answered: the pod is told by events (recorder.h). */
+/* Reports the result of a filter call to the pod by events (recorder.h). */
 void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 
 /*
- * The extender's verb bind. 0: it has begun, and `done` is called once, later (bind.h); else it is not, with the reason:
- * those of cluster_check_leads() and extender_decide(), and -EALREADY.
+ * The extender's verb bind. If the binding has begun, returns 0 and calls `done` once, later (bind.h). Otherwise returns an
+ * error of cluster_check_leads() or extender_decide(), or -EALREADY.
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-/* As bind_look(). */
+/* Like bind_look(). */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/* This replica leads, and the leading kube-scheduler asks it: no other replica knows more reservations. */
+/* Returns true if this replica leads and the leading kube-scheduler calls it. Then no other replica knows more reservations. */
 bool cluster_is_asked(const struct cluster *cluster);

@@ -25,7 +25,7 @@ struct note {
 struct cooldown_notes {
 	struct kube_client *client;
 	struct model *model;
-	bool is_failing; /* and that was said */
+	bool is_failing; /* the last write failed, which was logged */
 	LIST_HEAD(, note) under_way;
 };
 
@@ -52,7 +52,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(note);
 }
 
-/* false: no memory. */
+/* Returns false if memory runs out. */
 static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
@@ -89,7 +89,7 @@ void cooldown_notes_write(struct cooldown_notes *n)
 {
 	struct model_cooldown cooldown;
 	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
-		/* Two writes of one node could arrive the other way round. */
+		/* Two writes to the same node could arrive in the wrong order, so the second waits. */
 		bool is_later = is_under_way(n, cooldown.node) || !begin(n, &cooldown);
 		free(cooldown.text);
 		if (!is_later)

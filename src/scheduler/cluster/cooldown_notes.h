@@ -1,4 +1,7 @@
-/* Writes on nodes which of their cards are shut to opportunistic pods (cooldown.h), as soon as the model says so, and again until it is done. The client's thread. */
+/*
+ * Writes to each node's annotation which of its cards are closed to opportunistic pods (cooldown.h). Writes as soon as the
+ * model reports a change, and repeats failed writes. Call from the client's thread.
+ */
 #pragma once
 
 #include "kube/client/client.h"
@@ -6,9 +9,9 @@
 
 struct cooldown_notes;
 
-/* Both are the caller's, and live longer. -ENOMEM. */
+/* Client and model must outlive the result. Returns 0 or -ENOMEM. */
 int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret);
-/* What is under way is left as it is. NULL is fine; returns NULL. */
+/* Abandons writes under way. `notes` may be NULL; returns NULL. */
 struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *notes);
-/* To be called each second or so, by who leads. */
+/* Call about once a second while this replica leads. */
 void cooldown_notes_write(struct cooldown_notes *notes);

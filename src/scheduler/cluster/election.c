@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* With a write of the next one: another leads within 15 s of a kill, whenever it comes. */
+/* Together with the next leader's write, another replica leads within 15 s after the leader was killed at any moment. */
 #define DURATION_S 14
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
@@ -43,13 +43,18 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 	bool was_there = e->is_there;
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
-	/* Taken away by somebody under another that may lead still: as if that one had renewed it just now. */
+	/*
+	 * Someone has deleted the lease of another replica, which may still lead. Act as if that replica had renewed its
+	 * lease just now.
+	 */
 	e->is_missed = !lease && (e->is_missed || (was_there && !is_ours(e)));
 	e->is_known = true;
 	e->is_there = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
-	/* A release of ours that a watch brings late says what we know. Another's name ends it, and nobody's lease: who
-	 * starts now finds none, and may make one. */
+	/*
+	 * If the watch reports our own release late, we know of it already. If another replica holds the lease, or there is
+	 * no lease and any replica that starts may create one, we no longer lead.
+	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;
 }
@@ -71,7 +76,7 @@ static enum election_step next_of_other(const struct election *e, uint64_t *when
 	*when_ns = e->is_missed ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
 	if (!e->is_there)
 		return ELECTION_CREATE;
-	/* Ours: a write of which the answer was lost. */
+	/* If we hold the lease without being leader, the answer to a write was lost. */
 	if (e->seen.holder[0] && !is_ours(e))
 		*when_ns = e->changed_ns + duration_s * NSEC_PER_SEC;
 	return ELECTION_TAKE;
@@ -93,7 +98,7 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 		when_ns = e->next_ns;
 	if (now_ns >= when_ns || step == ELECTION_OVER)
 		return step;
-	/* Whoever leads looks in time whether it still does. */
+	/* The leader must check in time whether it still leads. */
 	uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 	*ret_when_ns = e->is_leader && end_ns < when_ns ? end_ns : when_ns;
 	return ELECTION_WAIT;
@@ -125,7 +130,7 @@ void election_wrote(struct election *e, enum election_step step, const struct le
 
 void election_failed(struct election *e, bool is_conflict, uint64_t now_ns)
 {
-	/* Somebody was faster: whoever it was is known after one look. */
+	/* Another replica was faster. One read will show which one. */
 	if (is_conflict)
 		election_doubt(e);
 	e->next_ns = is_conflict ? 0 : now_ns + e->terms.retry_ns;

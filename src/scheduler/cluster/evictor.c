@@ -18,7 +18,7 @@
 #define PATH_MAX_BYTES 600
 #define WHY_MAX 400
 #define STATUS_NOT_FOUND 404
-#define STATUS_CONFLICT 409 /* by that name there is another pod now */
+#define STATUS_CONFLICT 409 /* another pod has this name now */
 #define STATUS_BUDGET 429
 
 struct eviction {
@@ -35,7 +35,7 @@ struct evictor {
 	struct alarm look;
 	unsigned tokens;
 	struct cooldown_notes *notes;
-	bool is_forbidden; /* and that was said */
+	bool is_forbidden; /* the API server forbids evictions, which was logged */
 	struct evictor_counts counts;
 	LIST_HEAD(, eviction) under_way;
 };
@@ -51,7 +51,7 @@ static void forget(struct eviction *e)
 	free(e);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static void tell(const struct eviction *e, bool is_warning, const char *reason, const char *message)
 {
@@ -102,7 +102,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(e);
 }
 
-/* ---- asking for it ---- */
+/* ---- requests ---- */
 
 static char *make_body(const struct eviction *e)
 {
@@ -139,7 +139,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	return e;
 }
 
-/* Without memory it stays, and is looked at again. */
+/* If memory runs out, the pod stays and is considered again later. */
 static void begin(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];
@@ -175,7 +175,7 @@ static void look(void *data)
 	alarm_set(kube_client_reactor(v->terms.client), &v->look, LOOK_NS);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 {

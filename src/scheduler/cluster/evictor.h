@@ -1,7 +1,8 @@
 /*
- * Sends opportunistic pods (opportunistic.h) away from cards where they have had too little for too long, and pods whose room another of higher
- * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Their controllers make them anew, and they are placed where there is room; an event
- * of the pod says why it went, and its node which cards are shut. The client's thread.
+ * Evicts opportunistic pods (opportunistic.h) that have had too little compute for too long, and pods whose room a pod of
+ * higher priority needs. Uses the eviction API (policy/v1), which respects disruption budgets, a few pods at a time. The
+ * controllers of the evicted pods create new ones, which are placed where there is room. An event of the pod says why it was
+ * evicted, and an annotation of the node says which cards are closed. Call from the client's thread.
  */
 #pragma once
 
@@ -15,28 +16,31 @@ struct evictor;
 struct sched_audit;
 
 struct evictor_terms {
-	struct kube_client *client; /* as the model, longer than the evictor */
+	struct kube_client *client; /* the client and the model must outlive the evictor */
 	struct model *model;
-	const char *component;       /* whose events they are; kept; NULL: allot-scheduler */
-	uint64_t patience_ns;        /* of opportunistic pods; 0: none is evicted */
-	struct sched_audit *audit;   /* NULL: off */
-	bool (*may_act)(void *data); /* asked before each look: false: another leads */
+	/* Source of the events; kept, not copied; NULL: allot-scheduler. */
+	const char *component;
+	/* How long opportunistic pods may lack compute; 0: no eviction for that reason. */
+	uint64_t patience_ns;
+	struct sched_audit *audit;   /* NULL if off */
+	/* Called before each check; returns false if another replica leads. */
+	bool (*may_act)(void *data);
 	void *data;
 };
 
-/* On average one a second is asked for, and so many at once. */
+/* Limits evictions to one per second on average, with bursts of up to this many. */
 #define EVICTOR_AT_ONCE 8
 
 struct evictor_counts {
 	uint64_t evicted;
-	uint64_t refused; /* by a disruption budget */
+	uint64_t refused; /* refused by a disruption budget */
 	uint64_t failed;
 };
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int evictor_start(const struct evictor_terms *terms, struct evictor **ret);
-/* What is under way is left as it is. NULL is fine; returns NULL. */
+/* Abandons evictions under way. `evictor` may be NULL; returns NULL. */
 struct evictor *evictor_stop(struct evictor *evictor);
 
-/* NULL: of none. */
+/* If `evictor` is NULL, all counts are 0. */
 struct evictor_counts evictor_counts(const struct evictor *evictor);

@@ -23,7 +23,8 @@ static void node_gone(struct model *model, const json_t *object)
 
 static const struct source_row {
 	const char *word, *collection, *selector;
-	bool may_be_forbidden; /* then it is as if there were none */
+	/* If the server forbids the list, act as if there were no such objects. */
+	bool may_be_forbidden;
 	int (*came)(struct model *model, const json_t *object, struct error *err);
 	void (*gone)(struct model *model, const json_t *object);
 } rows[SOURCES] = {
@@ -37,17 +38,17 @@ struct source {
 	struct feed *feed;
 	enum model_kind kind;
 	struct kube_watch *watch;
-	bool has_begun; /* the server has let us have some of it, once */
+	bool has_begun; /* the server has permitted the list at least once */
 	bool is_synced, fails, is_forbidden;
 };
 
 struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
-	json_t *told; /* {"pod default/a": why it can't be read}, as it was logged */
+	json_t *told; /* {"pod default/a": why it cannot be read}, as last logged */
 };
 
-/* ---- objects that can't be read: said once, until they say something else ---- */
+/* ---- malformed objects: logged once, until the reason changes ---- */
 
 static char *name_object(const struct source *s, const json_t *object)
 {
@@ -61,7 +62,7 @@ static char *name_object(const struct source *s, const json_t *object)
 	return text;
 }
 
-/* `why` NULL: it can be read, or is gone. */
+/* `why` is NULL if the object can be read or is gone. */
 static void note(struct source *s, const json_t *object, const struct error *why)
 {
 	struct feed *feed = s->feed;
@@ -80,7 +81,7 @@ static void note(struct source *s, const json_t *object, const struct error *why
 	json_object_del(feed->told, name);
 }
 
-/* ---- what the watches tell ---- */
+/* ---- events of the watches ---- */
 
 static void begin(void *data)
 {
@@ -123,7 +124,10 @@ static void synced(void *data)
 	set_synced(s);
 }
 
-/* A server that was started just now forbids everything for a moment: it is meant where the others are told. */
+/*
+ * Returns true if the server really forbids the list. A server that has just started forbids everything for a moment, so the
+ * other watches must have succeeded.
+ */
 static bool is_meant(const struct feed *feed)
 {
 	bool is = true;
@@ -136,7 +140,7 @@ static bool is_meant(const struct feed *feed)
 static void be_forbidden(struct source *s, const struct error *err)
 {
 	if (!is_meant(s->feed))
-		return; /* it is asked again */
+		return; /* the watch tries again */
 	if (!s->is_forbidden)
 		log_warning(
 			"%s: %s objects that are not known yet are not enforced: allot-scheduler's role needs list and watch of them",
@@ -146,7 +150,7 @@ static void be_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
-/* All watches fail together when the server is away: that is said once. */
+/* All watches fail together if the server is unreachable. Logs this once. */
 static void trouble(void *data, const struct error *err)
 {
 	struct source *s = data;
@@ -168,7 +172,7 @@ static void trouble(void *data, const struct error *err)
 		log_info("Kubernetes API: nodes and pods are read again");
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static struct kube_watch *start(struct feed *feed, enum model_kind kind)
 {

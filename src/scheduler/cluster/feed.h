@@ -1,7 +1,8 @@
 /*
- * What the API server says of nodes, pods and quotas, for the model: a watch each, begun anew where it breaks off. Pods that
- * have ended are not asked for: their end comes as if they were gone. Who may not list ResourceQuotas goes on without,
- * and asks again: an older installation's rights have none. The client's thread.
+ * Feeds the model with nodes, pods and quotas from the API server, by one watch each. A watch that breaks off is started
+ * again. Pods that have ended are excluded from the watch, so their end is reported like a deletion. If listing
+ * ResourceQuotas is forbidden, as by the roles of older installations, the feed continues without quotas and tries again.
+ * Call from the client's thread.
  */
 #pragma once
 
@@ -16,19 +17,20 @@
 struct feed;
 
 struct feed_terms {
-	struct kube_client *client; /* both must be there, longer than the feed */
+	struct kube_client *client; /* the client and the model must outlive the feed */
 	struct model *model;
-	void (*ready)(void *data); /* once, when all lists have been complete; NULL: not wanted */
+	void (*ready)(void *data); /* called once, when all lists have been complete; may be NULL */
 	void (*node)(void *data,
-		     const json_t *node); /* there, or changed, after the model knows it; NULL as well */
+		     /* Called for a new or changed node, after the model was updated; may be NULL. */
+		     const json_t *node);
 	void *data;
 };
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int feed_start(const struct feed_terms *terms, struct feed **ret);
-struct feed *feed_stop(struct feed *feed); /* NULL is fine; returns NULL */
+struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
-/* Have all lists been complete once? What they say may be old since: feed_is_troubled(). */
+/* Returns true once all lists have been complete. The data may have become old since then: see feed_is_troubled(). */
 bool feed_is_ready(const struct feed *feed);
-/* One of the watches fails, and is begun again and again. */
+/* Returns true while a watch fails and is being started again. */
 bool feed_is_troubled(const struct feed *feed);

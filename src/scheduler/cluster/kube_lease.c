@@ -25,7 +25,7 @@ static void begins(void *data)
 	l->is_ours = false;
 }
 
-/* client-go's identity: the hostname, '_' and a UUID. */
+/* The holder is an identity of client-go: the hostname, '_' and a UUID. */
 static void shows(void *data, json_t *object)
 {
 	struct kube_lease *l = data;

@@ -1,7 +1,7 @@
 /*
- * Does the kube-scheduler beside us lead? Where each replica is a kube-scheduler with an allot-scheduler in one pod, the
- * kube-schedulers agree on a leader by a Lease of theirs, whose holder begins with the pod's hostname. This module
- * only reads it. Call it from the client's thread.
+ * Finds out whether the kube-scheduler beside us leads. If each replica is a pod with a kube-scheduler and an
+ * allot-scheduler, the kube-schedulers elect a leader by a Lease of their own, whose holder begins with the pod's hostname.
+ * This module only reads that Lease. Call from the client's thread.
  */
 #pragma once
 
@@ -11,10 +11,11 @@
 
 struct kube_lease;
 
-/* -ENOMEM. `client` must be there longer. */
+/* Returns 0 or -ENOMEM. `client` must outlive the result. */
 int kube_lease_start(struct kube_client *client, const char *in_namespace, const char *name,
 		     struct kube_lease **ret);
-struct kube_lease *kube_lease_stop(struct kube_lease *lease); /* NULL is fine; returns NULL */
+/* `lease` may be NULL; returns NULL */
+struct kube_lease *kube_lease_stop(struct kube_lease *lease);
 
-/* As far as is known: by the holder's name, however old. */
+/* Judges by the last known holder, however old the Lease is. */
 bool kube_lease_is_ours(const struct kube_lease *lease);

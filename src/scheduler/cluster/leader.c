@@ -19,21 +19,22 @@ struct leader {
 	struct leader_terms terms;
 	struct election election;
 	struct kube_watch *watch;
-	struct kube_call *call;  /* NULL: none is under way */
-	enum election_step step; /* that it is of */
+	struct kube_call *call;  /* NULL if no call is under way */
+	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm look, give_up;
-	char passed_over[LEASE_VERSION_MAX]; /* what the watch brought while a call was under way; "": nothing */
-	bool was_leader;                     /* as the owner was told */
-	bool is_named;                       /* the list that the watch begins with has the lease */
-	bool is_unread;                      /* it can't be read; that was told */
-	bool fails;                          /* the watch; and that was told */
+	/* Version that the watch reported while a call was under way; "" if none. */
+	char passed_over[LEASE_VERSION_MAX];
+	bool was_leader;                     /* as last reported to the owner */
+	bool is_named;                       /* the watch's first list contains the lease */
+	bool is_unread;                      /* the lease is malformed, which was logged */
+	bool fails;                          /* the watch fails, which was logged */
 	bool is_releasing;
 };
 
 static void go_on(struct leader *l);
 
-/* One that goes on while the machine sleeps: a lease expires meanwhile. */
+/* This clock also counts while the machine sleeps, because a lease expires meanwhile. */
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -60,7 +61,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 		 (unsigned long long)random);
 }
 
-/* ---- what is seen ---- */
+/* ---- reading ---- */
 
 static void saw(struct leader *l, const json_t *object)
 {
@@ -71,7 +72,7 @@ static void saw(struct leader *l, const json_t *object)
 	} else if (lease_read(object, &lease, &err) >= 0) {
 		election_saw(&l->election, &lease, now_ns());
 	} else {
-		/* Somebody else's: left to whoever wrote it, or takes it away. */
+		/* The lease is not ours. Whoever wrote it must repair or delete it. */
 		if (!l->is_unread)
 			log_warning("lease %s/%s: %s", l->terms.in_namespace, l->terms.name,
 				    err.text);
@@ -81,7 +82,7 @@ static void saw(struct leader *l, const json_t *object)
 	}
 }
 
-/* Versions of one object are numbers that grow. What is none may be anything. */
+/* Versions of one object are increasing numbers. Any other text counts as newer if it differs. */
 static bool is_newer(const char *version, const char *than)
 {
 	size_t length = strlen(version), other = strlen(than);
@@ -92,7 +93,7 @@ static bool is_newer(const char *version, const char *than)
 	return length != other ? length > other : strcmp(version, than) > 0;
 }
 
-/* A watch may be behind what was read or written: of that it brings what is newer. */
+/* A watch may be behind what was read or written, so only newer versions count. */
 static void take_event(struct leader *l, const json_t *object, bool is_there)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -125,7 +126,7 @@ static void watch_lost(void *data, json_t *object)
 	take_event(data, object, false);
 }
 
-/* A list of before it was made does not have it: that is looked at. */
+/* A list from before the lease was created does not contain it. In that case, read the lease again. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
@@ -143,7 +144,7 @@ static void watch_trouble(void *data, const struct error *err)
 	l->fails = err != NULL;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static void take_answer(struct leader *l, const struct kube_answer *answer)
 {
@@ -157,7 +158,7 @@ static void take_answer(struct leader *l, const struct kube_answer *answer)
 		election_wrote(&l->election, l->step, &lease, l->began_ns, now_ns());
 		return;
 	}
-	/* The lease is gone: seen at the next look. */
+	/* Status 404 means that the lease was deleted; the next read will show that. */
 	if (answer->err.code && !is_conflict && answer->status != 404)
 		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, answer->err.text);
 	election_failed(&l->election, is_conflict || answer->status == 404, now_ns());
@@ -196,7 +197,7 @@ static void begin(struct leader *l, enum election_step step)
 			: is_create ? KUBE_JSON
 				    : KUBE_MERGE_PATCH,
 		.body = body,
-		/* So that a renewal is tried again before it is too late. */
+		/* Short enough for a retry of a renewal before the deadline. */
 		.timeout_ns = l->election.terms.deadline_ns / 3,
 	};
 	l->step = step;
@@ -207,7 +208,7 @@ static void begin(struct leader *l, enum election_step step)
 		election_failed(&l->election, false, now_ns());
 }
 
-/* ---- goes on ---- */
+/* ---- next steps ---- */
 
 static void tell(struct leader *l)
 {
@@ -247,14 +248,14 @@ static void go_on(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	tell(l);
 	if (step == ELECTION_OVER) {
-		/* Not at once: the watch, which is to be stopped, may be what calls. */
+		/* Called from an alarm, because the caller may be the watch, which must not be stopped from its own callback. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;
 	}
 	if (step != ELECTION_WAIT)
 		begin(l, step);
-	/* While a call is under way, and with no memory for one, time goes on for a leader. */
+	/* The leader's deadline also passes while a call is under way or memory is missing. */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;
@@ -268,7 +269,7 @@ static void look(void *data)
 	go_on(data);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int leader_start(const struct leader_terms *terms, struct leader **ret)
 {
@@ -323,7 +324,7 @@ void leader_release(struct leader *l)
 	election_stop(&l->election);
 	tell(l);
 	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
-	/* A renewal that is under way is waited for: which version is to be released is known then. */
+	/* If a renewal is under way, wait for it, because the release must name its version. */
 	set_look(l, 0);
 }
 

@@ -1,6 +1,6 @@
 /*
- * One leader among the replicas, by a Lease: election.h over the API. A watch shows the lease to those that do not lead, so
- * that one that is released is taken at once. The client's thread.
+ * Elects one leader among the replicas by a Lease, using election.h and the API. The other replicas watch the lease, so that
+ * a released lease is taken at once. Call from the client's thread.
  */
 #pragma once
 
@@ -13,35 +13,39 @@
 struct leader;
 
 struct leader_terms {
-	struct kube_client *client; /* must be there, longer than the leader */
+	struct kube_client *client; /* must outlive the leader */
 	const char *in_namespace,
-		*name; /* of the Lease; these and the identity are kept, not copied */
+		*name; /* names of the Lease; these and the identity are kept, not copied */
 	struct election_terms election;
 	/*
-	 * We lead now, or no longer: then nothing may be under way that the next leader would not expect when this returns.
-	 * Between two such calls leader_may_act() says at each moment how it is.
+	 * Called when we begin or cease to lead. When it returns after we ceased to lead, nothing may be under way that the
+	 * next leader would not expect. Between calls, leader_may_act() has the current state.
 	 */
 	void (*changed)(void *data, bool is_leader);
+	/* Called at the end of leader_release(), whether or not it succeeded; may be NULL. */
 	void (*released)(
-		void *data); /* after leader_release(): whether or not that was possible; NULL: not wanted */
+		void *data);
 	void *data;
 };
 
-/* For an identity that no other process has, or had: the host's name and random digits. */
+/* Makes an identity that no other process has or had: the host's name and random digits. */
 #define LEADER_IDENTITY_MAX 128
 void leader_make_identity(char text[LEADER_IDENTITY_MAX]);
 
-/* `changed` is not called in here. -ENOMEM. */
+/* Does not call `changed` before it returns. Returns 0 or -ENOMEM. */
 int leader_start(const struct leader_terms *terms, struct leader **ret);
-/* Without a word to anybody: the lease expires. NULL is fine; returns NULL. */
+/* Stops without releasing the lease, which then expires. Calls nobody back. `leader` may be NULL; returns NULL. */
 struct leader *leader_free(struct leader *leader);
 
-/* false from a time on that is before any other may lead, even where nothing was heard of that yet. */
+/*
+ * Returns true while this replica leads. The result turns false before any other replica can lead, even if we have not heard
+ * of that yet.
+ */
 bool leader_may_act(const struct leader *leader);
 
-/* An orderly end: `changed` if we lead, the lease is let go, then `released`, within LEADER_RELEASE_LIMIT_NS. */
+/* Ends in order, within LEADER_RELEASE_LIMIT_NS: calls `changed` if we lead, releases the lease, then calls `released`. */
 #define LEADER_RELEASE_LIMIT_NS (UINT64_C(3) * 1000000000)
 void leader_release(struct leader *leader);
 
-/* Who holds the lease, as far as is known; "": nobody. Valid until the loop goes on. */
+/* Returns the known holder of the lease, "" if none. Valid until control returns to the loop. */
 const char *leader_holder(const struct leader *leader);

@@ -1,6 +1,6 @@
 /*
- * A Lease (coordination.k8s.io/v1) by which replicas agree on a leader: who holds it, and when that one renewed it last.
- * The times in it are of the holder's clock: whoever else reads them compares them with themselves alone. Thread safe.
+ * A Lease (coordination.k8s.io/v1), by which replicas elect a leader: who holds it, and when the holder last renewed it. The
+ * times are by the holder's clock, so compare them only with each other. Thread-safe.
  */
 #pragma once
 
@@ -14,23 +14,23 @@
 #define LEASE_VERSION_MAX 64
 
 struct lease {
-	char holder[LEASE_HOLDER_MAX]; /* "": nobody */
-	unsigned duration_s;           /* 0: not said */
+	char holder[LEASE_HOLDER_MAX]; /* "" if nobody holds it */
+	unsigned duration_s;           /* 0 if missing */
 	char acquired[LEASE_TIME_MAX],
-		renewed[LEASE_TIME_MAX]; /* as they stand there; "": not said */
+		renewed[LEASE_TIME_MAX]; /* as in the object; "" if missing */
 	unsigned transitions;
 	char version[LEASE_VERSION_MAX];
 };
 
-/* -EINVAL with the field that can't be read. */
+/* Reads a Lease. Returns -EINVAL if it is malformed; err names the field. */
 int lease_read(const json_t *object, struct lease *ret, struct error *err);
 
 /*
- * What is to stand there, to be freed by free(): as a whole new Lease, or as a patch of the version that was read. NULL: no
- * memory. `holder` "" releases it: to be had by anybody at once.
+ * Make the text of a whole new Lease, or of a patch for the version that was read. Free it with free(); NULL if memory runs
+ * out. An empty `holder` releases the lease, so that any replica may take it at once.
  */
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease);
 char *lease_patch(const struct lease *lease);
 
-/* RFC 3339 with microseconds, as MicroTime has it. `ns`: since 1970. */
+/* Writes a time, in ns since 1970, in RFC 3339 format with microseconds, as MicroTime requires. */
 void lease_format_time(uint64_t ns, char text[LEASE_TIME_MAX]);

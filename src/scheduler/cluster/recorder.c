@@ -18,28 +18,28 @@
 #include "scheduler/util/string_map.h"
 
 #define JOBS_MOST 8
-#define WORDS_MOST 8 /* of which a pod has events: those that came first keep theirs */
+#define WORDS_MOST 8 /* events per pod for different reasons; the first reasons have precedence */
 
-/* An event that is there, as far as we know. */
+/* An event that exists on the server, as far as we know. */
 struct told {
 	char word[FILTER_WORD_MAX];
-	char name[EVENT_NAME_MAX]; /* "": it is to be made */
+	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
 	uint64_t count;
 	bool is_used;
 };
 
 struct pod {
-	struct string_map_entry entry; /* by uid */
-	TAILQ_ENTRY(pod) link;         /* whose turn to be forgotten comes first */
+	struct string_map_entry entry; /* key: uid */
+	TAILQ_ENTRY(pod) link;         /* in the order in which pods are forgotten */
 	char *uid, *name, *in_namespace;
 	struct told failed[WORDS_MOST], placed;
-	uint64_t due_ns, step_ns;  /* when it may be told again, and after how long it was last */
-	uint64_t untold;           /* occasions since */
-	size_t fit, unfit;         /* nodes, when it was last asked about */
-	char node[EVENT_NAME_MAX]; /* that it was told of; "": of none */
+	uint64_t due_ns, step_ns;  /* when the next event may be written, and the last interval */
+	uint64_t untold;           /* filter calls since the last event */
+	size_t fit, unfit;         /* numbers of nodes in the last filter call */
+	char node[EVENT_NAME_MAX]; /* the node named in the last success event; "" if none */
 };
 
-/* Kept until the answer is on its way. */
+/* Work that is postponed until the answer to kube-scheduler has been sent. */
 struct job {
 	TAILQ_ENTRY(job) link;
 	struct filter_answer *answer; /* a reference */
@@ -66,7 +66,7 @@ struct recorder {
 	struct recorder_counts counts;
 };
 
-/* ---- what is remembered ---- */
+/* ---- memory of pods and events ---- */
 
 static void forget_telling(struct telling *t)
 {
@@ -112,7 +112,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 	return p;
 }
 
-/* The one that was asked about last is forgotten last. NULL: no memory. */
+/* Finds or adds the pod, and makes it the last to be forgotten. Returns NULL if memory runs out. */
 static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
 {
 	struct pod *p = string_map_find(&r->pods, uid);
@@ -126,9 +126,9 @@ static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, c
 	return p;
 }
 
-/* ---- telling ---- */
+/* ---- writing events ---- */
 
-/* One that is not there any more, or may not be changed, is made anew the next time. */
+/* If the event no longer exists or may not be changed, the next write creates a new one. */
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct telling *t = data;
@@ -164,7 +164,7 @@ static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t 
 	forget_telling(t);
 }
 
-/* Who has more reasons than are kept is told of the first ones. */
+/* Returns NULL if the pod has more reasons than are kept; the first ones keep their events. */
 static struct told *told_of(struct pod *p, const char *word)
 {
 	struct told *free_one = NULL;
@@ -182,7 +182,7 @@ static struct told *told_of(struct pod *p, const char *word)
 	return free_one;
 }
 
-/* Of the metadata of the pod that was asked about; NULL: it has none. */
+/* Returns a text from the metadata of the pod in the call, or NULL if missing. */
 static const char *text_of(const struct filter_answer *answer, const char *member)
 {
 	const json_t *pod = json_object_get(answer->args->object, "Pod");
@@ -212,7 +212,7 @@ static void drop_job(struct recorder *r, struct job *job)
 	free(job);
 }
 
-/* One at a time: between two, whoever asks is answered. */
+/* Does one job at a time, so that the loop can answer calls in between. */
 static void work(void *data)
 {
 	struct recorder *r = data;
@@ -237,9 +237,9 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 	return true;
 }
 
-/* ---- what happens ---- */
+/* ---- calls ---- */
 
-/* Both are asked in any case: what one of them gives is little, if the other gives nothing. */
+/* Takes from both allowances. If only the first grants it, little is lost. */
 static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
@@ -278,7 +278,7 @@ void recorder_placed(struct recorder *r, const struct decision *d, double score)
 {
 	char text[FILTER_TEXT_MAX];
 	struct pod *p = string_map_find(&r->pods, d->uid);
-	/* Another try at the same node is no news. */
+	/* Another attempt with the same node is not reported again. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
 	if (allowance_take(&r->events, 1, clock_now_ns())) {
@@ -297,7 +297,7 @@ struct recorder_counts recorder_counts(const struct recorder *r)
 	return counts;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int recorder_new(struct kube_client *client, const char *component, struct recorder **ret)
 {

@@ -1,9 +1,9 @@
 /*
- * Tells pods what filter found, by events (filter_events.h), off its path: what is to be told is kept until the answer is on its
- * way. A pod that waits is asked about again and again: it has one event a reason, whose count grows, as client-go's recorder
- * has it; and it is told at once, after 5 s, 10, 20 and so on up to RECORDER_REST_NS, whatever comes between. All pods
- * together are told RECORDER_PER_SECOND at most, and of RECORDER_NODES nodes; who finds no room is told another time. An event
- * that is lost is nobody's concern. The client's thread.
+ * Reports the results of filter calls to the pods by events (filter_events.h). The work is postponed until the answer to the
+ * call has been sent. A waiting pod is filtered again and again. It has one event per reason, whose count grows, as in
+ * client-go's recorder. The first event is written at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_REST_NS.
+ * For all pods together, at most RECORDER_PER_SECOND events about RECORDER_NODES nodes are written per second; a pod beyond
+ * the limit is reported another time. Lost events do no harm. Call from the client's thread.
  */
 #pragma once
 
@@ -13,26 +13,26 @@
 #include "scheduler/bind/decision.h"
 #include "scheduler/extender/filter_answer.h"
 
-#define RECORDER_PODS_MOST 4096 /* that something is remembered of: the last ones */
+#define RECORDER_PODS_MOST 4096 /* most pods that are remembered: the latest ones */
 #define RECORDER_PER_SECOND 20
-#define RECORDER_NODES 20000 /* a second */
+#define RECORDER_NODES 20000 /* per second */
 #define RECORDER_FIRST_NS UINT64_C(5000000000)
 #define RECORDER_REST_NS UINT64_C(300000000000)
 
 struct recorder;
 
-/* `component`: whose events they are; kept. -ENOMEM. */
+/* `component` is the source of the events; it is kept, not copied. Returns 0 or -ENOMEM. */
 int recorder_new(struct kube_client *client, const char *component, struct recorder **ret);
-/* NULL is fine; returns NULL. */
+/* `recorder` may be NULL; returns NULL. */
 struct recorder *recorder_free(struct recorder *recorder);
 
-/* What filter answered to a call by names of nodes; a reference is taken where it is needed. */
+/* Reports the result of a filter call with node names. Takes a reference to the answer if needed. */
 void recorder_filtered(struct recorder *recorder, struct filter_answer *answer);
-/* The node that was taken, of which `score` is HAMi's. */
+/* Reports the node that was chosen. `score` is HAMi's score of the node. */
 void recorder_placed(struct recorder *recorder, const struct decision *decision, double score);
 
 struct recorder_counts {
-	uint64_t told, kept_back; /* writes to the server; occasions that were not told */
-	unsigned pods;            /* that something is remembered of */
+	uint64_t told, kept_back; /* writes to the server; results that were not reported */
+	unsigned pods;            /* pods that are remembered */
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);

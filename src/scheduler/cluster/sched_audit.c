@@ -10,9 +10,10 @@
 #include "scheduler/explain/explain_node.h"
 #include "scheduler/model/model_inside.h"
 
-#define OWN "scheduler"  /* by its own rules */
-#define ASKED "extender" /* by kube-scheduler, or another client that may call the extender */
-#define NODES_MOST 16    /* of a preemption: kube-scheduler asks about many, and takes one */
+#define OWN "scheduler"  /* decided by the scheduler's own rules */
+#define ASKED "extender" /* requested by kube-scheduler or another client of the extender */
+/* Nodes listed for a preemption: kube-scheduler asks about many and takes one. */
+#define NODES_MOST 16
 #define COUNTER "allot_scheduler_audit_lines_lost_total"
 
 struct binding {
@@ -57,7 +58,7 @@ static void add_text(json_t *to, const char *name, const json_t *from, const cha
 		json_object_set(to, name, text);
 }
 
-/* By names, where it has cards; of others only kube-scheduler knows more. */
+/* Adds the names if the pod has cards. Other pods are known only to kube-scheduler. */
 static json_t *show_victim(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
@@ -166,7 +167,7 @@ void sched_audit_forget(struct sched_audit *audit, void *data)
 		forget(b);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int sched_audit_start(const char *path, struct sched_audit **ret, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * allot-scheduler's audit log (setting audit_log; its lines are allot-audit(5)'s): which pods it sent away, whom it named as
- * victims of others, and which bindings it refused. NULL is one that is off: every function takes it. Main thread only.
+ * allot-scheduler's audit log (setting audit_log; allot-audit(5) describes the lines): evicted pods, victims named for
+ * preemption, and rejected bindings. NULL stands for a log that is off; all functions accept it. Main thread only.
  */
 #pragma once
 
@@ -17,10 +17,13 @@ struct sched_audit_figures {
 	uint64_t lines, lost;
 };
 
-/* `path`: "off": *ret is NULL. A file that can't be opened is said, and is no failure. The path is kept. -ENOMEM. */
+/*
+ * If `path` is "off", *ret is NULL. A file that cannot be opened is reported in the log and is no error. The path is kept,
+ * not copied. Returns 0 or -ENOMEM.
+ */
 int sched_audit_start(const char *path, struct sched_audit **ret, struct error *err);
 struct sched_audit *sched_audit_stop(struct sched_audit *audit); /* returns NULL */
-/* After SIGHUP. */
+/* Opens the file again; call after SIGHUP. */
 void sched_audit_reopen(struct sched_audit *audit);
 struct sched_audit_figures sched_audit_figures(const struct sched_audit *audit);
 
@@ -28,18 +31,19 @@ struct sched_audit_pod {
 	const char *pod_namespace, *pod, *uid, *node;
 };
 
-/* The pod was evicted; `refused`: it was not, and why; NULL: it was. */
+/* Records an eviction. `refused` is NULL if the pod was evicted, otherwise the reason why it was not. */
 void sched_audit_evict(struct sched_audit *audit, const struct sched_audit_pod *of,
 		       const char *reason, const char *refused);
-/* The verb preempt: what it was asked, and its answer. One without victims is not written down. */
+/* Records a preempt call and its answer. An answer without victims is not recorded. */
 void sched_audit_preempt(struct sched_audit *audit, const struct model *model, const json_t *args,
 			 const json_t *answer);
-/* The verb bind: what it was asked, and why it is not done. */
+/* Records a bind call that was rejected, with the reason. */
 void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const struct error *err);
 
 /*
- * A binding that begins: *done and *data become those by which the log hears of its failure, before whoever's they were. Off, or
- * without memory, they stay. sched_audit_forget(): it did not begin: data that it has become is given up.
+ * Call when a binding begins. Replaces *done and *data, so that the log learns of a failure before the original callback is
+ * called. Leaves them unchanged if the log is off or memory runs out. If the binding does not begin after all, call
+ * sched_audit_forget() with the new data to free it.
  */
 void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, void **data);
 void sched_audit_forget(struct sched_audit *audit, void *data);
