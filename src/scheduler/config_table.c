@@ -1,4 +1,4 @@
-/* The table of settings, and the checks that concern more than one of them. */
+/* The table of settings, and the checks that concern several settings. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int check_address(const char *value, struct error *err)
 	return address_parse(value, &address, err);
 }
 
-/* A pod that says so is read as any other. */
+/* Checks the policy by reading a pod that has it as its annotation. */
 static int check_policy(const char *value, struct error *err)
 {
 	struct kube_pod *pod;
@@ -225,7 +225,7 @@ static int check_tls(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* What nobody could show, or what would let in more than was meant. */
+/* Rejects requirements that no client could meet, and settings that would let in more clients than intended. */
 static int check_clients(const struct config *c, struct error *err)
 {
 	bool has_ca = strcmp(c->client_ca, "none") != 0;
@@ -244,7 +244,7 @@ static int check_clients(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Two resources of one name would be one amount for two things. */
+/* Two kinds of resources with the same name could not be told apart. */
 static int check_resources(const struct config *c, struct error *err)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
@@ -267,7 +267,7 @@ static int check_claims(const struct config *c, struct error *err)
 			 "make_claims: on: needs kube_api: the claims' templates are made there");
 }
 
-/* Room has to be kept for those that wait for each other. */
+/* Reservations must last at least as long as bindings wait for each other. */
 static int check_gangs(const struct config *c, struct error *err)
 {
 	if (c->gang_hold_ns >= c->gang_wait_ns)

@@ -1,4 +1,4 @@
-/* allot-scheduler: start and end, in order. What it does between is the loop's. */
+/* Starts and stops the parts of allot-scheduler in order. Between start and stop, the event loop runs them. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void cluster_ended(void *data)
 	loop_quit(s->loop);
 }
 
-/* What is under way comes to an end first, and the lease is let go; who asks twice does not want to wait for that. */
+/* Stops in order: bindings under way end and the lease is released first. A second signal stops at once. */
 static void signal_came(void *data, uint32_t events)
 {
 	struct signals *signals = data;
@@ -76,16 +76,16 @@ static int watch_signals(struct signals *signals, struct error *err)
 
 struct listener {
 	struct address address;
-	struct server *server; /* NULL: off */
+	struct server *server; /* NULL if off */
 };
 
-/* Clients refuse one that has ended: better said here than guessed at there. */
+/* Warns about a certificate that expires soon, because clients will reject it. */
 static void look_at_expiry(const char *file)
 {
 	struct error err = { 0 };
 	int64_t expiry_s;
 	if (issuer_expiry(file, &expiry_s, &err) < 0)
-		return; /* libmicrohttpd has taken it */
+		return; /* not an error here: libmicrohttpd has accepted the file */
 	int64_t days = (expiry_s - (int64_t)time(NULL)) / DAY_S;
 	if (expiry_s <= (int64_t)time(NULL))
 		log_warning(
@@ -108,7 +108,8 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return r;
 	r = address_listen(&l->address, false, &fd, err);
 	if (r < 0) {
-		l->address.length = 0; /* another's */
+		/* The address is used by another process: do not remove it. */
+		l->address.length = 0;
 		return error_add(err, r, "%s", setting);
 	}
 	address_print(fd, text);
@@ -147,7 +148,7 @@ static void close_listener(struct listener *l)
 
 static int follow_cluster(struct scheduler *s, struct error *err)
 {
-	/* The cluster keeps pointers to these. */
+	/* The cluster keeps pointers to these strings. */
 	static char lease_namespace[CONFIG_NAME_MAX], lease_name[CONFIG_NAME_MAX];
 	static char kube_namespace[CONFIG_NAME_MAX], kube_name[CONFIG_NAME_MAX];
 	const struct config *config = &s->config;
@@ -193,7 +194,7 @@ static int start_claims(struct scheduler *s, struct error *err)
 						     : error_set_errno(err, ENOMEM, "make_claims");
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void raise_descriptor_limit(void)
 {
@@ -249,11 +250,11 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
-	/* What it shows is the cluster's. */
+	/* The page, reviews and sweep use the cluster, so they stop before it. */
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
 	template_sweep_stop(scheduler.template_sweep);
-	/* Before the servers, whose calls it has. */
+	/* Stops before the servers, because it still has calls to answer. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);

@@ -1,10 +1,10 @@
-/* allot-scheduler's command line: one table row an option; parsed, and then the configuration file applied. */
+/* The command line of allot-scheduler: one table row per option. Parses the options, then applies the configuration file. */
 #pragma once
 
 #include "scheduler/service/config.h"
 
 /*
- * Parses argv and the configuration file. Returns -1 to go on; else the exit status, when all is said or done (--help,
- * --check-config, --issue, errors).
+ * Parses argv and the configuration file. Returns -1 if the program should start. Otherwise returns the exit status, because
+ * everything is done (--help, --check-config, --issue) or an error was printed.
  */
 int options_parse(int argc, char **argv, struct config *config);

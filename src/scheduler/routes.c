@@ -21,7 +21,7 @@ static void answer_line(struct server_answer *ret, unsigned status, const char *
 	*ret = (struct server_answer){ .status = status, .line = line };
 }
 
-/* Takes a text of JSON over; NULL: there was no memory for it. */
+/* Takes ownership of a JSON text; if it is NULL, answers that memory ran out. */
 static void answer_text(struct server_answer *ret, unsigned status, char *text)
 {
 	if (text)
@@ -30,14 +30,14 @@ static void answer_text(struct server_answer *ret, unsigned status, char *text)
 		answer_line(ret, 500, "out of memory\n");
 }
 
-/* Takes `object` over; NULL as well. */
+/* Takes ownership of `object`, which may be NULL. */
 static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
 {
 	answer_text(ret, status, object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL);
 	json_decref(object);
 }
 
-/* What is wrong, in the way of kube-scheduler's extenders. */
+/* Answers with an error in the format of kube-scheduler's extenders. */
 static void answer_error(struct server_answer *ret, unsigned status, const char *text)
 {
 	char clean[ERROR_TEXT_MAX];
@@ -75,7 +75,7 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-/* Takes `answer` over; NULL: there is none, for this reason. */
+/* Takes ownership of `answer`. If it is NULL, err says why there is none. */
 static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
 			  const struct error *err, struct server_answer *ret)
 {
@@ -136,7 +136,7 @@ static void do_webhook(struct scheduler *s, struct call_args *args, struct serve
 
 /* ---- the extender ---- */
 
-/* May it be asked about nodes? */
+/* Returns 0 if calls about nodes can be answered now. */
 static int check_cluster(const struct scheduler *s, struct error *err)
 {
 	if (s->cluster)
@@ -173,7 +173,7 @@ static void do_preempt(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* Its answer is a list, in which no error has a place. */
+/* The answer is a list and cannot report an error. */
 static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
@@ -211,7 +211,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 
 /* ---- explanations ---- */
 
-/* What its binding waits for, which the model does not know. */
+/* Adds what the pod's binding waits for, which the model does not know. */
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
@@ -232,9 +232,12 @@ static unsigned status_of(int r)
 	return r == -ENOENT ? 404 : r == -ENOMEM ? 500 : 503;
 }
 
-#define EXPLAIN_LEAST 100 /* nodes' worth: what the smallest answer costs */
+#define EXPLAIN_LEAST 100 /* least cost of an explanation, as a number of nodes */
 
-/* Anybody may ask without end, and the thread that answers is the one that places pods. false: *ret says when again. */
+/*
+ * Limits the rate of explanations, because anyone may request them and the same thread places pods. If the limit is reached,
+ * returns false, and *ret says when to try again.
+ */
 static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 			struct server_answer *ret)
 {
@@ -251,7 +254,7 @@ static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 	return false;
 }
 
-/* The path's parts: namespace, pod, and the one node that is asked about. */
+/* The parts of the path are the namespace, the pod and optionally one node. */
 static void do_explain(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
@@ -278,7 +281,7 @@ static void do_explain(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* ---- who looks after it ---- */
+/* ---- health and monitoring ---- */
 
 static void do_health(struct scheduler *s, struct call_args *args, struct server_call *call,
 		      struct server_answer *ret)
@@ -286,7 +289,7 @@ static void do_health(struct scheduler *s, struct call_args *args, struct server
 	answer_line(ret, 200, "ok\n");
 }
 
-/* A replica that does not lead is ready too: it answers all but bind. */
+/* A replica that does not lead is ready too, because it answers all calls except bind. */
 static void do_ready(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
@@ -297,7 +300,7 @@ static void do_ready(struct scheduler *s, struct call_args *args, struct server_
 		answer_line(ret, 200, "ready\n");
 }
 
-/* For a Service in front of the replica that binds. */
+/* For a Service that selects the replica that binds. */
 static void do_leads(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
@@ -322,11 +325,14 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 
 #define NO_VERB (-1)
 
-/* `args`: what was posted; as its object a list of the path's parts behind that of the row; or NULL. It may be kept, by a reference. */
+/*
+ * The handlers' `args`: the posted arguments; or, for a path that continues after the row's path, an object that is the list
+ * of the further parts; or NULL. A handler may keep `args` by taking a reference.
+ */
 static const struct route {
-	const char *path; /* ending with '/': and whatever follows */
+	const char *path; /* if it ends with '/', longer paths match too */
 	bool is_post;
-	int verb; /* as metrics have it */
+	int verb; /* enum metrics_verb or NO_VERB */
 	enum authorize_verb authorizer;
 	void (*handle)(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret);
@@ -357,7 +363,7 @@ static void count(struct scheduler *s, const struct route *route, unsigned statu
 		f->good++;
 }
 
-/* What was posted; NULL: it is answered by *ret. */
+/* Parses the posted arguments. If this fails, returns NULL and writes the answer to *ret. */
 static struct call_args *read_body(const struct server_request *request, struct server_answer *ret)
 {
 	struct call_args *args = NULL;

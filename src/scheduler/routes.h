@@ -1,12 +1,12 @@
 /*
- * What allot-scheduler answers by HTTP: the webhook, kube-scheduler's extender, and who looks after it. One table row a route
- * (routes.c). Main thread only.
+ * The HTTP routes of allot-scheduler: the webhook, kube-scheduler's extender, health checks and monitoring. routes.c has one
+ * table row per route. Main thread only.
  */
 #pragma once
 
 #include "scheduler/service/scheduler.h"
 
-/* The server's handler; `data` is a struct scheduler. */
+/* Handler of the servers; `data` is a struct scheduler. */
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
-/* The webhook's terms' `quota`; `data` is the same. */
+/* Implements `quota` of the webhook's terms; `data` is a struct scheduler. */
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret);
