@@ -12,7 +12,10 @@
 
 #include "base/cleanup.h"
 
-/* What someone may send to us and mean the command. SIGCONT, SIGTSTP ... come to the group. */
+/*
+ * Signals that another process may send us but mean for the command. Job control signals such as SIGCONT and SIGTSTP go to
+ * the whole process group.
+ */
 static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 
 static int check_executable(const char *path)
@@ -74,7 +77,7 @@ int child_exit_status(int result)
 	return result == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* In the new process. Does not return. */
+/* Call in the new process. Does not return. */
 static void become_command(const char *path, char **argv, char **environment, const sigset_t *mask,
 			   bool ignore_children, int failure_fd)
 {
@@ -100,7 +103,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	ssize_t n;
 	pid_t pid;
 
-	/* A SIGCHLD that was ignored when we were started would make the kernel reap the command. */
+	/* If SIGCHLD was ignored when we were started, the kernel would reap the command before we can. */
 	ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGCHLD);
@@ -143,7 +146,7 @@ bool child_handle(struct child *child, int *ret_status)
 	int status;
 
 	while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* What the terminal sends goes to the whole group: the command has it already. */
+		/* A signal from the terminal goes to the whole process group, so the command has it already. */
 		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
 			kill(child->pid, (int)info.ssi_signo);
 		child->is_asked_to_end |= info.ssi_signo == SIGHUP || info.ssi_signo == SIGINT ||

@@ -17,8 +17,8 @@
 #define EXIT_SIGNAL_OFFSET 128
 
 /*
- * Looks a command up on PATH, without running it. A name with a '/' is a path. -ENOENT if the command is
- * not found, -EACCES (-EISDIR) if it may not be run.
+ * Looks a command up on PATH, without running it. A name with a '/' is a path. Returns -ENOENT if the command is not found,
+ * or -EACCES or -EISDIR if it cannot be run.
  */
 int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err);
 
@@ -32,9 +32,9 @@ struct child {
 };
 
 /*
- * Blocks the signals that are passed on, and starts path with argv and environment. The command gets our
- * original signal mask and actions. -ENOENT, -EACCES, -ENOEXEC and so on if path can't be executed. Call once,
- * from a single-threaded program.
+ * Blocks the signals that are passed on, and starts path with argv and environment. The command gets our original signal mask
+ * and actions. If path can't be executed, returns -ENOENT, -EACCES, -ENOEXEC or the like. Call once, from a single-threaded
+ * program.
  */
 int child_start(const char *path, char **argv, char **environment, struct child *ret_child,
 		struct error *err);

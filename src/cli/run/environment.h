@@ -13,7 +13,7 @@ struct environment {
 	size_t count;
 };
 
-/* Copies `from` (environ), or returns -ENOMEM. */
+/* Copies `from`, such as environ. Returns 0 or -ENOMEM. */
 int environment_copy(char *const *from, struct environment *ret_environment, struct error *err);
 void environment_free(struct environment *environment);
 

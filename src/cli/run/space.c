@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 #define PAUSE_NS (20 * NSEC_PER_MSEC)
-#define WAIT_NS (90 * NSEC_PER_SEC) /* longer than the daemon itself waits */
+#define WAIT_NS (90 * NSEC_PER_SEC) /* longer than the daemon's own limit */
 
 static int refuse(const json_t *space, struct error *err)
 {

@@ -8,8 +8,8 @@
 #include "cli/run/environment.h"
 
 /*
- * Waits until the group's MPS server is ready. `tenant` is the reply to `create`. Does nothing if the tenant shares by
- * time. -EIO with the reason if the MPS server could not be started.
+ * Waits until the group's MPS server is ready. `tenant` is the reply to `create`. Does nothing if the tenant shares by time.
+ * If the MPS server could not be started, returns -EIO; err has the reason.
  */
 int space_await(struct client *client, const json_t *tenant, struct error *err);
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "cli/format.h"
 
-#define FIRST_LOOK_NS (1 * NSEC_PER_SEC) /* what is over sooner need not be told */
+#define FIRST_LOOK_NS (1 * NSEC_PER_SEC) /* a shorter wait need not be reported */
 #define LOOK_NS (2 * NSEC_PER_SEC)
 
 void waiting_begin(struct waiting *w, bool is_watched)
@@ -43,7 +43,7 @@ bool waiting_describe(const json_t *tenant, char *text, size_t size)
 	return true;
 }
 
-/* NULL: it is not in the list. */
+/* Returns NULL if the tenant is not in the list. */
 static const json_t *find_tenant(const json_t *list, const char *id)
 {
 	const json_t *tenants = json_object_get(list, "tenants");

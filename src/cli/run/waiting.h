@@ -17,14 +17,14 @@ struct waiting {
 /* Begins. Set is_watched only if the tenant may wait and stderr is a terminal. */
 void waiting_begin(struct waiting *w, bool is_watched);
 
-/* Returns the timeout for poll(); -1 if no poll of the daemon is due. */
+/* Returns the timeout for poll(), or -1 if the daemon is not polled. */
 int waiting_timeout_ms(const struct waiting *w);
 
 /* Polls the daemon about the tenant with this id, if a poll is due. */
 void waiting_look(struct waiting *w, struct client *client, const char *id);
 
 /*
- * Writes the message for a tenant of the reply to `list`: "waits for 4.0 GiB of GPU memory (place 2 ...)".
+ * Writes the message for a tenant of the reply to `list`: "waiting for 4.0 GiB of GPU memory (place 2 ...)".
  * Returns false if the tenant does not wait. Pure.
  */
 bool waiting_describe(const json_t *tenant, char *text, size_t size);
