@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 
-/* Exit statuses of every subcommand but run, which has its own (run.h). */
+/* Exit statuses of every subcommand except run, which has its own (run/child.h). */
 #define EXIT_REFUSED 1 /* the request could not be done */
 #define EXIT_USAGE 2
 
@@ -31,8 +31,9 @@ struct command {
 	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
+	/* Such as "cdi create"; the last entry has no name; NULL if there are no actions. */
 	const struct command *
-		actions; /* such as "cdi create"; the last entry has no name; NULL if there are no actions */
+		actions;
 
 	/* ---- with `act` ---- */
 	size_t options_size;  /* size of the struct that the option rows fill in */

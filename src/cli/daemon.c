@@ -18,7 +18,7 @@
 
 #define START_TIMEOUT_MS 20000
 
-/* Empty, and not needed, where a run directory is named. */
+/* If a run directory is given, the name is not needed, and *ret_name is "". */
 static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
 			 struct error *err)
 {
@@ -48,7 +48,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 
 	if (r >= 0)
 		r = client_find(hardware, target->run_dir, ret_client, err);
-	/* No daemon of a GPU that does not exist is a mistake in --sim, not a machine without tenants. */
+	/* If the GPU does not exist, the error is a mistake in --sim, not a missing daemon. */
 	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
 		if (err)
 			*err = invalid;
@@ -57,7 +57,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 	return r;
 }
 
-/* Holds the lock under which daemons of run_dir are started; ends with the descriptor. */
+/* Takes the lock for starting daemons of run_dir. Closing the descriptor releases the lock. */
 static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 {
 	char path[PATHS_MAX];
@@ -95,7 +95,7 @@ static bool answers(const char *socket_path)
 	return false;
 }
 
-/* Starts the simulated GPU's server unless it answers. *ret_pid is 0 when it ran already. */
+/* Starts the simulated GPU's server, unless it runs already: then *ret_pid is 0. */
 static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
 		     struct error *err)
 {
@@ -113,7 +113,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	r = paths_join(run_dir, "sim.log", log, sizeof(log), err);
 	if (r < 0)
 		return r;
-	/* The server works elsewhere: a description file needs its whole path. */
+	/* The server runs in another directory, so it needs the full path of a description file. */
 	if (strpbrk(spec, "/.") && realpath(spec, file))
 		spec = file;
 	char *const argv[] = { server,
@@ -131,7 +131,10 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/* The file that the variable names, by its full path, as the daemon's folder is another; "" when none is named. */
+/*
+ * Writes the full path of the file that the variable names, because the daemon runs in another directory. Writes "" if the
+ * variable is unset.
+ */
 static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
 	const char *named = getenv(variable);
@@ -195,7 +198,7 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 	return r < 0 ? error_add(err, r, "the daemon did not start") : 0;
 }
 
-/* Under the start lock, with no daemon running. */
+/* Call under the start lock while no daemon runs. */
 static int start_all(const struct daemon_target *target, const char *run_dir, struct error *err)
 {
 	char sim_socket[PATHS_MAX];
@@ -224,7 +227,7 @@ static int get_private(const struct daemon_target *target, const char *run_dir,
 
 	if (r != -ENOENT)
 		return r;
-	/* What can be known to fail is known before anything is made. */
+	/* Check for predictable failures before anything is created. */
 	if (!target->sim_spec) {
 		r = probe_gpu(err);
 		if (r < 0)

@@ -17,15 +17,15 @@ struct daemon_target {
 	const char *run_dir; /* an explicit run directory; NULL for the default of base/paths.h */
 };
 
-/* Connects to the running daemon. -ENOENT if none runs. The caller owns the client. */
+/* Connects to the running daemon. Returns -ENOENT if none runs. The caller owns the client. */
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
 /* Like daemon_find(), but starts a private daemon (and the simulated GPU, if requested) if none runs. */
 int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
 /*
- * Reconnects to the daemon of a run directory; restarts a private daemon. -EAGAIN if the system daemon
- * is not back yet.
+ * Reconnects to the daemon of a run directory; restarts a private daemon. Returns -EAGAIN if the system daemon is not back
+ * yet.
  */
 int daemon_return(const struct daemon_target *target, const char *run_dir,
 		  struct client **ret_client, struct error *err);

@@ -73,7 +73,7 @@ int option_devices(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* True when `word` is one of the space-separated words of list. */
+/* Returns true if `word` is one of the words in `list`, which are separated by spaces. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -86,7 +86,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* "fail wait swap" as "fail, wait or swap". */
+/* Turns "fail wait swap" into "fail, wait or swap". */
 static void join_choices(const char *list, char *text, size_t size)
 {
 	size_t used = 0;
@@ -156,7 +156,10 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
-		/* "--mem" is meant to be "--memory", however many letters are missing. */
+		/*
+		 * If the user typed a prefix of more than three characters, such as "--mem", the option is close however many
+		 * letters are missing.
+		 */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);
 		if (d < least && d < strlen(candidate)) {
@@ -199,7 +202,7 @@ static int refuse_unknown(const struct option_row *rows, const char *argument, s
 	return error_set(err, EINVAL, "%s: unknown option; --help lists them", name);
 }
 
-/* Reads the option argv[0]; `argc` arguments are left. Returns how many it took, or -errno. */
+/* Reads the option argv[0]; `argc` arguments are left. Returns how many arguments it used, or a negative error. */
 static int read_one(const struct option_row *rows, int argc, char **argv, void *values,
 		    struct error *err)
 {

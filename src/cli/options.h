@@ -95,9 +95,9 @@ enum option_order {
 };
 
 /*
- * Reads options from argv[0..argc) into `values` and moves the operands to the front of argv, in
- * order; "--" ends the options. Returns the number of operands, or -EINVAL or -ERANGE with an error that
- * names the option and the fault. "--help" sets *ret_help and stops the reading.
+ * Reads options from argv[0..argc) into `values` and moves the operands to the front of argv, in order; "--" ends the
+ * options. Returns the number of operands, or -EINVAL or -ERANGE; the error names the option and what is wrong. "--help" sets
+ * *ret_help and ends the reading.
  */
 int options_read(const struct option_row *rows, enum option_order order, int argc, char **argv,
 		 void *values, bool *ret_help, struct error *err);

@@ -15,7 +15,7 @@
 	"; install NVIDIA's driver where there is a GPU, or add --sim h200 to run on a simulated " \
 	"one"
 
-/* The whole of NVML that this needs, as published in nvml.h. */
+/* The functions of NVML that are used here, as declared in nvml.h. */
 typedef int nvml_init(void);
 typedef int nvml_shutdown(void);
 typedef int nvml_device_count(unsigned int *count);
@@ -56,8 +56,8 @@ static int load_and_count(struct error *err)
 }
 
 /*
- * In a process of its own: the real NVML leaves a thread behind, which would be given the signals that
- * this program waits for by signalfd, and lose them (seen: a SIGCHLD, and `allot run` never ended).
+ * Runs in a child process. The real NVML leaves a thread behind, which would receive the signals that this program expects on
+ * its signalfd, and lose them. (Observed: SIGCHLD was lost, and `allot run` never ended.)
  */
 int probe_gpu(struct error *err)
 {
@@ -87,7 +87,7 @@ int probe_gpu(struct error *err)
 	return found.code ? -found.code : 0;
 }
 
-/* In the child: runs it with its messages in our pipe. */
+/* Call in the child. Runs the check with its messages going to our pipe. */
 static void exec_check(const char *server, const char *spec, int out)
 {
 	if (dup2(out, STDERR_FILENO) >= 0)

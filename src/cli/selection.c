@@ -44,8 +44,8 @@ void selection_all(const json_t *devices, struct selection *ret)
 }
 
 /*
- * The GPU whose UUID begins with `length` bytes of `text`, in either case: --gpu and
- * CUDA_VISIBLE_DEVICES take the same forms. NULL: no UUID begins so, or several do and *ret_many is set.
+ * Finds the GPU whose UUID begins with `length` bytes of `text`, ignoring case: --gpu and CUDA_VISIBLE_DEVICES accept the
+ * same forms. Returns NULL if no UUID begins so, or if several do; *ret_many is set in the latter case.
  */
 static const json_t *find_by_uuid(const struct selection *among, const char *text, size_t length,
 				  bool *ret_many)
@@ -65,7 +65,7 @@ static const json_t *find_by_uuid(const struct selection *among, const char *tex
 	return found;
 }
 
-/* One entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of exactly one UUID. */
+/* Finds the device of one entry of CUDA_VISIBLE_DEVICES: an index, or a unique prefix of a UUID. */
 static const json_t *find_visible(const struct selection *all, const char *entry, size_t length)
 {
 	bool is_many;

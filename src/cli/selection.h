@@ -16,10 +16,11 @@ struct selection {
 };
 
 /*
- * devices: the "devices" of a reply to `hello` or `list`. visible: CUDA_VISIBLE_DEVICES, or NULL if unset. As in
- * CUDA, reading stops at the first entry that matches no device; numbers are indexes in the daemon's order.
- * wanted: --gpu, whose indexes count within `visible`; if NULL, the first visible device is selected. Both accept a
- * UUID in upper or lower case, whole or a unique prefix. On -ENODEV, err lists the available devices.
+ * Selects devices by --gpu and CUDA_VISIBLE_DEVICES. `devices` is the list "devices" in a reply to `hello` or `list`.
+ * `visible` is the value of CUDA_VISIBLE_DEVICES, or NULL if unset. As in CUDA, reading stops at the first entry that matches
+ * no device; numbers are indexes in the daemon's order. `wanted` is --gpu, whose indexes count within `visible`; if NULL, the
+ * first visible device is selected. Both accept a UUID in upper or lower case, whole or a unique prefix. Returns 0 or
+ * -ENODEV; err then lists the available devices.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);
@@ -27,7 +28,7 @@ int selection_make(const json_t *devices, const char *visible, const struct pars
 /* Selects all devices, in the daemon's order. */
 void selection_all(const json_t *devices, struct selection *ret);
 /*
- * Selects the wanted devices in `among`. visible: the CUDA_VISIBLE_DEVICES that limited `among`, for the error
+ * Selects the wanted devices in `among`. `visible` is the value of CUDA_VISIBLE_DEVICES that limited `among`, for the error
  * message; NULL if there was no limit.
  */
 int selection_choose(const struct selection *among, const struct parse_devices *wanted,

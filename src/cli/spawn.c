@@ -12,10 +12,10 @@
 
 #include "base/cleanup.h"
 
-/* What the new process tells before it becomes the server. */
+/* The new process reports this before it becomes the server. */
 struct birth {
 	pid_t pid;
-	int exec_error; /* 0, or why it could not */
+	int exec_error; /* 0, or the error code if exec failed */
 };
 
 static void close_others(int first)
@@ -32,11 +32,11 @@ static void close_others(int first)
 		close((int)fd);
 }
 
-/* In the new process; async-signal-safe calls only. Does not return. */
+/* Call in the new process. Uses async-signal-safe functions only. Does not return. */
 static void become_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
-	/* Copy both to numbers from 10 on: lower ones are assigned below. */
+	/* Copy both to numbers from 10 on, because lower numbers are assigned below. */
 	int ready = fcntl(ready_fd, F_DUPFD, 10);
 	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
 	int null_fd = open("/dev/null", O_RDONLY);
@@ -45,8 +45,8 @@ static void become_server(char *const argv[], int log_fd, int ready_fd, int birt
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
 	/*
-	 * The ready descriptor is dup'ed to SPAWN_READY_FD last, when nothing else lives there. The
-	 * report pipe goes to SPAWN_READY_FD + 1 and closes by itself on exec.
+	 * The ready descriptor is copied to SPAWN_READY_FD last, when this number is free. The report pipe goes to
+	 * SPAWN_READY_FD + 1 and is closed by exec.
 	 */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
@@ -67,7 +67,7 @@ static void become_server(char *const argv[], int log_fd, int ready_fd, int birt
 	_exit(127);
 }
 
-/* Reads one struct birth; false at the end of the pipe. */
+/* Reads one struct birth. Returns false at the end of the pipe. */
 static bool read_birth(int fd, struct birth *ret)
 {
 	ssize_t n;
@@ -78,7 +78,7 @@ static bool read_birth(int fd, struct birth *ret)
 	return n == (ssize_t)sizeof(*ret);
 }
 
-/* Cuts a log prefix, "<3>" or "allotd: ", off a line. */
+/* Removes a log prefix, "<3>" or "allotd: ", from a line. */
 static const char *skip_prefix(const char *line, const char *program)
 {
 	size_t length = strlen(program);
@@ -92,7 +92,7 @@ static const char *skip_prefix(const char *line, const char *program)
 	return line;
 }
 
-/* The server ended: says why, by the last line of its log from offset on. */
+/* Call when the server has ended. Reports why, by the last line of its log after `offset`. */
 static int tell_end(const char *path, const char *log_path, off_t offset, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -127,7 +127,7 @@ static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;
 }
 
-/* Forks twice, so that the server is nobody's child that could become a zombie of ours. */
+/* Forks twice, so that the server is not our child and cannot become our zombie. */
 static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_fd, struct error *err)
 {
 	pid_t pid = fork();

@@ -17,12 +17,12 @@ int option_sharing(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* The members of requests, each of a field. */
+/* The members of a request, and the field of each. */
 static const struct member {
 	const char *key;
-	option_parser *parse; /* whose field it is */
+	option_parser *parse; /* type of the field */
 	size_t offset;
-	bool is_device; /* of an element of "devices" */
+	bool is_device; /* member of an element of "devices" */
 } members[] = {
 	{ "memory_bytes", option_size, offsetof(struct terms, memory), true },
 	{ "reserve_bytes", option_size, offsetof(struct terms, reserve), true },
@@ -38,7 +38,7 @@ static const struct member {
 	{ "group", option_choice, offsetof(struct terms, group) },
 };
 
-/* NULL: it is not given. */
+/* Returns NULL if the option was not given. */
 static json_t *make_value(const struct member *m, const struct terms *terms)
 {
 	const void *field = (const char *)terms + m->offset;
@@ -111,7 +111,7 @@ int terms_select(const struct terms *terms, struct client *client, json_t **ret_
 				      &terms->gpu.devices, ret, err);
 }
 
-/* ---- what does not go together ---- */
+/* ---- conflicts ---- */
 
 static bool is_on_full(const struct terms *terms, const char *way)
 {

@@ -76,7 +76,7 @@ option_parser option_sharing; /* const char *, into argv */
 
 /* Returns 0, or -EINVAL if two terms conflict. */
 int terms_check(const struct terms *terms, struct error *err);
-/* Returns true if some term applies to each GPU. */
+/* Returns true if any term that applies per GPU was given. */
 bool terms_have_devices(const struct terms *terms);
 /* Selects the GPUs of --gpu. Without --gpu the daemon chooses one, whose device is NULL. *ret_hello owns the devices. */
 int terms_select(const struct terms *terms, struct client *client, json_t **ret_hello,
