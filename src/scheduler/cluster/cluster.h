@@ -23,16 +23,16 @@ struct cluster_terms {
 	struct loop *loop;
 	/* "in-cluster", or the path of a kubeconfig; all strings are kept, not copied */
 	const char *kube_api;
-	const char *component; /* source of the events; NULL: allot-scheduler */
+	const char *component; /* source of the events; if NULL, allot-scheduler */
 	struct model_terms model;
-	uint64_t bind_limit_ns;                   /* 0: BIND_LIMIT_NS */
+	uint64_t bind_limit_ns;                   /* if 0, BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;                    /* gather.h */
-	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
-	/* evictor.h; 0: no eviction for lack of compute */
+	int64_t lock_expiry_s;                    /* if 0, NODE_LOCK_EXPIRY_S */
+	/* evictor.h; if 0, no pod is evicted for lack of compute */
 	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;                   /* recorder.h */
 	struct sched_audit *audit;                /* NULL if off; must outlive the cluster */
-	/* NULL if there is no other replica: this one leads */
+	/* NULL if there is no other replica, so this one leads */
 	const char *lease_namespace, *lease_name;
 	/* kube_lease.h; NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;

@@ -18,9 +18,9 @@ struct sched_audit;
 struct evictor_terms {
 	struct kube_client *client; /* the client and the model must outlive the evictor */
 	struct model *model;
-	/* Source of the events; kept, not copied; NULL: allot-scheduler. */
+	/* Source of the events; kept, not copied; if NULL, allot-scheduler. */
 	const char *component;
-	/* How long opportunistic pods may lack compute; 0: no eviction for that reason. */
+	/* How long opportunistic pods may lack compute; if 0, no pod is evicted for that reason. */
 	uint64_t patience_ns;
 	struct sched_audit *audit;   /* NULL if off */
 	/* Called before each check; returns false if another replica leads. */

@@ -15,7 +15,7 @@ struct model_node;
 
 struct explain_ask {
 	const char *pod_namespace, *pod;
-	/* Examine this node only, with each card and its users; NULL: all nodes that have cards. */
+	/* Examine this node only, with each card and its users; if NULL, all nodes that have cards. */
 	const char *node;
 };
 

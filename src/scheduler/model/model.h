@@ -21,9 +21,9 @@ struct model;
 
 struct model_terms {
 	struct request_terms request;
-	uint64_t hold_ns; /* lifetime of a reservation, or of an assignment whose pod was never bound; 0: 300 s, as in HAMi */
-	uint64_t gang_patience_ns; /* see backfill_reservation.h; 0: gangs never get a backfill reservation */
-	uint64_t gang_hold_ns; /* lifetime of reservations for a gang whose pods have not all come; 0: gangs are off */
+	uint64_t hold_ns; /* lifetime of a reservation, or of an assignment whose pod was never bound; if 0, 300 s, as in HAMi */
+	uint64_t gang_patience_ns; /* see backfill_reservation.h; if 0, gangs never get a backfill reservation */
+	uint64_t gang_hold_ns; /* lifetime of reservations for a gang whose pods have not all come; if 0, gangs are off */
 };
 
 enum model_kind { MODEL_NODES, MODEL_PODS, MODEL_QUOTAS };
@@ -124,7 +124,7 @@ void model_each_quota(const struct model *model,
 
 /*
  * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that have had too little compute for `patience_ns`
- * (0: no pod is evicted for this reason), and pods that must make room for a pod of higher priority. Each pod is returned once
+ * (if 0, no pod is evicted for this reason), and pods that must make room for a pod of higher priority. Each pod is returned once
  * and counts as leaving for two minutes. Call about once a second. The strings belong to the model, valid until the next call
  * that changes the model.
  */
@@ -170,7 +170,7 @@ struct model_card_view {
 	const struct place_card *card;
 	const struct use_card *use; /* measured use of the card; NULL if unknown */
 	uint64_t borrowed_pct;      /* compute that opportunistic pods have requested */
-	uint64_t cooldown_for_ns; /* how long the card stays closed to opportunistic pods; 0: the card is open */
+	uint64_t cooldown_for_ns; /* how long the card stays closed to opportunistic pods; 0 if the card is open */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

@@ -14,7 +14,7 @@ struct gang_rank {
 	struct gang *gang;
 	struct model_pod *pod;
 	struct gang_rank *next;
-	unsigned size;   /* gang size that this pod names; 0: none */
+	unsigned size;   /* gang size that this pod names; 0 if none */
 	uint64_t source; /* request_source() */
 	char *broken; /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
 	json_t *asked; /* node names of the pod's last filter call; NULL if there was none */
@@ -31,12 +31,12 @@ struct gang {
 	bool is_told;           /* the missing size has been reported */
 	bool was_there;         /* at least `size` pods were there at the last check */
 	unsigned failures;      /* times in a row that not all pods came in time */
-	uint64_t held_until_ns; /* when the gang's reservations expire; 0: none */
+	uint64_t held_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	uint64_t call_at_ns;    /* when to trigger a retry of pods that have not come */
-	uint64_t paused_until_ns; /* 0: not paused */
-	uint64_t lacks_since_ns; /* since when there is no room for all; 0: there is room, or not tried yet */
+	uint64_t paused_until_ns; /* end of the pause; 0 if not paused */
+	uint64_t lacks_since_ns; /* since when there is no room for all; 0 if there is room or no attempt was made */
 	/* The last failed attempt to find room for all. Until something changes, a new attempt would fail too. */
-	uint64_t failed_at; /* value of the model's `rooms` + 1 at that time; 0: no failed attempt */
+	uint64_t failed_at; /* value of the model's `rooms` + 1 at that time; 0 if there was none */
 	const json_t *failed_for; /* node names of that attempt; owned by a member; valid while failed_at is set */
 	unsigned failed_fits; /* number of pods that would have found room */
 	uint16_t name_at;     /* offset in `text` */

@@ -38,7 +38,7 @@ struct model_node {
 	bool is_cooldown_news; /* the node's annotation of cards closed to opportunistic pods must be rewritten */
 	bool is_room_old; /* the use of its cards has changed since `room` was counted */
 	struct place_tally *
-		room; /* its room for the usual requests (model_room.c); owned; NULL: not counted yet */
+		room; /* its room for the usual requests (model_room.c); owned; NULL if not counted yet */
 	struct model_pod *pods; /* list of the pods that are charged to this node */
 	size_t references;      /* number of references that pods hold */
 	uint64_t said;          /* digest of its annotations, to detect changes */
@@ -49,7 +49,7 @@ struct model_node {
 struct model_hold {
 	struct model_node *node; /* a reference; NULL if there is no hold */
 	struct inventory_hold hold;
-	uint64_t expires_ns; /* 0: never */
+	uint64_t expires_ns; /* 0 if never */
 };
 
 struct model_quota;
@@ -73,7 +73,7 @@ struct model_pod {
 	struct request *request; /* the pod's request, while open; NULL if malformed */
 	char *broken;            /* why the request is malformed; NULL if valid */
 	uint64_t said;           /* digest of the annotations behind `noted` */
-	uint64_t turned_away_at; /* value of `rooms` + 1 when a filter found no node; 0: never, or already reported */
+	uint64_t turned_away_at; /* value of `rooms` + 1 when a filter found no node; 0 if never or already reported */
 	uint64_t unseen_until_ns; /* expiry of a pod known only from a filter call; 0 once the watch has named the pod */
 	const char *pod_namespace; /* the name of `space` */
 	struct model_space *space; /* a reference */
@@ -99,7 +99,7 @@ struct model {
 	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
-	uint64_t room_ns;  /* since when rejected pods should be looked for; 0: no need */
+	uint64_t room_ns;  /* since when rejected pods should be looked for; 0 if there is no need */
 	bool has_called;   /* some pod has is_called set */
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */

@@ -35,7 +35,7 @@
 struct opportunistic_card {
 	uint64_t total_pct, guaranteed_pct,
 		borrowed_pct;       /* by all opportunistic pods on the card */
-	const struct use_card *use; /* NULL if unknown: guaranteed compute then counts as used */
+	const struct use_card *use; /* if NULL, the use is unknown, and guaranteed compute counts as used */
 };
 
 /*

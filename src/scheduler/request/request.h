@@ -33,8 +33,8 @@ struct request_terms {
 	const char *count, *memory, *memory_pct, *cores;
 	struct vcuda_names vcuda;
 	unsigned default_count;
-	uint64_t default_memory_mib;          /* 0: all memory of the card */
-	unsigned default_cores_pct;           /* 0: no guarantee */
+	uint64_t default_memory_mib;          /* 0 for all memory of the card */
+	unsigned default_cores_pct;           /* 0 for no guarantee */
 	const char *node_policy, *gpu_policy; /* same format as the annotations */
 	bool places_by_use; /* false: allot.dev/placement is ignored */
 };

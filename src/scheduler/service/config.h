@@ -19,7 +19,7 @@ struct config {
 	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
-	unsigned explain_nodes; /* nodes per second; 0: no limit */
+	unsigned explain_nodes; /* nodes per second; 0 for no limit */
 	/* The cluster's page, with the same names as allotd's page. */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
@@ -35,7 +35,7 @@ struct config {
 		gang_patience_ns;
 	bool has_gangs, has_filter_events;
 	bool places_by_use;
-	uint64_t opportunistic_patience_ns; /* 0: opportunistic pods are never evicted */
+	uint64_t opportunistic_patience_ns; /* if 0, opportunistic pods are never evicted */
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct allowance {
-	uint64_t per_second; /* 0: no limit */
+	uint64_t per_second; /* 0 if there is no limit */
 	/* When all work taken so far is paid off. */
 	uint64_t paid_ns;
 };

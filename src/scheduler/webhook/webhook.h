@@ -42,7 +42,7 @@ struct webhook_terms {
 	/* Names of the extended resources. */
 	const char *gpu, *memory, *memory_pct, *cores, *priority;
 	const char *vcuda_cores, *vcuda_memory;
-	/* Defaults for containers that name no value. 0: no default, except that the number of GPUs is then 1. */
+	/* Defaults for containers that name no value. If 0, there is no default, except that the number of GPUs is then 1. */
 	unsigned default_gpus, default_cores;
 	uint64_t default_memory_bytes;
 	const char *runtime_class; /* runtime class for GPU pods without one; or "none" */
