@@ -106,8 +106,8 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that the user probably meant by `text`: at most two edits away, and fewer edits than
- * the text's length. NULL if there is none. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that the user probably meant by `text`: at most two edits away, and fewer edits than the text's
+ * length. Returns NULL if there is none. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

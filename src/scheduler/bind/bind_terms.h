@@ -15,7 +15,10 @@ struct bind_terms {
 	uint64_t limit_ns; /* longest time of a binding, with its wait for the lock; default BIND_LIMIT_NS */
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
-	/* Called before each write. If the result is false, another process leads, and the binding is left as it is. May be NULL. */
+	/*
+	 * The binder calls this before each write. If the result is false, another process leads, and the binding is left as
+	 * it is. It may be NULL.
+	 */
 	bool (*may_act)(void *data);
 	void *data;
 };

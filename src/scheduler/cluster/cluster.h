@@ -36,7 +36,7 @@ struct cluster_terms {
 	const char *lease_namespace, *lease_name;
 	/* kube_lease.h; NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;
-	/* Called at the end of cluster_end(). May be NULL. */
+	/* This is called at the end of cluster_end(). It may be NULL. */
 	void (*ended)(void *data);
 	void *data;
 };
@@ -72,7 +72,7 @@ void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-/* Like bind_look(). */
+/* Does the same as bind_look(). */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);

@@ -18,7 +18,10 @@
 
 struct election_terms {
 	const char *identity; /* unique among all present and past replicas; kept, not copied */
-	/* Must satisfy retry < deadline < duration. If 0, the default: 14 s, 10 s, 2 s, similar to Kubernetes' own components. */
+	/*
+	 * The values must satisfy retry < deadline < duration. If 0, the defaults are used: 14 s, 10 s, 2 s, similar to
+	 * Kubernetes' own components.
+	 */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;
 };

@@ -197,7 +197,7 @@ static void begin(struct leader *l, enum election_step step)
 			: is_create ? KUBE_JSON
 				    : KUBE_MERGE_PATCH,
 		.body = body,
-		/* Short enough for a retry of a renewal before the deadline. */
+		/* The limit leaves time to retry a renewal before the deadline. */
 		.timeout_ns = l->election.terms.deadline_ns / 3,
 	};
 	l->step = step;

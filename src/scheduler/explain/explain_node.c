@@ -30,7 +30,7 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* Returns why the card's use is unknown, so that guaranteed compute counts instead. NULL if the use is known. */
+/* Returns why the card's use is unknown, so that guaranteed compute counts instead. Returns NULL if the use is known. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -190,8 +190,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns what the node lacks: of the cards that lack least, as many as the request wants. NULL if the node would not serve
- * the request even if other pods ended.
+ * Returns what the node lacks: of the cards that lack least, as many as the request wants. Returns NULL if the node would not
+ * serve the request even if other pods ended.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)

@@ -32,7 +32,10 @@ struct gang_answer {
 void extender_gang_filter(struct model *model, const struct ask *ask, json_t *names,
 			  struct gang_answer *ret);
 
-/* For bind. Returns 0, -EAGAIN if no room is reserved for the gang, or -ESTALE if the reservation is on another node. */
+/*
+ * This is the check for the verb bind. Returns 0, -EAGAIN if no room is reserved for the gang, or -ESTALE if the reservation
+ * is on another node.
+ */
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 

@@ -46,5 +46,5 @@ int filter_answer_add(struct filter_answer *answer, const char *text, uint32_t *
 /* Returns a reason's text, valid until the next filter_answer_add(). */
 const char *filter_answer_word(const struct filter_answer *answer, uint32_t word);
 
-/* Returns the answer as JSON, an ExtenderFilterResult; the caller frees the text. NULL if memory runs out. */
+/* Returns the answer as JSON, an ExtenderFilterResult; the caller frees the text. Returns NULL if memory runs out. */
 char *filter_answer_text(const struct filter_answer *answer);

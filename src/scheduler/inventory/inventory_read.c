@@ -97,7 +97,7 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct i
 	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
-/* Returns the common mode, so that most checks need not compare the mode of each card. NULL if the modes differ. */
+/* Returns the common mode, so that most checks need not compare the mode of each card. Returns NULL if the modes differ. */
 static const char *mode_of_all(const struct inventory *inventory)
 {
 	for (unsigned i = 1; i < inventory->count; i++)

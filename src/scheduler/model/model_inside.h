@@ -137,7 +137,7 @@ static inline bool model_is_opportunistic(const struct model_pod *pod)
 
 /* Returns NULL if no such node exists. */
 struct model_node *model_find_node(const struct model *model, const char *name);
-/* Returns the node's entry and takes a reference. Creates the entry if the name is new. NULL if memory runs out. */
+/* Returns the node's entry and takes a reference. Creates the entry if the name is new. Returns NULL if memory runs out. */
 struct model_node *model_node_take(struct model *model, const char *name);
 void model_node_give(struct model *model, struct model_node *node);
 /* Extracts the GPU data of a Node object. */
@@ -179,7 +179,7 @@ void model_pods_free(struct model *model);
 
 /* ---- model_quota.c ---- */
 
-/* Returns the namespace's entry and takes a reference. Creates the entry if the name is new. NULL if memory runs out. */
+/* Returns the namespace's entry and takes a reference. Creates the entry if the name is new. Returns NULL if memory runs out. */
 struct model_space *model_space_take(struct model *model, const char *name);
 void model_space_give(struct model *model, struct model_space *space); /* `space` may be NULL */
 /* Returns NULL if the namespace has no quota for cards. */

@@ -27,7 +27,10 @@ int events_add(struct events *events, struct server_call *call, const struct vie
 /* Ends the call's stream. Ignores calls without a stream. */
 void events_remove(struct events *events, struct server_call *call);
 
-/* Returns the current state of what a view shows, as a JSON object. The caller frees the text. NULL if memory runs out. */
+/*
+ * Returns the current state of what a view shows, as a JSON object. The caller frees the text. Returns NULL if memory runs
+ * out.
+ */
 char *events_state(struct events *events, const struct view *view);
-/* Returns the recent past (past.h) as a JSON object. The caller frees the text. NULL if memory runs out. */
+/* Returns the recent past (past.h) as a JSON object. The caller frees the text. Returns NULL if memory runs out. */
 char *events_past(struct events *events);

@@ -154,8 +154,8 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/*
-	 * Not opportunistic: whole cards, because nothing is shared, and gpu-manager's units, of which the kubelet has only
-	 * as many as can be guaranteed.
+	 * Two kinds of request are never opportunistic: whole cards, because nothing is shared, and gpu-manager's units,
+	 * because the kubelet has only as many as can be guaranteed.
 	 */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;

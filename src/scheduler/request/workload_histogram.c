@@ -76,7 +76,7 @@ static size_t words_bytes(const struct place_words *words)
 	return bytes;
 }
 
-/* Gives the kind words of its own. Words and texts are in one allocation, which is returned. NULL if memory runs out. */
+/* Gives the kind words of its own. Words and texts are in one allocation, which is returned. Returns NULL if memory runs out. */
 static const char **copy_words(struct place_request *kind)
 {
 	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };

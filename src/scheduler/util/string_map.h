@@ -45,7 +45,7 @@ void string_map_free(struct string_map *table);
 
 /* ---- interned strings: strings that many structures share, each stored once ---- */
 
-/* Returns the stored string and takes a reference. NULL if memory runs out. */
+/* Returns the stored string and takes a reference. Returns NULL if memory runs out. */
 const char *intern(struct string_map *words, const char *text);
 /* Drops a reference. `word` may be NULL. */
 void intern_release(struct string_map *words, const char *word);

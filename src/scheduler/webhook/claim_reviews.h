@@ -19,7 +19,7 @@ struct claim_reviews *claim_reviews_new(struct kube_client *client,
 /* Drops all pending reviews without calling `done`. Call before the client is freed. `reviews` may be NULL; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* `answer` is as from webhook_review(), and the callback owns it. NULL if memory ran out. */
+/* `answer` is like a result of webhook_review(), and belongs to the callback. It is NULL if memory ran out. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*

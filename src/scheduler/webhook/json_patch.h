@@ -35,5 +35,8 @@ void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *pa
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);
 
-/* Returns "path/name", with '/' and '~' in the name escaped (RFC 6901). The caller frees the result. NULL if memory runs out. */
+/*
+ * Returns "path/name", with '/' and '~' in the name escaped (RFC 6901). The caller frees the result. Returns NULL if memory
+ * runs out.
+ */
 char *json_patch_path(const char *path, const char *name);

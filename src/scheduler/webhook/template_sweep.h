@@ -11,14 +11,20 @@
 #include "kube/client/client.h"
 #include "kube/hami/annotations.h"
 
-/* Annotation: the last request for the template (RFC 3339). Rounded to a quarter of an hour, so that few pods change it. */
+/*
+ * This annotation has the time of the last request for the template (RFC 3339). The time is rounded to a quarter of an hour,
+ * so that few pods change it.
+ */
 #define TEMPLATE_ASKED KUBE_LIVE_DOMAIN "/asked-at"
 #define TEMPLATE_ASKED_STEP_S 900
 #define TEMPLATE_UNUSED_S 3600
 
 struct template_sweep;
 
-/* The caller keeps ownership of the client. `may_act` returns whether this replica is the leader. NULL if memory runs out. */
+/*
+ * The caller keeps ownership of the client. `may_act` returns whether this replica is the leader. Returns NULL if memory runs
+ * out.
+ */
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data);
 struct template_sweep *template_sweep_stop(

@@ -76,7 +76,7 @@ json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);
 
 /*
- * Builds the answer that denies a review, for this reason. webhook_review() must have accepted the review. NULL if memory
- * runs out.
+ * Builds the answer that denies a review, for this reason. webhook_review() must have accepted the review. Returns NULL if
+ * memory runs out.
  */
 json_t *webhook_deny(const json_t *review, const struct error *why);

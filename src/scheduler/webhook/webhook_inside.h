@@ -79,7 +79,7 @@ int webhook_make_claims(struct webhook_work *w);
 /* Adds a warning for the user who created the pod. */
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Returns a value from the pod's metadata, where `kind` is "labels" or "annotations". NULL if missing. */
+/* Returns a value from the pod's metadata, where `kind` is "labels" or "annotations". Returns NULL if missing. */
 const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name);
 /* Returns true if a pattern of the list matches the text. */
 bool webhook_is_listed(const char *list, const char *text);
