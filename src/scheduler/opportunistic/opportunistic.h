@@ -1,7 +1,7 @@
 /*
- * Opportunistic pods use compute of a card that other pods leave. Defines which compute such a pod sees as free, and when it
- * must be evicted. Its memory is guaranteed like that of all pods, because memory promised twice leads to failed allocations.
- * Compute can be taken back at any moment: on the node, opportunistic pods run at a priority behind all others
+ * Opportunistic pods use compute of a card that other pods leave. This file defines which compute such a pod sees as free,
+ * and when it must be evicted. Its memory is guaranteed like that of all pods, because memory promised twice leads to failed
+ * allocations. Compute can be taken back at any moment: on the node, opportunistic pods run at a priority behind all others
  * (KUBE_PRIORITY_OPPORTUNISTIC), so that the guarantees of others hold.
  *
  *     |--- used, at its peak ---|- margin -|--- opportunistic pods ---|---- left ----|
