@@ -32,8 +32,7 @@ struct command {
 	const struct option_row *rows;
 	enum operand operand;
 	/* Such as "cdi create"; the last entry has no name; NULL if there are no actions. */
-	const struct command *
-		actions;
+	const struct command *actions;
 
 	/* ---- with `act` ---- */
 	size_t options_size;  /* size of the struct that the option rows fill in */

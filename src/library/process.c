@@ -68,7 +68,7 @@ static uint32_t left_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
-static uint64_t had_work_ns;   /* when there last was work or demand */
+static uint64_t had_work_ns; /* when there last was work or demand */
 /* When the helper first saw that the daemon has ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;

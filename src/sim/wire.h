@@ -38,10 +38,10 @@ enum sim_request {
 	 * cards, driver version, 1 if the clocks of client and server differ
 	 */
 	SIM_HELLO = 1,
-	SIM_CARD_INFO,  /* card -> payload struct sim_card_info */
-	SIM_MEM_NEW,    /* card, arg: bytes, enum sim_block_kind -> val: block */
-	SIM_MEM_FREE,   /* id: block; ends this client's hold on the block */
-	SIM_MEM_INFO,   /* card -> val: total, used */
+	SIM_CARD_INFO, /* card -> payload struct sim_card_info */
+	SIM_MEM_NEW,   /* card, arg: bytes, enum sim_block_kind -> val: block */
+	SIM_MEM_FREE,  /* id: block; ends this client's hold on the block */
+	SIM_MEM_INFO,  /* card -> val: total, used */
 	/* id: block; carries the read end of a pipe; the pipe's write end stands for the block */
 	SIM_MEM_EXPORT,
 	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
@@ -65,10 +65,10 @@ enum sim_request {
 	SIM_WORK,
 	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream gets here */
 	SIM_HOST,
-	SIM_SPIN,       /* [one-way] like SIM_HOST, but occupies the card until SIM_RELEASE */
-	SIM_RELEASE,    /* [one-way] arg: cookie; ends the SIM_HOST or SIM_SPIN of that cookie */
-	SIM_EVENT_NEW,  /* [one-way] id: event */
-	SIM_EVENT_FREE, /* [one-way] id: event */
+	SIM_SPIN,         /* [one-way] like SIM_HOST, but occupies the card until SIM_RELEASE */
+	SIM_RELEASE,      /* [one-way] arg: cookie; ends the SIM_HOST or SIM_SPIN of that cookie */
+	SIM_EVENT_NEW,    /* [one-way] id: event */
+	SIM_EVENT_FREE,   /* [one-way] id: event */
 	SIM_EVENT_RECORD, /* [one-way] id: event, arg: stream */
 	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream */
 	SIM_EVENT_QUERY,  /* id: event -> val: done, done at ns, earliest possible ns */
@@ -80,11 +80,11 @@ enum sim_request {
 	SIM_STREAM_SYNC,  /* id: stream; the reply comes when the stream is done */
 	/* card, arg: context; the reply comes when all streams of the context are done */
 	SIM_CTX_SYNC,
-	SIM_ROOM,         /* the reply comes when the launch queue has room again */
-	SIM_CTX_FREE,     /* card, arg: context; drops the work of the context's streams */
-	SIM_CARD_STATE,   /* card -> payload struct sim_card_state, then its processes */
-	SIM_SAMPLES,      /* card, arg: since ns -> payload: struct sim_sample, oldest first */
-	SIM_LISTEN,       /* card, arg: on; if on is 1, the client gets SIM_NOTE_XID from now on */
+	SIM_ROOM,       /* the reply comes when the launch queue has room again */
+	SIM_CTX_FREE,   /* card, arg: context; drops the work of the context's streams */
+	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
+	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
+	SIM_LISTEN,     /* card, arg: on; if on is 1, the client gets SIM_NOTE_XID from now on */
 	/*
 	 * These act on another process. arg: its pid. The reply comes when the request is carried
 	 * out.
@@ -194,9 +194,9 @@ struct sim_card_info {
 	int32_t sms;
 	uint32_t busy_threads; /* threads that keep one SM busy; the SM has room for more */
 	int32_t cc_major, cc_minor;
-	int32_t numa;                 /* -1: unknown */
-	uint32_t peers;               /* bit i: NVLink to card i */
-	uint32_t switched;            /* 1 if the links go to a switch */
+	int32_t numa;      /* -1: unknown */
+	uint32_t peers;    /* bit i: NVLink to card i */
+	uint32_t switched; /* 1 if the links go to a switch */
 	/* number of NVLinks to card i; with a switch the same for each peer */
 	uint8_t links[SIM_MAX_CARDS];
 	uint8_t pcie_depth;           /* 0: place on the PCIe bus unknown */

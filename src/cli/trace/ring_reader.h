@@ -18,8 +18,8 @@
 
 struct ring_reader {
 	const struct trace_ring *ring;
-	uint64_t done;       /* number of events read or lost */
-	uint64_t lost;       /* number of events lost */
+	uint64_t done; /* number of events read or lost */
+	uint64_t lost; /* number of events lost */
 	uint64_t stalled_ns; /* when the next event was first seen incomplete or too new; 0 if it was not */
 	uint32_t names_done;
 };

@@ -34,7 +34,7 @@ struct kube_request {
 #define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/reference/protocol.md */
 
 struct kube_answer {
-	int status;     /* HTTP status; 0 if there was no answer */
+	int status; /* HTTP status; 0 if there was no answer */
 	/*
 	 * NULL if the call failed or has no object. Only valid during the call of `done`: take a
 	 * reference to keep it.

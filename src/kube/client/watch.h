@@ -21,7 +21,7 @@ struct watch_handlers {
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */
 	void (*gone)(void *data, json_t *object);
-	void (*synced)(void *data);                 /* the list is complete */
+	void (*synced)(void *data); /* the list is complete */
 	/* A try failed and the next follows by itself. err is NULL when the trouble is over. */
 	void (*trouble)(void *data, const struct error *err);
 };

@@ -43,9 +43,9 @@ struct vcuda_names {
 };
 
 struct vcuda_ask {
-	unsigned cores;     /* total of all its GPUs */
-	unsigned units;     /* total of all its GPUs; 0 means all their memory */
-	unsigned cards;     /* number of GPUs, 1 or more */
+	unsigned cores; /* total of all its GPUs */
+	unsigned units; /* total of all its GPUs; 0 means all their memory */
+	unsigned cards; /* number of GPUs, 1 or more */
 	/* of each GPU's time; 0 if not given: the guaranteed share is the limit */
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose; equal to `cards`, or 0 if none did */

@@ -27,7 +27,7 @@ struct kube_live {
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
 	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
-	const char *on_full;         /* string of the pod; NULL if not given */
+	const char *on_full; /* string of the pod; NULL if not given */
 	/* apply to processes that start later; strings of the pod, or NULL */
 	const char *sharing, *group;
 	bool has_priority;

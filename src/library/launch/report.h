@@ -17,7 +17,7 @@ struct report_leases {
 	uint32_t closing;
 	/* In free run, and no thread waits for depth. */
 	uint32_t in_free_run;
-	bool is_any;          /* any device is not in free run */
+	bool is_any; /* any device is not in free run */
 };
 
 /* The result of one poll of all devices. */

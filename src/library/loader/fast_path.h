@@ -44,7 +44,7 @@ struct fast_path {
 	const struct region_control *_Atomic control;
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
-	/*
+		/*
 	 * copies of the slots of the struct `real` in real.h, which is in other cache lines; or those of
 	 * trace_launch
 	 */

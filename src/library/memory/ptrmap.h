@@ -12,16 +12,16 @@ enum holding_kind {
 	HOLDING_NONE = 0, /* an empty entry */
 	/* Linear memory, by device pointer; small suballocations are in suballoc.c. */
 	HOLDING_MEMORY,
-	HOLDING_ARRAY,  /* an array or mipmapped array, by handle */
-	HOLDING_CONTEXT,  /* a context, by handle */
+	HOLDING_ARRAY,   /* an array or mipmapped array, by handle */
+	HOLDING_CONTEXT, /* a context, by handle */
 	/* VMM memory, by the library's number for it: see hook_vmm.c */
 	HOLDING_PHYSICAL,
-	HOLDING_HANDLE,   /* a handle of VMM memory, by its value */
-	HOLDING_MAPPING,  /* a mapping of VMM memory, by address */
+	HOLDING_HANDLE,  /* a handle of VMM memory, by its value */
+	HOLDING_MAPPING, /* a mapping of VMM memory, by address */
 	/* VMM memory bound to a multicast object: see hook_multicast.c */
 	HOLDING_BINDING,
-	HOLDING_IMPORT,   /* an allocation of an imported pool, by address */
-	HOLDING_GRAPH,    /* an executable graph with memory: see hook_graph.c */
+	HOLDING_IMPORT, /* an allocation of an imported pool, by address */
+	HOLDING_GRAPH,  /* an executable graph with memory: see hook_graph.c */
 };
 
 struct holding {

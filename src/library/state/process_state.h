@@ -60,8 +60,8 @@ struct process_state {
 	_Atomic bool daemon_lost;         /* no heartbeat: the last quotas apply, leases do not */
 	_Atomic uint32_t captures;        /* stream captures in progress in this process */
 	_Atomic uint32_t streams_gone;    /* counts dropped streams: inflight.h */
-	_Atomic uint32_t detours; /* why calls take a longer path: enum process_detour */
-	_Atomic uint32_t turn;    /* equals a device's `turn` when this process has it: slot + 1 */
+	_Atomic uint32_t detours;         /* why calls take a longer path: enum process_detour */
+	_Atomic uint32_t turn; /* equals a device's `turn` when this process has it: slot + 1 */
 	_Atomic uint32_t code_gone; /* counts unloads of functions and ends of contexts */
 };
 

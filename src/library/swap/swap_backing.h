@@ -29,7 +29,7 @@ struct backing {
 	uint64_t arena_at;            /* position in the arena, while off the GPU */
 	unsigned long long buffer_id; /* the driver's first id for it; never reused */
 	bool is_exportable;           /* the driver can export the memory as a descriptor */
-	uint64_t key; /* identifies the memory elsewhere (ipc_broker.h), or 0 */
+	uint64_t key;                 /* identifies the memory elsewhere (ipc_broker.h), or 0 */
 };
 
 /*

@@ -74,18 +74,18 @@ struct gang_word {
 
 /* What one device reports of a tenant. */
 struct gang_report {
-	bool is_present;     /* has had work or demand recently, under leases */
-	bool wants;          /* has demand now */
-	uint64_t idle_ns;    /* time since its latest demand */
-	bool waits;          /* a thread is held at the gate */
-	bool is_due;         /* would get the lease now if it were not a gang */
-	bool holds;          /* has the lease */
-	bool drains;         /* lost the lease, and its in-flight work is awaited */
-	bool is_late;        /* drains for longer than predicted, by more than GANG_SLIP_NS */
-	bool is_stuck;       /* its work has outlived a drain */
-	bool may_yield;      /* has had the lease for a quantum, and may yield to another gang */
-	bool is_over;        /* has the lease, and its turn is over */
-	bool is_idle;        /* has the lease, and has been idle so long that its turn is over if all its ranks are idle */
+	bool is_present;  /* has had work or demand recently, under leases */
+	bool wants;       /* has demand now */
+	uint64_t idle_ns; /* time since its latest demand */
+	bool waits;       /* a thread is held at the gate */
+	bool is_due;      /* would get the lease now if it were not a gang */
+	bool holds;       /* has the lease */
+	bool drains;      /* lost the lease, and its in-flight work is awaited */
+	bool is_late;     /* drains for longer than predicted, by more than GANG_SLIP_NS */
+	bool is_stuck;    /* its work has outlived a drain */
+	bool may_yield;   /* has had the lease for a quantum, and may yield to another gang */
+	bool is_over;     /* has the lease, and its turn is over */
+	bool is_idle; /* has the lease, and has been idle so long that its turn is over if all its ranks are idle */
 	bool is_vacant;      /* no tenant has the device */
 	double behind;       /* how far its turn is behind, in virtual time: grows while it waits */
 	uint64_t free_in_ns; /* predicted time until the device can be free for it */
@@ -95,7 +95,7 @@ struct gang_report {
 
 struct gang_board;
 
-struct gang_board *gang_board_new(void);                      /* NULL if out of memory */
+struct gang_board *gang_board_new(void); /* NULL if out of memory */
 /* NULL is allowed; always returns NULL. */
 struct gang_board *gang_board_free(struct gang_board *board);
 

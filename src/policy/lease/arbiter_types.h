@@ -35,18 +35,18 @@ struct arbiter_config {
 	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
 	uint64_t step_most_ns; /* turns end with steps (steps.h) up to this length; 0 if never */
 	uint64_t slice_step_ns; /* the hardware slices programs with steps up to this length; 0 if never */
-	uint64_t depth_ns;     /* the most by which CLOSING precedes the end of the quantum */
+	uint64_t depth_ns; /* the most by which CLOSING precedes the end of the quantum */
 	uint64_t cap_slice_ns; /* tokens that a capped tenant, alone, gathers before it gets a lease again */
-	uint64_t window_ns;      /* time over which a waiting tenant may save up its cap: bucket size / limit */
+	uint64_t window_ns; /* time over which a waiting tenant may save up its cap: bucket size / limit */
 	uint64_t idle_window_ns; /* the same for an idle tenant, until the tenant counts as absent */
-	uint64_t idle_min_ns;    /* lower bound of the idle time after which a holder loses the lease */
-	uint64_t idle_ns;        /* upper bound of that idle time; see Idleness */
-	uint64_t free_after_ns;  /* once all others are idle for this long, the one active tenant runs free */
+	uint64_t idle_min_ns; /* lower bound of the idle time after which a holder loses the lease */
+	uint64_t idle_ns;     /* upper bound of that idle time; see Idleness */
+	uint64_t free_after_ns; /* once all others are idle for this long, the one active tenant runs free */
 	uint64_t start_grace_ns; /* the most time from GO to first work that is not charged */
 	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
-	uint64_t drain_min_ns;  /* drain deadline: at least this after CLOSING */
-	uint64_t drain_max_ns;  /* drain deadline: at most this after CLOSING; in between 4 x the predicted in-flight work */
-	uint64_t switch_ns;     /* the GPU's part of a hand-over, which is not charged to the next holder */
+	uint64_t drain_min_ns; /* drain deadline: at least this after CLOSING */
+	uint64_t drain_max_ns; /* drain deadline: at most this after CLOSING; in between 4 x the predicted in-flight work */
+	uint64_t switch_ns; /* the GPU's part of a hand-over, which is not charged to the next holder */
 	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bounds the correction of the charge */
 	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t urgent_window_ns; /* time over which a budget may be saved up: bucket size / rate */
@@ -54,8 +54,8 @@ struct arbiter_config {
 	uint64_t urgent_slice_ns;
 	double urgent_margin; /* a budget's rate as a multiple of the guarantee, if the other guarantees leave that much */
 	double urgent_default_pct; /* the highest rate, in percent, of a budget for a tenant without a guarantee */
-	uint64_t debt_max_ns;      /* debt beyond this is forgiven */
-	uint64_t max_step_ns;      /* the most time that one step counts */
+	uint64_t debt_max_ns; /* debt beyond this is forgiven */
+	uint64_t max_step_ns; /* the most time that one step counts */
 	/*
 	 * Time until the caller should step again: while draining, under leases, in free run, all idle. With much work in flight
 	 * it is longer: up to poll_lease_ns while draining, up to poll_free_ns under leases.
@@ -78,7 +78,7 @@ struct arbiter_share {
 	/* guaranteed share, above 0 and at most 100; 0 if nothing is promised and the tenant takes what is left */
 	double cores_pct;
 	double limit_pct; /* cap, at least cores_pct and at most 100; 100 if there is no cap */
-	int priority;     /* a higher priority pushes ahead of a lower one, within its budget; 0 is the default */
+	int priority; /* a higher priority pushes ahead of a lower one, within its budget; 0 is the default */
 };
 
 /*
@@ -106,7 +106,7 @@ struct arbiter_observation {
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); for a space group in ns of SM time */
 	uint64_t work_ns; /* space group: predicted length of the work paid for (monotonic) */
-	uint64_t untried_ns;  /* space group: the part of work_ns that was hardly timed while no other tenant ran (monotonic) */
+	uint64_t untried_ns; /* space group: the part of work_ns that was hardly timed while no other tenant ran (monotonic) */
 	uint32_t sync_points; /* how often the tenant has waited for all of its work; wraps around */
 	uint64_t thread_ns;   /* CPU time of its thread between sync points (monotonic) */
 	bool has_utilization;
@@ -124,8 +124,8 @@ struct arbiter_account {
 	uint64_t step_turns; /* number of leases that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* number of drains that passed their deadline */
 	int64_t tokens_ns;   /* tokens of the cap; negative if in debt */
-	double weight;       /* weight in force: the guarantee, scaled down while too much is promised */
-	int64_t budget_ns;   /* budget for pushing ahead of lower priorities; negative if overdrawn */
+	double weight; /* weight in force: the guarantee, scaled down while too much is promised */
+	int64_t budget_ns; /* budget for pushing ahead of lower priorities; negative if overdrawn */
 	enum lease_state state;
 	bool active;
 	bool draining; /* CLOSING was sent and work is still in flight, whether or not the lease has gone to another tenant */
@@ -160,5 +160,5 @@ enum arbiter_end {
 struct arbiter_lease_end {
 	enum arbiter_end why;
 	bool with_step; /* the lease ended with a step of the program, which had been waited for (steps.h) */
-	bool expired;   /* the drain passed its deadline */
+	bool expired; /* the drain passed its deadline */
 };

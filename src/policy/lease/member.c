@@ -2,8 +2,10 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/tenant.h"
 
-#define SHORT_LEASE_NS UINT64_C(2000000) /* a shorter lease is not worth a switch while a gang gathers */
-#define LAG_QUANTA 4.0 /* quanta by which a gang may be behind on a device that it does not wait for */
+#define SHORT_LEASE_NS \
+	UINT64_C(2000000) /* a shorter lease is not worth a switch while a gang gathers */
+#define LAG_QUANTA \
+	4.0 /* quanta by which a gang may be behind on a device that it does not wait for */
 
 bool member_is_held(const struct arbiter *a, const struct tenant *t)
 {

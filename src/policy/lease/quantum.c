@@ -1,8 +1,10 @@
 #include "policy/lease/tenant.h"
 
-#define HANDOVER_START_NS 300e3 /* cost of a hand-over on an H200, with the wake-up of the next holder */
-#define HANDOVER_MAX_NS 5e6     /* more than this is not a hand-over, but a holder that does something else */
-#define HANDOVER_FADE 16        /* in leases */
+#define HANDOVER_START_NS \
+	300e3 /* cost of a hand-over on an H200, with the wake-up of the next holder */
+#define HANDOVER_MAX_NS \
+	5e6 /* more than this is not a hand-over, but a holder that does something else */
+#define HANDOVER_FADE 16 /* in leases */
 /*
  * A held thread has lost its lead over the GPU, and runs behind the GPU until it has a lead again. This takes 1 to 2 ms for a
  * PyTorch training, and the whole turn for a launch-bound one. RAMP_LOSS is the part of that time that is lost (a ResNet18

@@ -35,8 +35,8 @@
 #define TOKEN_PARTS 100
 struct token_account {
 	double part_ns[TOKEN_PARTS];
-	double used_ns;    /* sum of part_ns */
-	uint64_t part;     /* index of the present part, counted from the start of the arbiter's clock */
+	double used_ns; /* sum of part_ns */
+	uint64_t part; /* index of the present part, counted from the start of the arbiter's clock */
 	double counted_ns; /* the part of charged_ns that part_ns already contains */
 	uint64_t since;    /* when the tenant was added */
 };
@@ -59,17 +59,17 @@ struct paced_account {
  */
 struct group_part {
 	uint32_t group; /* the caller's number of the group; 0 if the tenant is in none */
-	int of;         /* index of the tenant that is this member's group; NONE if this tenant is no member */
-	bool is_group;  /* this tenant is a group: it has members, but no processes */
+	int of; /* index of the tenant that is this member's group; NONE if this tenant is no member */
+	bool is_group; /* this tenant is a group: it has members, but no processes */
 	/* The fields below are used by members only. */
 	bool is_there; /* had work or demand within the last free_after_ns */
 	uint64_t there_at;
-	bool was_running;    /* had work at the last step */
+	bool was_running; /* had work at the last step */
 	uint64_t stopped_at; /* since when all its processes are stopped; the present time if they are not */
-	double wall_ns;      /* wall time that is not charged yet: upper bound of the busy time that the tenant may report */
-	double weight;       /* percent: its guarantee, or its part of the time that all guarantees leave */
-	uint64_t granted;    /* total tokens granted; a token is 1 ns of reported work */
-	uint64_t held_ns;    /* total time held by its pace */
+	double wall_ns; /* wall time that is not charged yet: upper bound of the busy time that the tenant may report */
+	double weight; /* percent: its guarantee, or its part of the time that all guarantees leave */
+	uint64_t granted; /* total tokens granted; a token is 1 ns of reported work */
+	uint64_t held_ns; /* total time held by its pace */
 	struct mps_client member;
 };
 
@@ -93,18 +93,18 @@ struct tenant {
 
 	/* Observed by the caller. */
 	struct arbiter_observation seen;
-	bool counters_known;   /* seen.busy_ns and seen.launches are valid as a base for differences */
+	bool counters_known; /* seen.busy_ns and seen.launches are valid as a base for differences */
 	bool seen_since_close; /* observed at least once since CLOSING became readable */
 	bool launched;         /* new work since the last step */
 	double reported_ns;    /* busy time that the tenant itself reported since the last step */
 
 	/* Derived at each step; see order.c. */
-	bool demand;         /* would use a lease if it had one */
-	bool running;        /* has, or may have, work on the GPU */
-	bool came;           /* has demand or work now, and had neither at the last step */
-	bool began;          /* runs now, and did not at the last step */
-	bool ran;            /* runs now, or ran until its doorbell just reported the end of its work */
-	bool candidate;      /* competes for the lease: has demand and tokens */
+	bool demand;    /* would use a lease if it had one */
+	bool running;   /* has, or may have, work on the GPU */
+	bool came;      /* has demand or work now, and had neither at the last step */
+	bool began;     /* runs now, and did not at the last step */
+	bool ran;       /* runs now, or ran until its doorbell just reported the end of its work */
+	bool candidate; /* competes for the lease: has demand and tokens */
 	uint64_t present_at; /* time of the latest demand or work */
 	uint64_t worked_at;  /* time of the latest work or launch */
 
@@ -137,8 +137,8 @@ struct tenant {
 	/* Pushing ahead of lower priorities; see priority.c. */
 	double budget_ns;   /* negative if overdrawn */
 	uint64_t budget_at; /* when the budget was last filled */
-	bool budget_spent;  /* budget or tokens were overdrawn: it may not push ahead until they hold a slice again */
-	bool urgent;        /* outranks another tenant that wants the GPU, and has budget and tokens */
+	bool budget_spent; /* budget or tokens were overdrawn: it may not push ahead until they hold a slice again */
+	bool urgent; /* outranks another tenant that wants the GPU, and has budget and tokens */
 
 	struct patience patience; /* how long the lease is kept for it while it is idle */
 	struct steps steps;
@@ -178,10 +178,10 @@ struct arbiter {
 	bool priorities_differ; /* false if all tenants have the same priority */
 	int gang_count;         /* tenants with a gang order other than GANG_NONE */
 	int member_count;       /* members of space groups */
-	int wanting;            /* how many tenants wanted the GPU during the step that is charged */
+	int wanting; /* how many tenants wanted the GPU during the step that is charged */
 	struct turn_terms terms; /* bounds of turns in force, for every tenant without bounds of its own */
-	uint64_t quantum_ns;     /* in force */
-	double handover_ns;      /* measured cost of a hand-over */
+	uint64_t quantum_ns; /* in force */
+	double handover_ns;  /* measured cost of a hand-over */
 
 	bool stepped;
 	uint64_t last_now_ns;
@@ -195,9 +195,9 @@ struct arbiter {
 	int last_holder; /* the previous holder; NONE if unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end; /* reported by arbiter_last_end() */
-	bool was_wanted;                   /* at the last step, another tenant could have had the lease */
-	bool started;                      /* the first work under the lease was seen, or start_grace_ns is over */
-	bool worked;                       /* work under the lease was seen */
+	bool was_wanted; /* at the last step, another tenant could have had the lease */
+	bool started;    /* the first work under the lease was seen, or start_grace_ns is over */
+	bool worked;     /* work under the lease was seen */
 	bool out_of_turn; /* granted because of order_in_need(): lasts min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder's charged_ns at granted_at */

@@ -78,7 +78,7 @@ static void learn_pauses(struct turns_process *process, size_t count,
 struct view {
 	/* The process with the turn; NULL if every process has it, or the process is gone. */
 	struct turns_process *own;
-	struct turns_process *first;  /* the present process that was served least */
+	struct turns_process *first; /* the present process that was served least */
 	/* The waiting process that was served least, other than `own`. */
 	struct turns_process *waiter;
 	unsigned present;

@@ -43,18 +43,18 @@ struct turns_seen {
 	uint64_t idle_ns; /* how long the process says it has been without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t launches;    /* number of launches so far */
-	uint32_t stuck;       /* how often a launch passed the gate because the process made no progress */
+	uint32_t stuck; /* how often a launch passed the gate because the process made no progress */
 };
 
 /* One process of the tenant. The caller keeps all processes in an array, in any order. At first all but `slot` is zero. */
 struct turns_process {
 	unsigned slot;
 	struct turns_seen seen;
-	bool is_present;               /* waits or works */
-	uint64_t came_at;              /* time since when is_present holds */
-	uint64_t served_ns;            /* how long it had the turn; see choice */
-	uint64_t worked_at;            /* time of its latest work, or of its turn's begin if later */
-	uint64_t launched_at;          /* time of its latest launch, or the latest time at which it had no work */
+	bool is_present;    /* waits or works */
+	uint64_t came_at;   /* time since when is_present holds */
+	uint64_t served_ns; /* how long it had the turn; see choice */
+	uint64_t worked_at; /* time of its latest work, or of its turn's begin if later */
+	uint64_t launched_at; /* time of its latest launch, or the latest time at which it had no work */
 	uint64_t launched_inflight_ns; /* predicted in-flight work at launched_at */
 	bool has_patience;             /* `patience` is initialized */
 	struct patience patience;
@@ -99,8 +99,8 @@ struct turns_lease {
 	uint64_t number; /* differs from one lease to the next */
 	bool is_again;   /* no other tenant had a lease since the last one */
 	uint64_t now_ns;
-	uint64_t quantum_ns;                 /* the quantum in force */
-	double handover_ns;                  /* the measured cost of a hand-over */
+	uint64_t quantum_ns; /* the quantum in force */
+	double handover_ns;  /* the measured cost of a hand-over */
 	/* Uses the settings for idleness, start limit and drain. */
 	const struct arbiter_config *config;
 };

@@ -22,12 +22,12 @@
 
 /* A tenant's terms on one card. */
 struct promise {
-	bool memory_given;      /* if false, the tenant has the rest */
-	uint64_t quota_bytes;   /* in force now */
+	bool memory_given;    /* if false, the tenant has the rest */
+	uint64_t quota_bytes; /* in force now */
 	uint64_t reserve_bytes; /* tenant that waits: what it is granted at once; 0 if that is its quota */
-	double cores_pct;       /* 0 if no guarantee */
-	bool limit_given;       /* if false, the limit follows cores_pct */
-	double limit_pct;       /* 100 if no cap */
+	double cores_pct; /* 0 if no guarantee */
+	bool limit_given; /* if false, the limit follows cores_pct */
+	double limit_pct; /* 100 if no cap */
 };
 
 /* One card, and what was promised of it to other tenants. */
@@ -38,8 +38,8 @@ struct promise_card {
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
 	uint64_t granted_bytes;   /* granted to tenants that wait */
 	uint64_t kept_bytes;      /* kept free for overdue tenants */
-	uint64_t movable_bytes; /* largest quota of a tenant whose memory can be moved */
-	bool is_movable;        /* the request is from a tenant whose memory can be moved */
+	uint64_t movable_bytes;   /* largest quota of a tenant whose memory can be moved */
+	bool is_movable;          /* the request is from a tenant whose memory can be moved */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum to more than 100 % */
 	unsigned tenant_count;

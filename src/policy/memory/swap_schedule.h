@@ -39,7 +39,7 @@ struct swap_schedule_config {
 	uint64_t retry_ns;
 	/* an order to leave is given up after this time, or four times the move if longer, without progress */
 	uint64_t answer_ns;
-	double move_part;   /* 0 to 1 */
+	double move_part; /* 0 to 1 */
 	double weight_most; /* a turn is at most this many times the shortest, whatever the weights are */
 	double bytes_per_s; /* speed of a move until one was measured */
 };

@@ -29,7 +29,7 @@ enum place_level {
 };
 
 struct place_link {
-	uint8_t nvlinks;        /* active NVLinks between the two cards, direct or through an NVSwitch */
+	uint8_t nvlinks; /* active NVLinks between the two cards, direct or through an NVSwitch */
 	enum place_level level; /* the path without NVLink */
 };
 

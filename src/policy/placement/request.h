@@ -72,7 +72,7 @@ enum place_reason {
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
 	PLACE_CARD_TYPE_MISMATCH, /* also for a MIG instance if several cards are asked for */
-	PLACE_NUMA_NOT_FIT,       /* the card would serve, but its NUMA node has too few such cards */
+	PLACE_NUMA_NOT_FIT, /* the card would serve, but its NUMA node has too few such cards */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
 	PLACE_QUOTA_NOT_FIT, /* set by callers that know the quota of the pod's namespace */

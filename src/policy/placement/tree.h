@@ -9,9 +9,9 @@
 
 struct place_group {
 	enum place_level level; /* the longest path between two of its cards */
-	int parent;             /* index of the group that contains this one; -1 for the whole node */
-	uint64_t cards;         /* bit i is set if card i is in the group */
-	bool numa_known;        /* all its cards are known to be of one NUMA node */
+	int parent;      /* index of the group that contains this one; -1 for the whole node */
+	uint64_t cards;  /* bit i is set if card i is in the group */
+	bool numa_known; /* all its cards are known to be of one NUMA node */
 	unsigned numa;
 };
 

@@ -17,9 +17,9 @@ struct gpu_account_interval {
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
 	bool has_samples;             /* the driver reports samples at all */
-	bool has_sample;              /* the driver reported a sample of this task since the last census */
-	double share;                 /* use in the latest such sample, 0 to 1 */
-	uint64_t gap_ns;              /* time between that sample and the one before; 0 if there was none before */
+	bool has_sample; /* the driver reported a sample of this task since the last census */
+	double share;    /* use in the latest such sample, 0 to 1 */
+	uint64_t gap_ns; /* time between that sample and the one before; 0 if there was none before */
 };
 
 /*

@@ -87,9 +87,9 @@ enum violation_step {
 /* What is known of an offender. */
 struct violation_case {
 	enum on_violation wanted;
-	bool is_pardoned;           /* a user allowed it to go on */
-	bool is_untouchable;        /* this daemon, an ancestor of it, or the first process */
-	bool has_own_container;     /* its container belongs to that tenant alone, and can be frozen */
+	bool is_pardoned;       /* a user allowed it to go on */
+	bool is_untouchable;    /* this daemon, an ancestor of it, or the first process */
+	bool has_own_container; /* its container belongs to that tenant alone, and can be frozen */
 	bool is_frozen, is_stopped; /* frozen or stopped by this daemon, as seen now */
 	bool is_told_to_end;
 	uint64_t told_ns;

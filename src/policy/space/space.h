@@ -64,11 +64,11 @@ struct mps_client {
 	uint64_t wanted_at;
 	bool is_present;
 	double begun_ns, begun_untried_ns; /* recent work; both fade */
-	bool is_learned;         /* the lengths of almost all of its work are known */
-	struct space_rate alone; /* fades; kept while other members are there */
-	double alone_ns;         /* total time measured alone */
-	bool has_ended_alone;    /* some of its work ended after it became alone */
-	struct space_rate window;                   /* while it had work or was held; fades */
+	bool is_learned;                   /* the lengths of almost all of its work are known */
+	struct space_rate alone;           /* fades; kept while other members are there */
+	double alone_ns;                   /* total time measured alone */
+	bool has_ended_alone;              /* some of its work ended after it became alone */
+	struct space_rate window;          /* while it had work or was held; fades */
 	double alone_pending_ns, window_pending_ns; /* time since its work ended last */
 	double work_ns; /* work that ended since the last poll, as the time that it takes alone with the whole card */
 

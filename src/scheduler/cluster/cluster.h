@@ -25,13 +25,13 @@ struct cluster_terms {
 	const char *kube_api;
 	const char *component; /* source of the events; if NULL, allot-scheduler */
 	struct model_terms model;
-	uint64_t bind_limit_ns;                   /* if 0, BIND_LIMIT_NS */
-	uint64_t gang_wait_ns;                    /* gather.h */
-	int64_t lock_expiry_s;                    /* if 0, NODE_LOCK_EXPIRY_S */
+	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
+	uint64_t gang_wait_ns;  /* gather.h */
+	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
 	/* evictor.h; if 0, no pod is evicted for lack of compute */
 	uint64_t opportunistic_patience_ns;
-	bool has_filter_events;                   /* recorder.h */
-	struct sched_audit *audit;                /* NULL if off; must outlive the cluster */
+	bool has_filter_events;    /* recorder.h */
+	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
 	/* NULL if there is no other replica, so this one leads */
 	const char *lease_namespace, *lease_name;
 	/* kube_lease.h; NULL if there is none */

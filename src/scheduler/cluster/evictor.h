@@ -22,7 +22,7 @@ struct evictor_terms {
 	const char *component;
 	/* How long opportunistic pods may lack compute; if 0, no pod is evicted for that reason. */
 	uint64_t patience_ns;
-	struct sched_audit *audit;   /* NULL if off */
+	struct sched_audit *audit; /* NULL if off */
 	/* Called before each check; returns false if another replica leads. */
 	bool (*may_act)(void *data);
 	void *data;

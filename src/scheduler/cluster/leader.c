@@ -25,10 +25,10 @@ struct leader {
 	struct alarm look, give_up;
 	/* Version that the watch reported while a call was under way; "" if none. */
 	char passed_over[LEASE_VERSION_MAX];
-	bool was_leader;                     /* as last reported to the owner */
-	bool is_named;                       /* the watch's first list contains the lease */
-	bool is_unread;                      /* the lease is malformed, which was logged */
-	bool fails;                          /* the watch fails, which was logged */
+	bool was_leader; /* as last reported to the owner */
+	bool is_named;   /* the watch's first list contains the lease */
+	bool is_unread;  /* the lease is malformed, which was logged */
+	bool fails;      /* the watch fails, which was logged */
 	bool is_releasing;
 };
 

@@ -23,8 +23,7 @@ struct leader_terms {
 	 */
 	void (*changed)(void *data, bool is_leader);
 	/* Called at the end of leader_release(), whether or not it succeeded; may be NULL. */
-	void (*released)(
-		void *data);
+	void (*released)(void *data);
 	void *data;
 };
 

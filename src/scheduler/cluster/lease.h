@@ -14,10 +14,9 @@
 #define LEASE_VERSION_MAX 64
 
 struct lease {
-	char holder[LEASE_HOLDER_MAX]; /* "" if nobody holds it */
-	unsigned duration_s;           /* 0 if missing */
-	char acquired[LEASE_TIME_MAX],
-		renewed[LEASE_TIME_MAX]; /* as in the object; "" if missing */
+	char holder[LEASE_HOLDER_MAX];                          /* "" if nobody holds it */
+	unsigned duration_s;                                    /* 0 if missing */
+	char acquired[LEASE_TIME_MAX], renewed[LEASE_TIME_MAX]; /* as in the object; "" if missing */
 	unsigned transitions;
 	char version[LEASE_VERSION_MAX];
 };

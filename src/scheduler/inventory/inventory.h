@@ -24,7 +24,7 @@ struct use;
 struct inventory_use {
 	uint64_t memory_mib, cores_pct, slots;
 	uint64_t borrowed_pct; /* borrowed compute, which is not part of cores_pct */
-	const char *mode; /* interned */
+	const char *mode;      /* interned */
 };
 
 struct inventory {

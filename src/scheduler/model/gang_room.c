@@ -251,8 +251,8 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_rank
 /* ---- room that other pods have ---- */
 
 struct lower {
-	int32_t priority;         /* pods below this priority */
-	bool is_lone;             /* only pods outside gangs */
+	int32_t priority; /* pods below this priority */
+	bool is_lone;     /* only pods outside gangs */
 	/* Linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *lifted;
 };

@@ -99,8 +99,8 @@ struct model {
 	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
-	uint64_t room_ns;  /* since when rejected pods should be looked for; 0 if there is no need */
-	bool has_called;   /* some pod has is_called set */
+	uint64_t room_ns; /* since when rejected pods should be looked for; 0 if there is no need */
+	bool has_called;  /* some pod has is_called set */
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
 	bool keeps_opportunistic; /* opportunistic pods are never evicted to make room */

@@ -218,9 +218,9 @@ void model_room_words_gone(struct model *m)
 struct laying {
 	struct model *model;
 	const struct inventory *inventory;
-	const struct place_card *card; /* the present state of the cards */
+	const struct place_card *card;   /* the present state of the cards */
 	const struct place_tally *tally; /* how many requests of each kind they would serve */
-	double loss; /* sum for the shares placed so far */
+	double loss;                     /* sum for the shares placed so far */
 };
 
 static bool is_same_state(const struct place_card *a, const struct place_card *b)

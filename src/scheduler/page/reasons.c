@@ -10,7 +10,7 @@
 
 /* A pod that was not asked for in this time is no longer on any page. The time between two states is shorter. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
-#define NODES_LEAST 100    /* least cost of an explanation, as a number of nodes */
+#define NODES_LEAST 100 /* least cost of an explanation, as a number of nodes */
 
 struct reason {
 	char *uid;  /* owned; NULL if the entry is free */

@@ -28,10 +28,10 @@ enum view_pod_state { VIEW_WAITING, VIEW_RESERVED, VIEW_BOUND, VIEW_ENDING, VIEW
 extern const char *const view_node_states[VIEW_NODE_STATES], *const view_pod_states[VIEW_POD_STATES];
 
 struct view {
-	char node[VIEW_TEXT_MAX];          /* part of the node's name; "" for all nodes */
+	char node[VIEW_TEXT_MAX]; /* part of the node's name; "" for all nodes */
 	/* Part of the namespace's name: selects its pods, and the nodes on which they are. */
 	char pod_namespace[VIEW_TEXT_MAX];
-	char open[VIEW_TEXT_MAX];          /* name of the open node; "" for none */
+	char open[VIEW_TEXT_MAX];         /* name of the open node; "" for none */
 	unsigned node_states, pod_states; /* bit i is set if state i is shown */
 	enum view_order order;
 	unsigned nodes_from, pods_from;

@@ -36,7 +36,7 @@ struct request_terms {
 	uint64_t default_memory_mib;          /* 0 for all memory of the card */
 	unsigned default_cores_pct;           /* 0 for no guarantee */
 	const char *node_policy, *gpu_policy; /* same format as the annotations */
-	bool places_by_use; /* false: allot.dev/placement is ignored */
+	bool places_by_use;                   /* false: allot.dev/placement is ignored */
 };
 
 /* HAMi's names and defaults: one card with all its memory; binpack for nodes, spread for cards. */
@@ -78,7 +78,7 @@ struct request {
 	/* Wanted and unwanted types, the same for all parts: fit.h checks each type only once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
-	unsigned words;        /* bit mask of enum request_words over all parts */
+	unsigned words; /* bit mask of enum request_words over all parts */
 	/* Its compute is not guaranteed, but borrowed while others do not use it. */
 	bool is_opportunistic;
 	/* Takes only cards without any share, also without shares of its own other containers. */

@@ -82,10 +82,13 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
-	{ "binpack", "binpack" },     { "spread", "spread" },
+	{ "binpack", "binpack" },
+	{ "spread", "spread" },
 	/* Cards near each other are chosen together. */
-	{ "topology-aware", "link" }, { "numa", "link" },
-	{ "fragmentation", "room" },  { "mutex", NULL },
+	{ "topology-aware", "link" },
+	{ "numa", "link" },
+	{ "fragmentation", "room" },
+	{ "mutex", NULL },
 };
 
 static int add_policy(const char *word, struct request *request, struct place_request *place,

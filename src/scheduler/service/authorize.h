@@ -24,7 +24,7 @@ enum authorize_verb {
 };
 
 struct authorizer {
-	unsigned verbs;         /* bit mask of verbs that need a certificate; 0 for none */
+	unsigned verbs; /* bit mask of verbs that need a certificate; 0 for none */
 	/* Patterns of accepted names (authorize.c); strings belong to the caller. */
 	const char *names;
 	bool is_local_trusted;  /* clients without TLS need no certificate */

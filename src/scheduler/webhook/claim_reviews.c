@@ -26,8 +26,8 @@ struct claim_review {
 	struct webhook_claims claims;
 	/* claims.sizes_mib; while the sizes are being read, those of the pages so far */
 	json_t *sizes_mib;
-	json_t *answer;    /* answer to the review; NULL while it waits for the sizes */
-	size_t made;       /* number of templates created so far */
+	json_t *answer; /* answer to the review; NULL while it waits for the sizes */
+	size_t made;    /* number of templates created so far */
 	struct kube_call *call;
 	claim_reviewed done;
 	void *data;

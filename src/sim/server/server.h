@@ -98,10 +98,10 @@ struct client {
 	uint32_t asker_req;
 	bool asked_to_lock;
 	uint64_t lock_until_ns;
-	bool gone;      /* freed at the end of this round of the loop */
+	bool gone; /* freed at the end of this round of the loop */
 	/* the clock differs (another time namespace), so time stamps mean nothing */
 	bool clock_off;
-	bool listens;   /* wants Xid notes */
+	bool listens;    /* wants Xid notes */
 	uint32_t broken; /* bit i: card i was lost while this client used it */
 	struct engine_proc *procs[SIM_MAX_CARDS];
 	uint64_t held_bytes[SIM_MAX_CARDS];

@@ -36,7 +36,7 @@ enum runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO, RUNTIME_DOCKER, RUNTIME_PODMAN,
 struct facts_runtime {
 	bool is_there;
 	char version[FACT_NAME_MAX]; /* "" if unknown */
-	enum fact says_cdi;          /* whether its settings turn CDI on; FACT_UNKNOWN if they do not mention CDI */
+	enum fact says_cdi; /* whether its settings turn CDI on; FACT_UNKNOWN if they do not mention CDI */
 };
 
 struct facts_spec {
@@ -124,7 +124,7 @@ struct facts_cluster {
 
 /* The DRA driver, and its objects in the API server. */
 struct facts_dra {
-	bool is_wanted;       /* the settings have kube_dra = on, or the daemon reports the driver */
+	bool is_wanted; /* the settings have kube_dra = on, or the daemon reports the driver */
 	enum fact has_socket; /* the socket exists in the kubelet's plugins_registry */
 	enum fact we_answer;  /* a process listens at the socket */
 	bool is_told;         /* the daemon reports the driver; is_registered is valid */

@@ -191,7 +191,7 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 	if (!n)
 		/* A kernel thread has no command line, nor has a process that has ended. */
 		return NVML_ERROR_NO_DATA;
-	line[n] = '\0';                    /* only the program, since its arguments follow a NUL */
+	line[n] = '\0'; /* only the program, since its arguments follow a NUL */
 	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

@@ -56,9 +56,9 @@ struct inflight_stream {
 	struct sys_lock lock; /* guards the fields below */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo INFLIGHT_RING */
 	struct inflight_mark ring[INFLIGHT_RING];
-	uint32_t seen_launched;          /* helper: `launched` at the last poll */
-	uint64_t progress_ns;            /* helper: time of the last end seen in this busy period */
-	_Atomic uint32_t samples_taken;  /* bits: which of the stream's samples are in progress */
+	uint32_t seen_launched;         /* helper: `launched` at the last poll */
+	uint64_t progress_ns;           /* helper: time of the last end seen in this busy period */
+	_Atomic uint32_t samples_taken; /* bits: which of the stream's samples are in progress */
 	/* Number of marks in flight, for an overflow record; written under `lock`. */
 	_Atomic uint32_t overflow_marks;
 };
@@ -70,13 +70,13 @@ _Static_assert(offsetof(struct inflight_stream, in_use) < 64,
 /* One device's totals in this process. */
 struct inflight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
-	_Atomic int32_t inflight; /* launches counted or marked, and not yet ended */
-	_Atomic uint64_t completed;               /* launches seen to end */
-	_Atomic uint64_t launched_before;         /* by streams that are gone */
-	_Atomic uint64_t busy_since_ns;           /* when it last became busy */
-	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0 if none */
-	_Atomic int64_t stalled_ns;               /* part of inflight_ns that the gate ignores */
-	_Atomic uint32_t progress; /* futex: incremented when polled while threads wait */
+	_Atomic int32_t inflight;         /* launches counted or marked, and not yet ended */
+	_Atomic uint64_t completed;       /* launches seen to end */
+	_Atomic uint64_t launched_before; /* by streams that are gone */
+	_Atomic uint64_t busy_since_ns;   /* when it last became busy */
+	_Atomic uint64_t stalled_at;      /* completed + 1 when a wait gave up; 0 if none */
+	_Atomic int64_t stalled_ns;       /* part of inflight_ns that the gate ignores */
+	_Atomic uint32_t progress;        /* futex: incremented when polled while threads wait */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy;        /* copy of the slot's `busy`, in a nearer cache line */
 	_Atomic uint64_t idle_since_ns; /* when the device was last seen to become idle */

@@ -30,7 +30,7 @@ struct work {
 	enum work_kind kind;
 	enum stream_meaning streams;
 	CUstream stream;
-	const void *subject;      /* function, executable graph, or the entry point's name */
+	const void *subject; /* function, executable graph, or the entry point's name */
 	/* Of a kernel; `blocks` has the bytes of a copy. */
 	uint64_t blocks, threads;
 };

@@ -3,8 +3,9 @@
 #include <math.h>
 
 #define MS UINT64_C(1000000)
-#define END_PCT 1e-6    /* tolerance for sums of shares in floating point */
-#define ROUNDS_MOST 256 /* rounds of find_level(); each but the last satisfies at least one tenant */
+#define END_PCT 1e-6 /* tolerance for sums of shares in floating point */
+#define ROUNDS_MOST \
+	256 /* rounds of find_level(); each but the last satisfies at least one tenant */
 
 struct elastic_config elastic_default_config(void)
 {

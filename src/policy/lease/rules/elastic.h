@@ -25,7 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELASTIC_BAND_PCT 2.0     /* smaller changes are left out, except the last one to either end of the range */
+#define ELASTIC_BAND_PCT \
+	2.0 /* smaller changes are left out, except the last one to either end of the range */
 #define ELASTIC_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
 #define ELASTIC_HEADROOM_PCT 5.0 /* ... plus this, so that growth of its demand shows */
 

@@ -30,15 +30,15 @@
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t sync_points;      /* as last reported */
-	unsigned seen;             /* number of sync points used for length_ns, counted up to a few */
-	double since_ns;           /* charge at the latest sync point */
-	double length_ns;          /* fading mean of the charge of a step */
+	uint32_t sync_points; /* as last reported */
+	unsigned seen;        /* number of sync points used for length_ns, counted up to a few */
+	double since_ns;      /* charge at the latest sync point */
+	double length_ns;     /* fading mean of the charge of a step */
 	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */
 	double thread_ns;          /* fading mean of a thread's CPU time in a step */
 	/* The trial of depths; see steps_may_be_ahead(). */
 	enum steps_trial trial;
-	unsigned tried;     /* steps so far in this part of the trial */
+	unsigned tried; /* steps so far in this part of the trial */
 	double tried_ns[2]; /* total length of the steps with the usual depth, and with a step's depth */
 	bool is_ahead_worth;
 };
