@@ -28,6 +28,7 @@ struct estimate {
 	_Atomic uint32_t samples_wanted; /* number of next uses to be timed */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t told_ns;        /* the stable value; 0 until there are three samples */
+	_Atomic uint32_t surprises;      /* samples that were far from the estimate */
 };
 
 /* Returns the entry for this work, and makes it if there is none. Never NULL. */

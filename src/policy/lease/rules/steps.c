@@ -6,6 +6,8 @@
 #define FADE 4
 /* A single step counts as at most so many usual ones: a long prompt among short steps, or a thread that lost its CPU. */
 #define MOST 2
+/* A program that has not waited for so long, in ns of charge, has left off: what was known of its steps is forgotten. */
+#define OVER_NS 500e6
 /* Of a trial: steps of each kind, what a lead has to gain, and steps until the next trial. */
 #define TRIED 12
 #define WORTH 0.02
@@ -57,8 +59,11 @@ void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double
 {
 	uint32_t more = sync_points - s->sync_points;
 
-	if (!more)
+	if (!more) {
+		if (charged_ns - s->since_ns > OVER_NS)
+			s->seen = 0;
 		return;
+	}
 	s->sync_points = sync_points;
 	see_thread(s, more, thread_ns);
 	/* A settlement may have taken something back. */

@@ -123,6 +123,20 @@ static unsigned samples_wanted(struct estimate *e, unsigned uses)
 	return wanted;
 }
 
+/* Layers of several lengths under one key: each sample is far from the estimate. */
+static void test_lengths_that_vary_are_timed_seldom(void **state)
+{
+	struct estimate *e = known_as(0x4200, 300000);
+	unsigned wanted = 0;
+
+	for (int i = 0; i < 6400; i++)
+		if (estimate_wants_sample(e)) {
+			wanted++;
+			estimate_learn(e, e->key, wanted % 2 ? 1000000 : 300000);
+		}
+	assert_in_range(wanted, 100, 120);
+}
+
 static void test_samples_the_first_and_then_some(void **state)
 {
 	struct work w = kernel(0x4000, 1, 1);
@@ -280,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_one_long_sample_says_nothing),
 		cmocka_unit_test(test_a_lasting_change_is_taken_up),
 		cmocka_unit_test(test_two_lengths_give_their_mean),
+		cmocka_unit_test(test_lengths_that_vary_are_timed_seldom),
 		cmocka_unit_test(test_samples_the_first_and_then_some),
 		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
 		cmocka_unit_test(test_beside_others_it_is_a_bound),

@@ -101,6 +101,23 @@ static void test_trainings_together(void **state)
 	}
 }
 
+/* A training that waited for its first steps, and then never again, has no known steps. */
+static void test_steps_that_ended_are_forgotten(void **state)
+{
+	struct steps s = { 0 };
+
+	for (int i = 0; i < 10; i++)
+		steps_see(&s, (uint32_t)i + 1, 0, i * 2e6, false);
+	assert_true(steps_length_ns(&s, 40e6) > 0);
+	steps_see(&s, 10, 0, 18e6 + 499e6, false);
+	assert_true(steps_length_ns(&s, 40e6) > 0);
+	steps_see(&s, 10, 0, 18e6 + 501e6, false);
+	assert_true(steps_length_ns(&s, 40e6) == 0);
+	for (int i = 0; i < 10; i++)
+		steps_see(&s, (uint32_t)i + 11, 0, 600e6 + i * 2e6, false);
+	assert_true(steps_length_ns(&s, 40e6) > 0);
+}
+
 /* A cap alone: a turn was 4 ms. */
 static void test_training_alone_with_a_cap(void **state)
 {
@@ -133,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trainings_together),
+		cmocka_unit_test(test_steps_that_ended_are_forgotten),
 		cmocka_unit_test(test_training_alone_with_a_cap),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
