@@ -11,6 +11,7 @@
 
 #include "scheduler/extender/extender.h"
 #include "scheduler/extender/extender_gang.h"
+#include "scheduler/model/model_gang.h"
 
 /* ---- arguments ---- */
 
@@ -165,7 +166,11 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 	/* A pod that requests no cards fits any node that kube-scheduler has found. */
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
-	if (!v->node || v->node->aside || inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
+	/* Nothing is evicted from a node where filter would not let the pod in. */
+	if (!v->node || v->node->aside ||
+	    model_kept_for(m, v->node, ask->pod->uid, ask_priority(ask)) ||
+	    model_backfill_bars(m, v->node, ask->lifted) ||
+	    inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
 	    sort_out(named, ask_priority(ask), ask->request.is_opportunistic, v) < 0 ||
 	    !add_victims(m, ask, v))
 		return false;

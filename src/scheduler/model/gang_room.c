@@ -75,6 +75,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 		struct scanned *one = &scan->of[i];
 		double ahead = best ? one->score - best->score : 0;
 		if (one->is_fit && !model_backfill_bars(m, one->node, member->pod) &&
+		    !model_kept_for(m, one->node, member->pod->text, member->pod->priority) &&
 		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
 			best = one;
 	}

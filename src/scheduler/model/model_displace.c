@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler/model/model_gang.h"
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
@@ -19,7 +20,7 @@
 
 /* The pod for which others may be evicted. */
 struct wanting {
-	int32_t priority;
+	const struct model_pod *pod;
 	bool may_preempt; /* may evict pods of lower priority, not only opportunistic pods */
 };
 
@@ -30,7 +31,7 @@ static bool may_end(const struct model *m, const struct model_pod *pod,
 		return false;
 	if (model_is_opportunistic(pod) && !m->keeps_opportunistic)
 		return true;
-	return for_whom->may_preempt && pod->priority < for_whom->priority;
+	return for_whom->may_preempt && pod->priority < for_whom->pod->priority;
 }
 
 static bool has_any(const struct model *m, const struct model_node *node,
@@ -110,13 +111,18 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 	return true;
 }
 
-/* Returns true if evictions would make room on the node for the request of m->fit. Free *ret_list in any case. */
+/*
+ * Returns true if evictions would make room on the node for the request of m->fit, and filter would then let the pod in. Free
+ * *ret_list in any case.
+ */
 static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
 		     struct opportunistic **ret_list, size_t *ret_count)
 {
 	cleanup_inventory struct inventory inventory = { 0 };
 	*ret_list = NULL;
-	if (!has_any(m, node, for_whom) || inventory_copy(&node->inventory, &inventory) < 0)
+	if (model_kept_for(m, node, for_whom->pod->text, for_whom->pod->priority) ||
+	    model_backfill_bars(m, node, for_whom->pod) || !has_any(m, node, for_whom) ||
+	    inventory_copy(&node->inventory, &inventory) < 0)
 		return false;
 	*ret_list = list_victims(m, node, for_whom, &inventory, ret_count);
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
@@ -145,7 +151,7 @@ bool model_want_costs(struct model *m, const struct request *request, const char
 	size_t count;
 	if (!pod || !pod->at_open || !node || node->aside)
 		return false;
-	const struct wanting for_whom = { pod->priority, may_preempt };
+	const struct wanting for_whom = { pod, may_preempt };
 	fit_begin(&m->fit, request);
 	model_hold_to_quota(m, pod->pod_namespace);
 	if (!try_node(m, node, &for_whom, &list, &count))
@@ -173,8 +179,13 @@ void model_want(struct model *m, const char *uid, bool may_preempt, const char *
 const struct model_pod *model_kept_for(const struct model *m, const struct model_node *node,
 				       const char *uid, int32_t priority)
 {
-	const struct model_pod *pod = node->kept_for;
-	return pod && strcmp(pod->text, uid) != 0 && priority <= pod->priority ? pod : NULL;
+	const struct model_pod *pod = node->kept_for, *asker = pod ? model_find_pod(m, uid) : NULL;
+	if (!pod || pod == asker || priority > pod->priority)
+		return NULL;
+	/* The pods of a gang sit together or not at all. */
+	if (asker && asker->member && pod->member && asker->member->gang == pod->member->gang)
+		return NULL;
+	return pod;
 }
 
 /* ---- evictions ---- */
@@ -189,33 +200,36 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 			model_cooldown_card(m, node, i);
 }
 
+/* Names the victims that the pod still lacks, as many as `most`; the next call names the others. */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most)
 {
 	struct model_node *node = pod->wants;
-	const struct wanting for_whom = { pod->priority, pod->may_preempt };
+	const struct wanting for_whom = { pod, pod->may_preempt };
 	cleanup_free struct opportunistic *list = NULL;
 	size_t count, named = 0;
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
 	if (!node->is_there || node->aside || !try_node(m, node, &for_whom, &list, &count))
 		return 0;
-	for (size_t i = 0; i < count && named < most; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct model_pod *victim = list[i].pod;
 		if (!list[i].goes)
 			continue;
+		/*
+		 * Room of an opportunistic victim needs no protection as long as no more is needed: only opportunistic pods could take
+		 * it, and its cards are closed to them.
+		 */
+		if (!model_is_opportunistic(victim) || named == most || node->kept_for)
+			node->kept_for = pod;
+		if (named == most)
+			break;
 		model_name_victim(m, victim, &ret[named]);
 		ret[named].for_namespace = pod->pod_namespace;
 		ret[named].for_pod = model_pod_name(pod);
 		ret[named].is_preempted = !model_is_opportunistic(victim);
 		ret[named++].is_displaced = true;
 		cooldown_cards(m, node, &victim->charged->hold);
-		/*
-		 * Room of an opportunistic victim needs no other protection: only opportunistic pods could take it, and its
-		 * cards are closed to them now.
-		 */
-		if (!model_is_opportunistic(victim) && !node->kept_for)
-			node->kept_for = pod;
 	}
 	return named;
 }
@@ -238,16 +252,13 @@ size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t 
 		if (!p->wants)
 			continue;
 		const uint64_t since_ns = m->now_ns - p->wants_ns;
-		if (has_victims(p)) {
-			if (!still_wants(p) || since_ns >= WANT_MOST_NS)
-				model_forget_want(m, p);
-			continue;
-		}
 		if (since_ns < SETTLE_NS)
 			continue;
-		if (still_wants(p))
+		const bool is_over = has_victims(p) && since_ns >= WANT_MOST_NS;
+		/* Also for a pod that has victims: some may be lacking, or their eviction was refused. */
+		if (still_wants(p) && !is_over)
 			count += displace(m, p, ret + count, most - count);
-		if (!has_victims(p))
+		if (!still_wants(p) || is_over || !has_victims(p))
 			model_forget_want(m, p);
 	}
 	return count;

@@ -157,10 +157,90 @@ static void test_pods_that_find_no_room(void **state)
 	model_free(m);
 }
 
+static void assert_evicted(struct model *m, uint64_t now_s, size_t most, const char *names)
+{
+	struct model_eviction list[8];
+	char text[200] = "";
+	size_t at = 0;
+	model_advance(m, now_s * S);
+	size_t count = model_take_evictions(m, 0, list, most);
+	for (size_t i = 0; i < count; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "," : "",
+				       list[i].name);
+	assert_string_equal(text, names);
+}
+
+static json_t *waiting_for(const char *name, const char *limits, int priority)
+{
+	json_t *pod = pod_object(name, limits);
+	json_object_set_new(json_object_get(pod, "spec"), "priority", json_integer(priority));
+	return pod;
+}
+
+static void end_pod(struct model *m, const char *name)
+{
+	json_t *gone = pod_object(name, GPU);
+	model_pod_gone(m, gone);
+	json_decref(gone);
+}
+
+/* A pod that needs more victims than may be evicted at once gets the others at the next calls. */
+static void test_more_victims_than_at_once(void **state)
+{
+	struct model *m = full_node();
+	model_advance(m, 1000 * S);
+	turned_away(m, waiting_for("big", MIB("8000"), 10));
+	assert_evicted(m, 1006, 1, "low");
+	/* Its second victim has not ended yet: what the first one frees is not another pod's meanwhile. */
+	end_pod(m, "low");
+	assert_string_equal(turned_away(m, waiting_for("late", MIB("4000"), 10)),
+			    "is reserved for pod ns/big, for which other pods are evicted");
+	assert_evicted(m, 1007, 1, "middle");
+	assert_evicted(m, 1008, 1, "");
+	end_pod(m, "middle");
+	assert_string_equal(turned_away(m, waiting_for("big", MIB("8000"), 10)), "");
+	model_free(m);
+}
+
+/* If the eviction of a victim is refused, another pod goes instead. */
+static void test_a_victim_that_is_refused(void **state)
+{
+	struct model *m = full_node();
+	model_advance(m, 1000 * S);
+	turned_away(m, waiting_for("urgent", MIB("4000"), 10));
+	assert_evicted(m, 1006, 8, "low");
+	model_keep_opportunistic(m, "uid-low");
+	assert_evicted(m, 1007, 8, "middle");
+	assert_evicted(m, 1008, 8, "");
+	model_free(m);
+}
+
+/* On a node that is reserved for another pod, nothing is evicted for a pod that may not go there. */
+static void test_a_node_that_is_reserved(void **state)
+{
+	struct model *m = full_node();
+	model_advance(m, 1000 * S);
+	turned_away(m, waiting_for("urgent", MIB("4000"), 50));
+	assert_evicted(m, 1006, 8, "low");
+	turned_away(m, waiting_for("same", MIB("6000"), 50));
+	turned_away(m, waiting_for("lower", MIB("6000"), 10));
+	assert_evicted(m, 1013, 8, "");
+	assert_string_equal(victims_for(m, MIB("6000"), 50, "{\"UID\":\"cpu\"}"), "none");
+	/* A pod of higher priority may, and has the node from then on. */
+	turned_away(m, waiting_for("outranks", MIB("6000"), 60));
+	assert_evicted(m, 1019, 8, "middle");
+	assert_string_equal(turned_away(m, waiting_for("late", MIB("1000"), 60)),
+			    "is reserved for pod ns/outranks, for which other pods are evicted");
+	model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_victims),
 					    cmocka_unit_test(test_pods_that_find_no_room),
+					    cmocka_unit_test(test_more_victims_than_at_once),
+					    cmocka_unit_test(test_a_victim_that_is_refused),
+					    cmocka_unit_test(test_a_node_that_is_reserved),
 					    cmocka_unit_test(test_whole) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

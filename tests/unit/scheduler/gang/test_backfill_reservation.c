@@ -202,6 +202,42 @@ static void test_who_outranks_it_waits_for_nobody(void **state)
 	end(&s);
 }
 
+/* Nothing is evicted for a lone pod from a node that is left to a gang: the pod would not be let in. */
+static void test_nothing_is_evicted_for_a_lone_pod(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	struct model_eviction list[4];
+	char node[8];
+	for (unsigned i = 0; i < 2; i++) {
+		char name[8], shares[32];
+		snprintf(name, sizeof(name), "v%u", i);
+		snprintf(shares, sizeof(shares), "a-%u,NVIDIA,1000,100:;", i);
+		json_t *victim = pod_object(name, "\"nvidia.com/gpu\":\"1\"");
+		json_object_set_new(json_object_get(victim, "spec"), "priority", json_integer(-1));
+		allocate(victim, "a", shares, "success", true);
+		give_pod(s.m, victim);
+	}
+	add_gang(&s);
+	ask(&s, s.gang[0], node, NULL);
+	s.now_ns += PATIENCE;
+	model_advance(s.m, s.now_ns);
+	ask(&s, s.gang[0], node, NULL);
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s.m, json_incref(lone));
+	ask(&s, lone, node, "CardInsufficient");
+	assert_string_equal(node, "");
+	model_advance(s.m, s.now_ns + 10 * SECOND);
+	assert_int_equal(model_take_evictions(s.m, 0, list, 4), 0);
+	json_t *args = json_pack("{s:O,s:{s:{s:[]}}}", "Pod", lone, "NodeNameToMetaVictims", "a",
+				 "Pods");
+	json_t *answer = extender_preempt(s.m, args);
+	assert_int_equal(json_object_size(json_object_get(answer, "NodeNameToMetaVictims")), 0);
+	json_decref(answer);
+	json_decref(args);
+	json_decref(lone);
+	end(&s);
+}
+
 /* What is in the way never ends: nobody waits for longer than that. */
 static void test_lone_pods_do_not_wait_for_ever(void **state)
 {
@@ -284,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_without_patience_it_waits_for_ever),
 		cmocka_unit_test(test_its_wait_is_bounded),
 		cmocka_unit_test(test_who_outranks_it_waits_for_nobody),
+		cmocka_unit_test(test_nothing_is_evicted_for_a_lone_pod),
 		cmocka_unit_test(test_lone_pods_do_not_wait_for_ever),
 		cmocka_unit_test(test_what_never_fits_has_no_reservation),
 		cmocka_unit_test(test_who_is_elsewhere_counts_as_there),

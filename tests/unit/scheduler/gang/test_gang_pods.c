@@ -538,12 +538,39 @@ static void test_switched_off(void **state)
 	model_free(m);
 }
 
+/* A gang leaves the room that other pods were evicted for to the pod that they were evicted for. */
+static void test_room_that_others_were_evicted_for(void **state)
+{
+	struct scene s = begin(4, 0, 4);
+	struct model_eviction list[8];
+	json_t *low = pod_object("low", CARD), *urgent = pod_object("urgent", CARD);
+	json_object_set_new(json_object_get(low, "spec"), "priority", json_integer(-1));
+	json_object_set_new(json_object_get(urgent, "spec"), "priority", json_integer(1));
+	allocate(low, "a",
+		 "a-0,NVIDIA,1000,100:a-1,NVIDIA,1000,100:a-2,NVIDIA,1000,100:"
+		 "a-3,NVIDIA,1000,100:;",
+		 "success", true);
+	give_pod(s.m, json_incref(low));
+	ask(s.m, urgent, "a", "", "a", "CardInsufficientMemory");
+	model_advance(s.m, 10 * SECOND);
+	assert_int_equal(model_take_evictions(s.m, 0, list, 8), 1);
+	model_pod_gone(s.m, low);
+	ask(s.m, s.pod[0], "a", "", "a", "is reserved for pod ns/urgent");
+	assert_int_equal(model_counts(s.m).reservations, 0);
+	model_pod_gone(s.m, urgent);
+	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
+	json_decref(low);
+	json_decref(urgent);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_too_few_are_there),
 		cmocka_unit_test(test_room_for_all_or_for_none),
 		cmocka_unit_test(test_room_is_kept_for_all),
+		cmocka_unit_test(test_room_that_others_were_evicted_for),
 		cmocka_unit_test(test_bound_when_all_have_come),
 		cmocka_unit_test(test_those_that_do_not_come),
 		cmocka_unit_test(test_room_moves_to_where_it_is_asked_about),

@@ -12,7 +12,8 @@
 static struct model *model_by_use(void)
 {
 	struct model *m;
-	struct model_terms terms = { .request = request_terms_default };
+	struct model_terms terms = { .request = request_terms_default,
+				     .gang_hold_ns = GANG_HOLD_NS };
 	terms.request.places_by_use = true;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
@@ -346,6 +347,49 @@ static void test_they_give_way(void **state)
 	model_free(m);
 }
 
+/* If more of them must go than may at once, the others follow. */
+static void test_they_give_way_one_by_one(void **state)
+{
+	struct model *m = filled();
+	json_t *pod = pod_object("o", LIMITS("2192", "20"));
+	annotate(pod, "nvidia.com/use-gpuuuid", "n-0");
+	assert_false(fits(m, pod, NO_MEMORY));
+	assert_string_equal(evicted(m, 1006, 1), "f3");
+	assert_string_equal(evicted(m, 1007, 1), "f2");
+	assert_string_equal(evicted(m, 1008, 1), "");
+	model_free(m);
+}
+
+static json_t *gang_pod(const char *name, const char *limits, const char *card)
+{
+	json_t *pod = pod_object(name, limits);
+	annotate(pod, "allot.dev/gang", "train");
+	annotate(pod, "allot.dev/gang-size", "2");
+	annotate(pod, "nvidia.com/use-gpuuuid", card);
+	return pod;
+}
+
+/* A node that is reserved for a pod of a gang is open to the gang's other pods. */
+static void test_they_give_way_to_a_gang(void **state)
+{
+	struct model *m = filled();
+	json_t *pod = gang_pod("g0", LIMITS("2192", "20"), "n-0");
+	give_pod(m, gang_pod("g1", LIMITS("500", "10"), "n-1"));
+	give_pod(m, json_incref(pod));
+	assert_false(fits(m, json_incref(pod), NO_MEMORY));
+	assert_string_equal(evicted(m, 1006, 1), "f3");
+	assert_string_equal(evicted(m, 1007, 1), "f2");
+	for (int i = 2; i < 4; i++) {
+		char name[8];
+		snprintf(name, sizeof(name), "f%d", i);
+		json_t *gone = opportunistic_object(name);
+		model_pod_gone(m, gone);
+		json_decref(gone);
+	}
+	assert_true(fits(m, pod, ""));
+	model_free(m);
+}
+
 /* Whom nobody's end helps, and who is an opportunistic pod itself, sends nobody away; who has ended by then neither. */
 static void test_they_stay(void **state)
 {
@@ -396,6 +440,8 @@ int main(void)
 		cmocka_unit_test(test_nobody_goes_unseen),
 		cmocka_unit_test(test_they_are_victims),
 		cmocka_unit_test(test_they_give_way),
+		cmocka_unit_test(test_they_give_way_one_by_one),
+		cmocka_unit_test(test_they_give_way_to_a_gang),
 		cmocka_unit_test(test_they_stay),
 		cmocka_unit_test(test_a_lie),
 	};
