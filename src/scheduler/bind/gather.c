@@ -138,6 +138,8 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
+	/* The watch may have named pods that completed a gang. */
+	start_all(g);
 	while ((w = find_late(g, now_ns))) {
 		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));
 		error_set(&err, EAGAIN, "pod %.63s/%.128s: %s", w->decision.pod_namespace,

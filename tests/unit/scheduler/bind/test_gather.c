@@ -30,6 +30,14 @@ static void done(void *data, const struct error *err)
 	*(struct error *)data = *err;
 }
 
+static json_t *gang_pod(const char *name, const char *size)
+{
+	json_t *pod = pod_object(name, GPU);
+	annotate(pod, "allot.dev/gang", "train");
+	annotate(pod, "allot.dev/gang-size", size);
+	return pod;
+}
+
 static struct scene begin(const char *size)
 {
 	struct scene s = { .m = model_of_nothing() };
@@ -37,12 +45,7 @@ static struct scene begin(const char *size)
 	for (unsigned i = 0; i < 3; i++) {
 		char name[8];
 		snprintf(name, sizeof(name), "p%u", i);
-		json_t *pod = pod_object(name, GPU);
-		if (size) {
-			annotate(pod, "allot.dev/gang", "train");
-			annotate(pod, "allot.dev/gang-size", size);
-		}
-		give_pod(s.m, pod);
+		give_pod(s.m, size ? gang_pod(name, size) : pod_object(name, GPU));
 	}
 	return s;
 }
@@ -61,8 +64,8 @@ static void end(struct scene *s)
 	model_free(s->m);
 }
 
-/* As kube-scheduler does: filter, then bind. */
-static int bind(struct scene *s, const char *name, uint64_t now_ns, struct error *told)
+/* As kube-scheduler does before bind: filter, and then the extender's decision. */
+static struct decision decide(struct scene *s, const char *name, uint64_t now_ns)
 {
 	struct decision d = { 0 };
 	struct error err;
@@ -73,6 +76,12 @@ static int bind(struct scene *s, const char *name, uint64_t now_ns, struct error
 	if (extender_decide(s->m, args, now_ns, &d, &err) < 0)
 		fail_msg("%s", err.text);
 	json_decref(args);
+	return d;
+}
+
+static int bind(struct scene *s, const char *name, uint64_t now_ns, struct error *told)
+{
+	struct decision d = decide(s, name, now_ns);
 	*told = (struct error){ .code = -1 };
 	int r = gather_bind(s->g, &d, now_ns, done, told);
 	decision_free(&d);
@@ -208,6 +217,37 @@ static void test_one_that_can_not_begin(void **state)
 	end(&s);
 }
 
+/* The last pod needs no bind call here: another replica has bound it. */
+static void test_one_that_another_replica_bound(void **state)
+{
+	struct scene s = begin("3");
+	struct error told[2];
+	gather(&s);
+	bind(&s, "p0", 1 * SECOND, &told[0]);
+	bind(&s, "p1", 1 * SECOND, &told[1]);
+	json_t *last = gang_pod("p2", "3");
+	allocate(last, "a", "a-2,NVIDIA,1000,100:;", "success", true);
+	give_pod(s.m, last);
+	gather_advance(s.g, 2 * SECOND);
+	assert_string_equal(s.begun, "p0,p1,");
+	assert_int_equal(gather_count(s.g), 0);
+	end(&s);
+}
+
+static void test_one_that_leaves_its_gang(void **state)
+{
+	struct scene s = begin("3");
+	struct error told;
+	gather(&s);
+	bind(&s, "p0", 1 * SECOND, &told);
+	give_pod(s.m, pod_object("p0", GPU));
+	/* Also if its longest wait is over by then. */
+	gather_advance(s.g, 1 * SECOND + WAIT_NS);
+	assert_string_equal(s.begun, "p0,");
+	assert_int_equal(told.code, -1);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +258,8 @@ int main(void)
 		cmocka_unit_test(test_the_same_pod_again),
 		cmocka_unit_test(test_room_that_has_moved),
 		cmocka_unit_test(test_one_that_can_not_begin),
+		cmocka_unit_test(test_one_that_another_replica_bound),
+		cmocka_unit_test(test_one_that_leaves_its_gang),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
