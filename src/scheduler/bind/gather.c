@@ -112,8 +112,13 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 		tell(g, before, &err);
 	}
 	model_come(g->terms.model, decision->uid, true);
-	if (model_turn(g->terms.model, decision->uid) == MODEL_TURN_WAIT)
+	const enum model_turn turn = model_turn(g->terms.model, decision->uid);
+	if (turn == MODEL_TURN_WAIT)
 		return add(g, decision, now_ns, done, data);
+	if (turn == MODEL_TURN_LOST) {
+		model_release(g->terms.model, decision->uid);
+		return -EAGAIN;
+	}
 	int r = start(g, decision, done, data);
 	if (g->count)
 		start_all(g);

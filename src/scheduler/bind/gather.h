@@ -28,7 +28,8 @@ struct gather *gather_free(struct gather *gather);
 /*
  * Takes a binding that extender_decide() has decided. The binding begins or waits; if it completes the gang, the waiting bindings
  * begin too. Copies the decision. `done` is called once, later: as by bind_start(), or with EAGAIN after the longest wait,
- * or with ECANCELED if the same pod was requested again. Returns the result of start(), or -ENOMEM.
+ * or with ECANCELED if the same pod was requested again. Returns the result of start(), -ENOMEM, or -EAGAIN
+ * if the pod's reservation is lost.
  */
 int gather_bind(struct gather *gather, const struct decision *decision, uint64_t now_ns,
 		bind_done done, void *data);

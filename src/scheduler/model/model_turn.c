@@ -23,10 +23,12 @@ enum model_turn model_turn(const struct model *m, const char *uid)
 	const struct gang_rank *member = member_of(m, uid);
 	if (!pod)
 		return MODEL_TURN_LOST;
-	if (!member || gang_state_of(member) == GANG_EASY)
+	const enum gang_state state = member ? gang_state_of(member) : GANG_EASY;
+	/* GANG_GOES: an earlier binding began, and its outcome is unknown. */
+	if (state == GANG_EASY || state == GANG_GOES)
 		return MODEL_TURN_GO;
 	const struct gang_roll roll = gang_roll_of(member->gang);
-	if (gang_state_of(member) != GANG_COME)
+	if (state != GANG_COME)
 		return MODEL_TURN_LOST;
 	return gang_may_begin(&roll) ? MODEL_TURN_GO : MODEL_TURN_WAIT;
 }

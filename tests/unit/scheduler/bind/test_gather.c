@@ -248,6 +248,39 @@ static void test_one_that_leaves_its_gang(void **state)
 	end(&s);
 }
 
+/* The pod is gone between the decision and the binding. */
+static void test_one_that_is_lost(void **state)
+{
+	struct scene s = begin("1");
+	struct error told = { .code = -1 };
+	gather(&s);
+	struct decision d = decide(&s, "p0", 1 * SECOND);
+	json_t *gone = pod_object("p0", GPU);
+	model_pod_gone(s.m, gone);
+	json_decref(gone);
+	assert_int_equal(gather_bind(s.g, &d, 1 * SECOND, done, &told), -EAGAIN);
+	assert_string_equal(s.begun, "");
+	assert_int_equal(told.code, -1);
+	decision_free(&d);
+	end(&s);
+}
+
+/* Whether the first binding was done is not known: its time ran out. */
+static void test_one_that_has_begun_already(void **state)
+{
+	struct scene s = begin("3");
+	struct error told[3];
+	gather(&s);
+	for (unsigned i = 0; i < 3; i++) {
+		const char name[3] = { 'p', (char)('0' + i), '\0' };
+		bind(&s, name, 1 * SECOND, &told[i]);
+	}
+	s.begun[0] = '\0';
+	assert_int_equal(bind(&s, "p1", 30 * SECOND, &told[1]), 0);
+	assert_string_equal(s.begun, "p1,");
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +293,8 @@ int main(void)
 		cmocka_unit_test(test_one_that_can_not_begin),
 		cmocka_unit_test(test_one_that_another_replica_bound),
 		cmocka_unit_test(test_one_that_leaves_its_gang),
+		cmocka_unit_test(test_one_that_is_lost),
+		cmocka_unit_test(test_one_that_has_begun_already),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
