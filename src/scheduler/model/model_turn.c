@@ -56,8 +56,10 @@ bool model_gang_keeps(struct model *m, struct gang_rank *member)
 int model_turn_text(const struct model *m, const char *uid, char *text, size_t size)
 {
 	const struct gang_rank *member = member_of(m, uid);
-	if (!member)
+	if (!model_find_pod(m, uid))
 		return snprintf(text, size, "the pod no longer exists");
+	if (!member)
+		return snprintf(text, size, "the pod is in no gang and waits for no other pod");
 	const struct gang_roll roll = gang_roll_of(member->gang);
 	if (gang_state_of(member) != GANG_COME)
 		return snprintf(text, size, "gang %.63s: its reservation of GPUs has expired",

@@ -281,6 +281,17 @@ static void test_one_that_has_begun_already(void **state)
 	end(&s);
 }
 
+static void test_why_a_pod_waits(void **state)
+{
+	struct scene s = begin(NULL);
+	char text[128];
+	model_turn_text(s.m, "uid-p0", text, sizeof(text));
+	assert_string_equal(text, "the pod is in no gang and waits for no other pod");
+	model_turn_text(s.m, "uid-nobody", text, sizeof(text));
+	assert_string_equal(text, "the pod no longer exists");
+	model_free(s.m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_one_that_leaves_its_gang),
 		cmocka_unit_test(test_one_that_is_lost),
 		cmocka_unit_test(test_one_that_has_begun_already),
+		cmocka_unit_test(test_why_a_pod_waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
