@@ -9,7 +9,7 @@ from machines import BUILD, wait_until
 
 class Daemon:
     def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None,
-                 is_private=True):
+                 is_private=True, tuning=""):
         """`within`: a command that runs the daemon."""
         self.private = ["--private"] if is_private else []
         self.directory = directory
@@ -17,6 +17,7 @@ class Daemon:
         self.node = node
         self.kubeconfig = kubeconfig
         self.settings = settings
+        self.tuning = tuning
         self.cards = cards
         self.within = within
         self.environment = {**os.environ, **(environment or {})}
@@ -37,11 +38,12 @@ class Daemon:
         assert ended is None, f"the simulated card has ended: {ended}"
         (self.directory / "settings").write_text(
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
+        (self.directory / "tuning").write_text(self.tuning)
         with open(self.directory / "log", "ab") as log:
             self.processes.append(subprocess.Popen(
                 [*self.within, BUILD / "allotd", *self.private, "--foreground", "--run-dir", self.run_dir, "--sim-socket",
                  card_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
-                 self.directory / "settings"], stdin=subprocess.DEVNULL, stderr=log,
+                 self.directory / "settings", "--tuning", self.directory / "tuning"], stdin=subprocess.DEVNULL, stderr=log,
                 env=self.environment))
         return self
 

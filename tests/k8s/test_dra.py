@@ -562,13 +562,13 @@ def test_the_api_server_is_away(make_node):
 
 def test_a_claim_that_is_gone_ends(make_node):
     """Also where the kubelet has lost its books: nobody unprepares it."""
-    node = make_node(settings="claim_grace = 1s\n")
+    node = make_node(settings="claim_grace = 1s\n", tuning="claim_look = 500ms\n")
     claim, kept = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "10Gi"}))
     node.driver.prepare(claim)
     node.driver.prepare(kept)
     node.cluster.request("DELETE", dra.path_of(claim["metadata"]["name"]))
     with pytest.raises(ApiError):
         node.cluster.request("GET", dra.path_of(claim["metadata"]["name"]))
-    wait_until(lambda: len(node.tenants()) == 1, 150, "the end of its tenant")
+    wait_until(lambda: len(node.tenants()) == 1, 60, "the end of its tenant")
     assert list(node.tenants()) == [f"default.{kept['metadata']['name']}"]
     wait_until(lambda: node.specs() == [f"allot.dev-claim_{kept['metadata']['uid']}.json"], what="the end of its spec")

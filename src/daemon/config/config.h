@@ -90,7 +90,7 @@ struct config {
 	char kube_dra_dir[CONFIG_PATH_MAX], kube_cdi_dir[CONFIG_PATH_MAX];
 	/* Claims (daemon/containers/claims). */
 	char state_dir[CONFIG_PATH_MAX]; /* see daemon/containers/claims/state_dir.h */
-	uint64_t claim_grace_ns;
+	uint64_t claim_grace_ns, claim_look_ns;
 	/* "toolkit", or the directory of a driver mirror */
 	char container_driver[CONFIG_PATH_MAX];
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or the path of liballot.so */

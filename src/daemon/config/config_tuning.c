@@ -88,6 +88,8 @@ static const struct settings_row rows[] = {
 	  "points by which a limit may move in a period" },
 	{ "elastic_reserve", SETTINGS_PERCENT, AT(elastic.reserve_pct), NULL, 0, PCT(100),
 	  "percent of an owner's unused time that is not lent" },
+	{ "claim_look", SETTINGS_DURATION, AT(claim_look_ns), "30s", MS(100), S(3600),
+	  "how often claims that nothing needs any more, and their files, are looked for" },
 	{ "task_nodes", SETTINGS_TEXT, AT(task_nodes), "auto", 0, 0,
 	  "device nodes whose opening begins GPU work; auto: /dev/nvidia-uvm" },
 	{ "thaw_settle", SETTINGS_DURATION, AT(thaw_settle_ns), "2s", MS(1), S(3600),

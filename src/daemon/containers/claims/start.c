@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/containers/claims/check.h"
 #include "daemon/containers/claims/claims.h"
@@ -17,8 +16,6 @@
 #include "daemon/memory/admission.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/tenant_state.h"
-
-#define RECONCILE_NS (30 * NSEC_PER_SEC)
 
 /* The claims that were read. */
 struct reading {
@@ -389,7 +386,7 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 		install_early(claims);
 	else if (claims->trust)
 		claims_check_library(claims, NULL); /* logs any error */
-	loop_arm(claims->timer, RECONCILE_NS, RECONCILE_NS);
+	loop_arm(claims->timer, node->config.claim_look_ns, node->config.claim_look_ns);
 	*ret = claims;
 	return 0;
 }

@@ -151,7 +151,7 @@ static void look(void *data, uint32_t events)
 		publish(dra);
 	else
 		publisher_look(dra->publisher);
-	if (now_ns - dra->swept_ns >= PUBLISH_NS) {
+	if (now_ns - dra->swept_ns >= dra->node->config.claim_look_ns) {
 		spec_files_sweep(dra->node->config.kube_cdi_dir, dra->node->claims);
 		dra->swept_ns = now_ns;
 	}
@@ -183,7 +183,7 @@ static int start(struct dra *dra, struct error *err)
 		return r;
 	dra->client = node_kube_client(node->kube);
 	dra->node_name = node_kube_name(node->kube);
-	dra->need = dra_need_new(dra->client);
+	dra->need = dra_need_new(dra->client, node->config.claim_look_ns);
 	dra->publisher = publisher_start(dra->client, dra->node_name, node_kube_object(node->kube));
 	if (!dra->need || !dra->publisher)
 		return error_set_errno(err, ENOMEM, "DRA driver");

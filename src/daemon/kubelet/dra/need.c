@@ -9,7 +9,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 
-#define KNOWN_NS (120 * NSEC_PER_SEC) /* older answers are ignored and forgotten */
+#define KNOWN_LOOKS 4 /* older answers are ignored and forgotten */
 
 struct known {
 	TAILQ_ENTRY(known) link;
@@ -22,6 +22,7 @@ struct known {
 
 struct dra_need {
 	struct kube_client *client;
+	uint64_t known_ns;
 	TAILQ_HEAD(, known) list;
 };
 
@@ -49,7 +50,7 @@ static struct known *find(struct dra_need *need, const char *uid, uint64_t now_n
 	struct known *k, *next, *found = NULL;
 	for (k = TAILQ_FIRST(&need->list); k; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (now_ns - k->asked_ns > KNOWN_NS)
+		if (now_ns - k->asked_ns > need->known_ns)
 			forget(k);
 		else if (!strcmp(k->key.name.uid, uid))
 			found = k;
@@ -92,12 +93,13 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	return CLAIM_UNKNOWN;
 }
 
-struct dra_need *dra_need_new(struct kube_client *client)
+struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns)
 {
 	struct dra_need *need = calloc(1, sizeof(*need));
 	if (!need)
 		return NULL;
 	need->client = client;
+	need->known_ns = KNOWN_LOOKS * look_ns;
 	TAILQ_INIT(&need->list);
 	return need;
 }
