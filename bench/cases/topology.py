@@ -9,7 +9,6 @@ import sys
 
 from harness import plot
 from harness.build import REPOSITORY
-from harness.job import Failed
 from harness.result import Row, at_least
 
 MEMORY = "4GiB"

@@ -46,7 +46,7 @@ def mount_and_hold(programs, source, target):  # noqa: F811
 def test_another_tenant_is_not_blamed(machine, tmp_path, programs, way):  # noqa: F811
     settle(machine, tmp_path)
     machine.start("--name", "victim", "--memory", "1GiB", "--", "sleep", "100")
-    victim = machine.wait_for_tenant("victim")
+    machine.wait_for_tenant("victim")
     [directory] = (machine.run_dir / "tenants").iterdir()
     target = tmp_path / "target"
     target.mkdir()

@@ -3,7 +3,6 @@ Prometheus that reads a daemon has data for every panel and fires when something
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 

@@ -2,10 +2,10 @@
 
 import time
 
-from sim_peers import sim, start_sim
+from sim_peers import sim, start_sim  # noqa: F401
 
 
-def test_device(sim):
+def test_device(sim):  # noqa: F811
     sim.run("""
         ok(cu.cuInit(0))
         assert ok(cu.cuDriverGetVersion()) == 13000
@@ -35,8 +35,8 @@ def test_device(sim):
         """)
 
 
-def test_topology(start_sim):
-    sim = start_sim("h200x4")
+def test_topology(start_sim):  # noqa: F811
+    sim = start_sim("h200x4")  # noqa: F811
     sim.run("""
         ok(cu.cuInit(0))
         assert ok(cu.cuDeviceGetCount()) == 4
@@ -53,7 +53,7 @@ def test_topology(start_sim):
                           CUDA_VISIBLE_DEVICES="2,0")
 
 
-def test_get_proc_address(sim):
+def test_get_proc_address(sim):  # noqa: F811
     sim.run("""
         ok(cu.cuInit(0))
         lib = ctypes.CDLL("libcuda.so.1")
@@ -97,11 +97,11 @@ def test_get_proc_address(sim):
         """)
 
 
-def test_nvml_load_and_its_defects(start_sim, tmp_path):
+def test_nvml_load_and_its_defects(start_sim, tmp_path):  # noqa: F811
     spec = tmp_path / "cards"
     spec.write_text("[gpu]\ndefects = loses-busy-process\n[card]\ndefects = no-process-utilization"
                     "\n[card]\n")
-    sim = start_sim(str(spec))
+    sim = start_sim(str(spec))  # noqa: F811
     busy = [sim.popen(f"""
         start({i})
         f = kernel("allot_sim_1000us_132b")

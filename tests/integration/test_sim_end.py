@@ -4,15 +4,15 @@ that is not there, dies or leaves, a lost card, and faults made to order."""
 import subprocess
 import time
 
-from sim_peers import CONTEXT, MIB, SERVER, client_command, client_environment, sim, start_sim
+from sim_peers import CONTEXT, MIB, SERVER, client_command, client_environment, sim, start_sim  # noqa: F401
 
 
-def test_no_server(tmp_path, sim):
+def test_no_server(tmp_path, sim):  # noqa: F811
     assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET=str(tmp_path / "none"))
     assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET="")
 
 
-def test_killed_client_gives_everything_back(sim):
+def test_killed_client_gives_everything_back(sim):  # noqa: F811
     client = sim.popen("""
         start()
         ok(cu.cuMemAlloc(1 << 30)); ok(cu.cuMemAllocAsync(1 << 20, 0))
@@ -37,7 +37,7 @@ def test_killed_client_gives_everything_back(sim):
             "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 0.05")
 
 
-def test_xid_and_lost_card(sim):
+def test_xid_and_lost_card(sim):  # noqa: F811
     watcher = sim.popen("""
         pynvml.nvmlInit()
         h = pynvml.nvmlDeviceGetHandleByIndex(0)
@@ -73,7 +73,7 @@ def test_xid_and_lost_card(sim):
     sim.run("start(); ok(cu.cuMemAlloc(1))")
 
 
-def test_server_that_dies(sim):
+def test_server_that_dies(sim):  # noqa: F811
     client = sim.popen("""
         start()
         ok(launch(kernel("allot_sim_60000000us_132b")))
@@ -89,7 +89,7 @@ def test_server_that_dies(sim):
     assert client.wait(10) == 0
 
 
-def test_fork(sim):
+def test_fork(sim):  # noqa: F811
     sim.run("""
         start()
         p = ok(cu.cuMemAlloc(MIB * 4))
@@ -102,7 +102,7 @@ def test_fork(sim):
         """)
 
 
-def test_faults(sim):
+def test_faults(sim):  # noqa: F811
     sim.run("""
         start()
         for i in range(3):

@@ -2,10 +2,10 @@
 
 import textwrap
 
-from sim_peers import sim, start_sim
+from sim_peers import sim, start_sim  # noqa: F401
 
 
-def test_memory_is_exact_and_agrees(sim):
+def test_memory_is_exact_and_agrees(sim):  # noqa: F811
     sim.run("""
         start()
         pynvml.nvmlInit()
@@ -37,7 +37,7 @@ def test_memory_is_exact_and_agrees(sim):
         """)
 
 
-def test_out_of_memory_at_capacity(sim):
+def test_out_of_memory_at_capacity(sim):  # noqa: F811
     sim.run("""
         start()
         free, total = ok(cu.cuMemGetInfo())
@@ -50,7 +50,7 @@ def test_out_of_memory_at_capacity(sim):
         """)
 
 
-def test_copies_move_bytes(sim):
+def test_copies_move_bytes(sim):  # noqa: F811
     sim.run("""
         start()
         src = (ctypes.c_ubyte * 4096)(*([1, 2, 3, 4] * 1024))
@@ -77,7 +77,7 @@ def test_copies_move_bytes(sim):
         """)
 
 
-def test_pools(sim):
+def test_pools(sim):  # noqa: F811
     sim.run("""
         start()
         base = used()
@@ -120,7 +120,7 @@ FD = cu.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 """
 
 
-def test_vmm_lives_until_released_and_unmapped(sim):
+def test_vmm_lives_until_released_and_unmapped(sim):  # noqa: F811
     sim.run(VMM + textwrap.dedent("""
         start()
         base = used()
@@ -146,7 +146,7 @@ def test_vmm_lives_until_released_and_unmapped(sim):
         """))
 
 
-def test_exported_memory_outlives_its_maker(sim):
+def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
     sim.run(VMM + textwrap.dedent("""
         import array, socket
         ours, theirs = socket.socketpair()

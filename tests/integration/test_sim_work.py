@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from sim_peers import sim, start_sim
+from sim_peers import sim, start_sim  # noqa: F401
 
 
 @pytest.mark.alone  # how long launches take
-def test_launch_events_and_time(sim):
+def test_launch_events_and_time(sim):  # noqa: F811
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
@@ -46,7 +46,7 @@ def test_launch_events_and_time(sim):
 
 
 @pytest.mark.alone  # how long launches take
-def test_launch_queue_is_bounded(sim):
+def test_launch_queue_is_bounded(sim):  # noqa: F811
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
@@ -60,7 +60,7 @@ def test_launch_queue_is_bounded(sim):
         """)
 
 
-def test_host_functions_and_values(sim):
+def test_host_functions_and_values(sim):  # noqa: F811
     sim.run("""
         start()
         s = ok(cu.cuStreamCreate(0))
@@ -87,7 +87,7 @@ def test_host_functions_and_values(sim):
         """)
 
 
-def test_graphs(sim):
+def test_graphs(sim):  # noqa: F811
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
@@ -175,7 +175,7 @@ def near(got, meant):
 """
 
 
-def test_streams_run_side_by_side(sim):
+def test_streams_run_side_by_side(sim):  # noqa: F811
     """Blocks of 128 threads, of which 449 keep an SM busy."""
     sim.run(SIDE_BY_SIDE + textwrap.dedent("""
         near(kernels(1, 264), 10)
@@ -201,7 +201,7 @@ def test_streams_run_side_by_side(sim):
         """))
 
 
-def test_a_part_of_the_sms_is_all_that_streams_share(sim, tmp_path):
+def test_a_part_of_the_sms_is_all_that_streams_share(sim, tmp_path):  # noqa: F811
     pipe = tmp_path / "pipe"
     pipe.mkdir()
     # 58 of 132 SMs. One of them has five blocks, which alone would leave room on the whole card.
@@ -225,7 +225,7 @@ while time.monotonic() < end:
 
 @pytest.mark.alone  # shares
 @pytest.mark.parametrize("tenants,share_pct", [(1, 100.0), (2, 45.8), (5, 18.3)])
-def test_sharing_loses_to_switches(sim, tenants, share_pct):
+def test_sharing_loses_to_switches(sim, tenants, share_pct):  # noqa: F811
     clients = [sim.popen(SATURATE) for _ in range(tenants)]
     for client in clients:
         assert client.stdout.readline() == "up\n"

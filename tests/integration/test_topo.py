@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from machines import GIB, make_machine
-from sim_peers import start_sim
+from sim_peers import start_sim  # noqa: F401
 
 LAYOUTS = ["dgx-1v", "dgx-a100", "pcie", "mixed"]
 
@@ -123,7 +123,7 @@ def test_bad_input(machine):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_nvml(start_sim, layout):
+def test_nvml(start_sim, layout):  # noqa: F811
     """What NVML says of links agrees with itself."""
     sim = start_sim(layout)
     sim.run("""

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import SCHEDULER_RULES, SCHEDULER_TOKEN, ApiError
-from machines import BUILD, ROOT, wait_until
+from machines import ROOT, wait_until
 from plugin import DevicePlugin
 from scheduler import Scheduler, review
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 
 from harness.job import Failed
 from harness.load import Kernel, Loads, Series
