@@ -89,6 +89,7 @@ class Machine:
 
     def __init__(self, directory, spec):
         self.base = directory / "run"
+        self.tenants_log = directory / "tenants.log"
         self.spec = spec
         self.sim = ["--sim", spec]
         self.environment = {name: value for name, value in os.environ.items()
@@ -131,7 +132,11 @@ class Machine:
         """A load in the background, in a tenant of these terms that stays for end_load()."""
         return self.start(*terms, "--", "sh", "-c", '"$@" && echo end && read -r line', "sh",
                           *self.load(*load), stdin=subprocess.PIPE,
-                          environment={"ALLOT_LOG": str(self.base.parent / "tenants.log")})
+                          environment={"ALLOT_LOG": str(self.tenants_log)})
+
+    def was_daemon_missed(self):
+        """Whether allotd had no processor for so long that tenants which log to `tenants_log` took it for dead."""
+        return self.tenants_log.exists() and "no heartbeat from the daemon" in self.tenants_log.read_text()
 
     def end_load(self, tenant, name=None):
         """Waits for its load's end, then ends it. Returns a Share, and the load's JSON lines. Skips the
@@ -144,8 +149,7 @@ class Machine:
         devices = self.tenants()[name or f"p{tenant.pid}"]["devices"]
         tenant.stdin.close()
         tenant.wait(timeout=20)
-        log = self.base.parent / "tenants.log"
-        if log.exists() and "no heartbeat from the daemon" in log.read_text():
+        if self.was_daemon_missed():
             pytest.skip("this machine let allotd stand still for 250 ms")
         last = [line for line in lines if "share_pct" in line]
         return Share(work_pct=sum(line["share_pct"] for line in last),
