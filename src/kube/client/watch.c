@@ -37,6 +37,8 @@ struct kube_watch {
 	bool is_fruitful;    /* the watch delivered an event */
 	bool is_troubled;    /* the owner was told of trouble */
 	unsigned expired;    /* how often the server answered 410 */
+	bool is_telling;     /* listed() calls handlers and uses the watch afterwards */
+	bool is_stopped;     /* a handler that listed() called has stopped the watch */
 };
 
 static void begin(void *data);
@@ -104,7 +106,7 @@ static void tell_page(struct kube_watch *w, json_t *list)
 	json_t *items = json_object_get(list, "items");
 	if (!w->page)
 		w->on.begin(w->data);
-	for (size_t i = 0; i < json_array_size(items); i++)
+	for (size_t i = 0; i < json_array_size(items) && !w->is_stopped; i++)
 		w->on.object(w->data, json_array_get(items, i));
 }
 
@@ -132,6 +134,7 @@ static void listed(void *data, const struct kube_answer *answer)
 		fail(w, &err, answer->retry_after_ns);
 		return;
 	}
+	w->is_telling = true;
 	tell_page(w, answer->object);
 	if (answer->bytes < KUBE_BODY_MAX / 4 && w->page_objects * 2 <= PAGE_OBJECTS)
 		w->page_objects *= 2;
@@ -141,9 +144,13 @@ static void listed(void *data, const struct kube_answer *answer)
 		set_text(&w->version, version);
 	alarm_set(kube_client_reactor(w->client), &w->again, 0);
 	bool is_complete = !w->page;
-	succeed(w, true);
-	if (is_complete)
+	if (!w->is_stopped)
+		succeed(w, true);
+	if (!w->is_stopped && is_complete)
 		w->on.synced(w->data);
+	w->is_telling = false;
+	if (w->is_stopped)
+		kube_watch_stop(w);
 }
 
 static bool begin_list(struct kube_watch *w)
@@ -275,6 +282,10 @@ struct kube_watch *kube_watch_stop(struct kube_watch *w)
 {
 	if (!w)
 		return NULL;
+	if (w->is_telling) {
+		w->is_stopped = true;
+		return NULL;
+	}
 	alarm_clear(kube_client_reactor(w->client), &w->again);
 	kube_call_drop(w->call);
 	free(w->collection);

@@ -13,8 +13,8 @@
 #include "kube/client/client.h"
 
 /*
- * Callbacks to the owner. The owner may stop the watch in `synced`, and in `trouble` with an error.
- * The watch owns the objects: take a reference to keep one.
+ * Callbacks to the owner. Each may stop the watch; none is called afterwards. The watch owns the
+ * objects: take a reference to keep one.
  */
 struct watch_handlers {
 	void (*begin)(void *data); /* a list follows; objects that it does not contain are gone */

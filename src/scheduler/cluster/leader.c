@@ -248,7 +248,7 @@ static void go_on(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	tell(l);
 	if (step == ELECTION_OVER) {
-		/* Called from an alarm, because the caller may be the watch, which must not be stopped from its own callback. */
+		/* By an alarm, so that the leader does not end inside a callback of its own watch or call. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;
