@@ -159,6 +159,14 @@ def mirror(driver):
     return settings("container_driver = /srv/mirror\n", make)
 
 
+def mps(pipe):
+    """An MPS process and its pipe directory."""
+    def make(host):
+        host.write("proc/77/comm", "nvidia-cuda-mps\n")
+        host.write("proc/77/environ", f"HOME=/\0CUDA_MPS_PIPE_DIRECTORY={pipe}\0CUDA_VISIBLE_DEVICES=0\0")
+    return make
+
+
 KUBELET = put("var/lib/kubelet/device-plugins/kubelet.sock", "")
 PLUGINS = "var/lib/kubelet/device-plugins"
 SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
@@ -204,7 +212,9 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (no_libraries, "nvml", "problem", "the dynamic loader does not find libnvidia-ml.so.1"),
     (rival, "preload", "problem", "which is HAMi's"),
     (put("etc/ld.so.preload", "/gone/liballot.so # ours\n"), "preload", "warning", "/gone/liballot.so, which does not exist"),
-    (put("proc/77/comm", "nvidia-cuda-mps\n"), "mps", "warning", "an MPS daemon runs (pid 77)"),
+    (mps("/tmp/nvidia-mps"), "mps", "warning", "an MPS daemon runs (pid 77) that allot did not start"),
+    (mps("/srv/mps/0-1/pipe"), "mps", "warning", "an MPS daemon runs (pid 77) that allot did not start"),
+    (put("proc/77/comm", "nvidia-cuda-mps\n"), "mps", "note", "(pid 77); this user cannot see whether allot started it"),
     (plugins, "device-plugin", "warning", "nvidia-gpu.sock: another device plugin"),
     (put("var/lib/kubelet/config.yaml", ""), "kubelet", "warning", "kubelet.sock is not there"),
     (put("etc/cdi/nvidia.yaml", ""), "cdi", "note", "/etc/cdi/nvidia.yaml"),
@@ -218,6 +228,17 @@ def test_what_is_wrong(host, spoil, check, level, what):
     assert found and {finding["level"] for finding in found} == {level}, said
     # Whoever reads it is told what to do.
     assert level == "note" or all(finding["remedy"] for finding in found), found
+
+
+def test_mps_that_allotd_started(host):
+    """Beside it, another's is still found."""
+    mps("/run/allot/gpu/mps/0-1/pipe")(host)
+    host.write("run/allot/gpu/mps/0-1.json", "{}")
+    assert "mps" not in {finding["check"] for finding in host.findings()["findings"]}
+    host.write("proc/78/comm", "nvidia-cuda-mps\n")
+    host.write("proc/78/environ", "HOME=/\0")
+    (found,) = [finding for finding in host.findings()["findings"] if finding["check"] == "mps"]
+    assert found["level"] == "warning" and "(pid 78)" in found["what"]
 
 
 def test_instances_of_mig(host):

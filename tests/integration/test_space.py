@@ -74,6 +74,9 @@ def test_a_group_and_its_end(machine):
     control = control_of(machine)
     environment = pathlib.Path(f"/proc/{control}/environ").read_bytes().split(b"\0")
     assert f"CUDA_VISIBLE_DEVICES={machine.ps()['devices'][0]['uuid']}".encode() in environment
+    found = json.loads(machine.allot("doctor", "--json", *machine.sim).stdout)["findings"]
+    ours = {f"(pid {pid})" for pid in (control, *children_of(control))}
+    assert not [finding for finding in found if any(pid in finding["what"] for pid in ours)]
     wait_until(lambda: set(ask(machine, f"get_client_list {children_of(control)[0]}").split()) ==
                {str(pid1), str(pid2)}, what="both as clients of one server")
     own = pathlib.Path(f"/proc/{pid1}/environ").read_bytes().split(b"\0")

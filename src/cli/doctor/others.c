@@ -1,13 +1,41 @@
 /* What else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/doctor/checks.h"
+#include "cli/doctor/judge/facts.h"
 
+#define ENVIRONMENT_MAX_BYTES 65536 /* of a process; what exceeds it is not read */
 #define PLUGINS "/var/lib/kubelet/device-plugins"
 
 /* ---- MPS ---- */
+
+/*
+ * Whether allotd started the MPS process: its pipe directory is then "<run dir>/mps/<id>/pipe", and "<id>.json" exists
+ * (daemon/space/files.h). FACT_UNKNOWN if this user may not read the process's environment.
+ */
+static enum fact is_of_allotd(const struct host *host, const char *pid)
+{
+	static const char name[] = "CUDA_MPS_PIPE_DIRECTORY=", leaf[] = "/pipe";
+	char path[PATH_MAX], environment[ENVIRONMENT_MAX_BYTES];
+
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	long n = host_read(host, path, environment, sizeof(environment));
+	if (n <= 0)
+		return FACT_UNKNOWN;
+	for (const char *one = environment; one < environment + n; one += strlen(one) + 1) {
+		size_t length = strlen(one);
+		if (strncmp(one, name, strlen(name)) != 0 || length < strlen(name) + strlen(leaf) ||
+		    strcmp(one + length - strlen(leaf), leaf) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%.*s.json",
+			 (int)(length - strlen(name) - strlen(leaf)), one + strlen(name));
+		return host_has(host, path) ? FACT_YES : FACT_NO;
+	}
+	return FACT_NO;
+}
 
 static bool find_mps(void *data, const char *name)
 {
@@ -21,6 +49,18 @@ static bool find_mps(void *data, const char *name)
 	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;
+	switch (is_of_allotd(&d->host, name)) {
+	case FACT_YES: return true;
+	case FACT_UNKNOWN:
+		finding_set_remedy(
+			findings_add(
+				&d->findings, FINDING_NOTE, "mps",
+				"an MPS daemon runs (pid %s); this user cannot see whether allot started it",
+				name),
+			"run allot doctor as root");
+		return false;
+	case FACT_NO: break;
+	}
 	finding_set_remedy(
 		findings_add(
 			&d->findings, FINDING_WARNING, "mps",
