@@ -177,6 +177,9 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: expired on "),
     (certificate(5), "certificate", "warning", "expires on "),
     (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, but the webhook is called by"),
+    # A name that exceeds the 255 bytes of a DNS name is passed over.
+    (certificate(90, f"URI:spiffe://{'x' * 300},DNS:gpu.example.org"), "certificate", "warning",
+     "is for gpu.example.org, but the webhook is called by"),
     (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics, /etc/none.crt: is not there"),
     (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
     (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",

@@ -60,9 +60,11 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 		char name[256], address[INET6_ADDRSTRLEN];
 		size_t length = sizeof(name) - 1;
 		int r = tls->x509_crt_get_subject_alt_name(certificate, i, name, &length, NULL);
-		if (r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE || r == GNUTLS_E_SHORT_MEMORY_BUFFER)
+		if (r == GNUTLS_E_SHORT_MEMORY_BUFFER)
+			continue; /* longer than any DNS name */
+		if (r < 0)
 			return;
-		name[r >= 0 ? length : 0] = '\0';
+		name[length] = '\0';
 		if (r == GNUTLS_SAN_DNSNAME)
 			add_name(names, size, name);
 		else if (r == GNUTLS_SAN_IPADDRESS && inet_ntop(length == 4 ? AF_INET : AF_INET6,
