@@ -229,9 +229,9 @@ static void write_time(const json_t *share, FILE *out)
 static void write_claims(const json_t *e, FILE *out)
 {
 	const json_t *claims = json_object_get(e, "claims");
-	char memory[EXPLAIN_AMOUNT_MAX] = "all of the memory";
 	for (size_t i = 0; i < json_array_size(claims); i++) {
 		const json_t *one = json_array_get(claims, i);
+		char memory[EXPLAIN_AMOUNT_MAX] = "all of the memory";
 		if (json_object_get(one, "memory_mib"))
 			explain_mib(explain_number(one, "memory_mib"), memory);
 		fprintf(out, "  claim %s, request %s has of %s: %s", explain_word(one, "claim"),

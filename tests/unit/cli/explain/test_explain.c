@@ -239,6 +239,16 @@ static void test_quota(void **state)
 	json_decref(e);
 }
 
+static void test_claims(void **state)
+{
+	assert_text("{" POD ",\"state\":\"bound\",\"on\":\"n\",\"claims\":["
+		    "{\"claim\":\"a\",\"request\":\"r\",\"device\":\"gpu-0\",\"memory_mib\":2048},"
+		    "{\"claim\":\"b\",\"request\":\"r\",\"device\":\"gpu-1\"}]}",
+		    "ns/p is on node n\n"
+		    "  claim a, request r has of gpu-0: 2.0 GiB\n"
+		    "  claim b, request r has of gpu-1: all of the memory\n");
+}
+
 #define META(annotations) \
 	"\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":" \
 	"{" annotations "}}"
@@ -300,7 +310,7 @@ int main(void)
 		cmocka_unit_test(test_none_of_ours),  cmocka_unit_test(test_on_its_way),
 		cmocka_unit_test(test_card_by_card),  cmocka_unit_test(test_many),
 		cmocka_unit_test(test_quota),         cmocka_unit_test(test_of_the_pod_alone),
-		cmocka_unit_test(test_placed_by_use),
+		cmocka_unit_test(test_placed_by_use), cmocka_unit_test(test_claims),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
