@@ -224,7 +224,7 @@ static void let_go(const struct writing *w, struct trace_event *held, uint64_t m
 
 /*
  * Returns how long the held kernel can have lasted: until the thread's next event begins, or ends if that event encloses the
- * kernel. Returns 0 if the next event is another thread's.
+ * kernel. Returns UINT64_MAX if the next event is another thread's.
  */
 static uint64_t bound_ns(const struct writing *w, const struct trace_event *held,
 			 const struct trace_event *next)
@@ -232,7 +232,9 @@ static uint64_t bound_ns(const struct writing *w, const struct trace_event *held
 	uint64_t ticks = next->begin > held->begin ? next->begin : next->end;
 	int64_t ns = tick_map_ns(w->scene->map, ticks) - tick_map_ns(w->scene->map, held->begin);
 
-	return next->thread == held->thread && ns > 0 ? (uint64_t)ns : 0;
+	if (next->thread != held->thread)
+		return UINT64_MAX;
+	return ns > 0 ? (uint64_t)ns : 0;
 }
 
 static void write_event(void *data, const struct trace_event *e)
@@ -240,7 +242,9 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	let_go(w, held, held->kind ? bound_ns(w, held, e) : 0);
+	/* A slot serves several threads. The kernel of another one leaves it only to make room. */
+	if (held->kind && (held->thread == e->thread || is_untimed(e)))
+		let_go(w, held, bound_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
 		return;
 	if (is_untimed(e)) {

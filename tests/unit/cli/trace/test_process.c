@@ -159,6 +159,24 @@ static void test_untimed_launches(void **state)
 	json_decref(all);
 }
 
+/* Threads 78 and 142 have the same slot. Only a thread's own next event bounds its kernel. */
+static void test_untimed_launches_of_two_threads(void **state)
+{
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1200, .end = 1240, .subject = 0xf0 });
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1300, .end = 1300, .subject = 0xf1 });
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1310, .end = 1310, .subject = 0xf2, .thread = 142 });
+	put((struct trace_event){ .kind = TRACE_COPY, .begin = 1315, .end = 1316, .subject = 0xe0 });
+	put((struct trace_event){
+		.kind = TRACE_COPY, .begin = 1320, .end = 1321, .subject = 0xe0, .thread = 142 });
+	json_t *all = write_all();
+	assert_true(number_of(find_event(all, "X", "kernel 0xf1", 0), "dur") == 0.04);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf2", 0), "dur") == 0.01);
+	json_decref(all);
+}
+
 static void test_waits_memory_and_moves(void **state)
 {
 	put((struct trace_event){ .kind = TRACE_GATE_WAIT,
@@ -272,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		process_test(test_work),
 		process_test(test_untimed_launches),
+		process_test(test_untimed_launches_of_two_threads),
 		process_test(test_waits_memory_and_moves),
 		process_test(test_the_edges),
 		process_test(test_slices_of_two_rounds_do_not_overlap),
