@@ -178,6 +178,22 @@ def test_changed_while_it_lives(devices):
     devices.remove_all()
 
 
+def test_lowered_below_its_reserve(devices):
+    """A killed daemon's successor makes the claim again, with no more at once than the quota."""
+    assert devices.machine.run("--", "true").returncode == 0    # starts a daemon
+    done = request(devices.machine, op="claim", name="web", on_full="wait",
+                   devices=[{"memory_bytes": 8 * GIB, "reserve_bytes": 6 * GIB}])
+    assert done["ok"], done
+    done = devices.machine.allot("set", "web", "--memory", "4GiB", *devices.machine.sim)
+    assert done.returncode == 0, done.stderr
+    assert devices.machine.tenants()["web"]["devices"][0]["memory_reserve_bytes"] == 4 * GIB
+    kill_daemon(devices.machine)
+    shutil.rmtree(devices.machine.run_dir / "claims")
+    assert devices.machine.run("--", "true").returncode == 0    # starts the next one
+    assert devices.machine.tenants()["web"]["devices"][0]["memory_reserve_bytes"] == 4 * GIB
+    devices.remove_all()
+
+
 # -- a daemon that is killed --
 
 def request(machine, **body):

@@ -183,6 +183,9 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 	}
 	if (r < 0)
 		return r;
+	/* The quota may have been lowered below what is granted at once. */
+	if (p.reserve_bytes > p.quota_bytes)
+		p.reserve_bytes = p.quota_bytes;
 	*ret = p;
 	return 0;
 }

@@ -24,7 +24,8 @@
 struct promise {
 	bool memory_given;    /* if false, the tenant has the rest */
 	uint64_t quota_bytes; /* in force now */
-	uint64_t reserve_bytes; /* tenant that waits: what it is granted at once; 0 if that is its quota */
+	/* Tenant that waits: what it is granted at once, at most its quota; 0 if that is its quota. */
+	uint64_t reserve_bytes;
 	double cores_pct; /* 0 if no guarantee */
 	bool limit_given; /* if false, the limit follows cores_pct */
 	double limit_pct; /* 100 if no cap */

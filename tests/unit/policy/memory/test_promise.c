@@ -136,6 +136,19 @@ static void test_waiting(void **state)
 	assert_int_equal(promise_rest_bytes(&card), 0);
 }
 
+/* What is granted at once never exceeds the quota, also after the quota alone was lowered. */
+static void test_reserve_follows_the_quota_down(void **state)
+{
+	struct promise now = { .memory_given = true,
+			       .quota_bytes = 4 * GIB,
+			       .reserve_bytes = 2 * GIB,
+			       .limit_pct = 100 };
+	struct promise_request r = { .waits = true, .has_memory = true, .memory_bytes = 3 * GIB };
+	assert_int_equal(decided(&empty, &now, 0, r).reserve_bytes, 2 * GIB);
+	r.memory_bytes = GIB;
+	assert_int_equal(decided(&empty, &now, 0, r).reserve_bytes, GIB);
+}
+
 static void test_memory_held(void **state)
 {
 	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
@@ -159,10 +172,15 @@ static void test_back_to_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_asked), cmocka_unit_test(test_limit_follows_cores),
-		cmocka_unit_test(test_shares),        cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_waiting),       cmocka_unit_test(test_effective),
-		cmocka_unit_test(test_memory_held),   cmocka_unit_test(test_back_to_the_rest),
+		cmocka_unit_test(test_nothing_asked),
+		cmocka_unit_test(test_limit_follows_cores),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_effective),
+		cmocka_unit_test(test_memory_held),
+		cmocka_unit_test(test_back_to_the_rest),
+		cmocka_unit_test(test_reserve_follows_the_quota_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
