@@ -245,7 +245,7 @@ def test_mps_that_allotd_started(host):
 
 
 def test_instances_of_mig(host):
-    """Each is opened by two device files; nothing is said of a machine without MIG."""
+    """A device file for each GPU instance and each compute instance; nothing is said of a machine without MIG."""
     assert "mig-nodes" not in {finding["check"] for finding in host.findings()["findings"]}
     caps = "proc/driver/nvidia/capabilities"
     host.write(f"{caps}/mig/config", "DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n")
@@ -258,6 +258,10 @@ def test_instances_of_mig(host):
                 for finding in host.findings()["findings"] if finding["check"] == "mig-nodes"]
 
     assert mig_nodes() == [("ok", "device nodes of 2 MIG instances exist", None)]
+    # A second compute instance of one GPU instance.
+    host.write(f"{caps}/gpu0/mig/gi7/ci1/access", "DeviceFileMinor: 68\nDeviceFileMode: 292\n")
+    host.write("dev/nvidia-caps/nvidia-cap68", "")
+    assert mig_nodes() == [("ok", "device nodes of 3 MIG instances exist", None)]
     (host.root / "dev/nvidia-caps/nvidia-cap76").unlink()
     path = f"/{caps}/gpu0/mig/gi8/ci0/access"
     assert mig_nodes() == [("warning", "/dev/nvidia-caps/nvidia-cap76 is missing: containers cannot use the MIG "

@@ -13,33 +13,37 @@
 struct instances {
 	struct doctor *d;
 	char dir[PATH_MAX]; /* directory whose entries are examined */
-	unsigned found, missing;
+	unsigned found;     /* compute instances whose device file exists */
+	unsigned missing; /* device files of GPU instances and compute instances that do not exist */
 };
 
-static void check_cap(struct instances *all, const char *dir)
+/* Returns whether the instance's device file exists. */
+static bool check_cap(struct instances *all, const char *dir)
 {
 	char path[PATH_MAX], text[256], node[64];
 	unsigned minor;
 
 	if (snprintf(path, sizeof(path), "%s/access", dir) >= (int)sizeof(path) ||
 	    host_read(&all->d->host, path, text, sizeof(text)) <= 0)
-		return;
+		return false;
 	const char *line = strstr(text, "DeviceFileMinor:");
 	if (!line || sscanf(line, "DeviceFileMinor: %9u", &minor) != 1)
-		return;
+		return false;
 	snprintf(node, sizeof(node), "/dev/nvidia-caps/nvidia-cap%u", minor);
-	if (host_has(&all->d->host, node)) {
-		all->found++;
-		return;
-	}
+	if (host_has(&all->d->host, node))
+		return true;
 	all->missing++;
 	finding_set_remedy(findings_add(&all->d->findings, FINDING_WARNING, "mig-nodes",
 					"%s is missing: containers cannot use the MIG instance of %s",
 					node, path),
 			   "nvidia-modprobe -f %s", path);
+	return false;
 }
 
-/* If an entry of all->dir has a name that begins with `prefix`, checks its `access` file and calls `then` for its entries. */
+/*
+ * If an entry of all->dir has a name that begins with `prefix`, checks its `access` file and calls `then` for its entries.
+ * `then` is NULL for a compute instance.
+ */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))
 {
@@ -49,8 +53,10 @@ static bool visit(struct instances *all, const char *name, const char *prefix, c
 	    snprintf(inner.dir, sizeof(inner.dir), "%s/%s%s", all->dir, name, below) >=
 		    (int)sizeof(inner.dir))
 		return true;
-	check_cap(&inner, inner.dir);
-	if (then)
+	bool exists = check_cap(&inner, inner.dir);
+	if (!then)
+		inner.found += exists;
+	else
 		host_each(&all->d->host, inner.dir, then, &inner);
 	all->found = inner.found;
 	all->missing = inner.missing;
@@ -79,5 +85,5 @@ void doctor_check_mig(struct doctor *d)
 	host_each(&d->host, all.dir, visit_gpu, &all);
 	if (all.found && !all.missing)
 		findings_add(&d->findings, FINDING_OK, "mig-nodes",
-			     "device nodes of %u MIG instances exist", all.found / 2);
+			     "device nodes of %u MIG instances exist", all.found);
 }
