@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/doctor/version.h"
 #include "cli/run/child.h"
 
-#define PROGRAM_MOST_MS 5000
+#define PROGRAM_MOST_NS (5 * NSEC_PER_SEC)
 #define PROGRAM_TEXT_MAX 1024
 
 static char *trim(char *text)
@@ -49,14 +50,18 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
 	return is_there;
 }
 
-/* Reads the program's output until it ends, or nothing comes for PROGRAM_MOST_MS. */
+/* Reads the program's output until it ends, or for PROGRAM_MOST_NS. */
 static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };
+	uint64_t end_ns = clock_now_ns() + PROGRAM_MOST_NS;
 	size_t have = 0;
 
-	while (have < PROGRAM_TEXT_MAX - 1 && poll(&one, 1, PROGRAM_MOST_MS) > 0) {
-		ssize_t n = read(fd, text + have, PROGRAM_TEXT_MAX - 1 - have);
+	while (have < PROGRAM_TEXT_MAX - 1) {
+		uint64_t now_ns = clock_now_ns(), left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+		ssize_t n = poll(&one, 1, (int)(left_ns / NSEC_PER_MSEC)) > 0
+				    ? read(fd, text + have, PROGRAM_TEXT_MAX - 1 - have)
+				    : 0;
 		if (n <= 0)
 			break;
 		have += (size_t)n;

@@ -33,8 +33,8 @@ void gather_tenant(struct doctor *doctor, struct facts *facts);
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
 /*
- * Runs "<program> --version" and writes the first version number in its output; "" if there is none. Waits at most 5 s for each
- * piece of output.
+ * Runs "<program> --version" and writes the first version number in its output; "" if there is none. Waits at most 5 s for the
+ * whole output.
  */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
 /*

@@ -6,12 +6,15 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/doctor/gather.h"
 #include "cli/doctor/host.h"
 #include "cli/doctor/judge/finding.h"
 
@@ -205,6 +208,38 @@ static void test_entries(void **state)
 	assert_int_equal(n, 3);
 }
 
+/* ---- a program's version ---- */
+
+static int first_wait_ms, last_wait_ms;
+
+/* In place of libc's, to see how long the doctor would wait. */
+int poll(struct pollfd *fds, nfds_t count, int limit_ms)
+{
+	const struct timespec limit = { .tv_sec = limit_ms / 1000,
+					.tv_nsec = limit_ms % 1000 * 1000000L };
+
+	if (!first_wait_ms)
+		first_wait_ms = limit_ms;
+	last_wait_ms = limit_ms;
+	return ppoll(fds, count, &limit, NULL);
+}
+
+static void test_a_slow_program(void **state)
+{
+	char path[4096], version[FACT_NAME_MAX];
+
+	make_file("/usr/slow", "#!/bin/sh\nfor one in 1 . 2; do printf %s $one; sleep 0.1; done\n");
+	snprintf(path, sizeof(path), "%s/usr/slow", root);
+	assert_int_equal(chmod(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/usr:%s", root, getenv("PATH"));
+	setenv("PATH", path, 1);
+	gather_program_version("slow", version);
+	assert_string_equal(version, "1.2");
+	/* All waits together have a limit, not each. */
+	assert_in_range(first_wait_ms, 1000, 5000);
+	assert_true(last_wait_ms <= first_wait_ms - 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +250,7 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(test_reads, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_entries, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_a_slow_program, make_root, remove_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
