@@ -31,6 +31,13 @@ static int complain(const struct reader *r, const char *what)
 
 /* ---- lines ---- */
 
+/* Whether the character within quotes takes the next one with it. */
+static bool is_escape(char quote, const char *c)
+{
+	return (quote == '"' && *c == '\\' && c[1]) ||
+	       (quote == '\'' && *c == quote && c[1] == quote);
+}
+
 /*
  * Returns the start of a comment: a '#' at the beginning or after white space, outside quotes.
  * Returns NULL if there is none.
@@ -39,8 +46,7 @@ static char *find_comment(char *text)
 {
 	char quote = 0;
 	for (char *c = text; *c; c++) {
-		if ((quote == '"' && *c == '\\' && c[1]) ||
-		    (quote == '\'' && *c == quote && c[1] == quote))
+		if (is_escape(quote, c))
 			c++;
 		else if (quote)
 			quote = *c == quote ? 0 : quote;
@@ -148,9 +154,15 @@ static int read_value(struct reader *r, char *text, size_t indent, bool may_be_b
 static char *find_colon(char *text)
 {
 	char *from = text;
-	if (*text == '"' || *text == '\'')
-		from = strchr(text + 1, *text);
-	for (char *c = from; c && *c; c++)
+	if (*text == '"' || *text == '\'') {
+		for (from++; *from; from++) {
+			if (is_escape(*text, from))
+				from++;
+			else if (*from == *text)
+				break;
+		}
+	}
+	for (char *c = from; *c; c++)
 		if (*c == ':' && (!c[1] || c[1] == ' ' || c[1] == '\t'))
 			return c;
 	return NULL;

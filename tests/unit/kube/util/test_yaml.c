@@ -51,6 +51,8 @@ static void test_scalars(void **state)
 	good("a: 'it''s # \"x\"' # y\n", "{\"a\":\"it's # \\\"x\\\"\"}");
 	good("a: \"x\\n\\\"y\\\" # z\"\n", "{\"a\":\"x\\n\\\"y\\\" # z\"}");
 	good("\"a b\": it's\n'c': \"\"\n", "{\"a b\":\"it's\",\"c\":\"\"}");
+	good("\"a\\\": b\": 1\n'it''s: c': 2\n\"\\\\\": 3\n",
+	     "{\"a\\\": b\":\"1\",\"it's: c\":\"2\",\"\\\\\":\"3\"}");
 	good("{\"a\": [1, {\"b\": null}]}", "{\"a\":[1,{\"b\":null}]}");
 }
 
@@ -76,6 +78,7 @@ static void test_bad(void **state)
 	bad("a: 'x' y\n", "line 1: a quoted text must end");
 	bad("a: \"\\q\"\n", "line 1: a quoted text must end");
 	bad("-a\n", "line 1: must be");
+	bad("\"a\\\": b\n", "line 1: must be 'key: value'");
 	bad("a: \xff\n", "line 1: must be UTF-8");
 	bad("{\"a\":", "line 1: ");
 	bad(deep, "is nested too deeply");
