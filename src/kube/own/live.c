@@ -13,6 +13,7 @@
 #define NAME_MAX_BYTES 320 /* size of an annotation's name: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
 #define VALUE_MAX_BYTES 48 /* size of one value in a list */
+#define LIST_MAX_BYTES 256 /* size of the list of all names */
 
 /* ---- values ---- */
 
@@ -125,12 +126,13 @@ static const struct {
 	 * vcuda.h, annotations.h.
 	 */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
+	bool is_ours_alone; /* only allot writes it */
 } fields[] = {
-	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
-	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
-	{ "group", read_group },     { VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },
-	{ KUBE_DURATION, NULL },     { KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },
-	{ KUBE_PLACEMENT, NULL },    { KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },
+	{ "memory", read_memory },   { "cores", read_cores },       { "cores-limit", read_limit },
+	{ "on-full", read_on_full }, { "sharing", read_sharing },   { "priority", read_priority },
+	{ "group", read_group },     { VCUDA_CARDS, NULL },         { KUBE_WORKLOAD, NULL },
+	{ KUBE_DURATION, NULL },     { KUBE_CONCURRENCY, NULL },    { KUBE_ROOM_SINCE, NULL, true },
+	{ KUBE_PLACEMENT, NULL },    { KUBE_BORROWED, NULL, true }, { KUBE_GANG, NULL },
 	{ KUBE_GANG_SIZE, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
@@ -164,6 +166,17 @@ static json_t *annotations_of(const struct kube_pod *pod)
 	return json_object_get(json_object_get(pod->object, "metadata"), "annotations");
 }
 
+static int refuse_name(const char *name, struct error *err)
+{
+	char names[LIST_MAX_BYTES] = "";
+	for (size_t i = 0, length = 0; i < FIELD_COUNT && length < sizeof(names); i++)
+		if (!fields[i].is_ours_alone)
+			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+						   length ? ", " : "", fields[i].name);
+	return error_set(err, EINVAL, "%.100s: there is no such annotation: must be one of %s",
+			 name, names);
+}
+
 static int check_name(const struct kube_pod *pod, const char *name, size_t owner, struct error *err)
 {
 	const char *field = strchr(name, '/') + 1;
@@ -171,10 +184,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	while (i < FIELD_COUNT && strcmp(fields[i].name, field) != 0)
 		i++;
 	if (i == FIELD_COUNT)
-		return error_set(err, EINVAL,
-				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full, sharing, group, priority or \"cards\"",
-				 name);
+		return refuse_name(name, err);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,
 				 owner > 64 ? 64 : (int)owner, name);
