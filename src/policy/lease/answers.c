@@ -110,7 +110,7 @@ uint64_t arbiter_leases(const struct arbiter *a, int tenant)
 
 uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 {
-	return (uint64_t)look_up(a, tenant)->charged_peak_ns;
+	return to_ns(look_up(a, tenant)->charged_peak_ns);
 }
 
 uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)

@@ -152,7 +152,9 @@ uint64_t mps_client_told_ns(const struct mps_client *m, uint64_t work_ns)
 
 uint64_t mps_client_work_ns(const struct mps_client *m, uint64_t told_ns)
 {
-	return (uint64_t)((double)told_ns / fmax(mps_client_speed(m), 1));
+	double speed = mps_client_speed(m);
+
+	return speed > 1 ? (uint64_t)((double)told_ns / speed) : told_ns;
 }
 
 uint64_t mps_client_granted_ns(const struct mps_client *m)

@@ -272,6 +272,36 @@ static void test_nonsense(void **state)
 	arbiter_free(other);
 }
 
+/*
+ * By hand: a member reports next to no work while it is alone, and then as much as it can. At that speed the work takes more
+ * nanoseconds than 64 bits hold.
+ */
+static void test_charge_beyond_64_bits(void **state)
+{
+	struct bench b = bench_new();
+	int liar = bench_add(&b, 50, 100), other = bench_add(&b, 20, 100);
+
+	assert_int_equal(arbiter_set_space_group(b.arbiter, liar, FIRST, 100), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, other, FIRST, 100), 0);
+	for (int i = 0; i < 1000; i++) {
+		bench_work(&b, liar);
+		b.seen[liar].busy_ns += MS;
+		b.seen[liar].work_ns += i % 300 == 299;
+		bench_step(&b, MS);
+	}
+	for (int i = 0; i < 1000; i++) {
+		bench_work(&b, liar);
+		bench_work(&b, other);
+		b.seen[liar].busy_ns += MS;
+		b.seen[other].busy_ns += MS;
+		b.seen[liar].work_ns += SECOND;
+		bench_step(&b, MS);
+	}
+	assert_int_equal(arbiter_account(b.arbiter, liar).charged_ns, UINT64_MAX);
+	assert_int_equal(arbiter_charged_ns(b.arbiter, liar), UINT64_MAX);
+	arbiter_free(b.arbiter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_stuck_member_holds_nobody),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_charge_beyond_64_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,8 @@ static void test_speed_is_learned_alone_only(void **state)
 	assert_false(mps_client_is_known(&m));
 	assert_true(mps_client_speed(&m) == 1);
 	assert_true(mps_client_learns(&m));
+	/* It is not rounded up to 2^64, which has no uint64_t. */
+	assert_int_equal(mps_client_work_ns(&m, UINT64_MAX), UINT64_MAX);
 	s.is_alone = true;
 	look(&m, &s, 300, 3, 0);
 	assert_true(mps_client_is_known(&m));
