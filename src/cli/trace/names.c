@@ -70,5 +70,5 @@ void names_clear(struct names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
 		free(names->named[i].text);
-	names->count = 0;
+	memset(names, 0, sizeof(*names));
 }

@@ -37,4 +37,5 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 /* Returns the stream's number, counted from 1 in the order of first use; 0 if there are too many streams. */
 uint32_t names_stream(struct names *names, uint64_t handle);
 
+/* Frees all names, and forgets the streams. */
 void names_clear(struct names *names);

@@ -34,6 +34,7 @@ static void test_by_moment(void **state)
 	assert_string_equal(names_find(n, TRACE_NAMES_THREAD, 7, 0), "main");
 	assert_null(names_find(n, TRACE_NAMES_ENTRY, 7, 100));
 	names_clear(n);
+	assert_null(names_find(n, TRACE_NAMES_THREAD, 7, 0));
 	free(n);
 }
 
