@@ -233,6 +233,14 @@ def test_what_is_wrong(host, spoil, check, level, what):
     assert level == "note" or all(finding["remedy"] for finding in found), found
 
 
+def test_a_certificate_of_many_names(host):
+    """The name of the Service is the last."""
+    names = [f"n{i}.{'x' * 40}.example.org" for i in range(20)] + ["allot-scheduler.allot-system.svc"]
+    certificate(90, ",".join(f"DNS:{name}" for name in names))(host)
+    (found,) = [finding for finding in host.findings()["findings"] if finding["check"] == "certificate"]
+    assert found["level"] == "ok" and names[0] in found["what"] and ", until " in found["what"]
+
+
 def test_mps_that_allotd_started(host):
     """Beside it, another's is still found."""
     mps("/run/allot/gpu/mps/0-1/pipe")(host)

@@ -10,7 +10,8 @@
 
 #define FACT_TEXT_MAX 256
 #define FACT_NAME_MAX 64
-#define FACTS_MAX 16 /* of each kind; more are left out */
+#define FACT_NAMES_MAX 4096 /* all names of a certificate */
+#define FACTS_MAX 16        /* of each kind; more are left out */
 
 /* Yes, no, or unknown because it can't be found out from here. */
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
@@ -60,11 +61,11 @@ struct facts_injection {
 
 struct facts_certificate {
 	char path[FACT_TEXT_MAX];
-	char whose[FACT_NAME_MAX]; /* "metrics", "page" or "scheduler" */
-	char fault[FACT_TEXT_MAX]; /* why the certificate can't be read; "" if it can */
-	int64_t from_s, until_s;   /* seconds since 1970 */
-	char names[FACT_TEXT_MAX]; /* separated by spaces; "" if none */
-	bool has_key;              /* the file of its key exists */
+	char whose[FACT_NAME_MAX];  /* "metrics", "page" or "scheduler" */
+	char fault[FACT_TEXT_MAX];  /* why the certificate can't be read; "" if it can */
+	int64_t from_s, until_s;    /* seconds since 1970 */
+	char names[FACT_NAMES_MAX]; /* separated by spaces; "" if none */
+	bool has_key;               /* the file of its key exists */
 };
 
 struct facts_clock {

@@ -75,11 +75,11 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "certificate",
-				"of the scheduler, %s: is for %s, but the webhook is called by the name of its Service",
+				"of the scheduler, %s: is for %.256s, but the webhook is called by the name of its Service",
 				c->path, c->names),
 			"make one for allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else
-		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose,
+		findings_add(f, FINDING_OK, "certificate", "of the %s: %.256s, until %s", c->whose,
 			     c->names, until);
 }
 
