@@ -25,6 +25,7 @@
 #include "library/swap/ipc_broker.h"
 #include "library/swap/swap.h"
 #include "library/sys/config.h"
+#include "library/sys/locks.h"
 #include "library/sys/log.h"
 #include "library/trace/trace.h"
 
@@ -46,10 +47,6 @@
 /* The daemon slows its heartbeat only after this long without work or demand. */
 #define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 static struct process_own *_Atomic own_page;
 
@@ -79,16 +76,12 @@ static uint64_t parked_launches; /* launches up to that order */
 
 /* The library's parts that have state in the process, in the order in which they are called. */
 static const struct part {
-	/* In a forked child: drops the parent's state, and locks that no thread will release. */
+	/* In a forked child: drops the parent's state. The locks are free already: locks.h. */
 	void (*forget_parent)(void);
 	void (*look)(uint64_t now_ns); /* helper thread, at each poll */
 } parts[] = {
-	{ real_reset },
-	{ ledger_reset },
-	{ admission_reset },
 	{ hook_context_reset },
 	{ hook_pool_reset, hook_pool_refresh },
-	{ hook_vmm_reset },
 	{ hook_ipc_reset },
 	{ shared_reset, shared_refresh },
 	{ hook_graph_reset, hook_graph_refresh },
@@ -145,7 +138,7 @@ static struct process_own *get_own_page(const char **ret_why)
 		*ret_why = why_failed(-ENOMEM);
 		return NULL;
 	}
-	if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+	if (!locks_prepare() || madvise(page, 4096, MADV_WIPEONFORK) != 0) {
 		*ret_why = "madvise(MADV_WIPEONFORK) is refused, as by a seccomp filter; let the "
 			   "filter allow it (it needs Linux 4.14)";
 		munmap(page, 4096);
@@ -159,9 +152,8 @@ static struct process_own *get_own_page(const char **ret_why)
 }
 
 /*
- * In a forked child. The parent's slot, threads and driver state do not belong to the child, and a lock may be
- * held by a thread that does not exist here. Mappings stay, since a thread may read them, but nothing is written
- * to them any more. The caller holds join_lock.
+ * In a forked child. The parent's slot, threads and driver state do not belong to the child. Mappings stay, since a thread may read them, but nothing is written
+ * to them any more. The caller holds locks.join.
  */
 static void forget_parent(void)
 {
@@ -282,7 +274,7 @@ bool process_rejoin(void)
 	const struct region_control *control = atomic_load(&process_state.control);
 	struct registration r;
 
-	WITH_LOCK(&atomic_load(&own_page)->join_lock);
+	WITH_LOCK(&locks.join);
 	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
 	if (error)
 		return false;
@@ -445,7 +437,7 @@ enum process_mode process_join(void)
 		explain_refusal(path, -ENOMEM, why);
 		return PROCESS_REFUSED;
 	}
-	WITH_LOCK(&page->join_lock);
+	WITH_LOCK(&locks.join);
 	mode = (enum process_mode)atomic_load(&process_state.mode);
 	if (is_settled(mode))
 		return mode;

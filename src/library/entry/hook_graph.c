@@ -17,9 +17,9 @@
 #include "library/memory/charge.h"
 #include "library/memory/reserved.h"
 #include "library/memory/swap_hold.h"
+#include "library/sys/locks.h"
 
 /* Only one graph with memory is launched at a time, since a launch compares the reserved bytes before and after. */
-static struct sys_lock graph_lock;
 /* Graphs with memory instantiated so far; while 0, launches pay for one load only. */
 static _Atomic uint32_t graphs;
 static struct {
@@ -28,7 +28,7 @@ static struct {
 	uint64_t bytes; /* bytes charged */
 } reserved[REGION_MAX_DEVICES];
 
-/* The caller holds graph_lock. */
+/* The caller holds locks.graph. */
 static void settle(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -46,18 +46,17 @@ void hook_graph_refresh(uint64_t now_ns)
 	static uint64_t last_ns;
 
 	if (!atomic_load_explicit(&graphs, memory_order_relaxed) ||
-	    now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&graph_lock))
+	    now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&locks.graph))
 		return;
 	last_ns = now_ns;
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
 		if (reserved[i].is_known)
 			settle(i, 0);
-	sys_unlock(&graph_lock);
+	sys_unlock(&locks.graph);
 }
 
 void hook_graph_reset(void)
 {
-	graph_lock = (struct sys_lock){ 0 };
 	atomic_store(&graphs, 0);
 	memset(reserved, 0, sizeof(reserved));
 }
@@ -120,7 +119,7 @@ static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 		*exec = NULL;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	WITH_LOCK(&graph_lock);
+	WITH_LOCK(&locks.graph);
 	ledger_mark_unsure(need.device);
 	reserved[need.device].is_known = true;
 	reserved[need.device].device = (CUdevice)need.related;
@@ -186,7 +185,7 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
 	return destroy(exec);
 }
 
-/* Reserves; if that fails, unused memory is trimmed first, as with pools. The caller holds graph_lock. */
+/* Reserves; if that fails, unused memory is trimmed first, as with pools. The caller holds locks.graph. */
 static bool reserve(const struct holding *need)
 {
 	struct admission wait = { 0 };
@@ -206,7 +205,7 @@ static bool reserve(const struct holding *need)
 
 /*
  * Returns true if the graph may be launched. *ret_need tells what was reserved for the launch; ret_need->device is
- * -1 if nothing was. If something was reserved, graph_lock is held on return.
+ * -1 if nothing was. If something was reserved, locks.graph is held on return.
  */
 static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
 {
@@ -218,10 +217,10 @@ static bool begin_launch(CUgraphExec exec, const struct work *work, struct holdi
 		ret_need->device = -1;
 		return true;
 	}
-	sys_lock(&graph_lock);
+	sys_lock(&locks.graph);
 	if (reserve(ret_need))
 		return true;
-	sys_unlock(&graph_lock);
+	sys_unlock(&locks.graph);
 	return false;
 }
 
@@ -239,7 +238,7 @@ static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphE
 		result = launch(exec, stream);
 		if (need.device >= 0) {
 			settle(need.device, need.bytes);
-			sys_unlock(&graph_lock);
+			sys_unlock(&locks.graph);
 		}
 	}
 	gate_leave(&pass, &work, result);
@@ -264,7 +263,7 @@ CUresult hook_graph_mem_trim(CUresult (*trim)(CUdevice), CUdevice device)
 
 	if (index < 0)
 		return trim(device);
-	WITH_LOCK(&graph_lock);
+	WITH_LOCK(&locks.graph);
 	CUresult result = trim(device);
 	settle(index, 0);
 	return result;

@@ -8,20 +8,17 @@
 #include "library/state/process_state.h"
 #include "library/swap/ipc_broker.h"
 #include "library/swap/swap_backing.h"
-
-/* Held during driver calls, so that an address cannot be closed and reused meanwhile. */
-static struct sys_lock ipc_lock;
+#include "library/sys/locks.h"
 
 void hook_ipc_context_gone(CUcontext context)
 {
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	ipc_broker_context_gone(context);
 	shared_context_gone(context);
 }
 
 void hook_ipc_reset(void)
 {
-	ipc_lock = (struct sys_lock){ 0 };
 	ipc_broker_reset();
 }
 
@@ -61,7 +58,7 @@ static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 	struct backing b;
 
 	WITH_MEMORY_HELD();
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	if (!handle || !swap_backing_find(ptr, &b))
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = ipc_broker_get(&b, handle);
@@ -77,7 +74,7 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 		return get(handle, ptr);
 	if (swap_is_on() && swap_backing_find(ptr, &(struct backing){ 0 }))
 		return get_movable(handle, ptr);
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	CUresult result = get(handle, ptr);
 	if (result == CUDA_SUCCESS)
 		note_export(handle, ptr);
@@ -105,7 +102,7 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 {
 	bool is_again;
 
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	CUresult result = ipc_broker_open(handle, ptr, &is_again);
 	if (result != CUDA_SUCCESS || index < 0 ||
 	    (is_again && shared_again(SHARED_IN_MEMORY, *ptr)) || note_import(handle, *ptr, index))
@@ -125,7 +122,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open_ours(ptr, &handle, index);
 	if (index < 0)
 		return open(ptr, handle, flags);
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
 	/* If the address is open already, only count: the driver counts too. */
 	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
@@ -140,7 +137,7 @@ CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
 {
 	if (!process_is_active())
 		return close(ptr);
-	WITH_LOCK(&ipc_lock);
+	WITH_LOCK(&locks.ipc);
 	CUresult result;
 	if (!ipc_broker_close(ptr, &result))
 		result = close(ptr);

@@ -6,6 +6,7 @@
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
 #include "library/memory/charge.h"
+#include "library/sys/locks.h"
 
 /* Identifies a binding by object, device and offset, which is a multiple of 2 MiB or more. */
 static uint64_t place_in(uint64_t object, int device, size_t offset)
@@ -21,7 +22,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 {
 	if (!process_is_active())
 		return create(object, prop);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = create(object, prop);
 	if (result == CUDA_SUCCESS && !vmm_note(*object, vmm_new_number(), 0, 0)) {
 		real.cuMemRelease(*object);
@@ -56,7 +57,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 {
 	if (!process_is_active())
 		return bind(object, offset, memory, memory_offset, bytes, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, offset, memory, memory_offset, bytes, flags);
 	if (result == CUDA_SUCCESS)
 		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
@@ -73,7 +74,7 @@ CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandl
 {
 	if (!process_is_active())
 		return bind(object, device, offset, memory, memory_offset, bytes, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, device, offset, memory, memory_offset, bytes, flags);
 	if (result == CUDA_SUCCESS)
 		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
@@ -101,7 +102,7 @@ CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle,
 {
 	if (!process_is_active())
 		return bind(object, offset, ptr, bytes, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, offset, ptr, bytes, flags);
 	if (result == CUDA_SUCCESS)
 		bound(object, offset, number_at(ptr));
@@ -116,7 +117,7 @@ CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHand
 {
 	if (!process_is_active())
 		return bind(object, device, offset, ptr, bytes, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, device, offset, ptr, bytes, flags);
 	if (result == CUDA_SUCCESS)
 		bound(object, offset, number_at(ptr));
@@ -133,7 +134,7 @@ CUresult hook_multicast_unbind(CUresult (*unbind)(CUmemGenericAllocationHandle, 
 
 	if (index < 0)
 		return unbind(object, device, offset, bytes);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = unbind(object, device, offset, bytes);
 	uint64_t known = vmm_number_of(HOLDING_HANDLE, object);
 	if (result == CUDA_SUCCESS &&

@@ -12,6 +12,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
 #define MAX_POOLS 1024
@@ -20,7 +21,6 @@
  * A call's effect on a pool is measured by comparing the reserved bytes before and after. So calls must not
  * overlap.
  */
-static struct sys_lock pool_lock;
 
 /*
  * The pools from which memory was allocated. They have their own list, apart from the holdings, since the list is
@@ -52,7 +52,7 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 	return value;
 }
 
-/* The caller holds pool_lock, here and in all functions below. */
+/* The caller holds locks.pool, here and in all functions below. */
 static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
 	reserved_settle(p->index, &p->bytes,
@@ -141,7 +141,7 @@ static void trim_locked(int index)
 
 void hook_pool_trim(int index)
 {
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	trim_locked(index);
 }
 
@@ -149,7 +149,7 @@ void hook_pool_refresh(uint64_t now_ns)
 {
 	static uint64_t last_ns;
 
-	if (now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&pool_lock))
+	if (now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&locks.pool))
 		return;
 	last_ns = now_ns;
 	for (unsigned i = pool_count; i-- > 0;) {
@@ -160,12 +160,11 @@ void hook_pool_refresh(uint64_t now_ns)
 			settle(&pools[i], 0);
 		}
 	}
-	sys_unlock(&pool_lock);
+	sys_unlock(&locks.pool);
 }
 
 void hook_pool_reset(void)
 {
-	pool_lock = (struct sys_lock){ 0 };
 	pool_count = 0;
 }
 
@@ -224,7 +223,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 {
 	uint64_t growth = most_growth(bytes);
 
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	struct known_pool *p = know(r->pool, r->index);
 	if (p && (p->is_imported || p->is_doomed)) {
 		/*
@@ -315,7 +314,7 @@ static int index_of(CUmemoryPool pool)
 	CUmemoryPool standard;
 
 	{
-		WITH_LOCK(&pool_lock);
+		WITH_LOCK(&locks.pool);
 		struct known_pool *p = find(pool);
 		if (p)
 			return p->index;
@@ -353,7 +352,7 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 	CUresult result = trim(pool, keep_bytes);
 
 	if (process_is_active()) {
-		WITH_LOCK(&pool_lock);
+		WITH_LOCK(&locks.pool);
 		struct known_pool *p = find(pool);
 		if (p && !p->is_imported)
 			settle(p, 0);
@@ -366,7 +365,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 {
 	if (!process_is_active() || !props)
 		return create(pool, props);
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	CUresult result = create(pool, props);
 	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
 	/* If the list has no room for the pool, allocations from it fail: alloc_in_pool(). */
@@ -382,7 +381,7 @@ CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool p
 {
 	if (!process_is_active())
 		return destroy(pool);
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	struct known_pool *p = find(pool);
 	if (p && p->is_doomed)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -398,7 +397,7 @@ CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool p
 
 void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
 {
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	struct known_pool *p = find(pool);
 	*ret_key = 0;
 	if (!p || p->is_imported)
@@ -415,7 +414,7 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
 
 void hook_pool_imported(CUmemoryPool pool, uint64_t key)
 {
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	if (!find(pool))
 		add(&(struct known_pool){ .handle = pool, .key = key, .is_imported = true });
 }
@@ -425,7 +424,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	struct shared s = { .kind = SHARED_IN_POOL, .index = index, .id = (uint64_t)(uintptr_t)pool };
 
 	{
-		WITH_LOCK(&pool_lock);
+		WITH_LOCK(&locks.pool);
 		struct known_pool *p = find(pool);
 		if (!p)
 			return true;
@@ -438,7 +437,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	/* Without the lock, since making room takes it too. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
 		return true;
-	WITH_LOCK(&pool_lock);
+	WITH_LOCK(&locks.pool);
 	struct known_pool *p = find(pool);
 	if (p)
 		p->imports -= (uint64_t)bytes;

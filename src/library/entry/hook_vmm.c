@@ -11,8 +11,8 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 #include "library/swap/swap_backing.h"
+#include "library/sys/locks.h"
 
-struct sys_lock vmm_lock;
 static uint64_t numbers;
 
 uint64_t vmm_new_number(void)
@@ -114,7 +114,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	 * Another thread may be releasing a handle with the same value. That thread removes its record first,
 	 * under this lock: see below.
 	 */
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
 		return result;
 	if (result == CUDA_SUCCESS) {
@@ -139,7 +139,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 	if (!process_is_active())
 		return release(handle);
 	/* Held during the call, since the driver may give the same handle value to another thread at once. */
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
 		let_go(handle);
@@ -156,7 +156,7 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 	/* Memory of cuMemAlloc has no handle. */
 	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
 		return CUDA_ERROR_INVALID_VALUE;
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
 	/*
 	 * Find the number by the mapping, since the handle may be new; for an address inside a mapping, by the
@@ -176,7 +176,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 {
 	if (!process_is_active())
 		return map(ptr, bytes, offset, handle, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = map(ptr, bytes, offset, handle, flags);
 	struct holding h = {
 		.kind = HOLDING_MAPPING,
@@ -202,7 +202,7 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 
 	if (!process_is_active())
 		return unmap(ptr, bytes);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = unmap(ptr, bytes);
 	/* One call may unmap several adjacent mappings. */
 	for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + bytes; at += h.bytes) {
@@ -211,9 +211,4 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 		vmm_add_reference(h.related, -1);
 	}
 	return result;
-}
-
-void hook_vmm_reset(void)
-{
-	vmm_lock = (struct sys_lock){ 0 };
 }

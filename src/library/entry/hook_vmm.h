@@ -8,16 +8,16 @@
 #include "library/sys/sys.h"
 
 /*
- * Guards the counts below; held during the driver calls that change them. Once a handle is released, the driver may reuse
+ * locks.vmm guards the counts below, and is held during the driver calls that change them. Once a handle is released, the driver may reuse
  * its value although the memory is still mapped. So the library gives each memory a number of its own:
  *     HANDLE    handle value -> number, and how often the handle was obtained
  *     MAPPING   address -> number
  *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping
  *     BINDING   place in a multicast object -> number
+ * The functions below need locks.vmm.
  */
-SYS_DATA struct sys_lock vmm_lock;
 
-/* The functions below need vmm_lock. Returns the memory's number for this key, or 0 if it is not known here. */
+/* Returns the memory's number for this key, or 0 if it is not known here. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);
 
 uint64_t vmm_new_number(void);

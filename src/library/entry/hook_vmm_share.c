@@ -13,6 +13,7 @@
 #include "library/memory/fd_tag.h"
 #include "library/memory/shared.h"
 #include "library/memory/swap_hold.h"
+#include "library/sys/locks.h"
 
 /*
  * Memory of another tenant, or memory that this process imported itself, is charged by the process that imports
@@ -56,7 +57,7 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 {
 	if (!process_is_active())
 		return export(out, handle, type, flags);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = export(out, handle, type, flags);
 	if (result == CUDA_SUCCESS)
 		note_export(out, type, vmm_number_of(HOLDING_HANDLE, handle));
@@ -124,7 +125,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 
 	if (!process_is_active())
 		return import(handle, os_handle, type);
-	WITH_LOCK(&vmm_lock);
+	WITH_LOCK(&locks.vmm);
 	CUresult result = import(handle, os_handle, type);
 	if (result != CUDA_SUCCESS)
 		return result;

@@ -13,6 +13,5 @@
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
-/* In a forked child: forgets the parent's state, and locks that no thread will release. */
+/* In a forked child: forgets the parent's state. */
 void hook_context_reset(void);
-void hook_vmm_reset(void);

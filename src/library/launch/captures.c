@@ -2,6 +2,7 @@
 
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
+#include "library/sys/locks.h"
 
 /* If there are more, the end of a capture is missed only if its stream ends before the capture does. */
 #define ORIGINS 64
@@ -12,7 +13,6 @@ struct origin {
 };
 
 static struct {
-	struct sys_lock lock;
 	struct origin origin[ORIGINS];
 	uint32_t count;
 } begun;
@@ -38,7 +38,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 	}
 	if (real.cuStreamGetCtx && real.cuStreamGetCtx(origin.stream, &origin.context))
 		origin.context = NULL;
-	WITH_LOCK(&begun.lock);
+	WITH_LOCK(&locks.captures);
 	if (begun.count < ORIGINS)
 		begun.origin[begun.count++] = origin;
 	return result;
@@ -47,7 +47,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 /* Removes one capture of the stream, or of the context if `stream` is NULL. Returns false if there is none. */
 static bool forget(CUstream stream, CUcontext context)
 {
-	WITH_LOCK(&begun.lock);
+	WITH_LOCK(&locks.captures);
 	for (uint32_t i = 0; i < begun.count; i++)
 		if (stream ? begun.origin[i].stream == stream : begun.origin[i].context == context) {
 			begun.origin[i] = begun.origin[--begun.count];
@@ -94,6 +94,5 @@ void captures_context_gone(CUcontext context)
 
 void captures_reset(void)
 {
-	begun.lock = (struct sys_lock){ 0 };
 	begun.count = 0;
 }

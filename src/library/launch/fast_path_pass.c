@@ -2,6 +2,7 @@
 
 #include "library/launch/trace_launch.h"
 #include "library/loader/real.h"
+#include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
 /* A traced launch may take the fast path only if the trace uses the processor's counter as its clock. */
@@ -36,7 +37,7 @@ void fast_path_offer(int device)
 	if ((atomic_load_explicit(&fast_path.open, memory_order_relaxed) & bit) ||
 	    !atomic_load_explicit(&fast_path.is_prepared, memory_order_relaxed) || !is_well(device))
 		return;
-	WITH_LOCK(&fast_path.lock);
+	WITH_LOCK(&locks.fast_path);
 	if (!is_well(device))
 		return;
 	bool is_traced = trace_is_on();

@@ -1,10 +1,10 @@
 #include "library/launch/trace_work.h"
 
 #include "library/loader/real.h"
+#include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
 static _Atomic bool is_full; /* if set, functions that are not in the table are not looked up */
-static struct sys_lock seen_lock;
 
 static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 {
@@ -19,7 +19,7 @@ static bool is_seen(uint64_t key)
 	return false;
 }
 
-/* Adds the key. Returns false if there is no free place. The caller holds seen_lock. */
+/* Adds the key. Returns false if there is no free place. The caller holds locks.trace_seen. */
 static bool see(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
@@ -52,7 +52,7 @@ static __attribute__((noinline, cold)) void introduce(const struct work *work, u
 	/* For other work the subject is the entry point's name, a string constant. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
-	WITH_LOCK(&seen_lock);
+	WITH_LOCK(&locks.trace_seen);
 	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_relaxed) != when) {
 		for (size_t i = 0; i < 1 << TRACE_SEEN_BITS; i++)
 			atomic_store_explicit(&trace_sink.seen[i], 0, memory_order_relaxed);

@@ -12,7 +12,7 @@
 #include "library/loader/elf_lookup.h"
 #include "library/loader/trampoline.h"
 #include "library/sys/config.h"
-#include "library/sys/sys.h"
+#include "library/sys/locks.h"
 
 typedef void *dlmopen_function(Lmid_t namespace_id, const char *file, int flags);
 typedef int dlinfo_function(void *handle, int request, void *ret);
@@ -38,7 +38,6 @@ static struct furnished {
 	Lmid_t id;
 	long thread;
 } furnished[16];
-static struct sys_lock furnished_lock;
 
 static struct furnished *find_empty(long thread)
 {
@@ -67,7 +66,7 @@ static bool find_namespace(dlmopen_function *real_dlmopen, Lmid_t *ret_id)
 {
 	struct furnished fresh = { .thread = syscall(SYS_gettid) };
 
-	WITH_LOCK(&furnished_lock);
+	WITH_LOCK(&locks.furnished);
 	struct furnished *place = find_empty(fresh.thread);
 	if (place && place->own) {
 		*ret_id = place->id;

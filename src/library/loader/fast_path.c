@@ -1,10 +1,6 @@
 #include "library/loader/fast_path.h"
 
-#include <sys/mman.h>
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
+#include "library/sys/locks.h"
 
 struct fast_path fast_path;
 
@@ -16,6 +12,6 @@ void fast_path_prepare(void)
 
 void fast_path_shut(uint32_t devices)
 {
-	WITH_LOCK(&fast_path.lock);
+	WITH_LOCK(&locks.fast_path);
 	atomic_fetch_and(&fast_path.open, ~devices);
 }

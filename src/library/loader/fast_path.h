@@ -10,7 +10,7 @@
  * to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is
  * shown as busy. Only the lease word is read at each launch. Code that makes one of these conditions false changes it
  * first and then shuts the fast path. Launches then take the gate, which opens the fast path again (fast_path_pass.h)
- * when all conditions are true. Opening and shutting both hold the lock, so a thread that checked the conditions earlier
+ * when all conditions are true. Opening and shutting both hold locks.fast_path, so a thread that checked the conditions earlier
  * cannot reopen a path that was shut since.
  *
  * While the process is traced, the fast path leads to functions that record the launch (trace_launch.h). Tracing
@@ -30,17 +30,11 @@
 #include "abi/shm/region.h"
 #include "library/sys/sys.h"
 
-#ifdef __aarch64__
-#define FAST_PATH_PAGE 65536 /* the largest page size */
-#else
-#define FAST_PATH_PAGE 4096
-#endif
 #define FAST_PATH_ALL UINT32_MAX
 #define FAST_PATH_SLOT(symbol, streams, params, args, ...) CUresult(*symbol) params;
 
 struct fast_path {
-	_Alignas(FAST_PATH_PAGE) _Atomic uint32_t open; /* devices (bits) whose fast path is open */
-	struct sys_lock lock; /* guards all changes; take no other lock while holding it */
+	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* devices (bits) whose fast path is open */
 	const struct region_control *_Atomic control;
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)

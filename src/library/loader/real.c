@@ -7,7 +7,7 @@
 #include "library/loader/known.h"
 #include "library/loader/name.h"
 #include "library/loader/unknown.h"
-#include "library/sys/sys.h"
+#include "library/sys/locks.h"
 #include "library/sys/text.h"
 
 struct real_driver real;
@@ -46,7 +46,6 @@ static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVM
 #define DRIVER_ROWS (sizeof(driver_rows) / sizeof(driver_rows[0]))
 #define NVML_ROWS (sizeof(nvml_rows) / sizeof(nvml_rows[0]))
 
-static struct sys_lock find_lock;
 static _Atomic bool driver_found, nvml_found;
 
 /*
@@ -73,7 +72,7 @@ static size_t place_of(const void *address)
 	}
 }
 
-/* The caller holds find_lock. If two names have the same function, the first row's hook is used. */
+/* The caller holds locks.real_find. If two names have the same function, the first row's hook is used. */
 static void enter(const void *address, const struct symbol_row *row)
 {
 	size_t i = place_of(address);
@@ -95,7 +94,7 @@ static void *hook_of_row(size_t row)
 									: NULL;
 }
 
-/* The caller holds find_lock. */
+/* The caller holds locks.real_find. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -117,7 +116,7 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 
 	if (likely(atomic_load_explicit(found, memory_order_acquire)))
 		return true;
-	WITH_LOCK(&find_lock);
+	WITH_LOCK(&locks.real_find);
 	if (atomic_load_explicit(found, memory_order_relaxed))
 		return true;
 	if (!elf_find_object(soname, &object))
@@ -135,7 +134,7 @@ static bool refill(const char *soname, const struct symbol_row *rows, size_t cou
 {
 	struct elf_object object;
 
-	WITH_LOCK(&find_lock);
+	WITH_LOCK(&locks.real_find);
 	if (!elf_find_object(soname, &object) ||
 	    elf_symbol(&object, rows[0].name) == __atomic_load_n(rows[0].slot, __ATOMIC_RELAXED))
 		return false;
@@ -151,11 +150,6 @@ bool real_find_driver(void)
 bool real_find_nvml(void)
 {
 	return fill("libnvidia-ml.so.1", nvml_rows, NVML_ROWS, &nvml_found);
-}
-
-void real_reset(void)
-{
-	find_lock = (struct sys_lock){ 0 };
 }
 
 static void *hook_at(const void *address)
@@ -216,7 +210,7 @@ static void fill_names(void)
 {
 	if (likely(atomic_load_explicit(&names_ready, memory_order_acquire)))
 		return;
-	WITH_LOCK(&find_lock);
+	WITH_LOCK(&locks.real_find);
 	for (size_t r = 0; r < DRIVER_ROWS && !atomic_load(&names_ready); r++) {
 		const struct symbol_row *row = &driver_rows[r];
 		size_t i = name_hash(row->name, name_base_length(row->name));

@@ -52,9 +52,6 @@ static inline CUcontext real_current_context(void)
 bool real_find_driver(void);
 bool real_find_nvml(void);
 
-/* In a forked child: a search may have been in progress in another thread of the parent. */
-void real_reset(void);
-
 /*
  * For dlsym. Returns our hook for the driver function at `address`. Returns a stand-in if an unknown function was
  * looked up by name and is refused (unknown.h). Returns NULL if the function is not hooked.

@@ -4,6 +4,7 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 #include "library/state/helper.h"
+#include "library/sys/locks.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
@@ -11,9 +12,6 @@
 #define NAP_NS (100 * NS_PER_MS)
 /* How long a tenant that holds memory waits for an answer, which normally comes within milliseconds. */
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
-
-/* A process has one request at a time per device; other threads wait for this lock. */
-static struct sys_lock ask_lock[REGION_MAX_DEVICES];
 
 /*
  * One request: the place where it was written. A new daemon brings a new page, and the request is made again
@@ -78,7 +76,7 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 	return most_ns && now_ns - since_ns >= most_ns;
 }
 
-/* The caller holds ask_lock. */
+/* The caller holds locks.ask. */
 static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
 {
 	for (;;) {
@@ -123,17 +121,11 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 	/* The helper finds a restarted daemon; no context has started it yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
-	WITH_LOCK(&ask_lock[index]);
+	WITH_LOCK(&locks.ask[index]);
 	log_debug("device %d: waiting for a grant of %llu bytes more", index,
 		  (unsigned long long)bytes);
 	bool is_worth_trying = wait_for_answer(index, bytes, wait->since_ns, &a);
 	take_back(&a, index);
 	trace_wait(TRACE_MEMORY_WAIT, index, begin, bytes, is_worth_trying ? 0 : ENOMEM);
 	return is_worth_trying;
-}
-
-void admission_reset(void)
-{
-	for (int i = 0; i < REGION_MAX_DEVICES; i++)
-		ask_lock[i] = (struct sys_lock){ 0 };
 }

@@ -34,6 +34,3 @@ struct admission {
  * available, or the wait took too long. The caller must hold no lock that a free needs. Thread safe.
  */
 bool admission_wait(int index, uint64_t bytes, struct admission *wait);
-
-/* In a forked child. */
-void admission_reset(void);

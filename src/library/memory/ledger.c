@@ -2,6 +2,7 @@
 
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
 /*
@@ -13,8 +14,6 @@
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
 /* How long a refusal waits for the daemon's NVML query. It normally comes within 0.1 s, but NVML may be slow. */
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
-
-static struct sys_lock ledger_lock;
 
 struct tally {
 	/* All slots, including memory that no call names, plus memory held outside any slot. */
@@ -65,7 +64,7 @@ static struct tally tally(int index)
 
 /*
  * Call after a rise of used_bytes and before the driver call for which it is made. So when NVML shows the memory,
- * the daemon finds it in used_bytes or in the peak since its query. The caller holds ledger_lock.
+ * the daemon finds it in used_bytes or in the peak since its query. The caller holds locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -116,7 +115,7 @@ static uint64_t ledger_limit(int index)
 	return granted < quota ? granted : quota;
 }
 
-/* Decides one reservation. The caller holds ledger_lock. */
+/* Decides one reservation. The caller holds locks.ledger. */
 static int decide(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);
@@ -149,7 +148,7 @@ static int decide(int index, uint64_t bytes)
 int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 {
 	wait_for_adoption();
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	int error = decide(index, bytes);
 
@@ -163,7 +162,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	return error;
 }
 
-/* The caller holds ledger_lock. */
+/* The caller holds locks.ledger. */
 static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 {
 	uint64_t held = atomic_load(word);
@@ -172,7 +171,7 @@ static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 
 void ledger_release(int index, uint64_t bytes)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	take_back(&process_slot_device(index)->used_bytes, bytes);
 	trace_used(index);
 }
@@ -187,7 +186,7 @@ int ledger_reserve_context(int index, uint64_t bytes)
 {
 	int error = ledger_reserve(index, bytes, false);
 	if (!error) {
-		WITH_LOCK(&ledger_lock);
+		WITH_LOCK(&locks.ledger);
 		atomic_fetch_add(&process_slot_device(index)->context_used_bytes, bytes);
 	}
 	return error;
@@ -195,7 +194,7 @@ int ledger_reserve_context(int index, uint64_t bytes)
 
 void ledger_release_context(int index, uint64_t bytes)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
@@ -212,7 +211,7 @@ void ledger_release_context(int index, uint64_t bytes)
 
 void ledger_make_fresh(int index, uint64_t bytes)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	/*
 	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is
@@ -232,7 +231,7 @@ void ledger_add_fresh(int index, uint64_t bytes)
 
 void ledger_release_unnamed(int index, uint64_t bytes)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	uint64_t fresh = atomic_load(&d->fresh_bytes);
 	take_back(&d->fresh_bytes, bytes);
@@ -274,7 +273,7 @@ bool ledger_wait_for_look(int index)
 
 void ledger_adjust(int index, int64_t bytes)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	if (bytes < 0) {
 		take_back(&d->used_bytes, (uint64_t)-bytes);
@@ -298,7 +297,7 @@ uint64_t ledger_quota(int index)
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context)
 {
-	WITH_LOCK(&ledger_lock);
+	WITH_LOCK(&locks.ledger);
 	for (int i = 0; i <= REGION_HOST && old_slot; i++) {
 		struct region_slot_device *from = &old_slot->device[i], *to = &new_slot->device[i];
 		atomic_store(&to->used_bytes, atomic_load(&from->used_bytes));
@@ -315,9 +314,4 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 	}
 	atomic_store(&new_slot->migrated, 1);
 	publish(context);
-}
-
-void ledger_reset(void)
-{
-	ledger_lock = (struct sys_lock){ 0 };
 }

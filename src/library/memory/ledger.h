@@ -81,6 +81,3 @@ uint64_t ledger_quota(int index);
  */
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context);
-
-/* In a forked child, where no other thread decides a reservation. */
-void ledger_reset(void);

@@ -6,6 +6,7 @@
 #include "library/memory/charge.h"
 #include "library/memory/exports.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 
 #define REFRESH_EVERY_NS (20 * NS_PER_MS)
 #define FIRST_CAPACITY 64
@@ -17,7 +18,6 @@ struct entry {
 };
 
 /* Guards the list. Never held during a driver call. */
-static struct sys_lock list_lock;
 static struct entry *list;
 static size_t capacity;
 static _Atomic uint32_t uncharged; /* number of imports charged to another process */
@@ -77,7 +77,7 @@ static void take_over(struct entry *e)
 }
 
 /*
- * The caller holds list_lock. If this process holds the same memory in another entry, that entry takes over the
+ * The caller holds locks.shared. If this process holds the same memory in another entry, that entry takes over the
  * charge at once, before the old charge is given back.
  */
 static void drop(struct entry *e)
@@ -100,7 +100,7 @@ static void drop(struct entry *e)
 
 void shared_give(const struct shared *given)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	if (!make_room())
 		return;
 	exports_take(given->key);
@@ -113,7 +113,7 @@ bool shared_take(const struct shared *taken)
 	bool is_first;
 
 	{
-		WITH_LOCK(&list_lock);
+		WITH_LOCK(&locks.shared);
 		if (!make_room())
 			return false;
 		is_first = exports_take(taken->key);
@@ -127,7 +127,7 @@ bool shared_take(const struct shared *taken)
 		exports_leave(taken->key);
 		return false;
 	}
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	if (!make_room()) {
 		exports_leave(taken->key);
 		ledger_release(h.device, h.bytes);
@@ -139,7 +139,7 @@ bool shared_take(const struct shared *taken)
 
 bool shared_again(enum shared_kind kind, uint64_t id)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
 	if (e)
 		e->again++;
@@ -148,7 +148,7 @@ bool shared_again(enum shared_kind kind, uint64_t id)
 
 void shared_close(enum shared_kind kind, uint64_t id)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
 	if (e && e->again)
 		e->again--;
@@ -161,7 +161,7 @@ static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };
 
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
 	if (!e || bytes <= e->s.bytes)
 		return more;
@@ -182,7 +182,7 @@ bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes)
 		return true;
 	if (!charge_begin(&more))
 		return false;
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
 	if (e)
 		e->s.bytes = bytes;
@@ -198,7 +198,7 @@ bool shared_drop(enum shared_kind kind, uint64_t id)
 
 	if (!shared_any())
 		return false;
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	for (; (e = find(kind, id)); was_known = true)
 		drop(e);
 	return was_known;
@@ -208,14 +208,14 @@ uint64_t shared_key(enum shared_kind kind, uint64_t id)
 {
 	if (!shared_any())
 		return 0;
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
 	return e ? e->s.key : 0;
 }
 
 void shared_context_gone(CUcontext context)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	for (size_t i = process_state.shared; i-- > 0;)
 		if (list[i].s.context == context)
 			drop(&list[i]);
@@ -227,17 +227,18 @@ void shared_refresh(uint64_t now_ns)
 
 	if (!atomic_load_explicit(&uncharged, memory_order_relaxed) ||
 	    now_ns - last_ns < REFRESH_EVERY_NS ||
-	    atomic_load(&atomic_load(&process_state.control)->adopting) || !sys_trylock(&list_lock))
+	    atomic_load(&atomic_load(&process_state.control)->adopting) ||
+	    !sys_trylock(&locks.shared))
 		return;
 	last_ns = now_ns;
 	for (size_t i = 0; i < process_state.shared; i++)
 		take_over(&list[i]);
-	sys_unlock(&list_lock);
+	sys_unlock(&locks.shared);
 }
 
 void shared_move(struct region_report *report, const struct region_slot *slot)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.shared);
 	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].is_charged)
 			exports_move(report, slot, list[i].s.key);
@@ -245,7 +246,6 @@ void shared_move(struct region_report *report, const struct region_slot *slot)
 
 void shared_reset(void)
 {
-	list_lock = (struct sys_lock){ 0 };
 	atomic_store(&process_state.shared, 0);
 	atomic_store(&uncharged, 0);
 }

@@ -6,10 +6,9 @@
 #include "library/loader/real.h"
 #include "library/state/thread.h"
 #include "library/sys/log.h"
-#include "library/sys/sys.h"
+#include "library/sys/locks.h"
 
 static const struct helper_duties *duties;
-static struct sys_lock start_lock;
 static bool is_started;
 static _Atomic bool is_leaving;
 static _Atomic bool is_in_driver;
@@ -59,7 +58,7 @@ void helper_wake(void)
 
 void helper_start(void)
 {
-	WITH_LOCK(&start_lock);
+	WITH_LOCK(&locks.helper_start);
 	if (is_started)
 		return;
 	is_started = true;
@@ -82,7 +81,6 @@ void helper_wait_until_out(void)
 
 void helper_reset(void)
 {
-	start_lock = (struct sys_lock){ 0 };
 	is_started = false;
 	atomic_store(&is_leaving, false);
 	atomic_store(&is_in_driver, false);

@@ -28,13 +28,12 @@ enum process_mode {
 
 /*
  * State of this process only. The kernel zeroes this page in a forked child (MADV_WIPEONFORK), since the child
- * does not own the parent's slot, and a lock may be held by a thread that does not exist in the child.
+ * does not own the parent's slot.
  */
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
 	_Atomic uint32_t has_one_device; /* the tenant has one device, and `detours` is 0 */
 	struct thread_cache cache;
-	struct sys_lock join_lock;
 };
 
 _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,

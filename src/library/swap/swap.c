@@ -12,6 +12,7 @@
 #include "library/swap/swap_backing.h"
 #include "library/swap/swap_copy.h"
 #include "library/swap/swap_peers.h"
+#include "library/sys/locks.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
@@ -28,7 +29,6 @@
 #define EXIT_PATIENCE_NS (5 * NS_PER_S)
 #define CONTEXTS_MAX 64
 
-static struct sys_lock start_lock, contexts_lock;
 static bool is_started;
 static _Atomic bool is_leaving, is_in_driver;
 
@@ -63,7 +63,7 @@ void swap_context_made(CUcontext context)
 	if (!swap_is_on())
 		return;
 	swap_context_ends(context);
-	WITH_LOCK(&contexts_lock);
+	WITH_LOCK(&locks.swap_contexts);
 	if (contexts_count < CONTEXTS_MAX)
 		contexts[contexts_count++] = context;
 	else
@@ -74,7 +74,7 @@ void swap_context_ends(CUcontext context)
 {
 	if (!swap_is_on())
 		return;
-	WITH_LOCK(&contexts_lock);
+	WITH_LOCK(&locks.swap_contexts);
 	for (uint32_t i = contexts_count; i-- > 0;)
 		if (contexts[i] == context)
 			contexts[i] = contexts[--contexts_count];
@@ -87,7 +87,7 @@ void swap_context_gone(CUcontext context)
 	swap_backing_context_gone(context);
 	swap_peers_context_gone(context);
 	/* Memory that was locked in this context may be unlocked now. */
-	WITH_LOCK(&contexts_lock);
+	WITH_LOCK(&locks.swap_contexts);
 	swap_arena_unlocked();
 }
 
@@ -258,7 +258,7 @@ static uint64_t lock_next(void)
 	uint64_t bytes = 0;
 
 	/* The lock keeps the context from ending while it is current here. */
-	WITH_LOCK(&contexts_lock);
+	WITH_LOCK(&locks.swap_contexts);
 	if (contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS)
 		bytes = swap_arena_lock_next();
 	real.cuCtxSetCurrent(NULL);
@@ -554,7 +554,7 @@ void swap_start(void)
 {
 	if (!swap_is_on())
 		return;
-	WITH_LOCK(&start_lock);
+	WITH_LOCK(&locks.swap_start);
 	if (is_started)
 		return;
 	is_started = thread_create(swap_main);
@@ -576,7 +576,6 @@ void swap_leave_driver(void)
 
 void swap_reset(void)
 {
-	start_lock = contexts_lock = (struct sys_lock){ 0 };
 	is_started = false;
 	atomic_store(&is_leaving, false);
 	atomic_store(&is_in_driver, false);

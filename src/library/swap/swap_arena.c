@@ -3,6 +3,7 @@
 #include "library/loader/real.h"
 #include "library/memory/exports.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 
 #define CHUNK_STEP (2ULL << 20)
 #define CHUNK_MIN (32ULL << 20)
@@ -11,7 +12,6 @@
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14 */
 
 static struct {
-	struct sys_lock lock; /* guards `own` and `owned` */
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
 	uint64_t ready_bytes; /* bytes backed by memory, as last seen; swap thread only */
@@ -66,7 +66,7 @@ bool swap_arena_provide(uint64_t bytes)
 
 	if (!arena.mapping)
 		return false;
-	WITH_LOCK(&arena.lock);
+	WITH_LOCK(&locks.swap_arena);
 	for (uint32_t i = 0; i < atomic_load(&arena.owned); i++)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
@@ -171,7 +171,6 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run)
 
 void swap_arena_reset(void)
 {
-	arena.lock = (struct sys_lock){ 0 };
 	arena.mapping = NULL;
 	arena.ready_bytes = 0;
 	atomic_store(&arena.owned, 0);

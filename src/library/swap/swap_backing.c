@@ -8,14 +8,14 @@
 #include "library/swap/sharing.h"
 #include "library/swap/swap_arena.h"
 #include "library/swap/swap_peers.h"
+#include "library/sys/locks.h"
 
 #define FIRST_PLACES 1024
 #define REACH_MAX (1 + SWAP_PEERS_MAX)
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* Sorted by address, for binary search. list_lock is never held during a driver call. */
-static struct sys_lock list_lock;
+/* Sorted by address, for binary search. */
 static struct backing *list;
 static uint32_t count, places;
 /* Indexed by device. */
@@ -25,7 +25,7 @@ static struct {
 /* For each device, whether the driver has descriptors for its memory: 0 not asked yet, 1 no, 2 yes. */
 static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
-/* Returns how many backings begin at or before ptr. The caller holds list_lock. */
+/* Returns how many backings begin at or before ptr. The caller holds locks.swap_backing. */
 static uint32_t place_of(CUdeviceptr ptr)
 {
 	uint32_t low = 0, high = count;
@@ -40,7 +40,7 @@ static uint32_t place_of(CUdeviceptr ptr)
 	return low;
 }
 
-/* The caller holds list_lock. */
+/* The caller holds locks.swap_backing. */
 static struct backing *find(CUdeviceptr ptr)
 {
 	uint32_t i = place_of(ptr);
@@ -66,7 +66,7 @@ static bool make_room(void)
 
 static bool insert(const struct backing *b)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	if (!make_room())
 		return false;
 	uint32_t i = place_of(b->base);
@@ -79,7 +79,7 @@ static bool insert(const struct backing *b)
 /* Removes the backing that begins at ptr from the list. */
 static bool take_out(CUdeviceptr ptr, struct backing *ret)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	struct backing *b = find(ptr);
 	if (!b || b->base != ptr)
 		return false;
@@ -293,7 +293,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	const struct backing *b = find(ptr);
 	if (b)
 		*ret_backing = *b;
@@ -302,7 +302,7 @@ bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing)
 
 void swap_backing_keep(CUdeviceptr ptr)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	struct backing *b = find(ptr);
 	if (!b || b->is_kept)
 		return;
@@ -313,7 +313,7 @@ void swap_backing_keep(CUdeviceptr ptr)
 
 void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	struct backing *b = find(ptr);
 	if (b)
 		b->key = key;
@@ -321,7 +321,7 @@ void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
 
 bool swap_backing_has_key(uint64_t key)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i].key == key)
 			return true;
@@ -330,7 +330,7 @@ bool swap_backing_has_key(uint64_t key)
 
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i].key && list[i].base >= ptr) {
 			*ret = list[i];
@@ -342,7 +342,7 @@ bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 /* Returns the first backing that the context owns, or 0. */
 static CUdeviceptr first_owned(CUcontext context)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i].owner == context)
 			return list[i].base;
@@ -381,7 +381,7 @@ struct backing *swap_backing_next(uint32_t *at)
 /* Finds the context's next backing from ptr on. It may be freed before the caller uses it. */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
-	WITH_LOCK(&list_lock);
+	WITH_LOCK(&locks.swap_backing);
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i].owner == owner && list[i].base >= ptr) {
 			*ret = list[i];
@@ -405,7 +405,6 @@ void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed)
 
 void swap_backing_reset(void)
 {
-	list_lock = (struct sys_lock){ 0 };
 	if (list)
 		munmap(list, places * sizeof(*list));
 	list = NULL;

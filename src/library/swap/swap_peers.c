@@ -1,6 +1,6 @@
 #include "library/swap/swap_peers.h"
 
-#include "library/sys/sys.h"
+#include "library/sys/locks.h"
 
 #define PAIRS_MAX 1024 /* pairs of contexts */
 
@@ -9,14 +9,13 @@ struct pair {
 	CUdevice device; /* the device of `from` */
 };
 
-static struct sys_lock lock;
 static struct pair pairs[PAIRS_MAX];
 static uint32_t count;
 static _Atomic uint32_t changes;
 
 bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner)
 {
-	WITH_LOCK(&lock);
+	WITH_LOCK(&locks.swap_peers);
 	if (count == PAIRS_MAX)
 		return false;
 	pairs[count++] = (struct pair){ from, owner, device };
@@ -28,7 +27,7 @@ bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner)
 {
 	bool is_last = true;
 
-	WITH_LOCK(&lock);
+	WITH_LOCK(&locks.swap_peers);
 	for (uint32_t i = count; i-- > 0;) {
 		if (pairs[i].from == from && pairs[i].owner == owner)
 			pairs[i] = pairs[--count];
@@ -51,7 +50,7 @@ size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX])
 {
 	size_t n = 0;
 
-	WITH_LOCK(&lock);
+	WITH_LOCK(&locks.swap_peers);
 	for (uint32_t i = 0; i < count && n < SWAP_PEERS_MAX; i++)
 		if (pairs[i].owner == owner && !is_among(ret, n, pairs[i].device))
 			ret[n++] = pairs[i].device;
@@ -65,7 +64,7 @@ uint32_t swap_peers_changes(void)
 
 void swap_peers_context_gone(CUcontext context)
 {
-	WITH_LOCK(&lock);
+	WITH_LOCK(&locks.swap_peers);
 	for (uint32_t i = count; i-- > 0;)
 		if (pairs[i].from == context || pairs[i].owner == context)
 			pairs[i] = pairs[--count];
@@ -73,6 +72,5 @@ void swap_peers_context_gone(CUcontext context)
 
 void swap_peers_reset(void)
 {
-	lock = (struct sys_lock){ 0 };
 	count = 0;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,16 @@
 #define SYS_DATA extern __attribute__((visibility("hidden")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+
+#ifdef __aarch64__
+#define SYS_PAGE 65536 /* the largest page size */
+#else
+#define SYS_PAGE 4096
+#endif
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
 
 #define NS_PER_US 1000ULL
 #define NS_PER_MS 1000000ULL
@@ -102,7 +113,7 @@ static inline void sys_sleep_ns(uint64_t ns)
 
 /*
  * Our own mutex. pthread's may be missing (a program without libpthread on an old glibc), and an interposed one
- * must not be called. Zero means unlocked. Not recursive.
+ * must not be called. Zero means unlocked. Not recursive. locks.h says where locks are.
  */
 struct sys_lock {
 	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */

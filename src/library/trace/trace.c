@@ -5,6 +5,7 @@
 #include "library/loader/fast_path.h"
 #include "library/sys/config.h"
 #include "library/sys/exchange.h"
+#include "library/sys/locks.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
@@ -14,7 +15,6 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static struct sys_lock look_lock;
 static _Atomic uint32_t order; /* the last order that was carried out or abandoned */
 /* When the daemon was last asked without success; 0 if the last request succeeded. */
 static uint64_t tried_ns;
@@ -116,7 +116,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* Changes to what the control page says. The caller holds look_lock. */
+/* Changes to what the control page says. The caller holds locks.trace_look. */
 static void change_to(uint32_t word)
 {
 	int error = 0;
@@ -142,17 +142,16 @@ void trace_look(void)
 
 	if (likely(atomic_load_explicit(wanted, memory_order_relaxed) ==
 		   atomic_load_explicit(&order, memory_order_relaxed)) ||
-	    !sys_trylock(&look_lock))
+	    !sys_trylock(&locks.trace_look))
 		return;
 	uint32_t word = atomic_load(wanted);
 	if (word != atomic_load(&order))
 		change_to(word);
-	sys_unlock(&look_lock);
+	sys_unlock(&locks.trace_look);
 }
 
 void trace_reset(void)
 {
-	look_lock = (struct sys_lock){ 0 };
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	atomic_store(&order, 0);
 	tried_ns = 0;

@@ -22,11 +22,11 @@
 #include "library/state/process_state.h"
 #include "library/state/helper.h"
 #include "library/swap/swap.h"
+#include "library/sys/locks.h"
 
 #define DEVICES 64
 
 /* ^held while a primary context is made, for 0.1 to 0.2 s, so that two threads do not charge one context twice */
-static struct sys_lock primary_lock;
 static struct {
 	CUcontext context;
 	uint32_t retained;
@@ -143,7 +143,7 @@ static CUresult retain_primary(const struct reference *r, CUcontext *context, CU
 	CUresult result;
 
 	*ret_lacks = 0;
-	WITH_LOCK(&primary_lock);
+	WITH_LOCK(&locks.primary);
 	if (primary[device].context) {
 		result = take_reference(r, context, device);
 		if (result == CUDA_SUCCESS)
@@ -220,7 +220,7 @@ static bool is_active(CUdevice device)
 }
 
 /*
- * Called around the driver's release or reset, with primary_lock. Marks end with the context, and must not be
+ * Called around the driver's release or reset, with locks.primary. Marks end with the context, and must not be
  * queried afterwards.
  */
 static void begin_end(CUdevice device, bool is_last)
@@ -259,7 +259,7 @@ static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_
 	WITH_MEMORY_STILL();
 	if (!is_kept(device))
 		return end(device);
-	WITH_LOCK(&primary_lock);
+	WITH_LOCK(&locks.primary);
 	if (!primary[device].context)
 		return end(device);
 	bool is_last = is_reset || primary[device].retained <= 1;
@@ -282,7 +282,7 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 	WITH_MEMORY_STILL();
 	if (!is_kept(device))
 		return destroy(green);
-	WITH_LOCK(&primary_lock);
+	WITH_LOCK(&locks.primary);
 	if (!primary[device].context)
 		return destroy(green);
 	bool is_last = primary[device].retained <= 1;
@@ -437,6 +437,5 @@ CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 
 void hook_context_reset(void)
 {
-	primary_lock = (struct sys_lock){ 0 };
 	memset(primary, 0, sizeof(primary));
 }

@@ -17,9 +17,9 @@
 
 static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
 {
-	char *visible = visible_begin();
+	bool is_visible = visible_begin();
 	CUresult result = init(flags);
-	visible_end(visible);
+	visible_end(is_visible);
 	return result;
 }
 

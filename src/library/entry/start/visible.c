@@ -8,13 +8,15 @@
 #include "library/entry/nvml/nvml_card.h"
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* one more than devices: then one is repeated */
 
 /* Never moves, since a thread may hold what getenv() returned. */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
-static struct sys_lock busy;
+/* What visible_end() puts back: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
+static char *replaced;
 
 /* The environment plus the entry, if the program has no such variable. Stays mapped, for a thread that reads it. */
 static char **list, **list_before;
@@ -168,13 +170,26 @@ static bool is_started(void)
 	return real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-char *visible_begin(void)
+/* Searches for the entry again, since another thread may have moved the list by setting a variable. */
+static void put_back(void)
 {
-	if (is_started() || !nvml_card_count() || !sys_trylock(&busy))
-		return NULL;
+	if (replaced == entry)
+		remove_entry();
+	for (char **e = environ; e && *e; e++)
+		if (*e == entry)
+			*e = replaced;
+	replaced = NULL;
+}
+
+bool visible_begin(void)
+{
+	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
+		return false;
+	/* In a forked child: a thread of the parent was between visible_begin() and visible_end(). */
+	if (replaced)
+		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);
-	char *old = place ? *place : NULL;
-	const char *value = old ? old + sizeof(VARIABLE) - 1 : NULL, *c = value;
+	const char *value = place ? *place + sizeof(VARIABLE) - 1 : NULL, *c = value;
 	int number;
 
 	memcpy(entry, VARIABLE, sizeof(VARIABLE));
@@ -184,25 +199,21 @@ char *visible_begin(void)
 		write_numbers(value);
 	else
 		write_uuids(value);
-	if (place) {
+	replaced = place ? *place : entry;
+	if (place)
 		*place = entry;
-		return old;
-	}
-	if (add_entry())
-		return entry;
-	sys_unlock(&busy);
-	return NULL;
+	else if (!add_entry())
+		replaced = NULL;
+	if (replaced)
+		return true;
+	sys_unlock(&locks.visible);
+	return false;
 }
 
-/* Searches for the entry again, since another thread may have moved the list by setting a variable. */
-void visible_end(char *old)
+void visible_end(bool is_changed)
 {
-	if (!old)
+	if (!is_changed)
 		return;
-	if (old == entry)
-		remove_entry();
-	for (char **e = environ; e && *e; e++)
-		if (*e == entry)
-			*e = old;
-	sys_unlock(&busy);
+	put_back();
+	sys_unlock(&locks.visible);
 }

@@ -5,11 +5,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /*
  * The driver reads the variable when it starts. During that time, the variable names the same devices by UUID.
- * This means the same to any other reader, and to a command that another thread starts. Returns what visible_end()
- * must put back, or NULL if there is nothing to change. Thread safe; if two threads call it at the same time, one
+ * This means the same to any other reader, and to a command that another thread starts. Returns false
+ * if nothing was changed; visible_end() needs to know. Thread safe; if two threads call it at the same time, one
  * changes the variable for both. Needs an active process.
  */
-char *visible_begin(void);
-void visible_end(char *old);
+bool visible_begin(void);
+void visible_end(bool is_changed);

@@ -7,6 +7,7 @@
 #include "library/launch/inflight/inflight_sample.h"
 #include "library/loader/fast_path.h"
 #include "library/loader/real.h"
+#include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
 #define PLACES 16 /* number of places, from the hash on, where a stream may be */
@@ -28,8 +29,7 @@ static struct {
 	_Atomic uintptr_t handle; /* 0 if free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
-static struct sys_lock table_lock;
-/* The first context that was seen, and whether another one was seen since. Guarded by table_lock. */
+/* The first context that was seen, and whether another one was seen since. Guarded by locks.inflight_table. */
 static CUcontext only_context;
 static bool has_several_contexts;
 uint16_t inflight_used[INFLIGHT_RECORDS];
@@ -91,7 +91,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	sys_unlock(&s->lock);
 }
 
-/* Call before the record is used, so that a forked child forgets it too. The caller holds table_lock. */
+/* Call before the record is used, so that a forked child forgets it too. The caller holds locks.inflight_table. */
 static void enlist(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
@@ -103,7 +103,7 @@ static void enlist(uint32_t at)
 	inflight_streams[at].is_listed = true;
 }
 
-/* The caller holds table_lock. */
+/* The caller holds locks.inflight_table. */
 static void see_context(CUcontext context)
 {
 	if (!only_context)
@@ -117,11 +117,11 @@ static void see_context(CUcontext context)
 
 void inflight_context_seen(CUcontext context)
 {
-	WITH_LOCK(&table_lock);
+	WITH_LOCK(&locks.inflight_table);
 	see_context(context);
 }
 
-/* Returns INFLIGHT_STREAMS if no place is free. The caller holds table_lock. */
+/* Returns INFLIGHT_STREAMS if no place is free. The caller holds locks.inflight_table. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t start = inflight_hash(handle, owner);
@@ -136,7 +136,7 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 	return INFLIGHT_STREAMS;
 }
 
-/* Returns the device's overflow record. The caller holds table_lock. */
+/* Returns the device's overflow record. The caller holds locks.inflight_table. */
 static struct inflight_stream *overflow_of(int device)
 {
 	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
@@ -155,7 +155,7 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 
 	if (device < 0)
 		return NULL;
-	WITH_LOCK(&table_lock);
+	WITH_LOCK(&locks.inflight_table);
 	struct inflight_stream *s = find(handle, owner);
 	if (s)
 		return s;
@@ -370,7 +370,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 
 /* ---- going away ---- */
 
-/* The caller holds table_lock. */
+/* The caller holds locks.inflight_table. */
 static void drop(uint32_t at, bool context_lives)
 {
 	struct inflight_stream *s = &inflight_streams[at];
@@ -399,7 +399,7 @@ static void drop(uint32_t at, bool context_lives)
 
 void inflight_drop_stream(CUstream stream)
 {
-	WITH_LOCK(&table_lock);
+	WITH_LOCK(&locks.inflight_table);
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
@@ -407,7 +407,7 @@ void inflight_drop_stream(CUstream stream)
 		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
-/* The caller holds table_lock. */
+/* The caller holds locks.inflight_table. */
 static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;
@@ -419,7 +419,7 @@ static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 
 void inflight_drop_context(CUcontext context)
 {
-	WITH_LOCK(&table_lock);
+	WITH_LOCK(&locks.inflight_table);
 	trace_code_goes();
 	for (uint32_t i = 0; i < atomic_load(&inflight_used_count); i++) {
 		struct inflight_stream *s = inflight_used_stream(i);
@@ -444,7 +444,6 @@ void inflight_reset(void)
 	memset(keys, 0, sizeof(keys));
 	memset(inflight_devices, 0, sizeof(inflight_devices));
 	memset(&inflight_cache, 0, sizeof(inflight_cache));
-	memset(&table_lock, 0, sizeof(table_lock));
 	inflight_poll_reset();
 	only_context = NULL;
 	has_several_contexts = false;

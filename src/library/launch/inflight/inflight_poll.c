@@ -10,6 +10,7 @@
 #include "library/launch/inflight/inflight_sample.h"
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/loader/fast_path.h"
+#include "library/sys/locks.h"
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 /*
@@ -24,7 +25,6 @@
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
 /* Held while the helper records a mark, so that no capture begins meanwhile. */
-static struct sys_lock capture_lock;
 /* Launches of each device in free run, at the last poll. */
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
@@ -147,7 +147,7 @@ static void mark_in_context(struct inflight_stream *s)
 /* Marks the work that a quiet stream has left unmarked, unless a capture might include the event. */
 static void mark_tail(struct inflight_stream *s)
 {
-	WITH_LOCK(&capture_lock);
+	WITH_LOCK(&locks.inflight_capture);
 	if (atomic_load(&process_state.captures) == 0 && !s->is_marked_by_launch)
 		mark_in_context(s);
 }
@@ -233,7 +233,7 @@ uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 
 void inflight_capture_begins(void)
 {
-	WITH_LOCK(&capture_lock);
+	WITH_LOCK(&locks.inflight_capture);
 	atomic_fetch_add(&process_state.captures, 1);
 	fast_path_shut(FAST_PATH_ALL);
 }
@@ -249,5 +249,4 @@ void inflight_capture_ended(void)
 void inflight_poll_reset(void)
 {
 	memset(seen_launches, 0, sizeof(seen_launches));
-	memset(&capture_lock, 0, sizeof(capture_lock));
 }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "../../fake_process.h"
 #include "library/entry/nvml/nvml_card.h"
@@ -123,10 +124,10 @@ static void test_processes_share_what_the_card_did(void **state)
 static void expect_visible(const char *value, const char *during)
 {
 	setenv("CUDA_VISIBLE_DEVICES", value, 1);
-	char *old = visible_begin();
+	bool is_changed = visible_begin();
 	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), during);
 	setenv("OTHER", value, 1); /* another thread's */
-	visible_end(old);
+	visible_end(is_changed);
 	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), value);
 }
 
@@ -162,11 +163,11 @@ static void test_numbers_count_the_tenants_devices(void **state)
 static void expect_visible_unset(const char *during, const char *others)
 {
 	unsetenv("CUDA_VISIBLE_DEVICES");
-	char *old = visible_begin();
+	bool is_changed = visible_begin();
 	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), during);
 	if (others)
 		setenv("ANOTHER", others, 1); /* another thread's */
-	visible_end(old);
+	visible_end(is_changed);
 	assert_null(getenv("CUDA_VISIBLE_DEVICES"));
 	assert_non_null(getenv("PATH"));
 	if (others)
@@ -182,8 +183,39 @@ static void test_unset_means_the_tenants_devices(void **state)
 	expect_visible_unset(FIRST "," SECOND, NULL);
 	expect_visible_unset(FIRST "," SECOND, "a variable that was not there");
 	fake_control->device_count = 0;
-	assert_null(visible_begin());
-	visible_end(NULL);
+	assert_false(visible_begin());
+	visible_end(false);
+}
+
+static bool is_right_in_a_child(const char *value)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		bool is_changed = visible_begin();
+		bool is_right = is_changed && strcmp(getenv("CUDA_VISIBLE_DEVICES"), FIRST) == 0;
+		visible_end(is_changed);
+		const char *now = getenv("CUDA_VISIBLE_DEVICES");
+		_exit(!(is_right && (value ? now && strcmp(now, value) == 0 : !now)));
+	}
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Another thread of the parent is in cuInit. */
+static void test_a_child_forked_meanwhile_reads_what_the_program_set(void **state)
+{
+	start();
+	fake_control->device_count = 1;
+	fake_control->device[0].uuid[0] = 1;
+	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+	bool is_changed = visible_begin();
+	assert_true(is_right_in_a_child("0"));
+	visible_end(is_changed);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	is_changed = visible_begin();
+	assert_true(is_right_in_a_child(NULL));
+	visible_end(is_changed);
 }
 
 static nvmlReturn_t uuid_result;
@@ -227,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_processes_share_what_the_card_did),
 		cmocka_unit_test(test_numbers_count_the_tenants_devices),
 		cmocka_unit_test(test_unset_means_the_tenants_devices),
+		cmocka_unit_test(test_a_child_forked_meanwhile_reads_what_the_program_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
