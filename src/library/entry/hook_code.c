@@ -32,7 +32,12 @@
 		if (result != CUDA_SUCCESS || measured_fits(&m)) \
 			return result; \
 		unload(*(made)); \
-		return measured_undone(&m) ? real_function args : CUDA_ERROR_OUT_OF_MEMORY; \
+		if (!measured_undone(&m)) \
+			return CUDA_ERROR_OUT_OF_MEMORY; \
+		result = real_function args; \
+		if (result != CUDA_SUCCESS) \
+			measured_give_back(&m); \
+		return result; \
 	} \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \

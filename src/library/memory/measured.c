@@ -13,7 +13,7 @@ static bool ask(size_t *ret_free)
 
 void measured_begin(struct measured *m, int index)
 {
-	m->grown = 0;
+	m->grown = m->charged = 0;
 	/* Measure nothing during a capture, since it depends on the driver which calls a capture tolerates. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
@@ -39,15 +39,16 @@ static uint64_t growth(const struct measured *m)
 	return grown > named ? grown - named : 0;
 }
 
-static bool charge(int index, uint64_t bytes)
+static bool charge(struct measured *m, uint64_t bytes)
 {
-	struct holding h = { .device = index, .bytes = bytes };
+	struct holding h = { .device = m->index, .bytes = bytes };
 
 	if (!bytes)
 		return true;
 	if (!charge_begin(&h))
 		return false;
-	ledger_make_fresh(index, bytes);
+	ledger_make_fresh(m->index, bytes);
+	m->charged = bytes;
 	return true;
 }
 
@@ -56,7 +57,7 @@ bool measured_fits(struct measured *m)
 	if (m->index < 0)
 		return true;
 	m->grown = growth(m);
-	return charge(m->index, m->grown);
+	return charge(m, m->grown);
 }
 
 bool measured_undone(struct measured *m)
@@ -66,7 +67,13 @@ bool measured_undone(struct measured *m)
 	/* Compares the free memory now with that before the call. The call did not take what is still missing. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
-	return made < m->grown && charge(m->index, made);
+	return made < m->grown && charge(m, made);
+}
+
+void measured_give_back(const struct measured *m)
+{
+	if (m->charged)
+		ledger_release_unnamed(m->index, m->charged);
 }
 
 void measured_keep(struct measured *m)

@@ -8,6 +8,8 @@
  *     result = the driver's call
  *     if (result == CUDA_SUCCESS && !measured_fits(&m))
  *             undo, measured_undone(&m) ? call again : CUDA_ERROR_OUT_OF_MEMORY
+ *     if (the second call failed)
+ *             measured_give_back(&m)
  *
  * Nothing is measured if the index is below 0, if no context is current, or while the process captures a stream. Then the
  * daemon's next queries find the memory. Thread safe.
@@ -23,6 +25,7 @@ struct measured {
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory by the ledger */
 	uint64_t grown;
+	uint64_t charged; /* by measured_fits() or measured_undone() */
 };
 
 void measured_begin(struct measured *m, int index);
@@ -36,6 +39,9 @@ bool measured_fits(struct measured *m);
  * again.
  */
 bool measured_undone(struct measured *m);
+
+/* Gives back what was charged, if the call or what follows it has failed after all. */
+void measured_give_back(const struct measured *m);
 
 /* As measured_fits(), for a call that cannot be undone: charges the memory even if it does not fit. */
 void measured_keep(struct measured *m);

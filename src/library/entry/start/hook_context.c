@@ -344,8 +344,10 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 		real.cuCtxDestroy_v2(*context);
 		*result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (*result != CUDA_SUCCESS)
+	if (*result != CUDA_SUCCESS) {
+		measured_give_back(&c->measured);
 		not_made(c->index, c->cost, drivers);
+	}
 	return false;
 }
 

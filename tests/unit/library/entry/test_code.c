@@ -153,6 +153,23 @@ static void test_what_others_took_is_not_charged(void **state)
 	assert_int_equal(ledger_used(0), 40 * MIB);
 }
 
+/* Another process took the memory between the two calls. */
+static CUresult load_only_once(CUmodule *module, const void *image)
+{
+	return loads ? CUDA_ERROR_OUT_OF_MEMORY : load(module, image);
+}
+
+static void test_a_second_call_that_fails_is_not_charged(void **state)
+{
+	CUmodule module;
+
+	noise_bytes = 60ULL << 30;
+	assert_int_equal(hook_module_load_data(load_only_once, &module, "code"),
+			 CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(unloads, 1);
+	assert_int_equal(ledger_used(0), 0);
+}
+
 static void test_what_is_charged_elsewhere_counts_once(void **state)
 {
 	CUmodule module;
@@ -210,6 +227,7 @@ int main(void)
 		cmocka_unit_test_setup(test_unloaded_after_a_look, start),
 		cmocka_unit_test_setup(test_too_much_is_undone, start),
 		cmocka_unit_test_setup(test_what_others_took_is_not_charged, start),
+		cmocka_unit_test_setup(test_a_second_call_that_fails_is_not_charged, start),
 		cmocka_unit_test_setup(test_what_is_charged_elsewhere_counts_once, start),
 		cmocka_unit_test_setup(test_for_good, start),
 		cmocka_unit_test_setup(test_nothing_is_measured, start),
