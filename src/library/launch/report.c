@@ -1,5 +1,7 @@
 #include "library/launch/report.h"
 
+#include <string.h>
+
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/pace.h"
@@ -261,8 +263,6 @@ uint64_t report_again_ns(const struct report *r, bool was_woken)
 
 void report_reset(void)
 {
-	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
-		account[i].busy_ns = account[i].seen_ns = account[i].worked_at_ns = 0;
-		account[i].is_busy = account[i].has_told_idle = false;
-	}
+	memset(account, 0, sizeof(account));
+	rarer = 1;
 }

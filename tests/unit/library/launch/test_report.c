@@ -1,0 +1,62 @@
+/* What the helper thread reports of the devices, and that a forked child begins anew. */
+#include "launching.h"
+
+#include "library/launch/report.h"
+
+#define FIRST_NS (1 * NS_PER_S)
+
+static uint64_t ramp_ns(void)
+{
+	return atomic_load(&fake_report->bell[0].ramp_ns);
+}
+
+static int start(void **state)
+{
+	report_reset();
+	return launching_start(state);
+}
+
+static void test_a_child_has_saved_up_no_time(void **state)
+{
+	fake_control->device[0].limit_pct_x100 = 5000;
+	report_devices(FIRST_NS);
+	assert_false(report_local_cap_allows(0));
+	report_devices(FIRST_NS + 100 * NS_PER_MS);
+	assert_true(report_local_cap_allows(0));
+	report_reset();
+	assert_false(report_local_cap_allows(0));
+}
+
+/* Reports with so much work in flight, 1 ms after the last time. Returns what the ramp grew by. */
+static uint64_t ramp_with(int64_t inflight_ns)
+{
+	static uint64_t now_ns = FIRST_NS;
+	uint64_t before = ramp_ns();
+
+	atomic_store(&own()->busy, 1);
+	atomic_store(&device()->inflight_ns, inflight_ns);
+	report_devices(now_ns += NS_PER_MS);
+	return ramp_ns() - before;
+}
+
+/* The lease word may be the same in the child. */
+static void test_a_child_has_no_lead(void **state)
+{
+	fake_process_set_lease(LEASE_GO);
+	ramp_with(4 * NS_PER_MS);
+	assert_int_equal(ramp_with(0), 0);
+	report_reset();
+	ramp_with(0);
+	assert_true(ramp_with(0) > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_child_has_saved_up_no_time, start,
+						launching_end),
+		cmocka_unit_test_setup_teardown(test_a_child_has_no_lead, start, launching_end),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
