@@ -274,7 +274,10 @@ static CUresult give_back(struct backing *b)
 	/* The daemon's descriptor keeps the memory alive too. */
 	if (b->key)
 		sharing_drop(b->key);
-	return result == CUDA_SUCCESS ? real.cuMemAddressFree(b->base, b->bytes) : result;
+	if (result == CUDA_SUCCESS)
+		real.cuMemAddressFree(b->base,
+				      b->bytes); /* if that fails, only the address is lost */
+	return result;
 }
 
 bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
