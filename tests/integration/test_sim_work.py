@@ -143,6 +143,34 @@ def test_graphs(sim):  # noqa: F811
         """)
 
 
+def test_a_captured_copy_moves_nothing(sim):
+    sim.run("""
+        start()
+        s = ok(cu.cuStreamCreate(1))
+        src = (ctypes.c_ubyte * 64)(*range(64)); dst = (ctypes.c_ubyte * 64)()
+        host = cu.CUmemorytype.CU_MEMORYTYPE_HOST
+
+        def fill(c):
+            c.srcMemoryType = c.dstMemoryType = host
+            c.srcHost, c.dstHost = ctypes.addressof(src), ctypes.addressof(dst)
+            c.srcPitch = c.dstPitch = c.WidthInBytes = 16
+            c.Height = 2
+            return c
+
+        flat = fill(cu.CUDA_MEMCPY2D())
+        deep = fill(cu.CUDA_MEMCPY3D())
+        deep.Depth, deep.srcHeight, deep.dstHeight = 2, 2, 2
+        for copy, c, moved in (cu.cuMemcpy2DAsync, flat, 32), (cu.cuMemcpy3DAsync, deep, 64):
+            ctypes.memset(dst, 0, 64)
+            ok(cu.cuStreamBeginCapture(s, cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+            ok(copy(c, s))
+            assert bytes(dst) == bytes(64)
+            ok(cu.cuStreamEndCapture(s))
+            ok(copy(c, s))
+            assert bytes(dst)[:moved] == bytes(range(moved))
+        """)
+
+
 SIDE_BY_SIDE = """
 start()
 N = cu.CUstream_flags.CU_STREAM_NON_BLOCKING

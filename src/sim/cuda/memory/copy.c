@@ -1,7 +1,7 @@
 /*
  * Copies. A copy takes its bytes at the rate of the link: within a card that of its memory, between
  * cards that of their connection (see spec.h). If both ends have real bytes, they are copied: at
- * once by an asynchronous copy, at its end by a synchronous one.
+ * once by an asynchronous copy, at its end by a synchronous one. A captured copy moves nothing.
  */
 #include <string.h>
 
@@ -210,12 +210,14 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t height,
 			uint64_t depth, CUstream stream, bool ptds, bool wait)
 {
+	CUstream target;
 	uint64_t bytes;
 
 	SIM_FAIL_IF(__builtin_mul_overflow(width, height, &bytes) ||
 			    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX,
 		    CUDA_ERROR_INVALID_VALUE);
-	if (!wait)
+	SIM_TRY(sim_stream(stream, ptds, &target));
+	if (!wait && !sim_is_capturing(target))
 		move_rows(dst, src, width, height, depth);
 	CUresult r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);
 	if (r == CUDA_SUCCESS && wait)
