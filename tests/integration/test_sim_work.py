@@ -171,6 +171,24 @@ def test_a_captured_copy_moves_nothing(sim):
         """)
 
 
+def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):
+    """The next stream gets the memory and the number of the one that was destroyed."""
+    sim.run("""
+        start()
+        f = kernel("allot_sim_1000us_132b")
+        s, gone = ok(cu.cuStreamCreate(1)), ok(cu.cuStreamCreate(1))
+        fork, join = ok(cu.cuEventCreate(2)), ok(cu.cuEventCreate(2))
+        ok(cu.cuStreamBeginCapture(s, cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+        ok(cu.cuEventRecord(fork, s)); ok(cu.cuStreamWaitEvent(gone, fork, 0))
+        ok(launch(f, gone)); ok(cu.cuEventRecord(join, gone)); ok(cu.cuStreamWaitEvent(s, join, 0))
+        ok(cu.cuStreamDestroy(gone))
+        new = ok(cu.cuStreamCreate(1))
+        assert int(new) == int(gone)
+        ok(cu.cuStreamWaitEvent(new, fork, 0)); ok(launch(f, new))
+        ok(cu.cuStreamWaitEvent(s, join, 0))
+        assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+        """)
+
 SIDE_BY_SIDE = """
 start()
 N = cu.CUstream_flags.CU_STREAM_NON_BLOCKING

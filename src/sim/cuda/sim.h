@@ -94,6 +94,7 @@ struct CUstream_st {
 	pthread_t thread;            /* for a per-thread default stream */
 	CUstream next;               /* next stream of the context */
 	struct sim_capture *capture; /* guarded by the capture lock */
+	uint64_t joining;            /* number of its latest joining of a capture; never reused */
 	bool joined;                 /* all captured work has joined another stream */
 };
 
@@ -109,7 +110,7 @@ struct CUevent_st {
 	uint64_t at_ns;
 	uint64_t not_before_ns; /* the server's earliest possible time of completion */
 	uint64_t capture_id;    /* capture that recorded the event last; 0: none */
-	CUstream captured_in;
+	uint64_t captured_in;   /* the `joining` of the stream that it was captured in */
 };
 
 struct CUfunc_st {

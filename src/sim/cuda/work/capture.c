@@ -20,7 +20,7 @@ struct sim_capture {
 };
 
 static struct sim_capture *captures; /* guarded by sim_capture_lock */
-static uint64_t ids;
+static uint64_t ids, joinings;
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
@@ -107,7 +107,7 @@ bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 	} else {
 		pthread_mutex_lock(&sim_event_lock);
 		event->capture_id = c->id;
-		event->captured_in = stream;
+		event->captured_in = stream->joining;
 		event->done = false;
 		event->records++;
 		pthread_mutex_unlock(&sim_event_lock);
@@ -115,6 +115,14 @@ bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 	}
 	pthread_mutex_unlock(&sim_capture_lock);
 	return mine;
+}
+
+/* Marks the stream in which the event was captured as joined, unless it has been destroyed since. */
+static void mark_joined(const struct sim_capture *c, CUevent event)
+{
+	for (int i = 0; i < c->members_n; i++)
+		if (c->members[i]->joining == event->captured_in)
+			c->members[i]->joined = true;
 }
 
 static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_event, CUstream stream,
@@ -131,8 +139,8 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
 	}
 	if (of_stream) {
-		if (event->captured_in != stream)
-			event->captured_in->joined = true;
+		if (event->captured_in != stream->joining)
+			mark_joined(of_event, event);
 		return CUDA_SUCCESS;
 	}
 	SIM_FAIL_IF(of_event->invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -142,6 +150,7 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 	}
 	of_event->members[of_event->members_n++] = stream;
 	stream->capture = of_event;
+	stream->joining = ++joinings;
 	stream->joined = false;
 	return CUDA_SUCCESS;
 }
@@ -249,6 +258,7 @@ static CUresult begin(CUstream handle, bool ptds, CUgraph graph, CUstreamCapture
 		c->next = captures;
 		captures = c;
 		stream->capture = c;
+		stream->joining = ++joinings;
 		atomic_fetch_add(&sim.captures, 1);
 	}
 	pthread_mutex_unlock(&sim_capture_lock);
