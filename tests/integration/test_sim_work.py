@@ -189,6 +189,31 @@ def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
         """)
 
+
+def test_an_updated_graph_takes_its_new_memory(sim):
+    sim.run("""
+        start()
+
+        def graph(size):
+            g = ok(cu.cuGraphCreate(0))
+            if size:
+                p = cu.CUDA_MEM_ALLOC_NODE_PARAMS()
+                p.poolProps.allocType = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+                p.poolProps.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+                p.bytesize = size
+                ok(cu.cuGraphAddMemAllocNode(g, None, 0, p))
+            return g
+
+        x = ok(cu.cuGraphInstantiate(graph(0), 0))
+        base = used()
+        ok(cu.cuGraphLaunch(x, 0))
+        assert used() == base
+        ok(cu.cuGraphExecUpdate(x, graph(64 * MIB)))
+        ok(cu.cuGraphLaunch(x, 0))
+        assert used() == base + 64 * MIB
+        """)
+
+
 SIDE_BY_SIDE = """
 start()
 N = cu.CUstream_flags.CU_STREAM_NON_BLOCKING

@@ -234,6 +234,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	free(exec->steps);
 	exec->steps = steps;
 	exec->count = count;
+	exec->memory_bytes = memory_of(graph);
 	if (info)
 		memset(info, 0, sizeof(*info));
 	return CUDA_SUCCESS;
