@@ -53,6 +53,18 @@ def test_topology(start_sim):  # noqa: F811
                           CUDA_VISIBLE_DEVICES="2,0")
 
 
+def test_architectures(start_sim, tmp_path):  # noqa: F811
+    spec = tmp_path / "spec"
+    spec.write_text("".join(f"[gpu]\ncc = {cc}\n" for cc in ("5.2", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0")))
+    start_sim(str(spec)).run("""
+        pynvml.nvmlInit()
+        names = "MAXWELL PASCAL VOLTA TURING AMPERE AMPERE ADA HOPPER BLACKWELL".split()
+        for i, name in enumerate(names):
+            got = pynvml.nvmlDeviceGetArchitecture(pynvml.nvmlDeviceGetHandleByIndex(i))
+            assert got == getattr(pynvml, "NVML_DEVICE_ARCH_" + name), (name, got)
+        """)
+
+
 def test_get_proc_address(sim):  # noqa: F811
     sim.run("""
         ok(cu.cuInit(0))

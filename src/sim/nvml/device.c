@@ -17,10 +17,23 @@
 #define CORES_OF_SM(info) \
 	((info).cc_major == 7 || ((info).cc_major == 8 && (info).cc_minor == 0) ? 64 : 128)
 
+/* By the numbers of nvmlDeviceArchitecture_t. */
+static unsigned int architecture_of(const struct sim_card_info *info)
+{
+	switch (info->cc_major) {
+	case 5: return 3;                            /* Maxwell */
+	case 6: return 4;                            /* Pascal */
+	case 7: return info->cc_minor < 5 ? 5 : 6;   /* Volta, Turing */
+	case 8: return info->cc_minor == 9 ? 8 : 7;  /* Ada, Ampere */
+	case 9: return 9;                            /* Hopper */
+	default: return info->cc_major < 5 ? 2 : 10; /* Kepler, Blackwell */
+	}
+}
+
 SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetIndex, unsigned int, d->index)
 SIMPLE(nvmlDeviceGetMinorNumber, unsigned int, d->card)
 SIMPLE(nvmlDeviceGetBrand, int, 14) /* NVML_BRAND_NVIDIA */
-SIMPLE(nvmlDeviceGetArchitecture, unsigned int, d->info.cc_major == 9 ? 9 : 10)
+SIMPLE(nvmlDeviceGetArchitecture, unsigned int, architecture_of(&d->info))
 SIMPLE(nvmlDeviceGetNumGpuCores, unsigned int, d->info.sms *CORES_OF_SM(d->info))
 SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetComputeMode, int, 0)
 SIMPLE(nvmlDeviceGetPersistenceMode, int, 1)
