@@ -174,9 +174,10 @@ static int set_uuid(const struct spec_at *at, struct spec_card *card, const char
 static int set_pci(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	unsigned int domain, bus, device;
-	char rest;
+	int end = 0;
 
-	if (sscanf(value, "%8x:%2x:%2x.0%c", &domain, &bus, &device, &rest) != 3 || device > 31)
+	if (sscanf(value, "%8x:%2x:%2x.0%n", &domain, &bus, &device, &end) != 3 || !end ||
+	    value[end] || device > 31)
 		return spec_fail(at, "pci: '%s' is not like 0000:18:00.0", value);
 	card->info.pci_domain = domain;
 	card->info.pci_bus = bus;
