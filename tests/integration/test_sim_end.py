@@ -1,10 +1,13 @@
 """What goes wrong around the simulated card, or ends: clients that are killed or fork, a server
 that is not there, dies or leaves, a lost card, and faults made to order."""
 
+import os
 import subprocess
 import time
 
-from sim_peers import CONTEXT, MIB, SERVER, client_command, client_environment, sim, start_sim  # noqa: F401
+import pytest
+
+from sim_peers import CONTEXT, LIBRARIES, MIB, SERVER, client_command, client_environment, sim, start_sim  # noqa: F401
 
 
 def test_no_server(tmp_path, sim):  # noqa: F811
@@ -133,3 +136,28 @@ def test_lingers_and_leaves(tmp_path):
                    env=client_environment(socket))
     assert server.wait(5) == 0
     assert not socket.exists()
+
+
+@pytest.mark.parametrize("word", ["all", "stays"])
+def test_an_mps_fault_ends_no_server_without_that_client(tmp_path, word):
+    control = [str(LIBRARIES / "nvidia-cuda-mps-control")]
+    environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)}
+    daemon = subprocess.Popen([*control, "-f"], env=environment, stdout=subprocess.DEVNULL)
+
+    def ask(command):
+        return subprocess.run(control, input=command + "\n", env=environment, capture_output=True, text=True, timeout=10).stdout
+
+    try:
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "nvidia-cuda-mps-control.pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        ask(f"start_server -uid {os.getuid()}")
+        server = ask("get_server_list")
+        assert server.strip()
+        ask(f"sim_fault 1 {word}")
+        time.sleep(0.2)
+        assert ask("get_server_list") == server
+        assert ask(f"get_server_status {server.strip()}") == "ACTIVE\n"
+    finally:
+        daemon.terminate()
+        daemon.wait()

@@ -38,6 +38,7 @@ static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
 static int64_t away_until_ms; /* after a server's end, clients are refused until then */
+static int connection = -1;   /* being served now */
 static long refusals;         /* clients still to refuse, as "sim_refuse" asked */
 
 static const char *pipe_dir(void)
@@ -136,6 +137,7 @@ static struct server *server_of(uid_t uid, int listen_fd)
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(listen_fd);
+		close(connection);
 		close(fds[0]);
 		for (unsigned i = 0; i < server_count; i++)
 			close(servers[i].fd);
@@ -173,9 +175,20 @@ static void list_clients(const struct server *s, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
+static bool has_client(const struct server *s, int pid)
+{
+	char text[TEXT_MAX], *save = NULL;
+
+	list_clients(s, text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (atoi(line) == pid)
+			return true;
+	return false;
+}
+
 /*
  * Causes a fault that the simulation's kernels cannot. "sim_fault PID" drops one client. "sim_fault
- * PID all" ends the server. With "sim_fault PID stays" the server stays, drops all its clients and
+ * PID all" ends its server. With "sim_fault PID stays" the server stays, drops all its clients and
  * takes no new ones.
  */
 static void cause_fault(const char *line)
@@ -185,15 +198,13 @@ static void cause_fault(const char *line)
 
 	if (sscanf(line, "sim_fault %d %7s", &pid, word) < 1)
 		return;
-	if (!strcmp(word, "all"))
-		pid = -pid;
 	bool stays = !strcmp(word, "stays");
-	if (stays)
-		pid = MPS_FAULT_OF_ALL;
-	for (unsigned i = 0; i < server_count; i++) {
-		servers[i].is_faulty = stays;
-		send(servers[i].fd, &pid, sizeof(pid), MSG_NOSIGNAL);
-	}
+	int fault = stays ? MPS_FAULT_OF_ALL : !strcmp(word, "all") ? -pid : pid;
+	for (unsigned i = 0; i < server_count; i++)
+		if (has_client(&servers[i], pid)) {
+			servers[i].is_faulty = stays;
+			send(servers[i].fd, &fault, sizeof(fault), MSG_NOSIGNAL);
+		}
 }
 
 static void quit(void)
@@ -338,6 +349,7 @@ static int serve(int fd)
 			int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
 			if (client >= 0) {
+				connection = client;
 				take_connection(client, fd);
 				close(client);
 			}
