@@ -175,3 +175,39 @@ def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
             time.sleep(0.005)
         assert used() == base
         """))
+
+
+def test_memory_of_a_card_that_the_process_does_not_see(start_sim):
+    start_sim("h200x2").run(VMM + textwrap.dedent("""
+        import socket
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            start()
+            h = ok(cu.cuMemCreate(64 * MIB, prop(True), 0))
+            fd = int(ok(cu.cuMemExportToShareableHandle(h, FD, 0)))
+            p = cu.CUmemPoolProps()
+            p.allocType, p.handleTypes, p.location = prop().type, FD, prop().location
+            pool = ok(cu.cuMemPoolCreate(p))
+            ptr = ok(cu.cuMemAllocFromPoolAsync(2 * MIB, pool, 0))
+            of_pool = int(ok(cu.cuMemPoolExportToShareableHandle(pool, FD, 0)))
+            data = ctypes.string_at(ok(cu.cuMemPoolExportPointer(ptr)).getPtr(), 64)
+            socket.send_fds(theirs, [data], [fd, of_pool])
+            theirs.recv(1)
+            os._exit(0)
+        theirs.close()
+        os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+        start()
+        data, (fd, of_pool), *_ = socket.recv_fds(ours, 64, 2)
+        desc = cu.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
+        desc.type = cu.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
+        desc.handle.fd, desc.size = fd, 64 * MIB
+        assert cu.cuImportExternalMemory(desc)[0] == R.CUDA_ERROR_INVALID_DEVICE
+        assert cu.cuMemImportFromShareableHandle(fd, FD)[0] == R.CUDA_ERROR_INVALID_DEVICE
+        pool = ok(cu.cuMemPoolImportFromShareableHandle(of_pool, FD, 0))
+        pointer = cu.CUmemPoolPtrExportData()
+        ctypes.memmove(pointer.getPtr(), data, 64)
+        assert cu.cuMemPoolImportPointer(pool, pointer)[0] == R.CUDA_ERROR_INVALID_DEVICE
+        ours.send(b"x"); os.waitpid(pid, 0)
+        """))

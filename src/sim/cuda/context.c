@@ -25,6 +25,14 @@ struct sim_device *sim_device_of(CUdevice dev)
 	return dev >= 0 && dev < sim.devices_n ? &sim.devices[dev] : NULL;
 }
 
+CUdevice sim_device_with_card(uint64_t card)
+{
+	for (int i = 0; i < sim.devices_n; i++)
+		if (sim.devices[i].card == card)
+			return i;
+	return -1;
+}
+
 static bool is_listed(CUcontext ctx)
 {
 	for (CUcontext c = sim.contexts; c; c = c->next)

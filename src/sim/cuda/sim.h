@@ -262,6 +262,7 @@ CUcontext sim_current(void); /* NULL if none */
 CUresult sim_need_context(CUcontext *ret_ctx);
 bool sim_context_is_valid(CUcontext ctx);
 struct sim_device *sim_device_of(CUdevice dev); /* NULL if no such device */
+CUdevice sim_device_with_card(uint64_t card);   /* -1 if the process does not see the card */
 static inline struct sim_device *sim_context_device(CUcontext ctx)
 {
 	return &sim.devices[ctx->dev];

@@ -12,14 +12,6 @@ struct CUextMemory_st {
 	CUdevice dev;
 };
 
-static CUdevice device_of(uint64_t card)
-{
-	for (int i = 0; i < sim.devices_n; i++)
-		if (sim.devices[i].card == card)
-			return i;
-	return -1;
-}
-
 /* On success the driver owns the descriptor. */
 CUresult cuImportExternalMemory(CUexternalMemory *memory,
 				const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
@@ -41,10 +33,13 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory,
 		free(made);
 		return r;
 	}
+	*made = (struct CUextMemory_st){ (uint32_t)val[0], val[1], sim_device_with_card(val[2]) };
+	if (made->dev < 0) {
+		sim_block_free(made->block);
+		free(made);
+		return CUDA_ERROR_INVALID_DEVICE;
+	}
 	close(desc->handle.fd);
-	made->block = (uint32_t)val[0];
-	made->bytes = val[1];
-	made->dev = device_of(val[2]);
 	*memory = made;
 	return CUDA_SUCCESS;
 }

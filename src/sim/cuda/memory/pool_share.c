@@ -90,10 +90,12 @@ static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 		free(kept);
 		return r;
 	}
-	*kept = (struct kept){ pool->kept, name, (uint32_t)val[0], 0 };
-	for (int i = 0; i < sim.devices_n; i++)
-		if (sim.devices[i].card == val[2])
-			kept->dev = i;
+	*kept = (struct kept){ pool->kept, name, (uint32_t)val[0], sim_device_with_card(val[2]) };
+	if (kept->dev < 0) {
+		sim_block_free(kept->block);
+		free(kept);
+		return CUDA_ERROR_INVALID_DEVICE;
+	}
 	pool->kept = kept;
 	*ret_kept = kept;
 	return CUDA_SUCCESS;

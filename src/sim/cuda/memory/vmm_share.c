@@ -82,16 +82,14 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 					CUmemAllocationHandleType type)
 {
 	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, -1 } };
+				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
 	struct vmm *vmm = NULL;
 	uint64_t val[5];
 
 	SIM_ENTER(cuMemImportFromShareableHandle);
 	SIM_FAIL_IF(!handle, CUDA_ERROR_INVALID_VALUE);
 	SIM_TRY(find_block(os_handle, type, val));
-	for (int i = 0; i < sim.devices_n; i++)
-		if (sim.devices[i].card == val[2])
-			prop.location.id = i;
+	prop.location.id = sim_device_with_card(val[2]);
 	pthread_mutex_lock(&sim.lock);
 	if (prop.location.id >= 0)
 		vmm = sim_vmm_new(&prop, val[1], (uint32_t)val[0]);
