@@ -8,13 +8,14 @@
 #include "library/sys/sys.h"
 
 /*
- * locks.vmm guards the counts below, and is held during the driver calls that change them. Once a handle is released, the driver may reuse
- * its value although the memory is still mapped. So the library gives each memory a number of its own:
+ * Counts, guarded by locks.vmm, which is held during the driver calls that change them. The functions below need it.
+ *
+ * Once a handle is released, the driver may reuse its value although the memory is still mapped. So the library gives
+ * each memory a number of its own:
  *     HANDLE    handle value -> number, and how often the handle was obtained
  *     MAPPING   address -> number
  *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping
  *     BINDING   place in a multicast object -> number
- * The functions below need locks.vmm.
  */
 
 /* Returns the memory's number for this key, or 0 if it is not known here. */
