@@ -10,7 +10,7 @@ static struct string_map *string_map_of(const struct string_map *table)
 	return (struct string_map *)(uintptr_t)table;
 }
 
-/* ---- nodes ---- */
+/* ---- summing up the cards of the nodes ---- */
 
 static bool is_full(const struct place_card *card)
 {
@@ -96,9 +96,9 @@ void aggregate_free(struct aggregate *l)
 	*l = (struct aggregate){ 0 };
 }
 
-/* ---- what a view shows ---- */
+/* ---- the nodes that a view shows ---- */
 
-/* Caches the last answer, because pods of one namespace often follow each other. */
+/* Remembers whether the last namespace asked about contains `part`, because pods of one namespace often follow each other. */
 struct spaces {
 	const char *part, *last;
 	bool is_last_of;
@@ -177,7 +177,7 @@ int aggregate_nodes(const struct aggregate *l, const struct view *view, struct v
 	return r;
 }
 
-/* ---- pods ---- */
+/* ---- the pods that a view shows ---- */
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 {
@@ -214,7 +214,7 @@ struct picking {
 	struct spaces spaces;
 };
 
-/* A pod without a node is shown whatever nodes the view selects. */
+/* Adds the pod if the view shows it. A pod without a node is shown whatever nodes the view selects. */
 static void pick(void *data, void *thing)
 {
 	struct picking *p = data;

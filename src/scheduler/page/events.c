@@ -9,7 +9,7 @@
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
 #define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first state: the stream has begun by then */
-/* Interval at which changes caused by time alone are checked. */
+/* While the model does not change, time alone may change what is shown; this is how often to check for that. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
 #define EXPLAIN_PART 4 /* the page may use one part in this many of explain_limit */
@@ -37,7 +37,7 @@ struct events {
 	bool led;
 };
 
-/* ---- one reader ---- */
+/* ---- an event for one reader ---- */
 
 static struct page_cluster cluster_of(struct events *e, const struct aggregate *aggregate)
 {
@@ -51,7 +51,7 @@ static struct page_cluster cluster_of(struct events *e, const struct aggregate *
 				      .now_ns = clock_now_ns() };
 }
 
-/* *ret is NULL if there is nothing new. Returns 0 or -ENOMEM. */
+/* Makes the reader's next event. If nothing has changed for this reader, *ret is NULL. Returns 0 or -ENOMEM. */
 static int make_event(const struct page_cluster *c, struct reader *r, struct server_part **ret)
 {
 	struct json_text t = { 0 };
@@ -73,14 +73,14 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 }
 
 /*
- * Returns false if the reader got no event: it has not taken the previous one yet, or memory ran out. The next event then has
- * all changes.
+ * Returns false if the reader got no event, because the previous one is still being sent or memory ran out. The reader's next
+ * event then includes what this one would have said.
  */
 static bool tell_one(const struct page_cluster *c, struct reader *r)
 {
 	struct told told = r->told;
 	struct server_part *part;
-	/* A slow reader does not delay the others: the pause between states depends only on the time spent on computing. */
+	/* A slow reader misses this event; the others do not wait for it. */
 	if (!server_stream_is_ready(r->call))
 		return false;
 	int e = make_event(c, r, &part);
@@ -92,7 +92,7 @@ static bool tell_one(const struct page_cluster *c, struct reader *r)
 	return e >= 0;
 }
 
-/* ---- all readers ---- */
+/* ---- events for all readers ---- */
 
 static void tell_all(struct events *e, uint64_t now_ns)
 {
@@ -111,7 +111,9 @@ static void tell_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/* Returns this thread's CPU time. Wall-clock time would include other threads, which the page does not cause. */
+/*
+ * Returns this thread's CPU time. Wall-clock time would also count the work of other threads, which the page does not cause.
+ */
 static uint64_t computed_ns(void)
 {
 	struct timespec ts;
@@ -129,7 +131,10 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		tell_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* Explanations have an allowance of their own from the settings, so they do not lengthen the pause between states. */
+	/*
+	 * Not counted in spent_ns: explanations have an allowance of their own, so they do not lengthen the pause between
+	 * states.
+	 */
 	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -183,7 +188,10 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/* While there are no readers, the timer does not compute reasons. */
+	/*
+	 * The timer computes reasons only while there are readers, so without readers compute them here and write the state
+	 * again.
+	 */
 	if (text && !e->count &&
 	    reasons_look(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);

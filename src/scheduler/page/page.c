@@ -13,7 +13,7 @@ struct cluster_page {
 	struct scheduler *scheduler;
 	struct site *site;
 	struct events *events;
-	char refusal[ERROR_TEXT_MAX + 1]; /* text of the answer being made */
+	char refusal[ERROR_TEXT_MAX + 1]; /* text of the answer to a malformed request */
 };
 
 static struct access_settings settings_of(const struct config *config)

@@ -8,7 +8,7 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/why.h"
 
-/* A pod that was not asked for in this time is no longer on any page. The time between two states is shorter. */
+/* A page that shows a pod asks for its reason more often than this. So a pod not asked for in this time is on no page. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
 #define NODES_LEAST 100 /* least cost of an explanation, as a number of nodes */
 
@@ -52,7 +52,7 @@ const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t 
 			one->asked_ns = now_ns;
 			return one->text;
 		}
-		/* Free entries have the value 0 here. */
+		/* A free entry is taken first, because its asked_ns is 0. */
 		if (one->asked_ns < oldest->asked_ns)
 			oldest = one;
 	}

@@ -8,7 +8,7 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/util/allowance.h"
 
-/* Most pods; beyond that, the pods that were not asked for the longest are forgotten. */
+/* Most pods whose reasons are kept; beyond that, the pods that were not asked for the longest are forgotten. */
 #define REASONS_MAX 512
 /* A reason is not computed again within this time, whatever changes. */
 #define REASONS_GOOD_NS (UINT64_C(3) * 1000000000)
@@ -26,8 +26,8 @@ struct reasons *reasons_free(struct reasons *reasons); /* `reasons` may be NULL;
  */
 const char *reasons_of(struct reasons *reasons, const struct model_pod *pod, uint64_t now_ns);
 /*
- * Computes reasons of pods that were asked for in the last seconds. `nodes` is the number of nodes. Returns true if a reason
- * has changed.
+ * Computes reasons of pods that were asked for in the last seconds. `nodes` is the number of nodes, which an explanation
+ * costs from the allowance. Returns true if a reason has changed.
  */
 bool reasons_look(struct reasons *reasons, struct model *model, struct allowance *allowance,
 		  size_t nodes, uint64_t now_ns);

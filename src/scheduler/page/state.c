@@ -40,7 +40,7 @@ static void write_cluster(const struct page_cluster *c, struct json_text *t)
 	json_text_close(t, '}');
 }
 
-/* ---- nodes ---- */
+/* ---- writing of nodes ---- */
 
 static void write_node(const struct aggregate_node *n, struct json_text *t)
 {
@@ -73,7 +73,7 @@ static void write_nodes(const struct page_cluster *c, const struct view *view,
 	view_best_free(&best);
 }
 
-/* ---- pods ---- */
+/* ---- writing of pods ---- */
 
 static void write_asks(const struct request *request, struct json_text *t)
 {
@@ -161,7 +161,7 @@ static void write_pods(const struct page_cluster *c, const struct view *view,
 	view_best_free(&best);
 }
 
-/* ---- the open node ---- */
+/* ---- writing of the open node: its cards, links and pods ---- */
 
 static void write_card(const struct page_cluster *c, const struct model_node *node, unsigned i,
 		       struct json_text *t)
@@ -191,7 +191,9 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_close(t, '}');
 }
 
-/* Writes a link as /api/topology of a node's own page does, from HAMi's scores of pairs. */
+/*
+ * Writes a link in the format of /api/topology of a node's own page. The link is derived from HAMi's score of the two cards.
+ */
 static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
 		       struct json_text *t)
 {
@@ -237,7 +239,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
-		/* A card that the node no longer has is named as in the assignment. */
+		/* If the node no longer has the card, the index is null; the name still comes from the assignment. */
 		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else
@@ -301,7 +303,7 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	json_text_close(t, '}');
 }
 
-/* ---- the whole state ---- */
+/* ---- the reader's event, from all of the above ---- */
 
 bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
 			struct json_text *t)

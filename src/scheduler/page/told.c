@@ -10,7 +10,7 @@ static uint64_t digest_of(const struct json_text *t)
 	return digest_add(DIGEST_FIRST, t->text);
 }
 
-/* If memory ran out for `from`, it counts as run out for `to`. */
+/* Adds the text of `from` to `to` as member `key`. If memory ran out for `from`, `to` is marked as failed too. */
 static void move(struct json_text *from, const char *key, struct json_text *to)
 {
 	if (from->failed || !from->text)

@@ -24,7 +24,7 @@ static const char *const orders[] = {
 	[VIEW_BY_SHARES] = "shares",
 };
 
-/* ---- arguments ---- */
+/* ---- reading of the arguments ---- */
 
 static int refuse(const char *name, const char *value, const char *right, struct error *err)
 {
@@ -68,7 +68,7 @@ static int find_word(const char *name, const char *value, const char *const *wor
 	return refuse(name, value, right, err);
 }
 
-/* Accepts "all" or one of the words. */
+/* Reads which states to show: "all", or one of the words. Bit i of *ret is set if word i is meant. */
 static int read_states(const char *name, const char *value, const char *const *words, size_t count,
 		       unsigned *ret, struct error *err)
 {

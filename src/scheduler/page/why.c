@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define SAYS_MAX 160
-#define KINDS_MAX 64 /* most different groups */
+#define KINDS_MAX 64 /* most different groups that are counted one by one */
 
 static const char *word(const json_t *object, const char *name)
 {
@@ -138,7 +138,7 @@ static void write_nearest(const json_t *nodes, struct json_text *t)
 	json_text_close(t, ']');
 }
 
-/* ---- the whole object ---- */
+/* ---- putting the summary together ---- */
 
 static void write_quotas(const json_t *quotas, struct json_text *t)
 {
