@@ -105,8 +105,8 @@ static void template_made(void *data, const struct kube_answer *answer)
 	struct claim_review *r = data;
 	r->call = NULL;
 	/*
-	 * HTTP_CONFLICT means that another pod's review created the template first. The content is equal, because the name is
-	 * a digest of the content.
+	 * HTTP_CONFLICT is no failure: another pod's review created the template first. The content is equal, because the
+	 * name is a digest of the content.
 	 */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);

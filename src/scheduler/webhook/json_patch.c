@@ -31,7 +31,7 @@ char *json_patch_path(const char *path, const char *name)
 	return text;
 }
 
-/* `value` is NULL for an operation without a value. */
+/* Records an operation. `value` is NULL for an operation without a value. */
 static void note(struct json_patch *patch, const char *operation, const char *path,
 		 const char *name, json_t *value)
 {

@@ -153,7 +153,7 @@ static void delete_next(struct template_sweep *s)
 	next_namespace(s);
 }
 
-/* ---- pods that use them ---- */
+/* ---- keeping the templates that pods name ---- */
 
 /* Removes from s->old the template of this name in the current namespace, or all of the namespace if `name` is NULL. */
 static void keep(struct template_sweep *s, const char *name)
@@ -210,7 +210,7 @@ static void next_namespace(struct template_sweep *s)
 	ask(s, "GET", path, NULL, pods_came);
 }
 
-/* ---- templates ---- */
+/* ---- finding templates that were not requested lately ---- */
 
 static bool is_old(const json_t *metadata, int64_t now_s)
 {

@@ -54,7 +54,7 @@ bool webhook_is_listed(const char *list, const char *text)
 	return false;
 }
 
-/* ---- the pod ---- */
+/* ---- changing the pod ---- */
 
 static bool is_let_alone(const struct webhook_work *w)
 {
@@ -121,7 +121,7 @@ static bool is_asking(const struct webhook_work *w)
 	return false;
 }
 
-/* *ret_is_ours is set to true if the pod has, or will get, our scheduler. */
+/* Sets *ret_is_ours to true if the pod has, or will get, our scheduler. Warns if it named another one. */
 static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
@@ -178,7 +178,7 @@ static int look_at_pod(struct webhook_work *w)
 		return r;
 	look_at_scheduler(w, spec, &is_ours);
 	r = webhook_read_asks(w);
-	/* For another scheduler's pod, malformed requests are left for that scheduler to judge. */
+	/* A pod of another scheduler is not denied for malformed requests: that scheduler must judge them. */
 	r = is_ours ? r : 0;
 	is_ours = is_ours && is_asking(w);
 	if (r >= 0)

@@ -59,7 +59,10 @@ static int blame_container(struct webhook_work *w, const struct webhook_containe
 	return error_add(w->err, result, "container %.63s", c->name);
 }
 
-/* Kubernetes sets a missing request to the limit, and itself rejects a request without a limit. */
+/*
+ * Reads the limit, or a request without a limit. (Kubernetes sets a missing request to the limit, and rejects the opposite
+ * itself.)
+ */
 static int read_ask(struct webhook_work *w, struct webhook_container *c,
 		    enum webhook_resource resource)
 {
@@ -165,7 +168,7 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 	const struct webhook_terms *t = w->terms;
 	if (!c->value[ASK_VCUDA_CORES] && t->default_cores)
 		put(w, c, ASK_VCUDA_CORES, t->default_cores);
-	/* A request for whole cards means all of their memory. */
+	/* Parts of a card get the default memory. Whole cards need no value, which means all of their memory. */
 	if (!c->value[ASK_VCUDA_MEMORY] && c->value[ASK_VCUDA_CORES] % VCUDA_CORES_WHOLE &&
 	    t->default_memory_bytes)
 		put(w, c, ASK_VCUDA_MEMORY,
@@ -288,7 +291,7 @@ static int64_t memory_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
 }
 
-/* A number of GPUs without other amounts means whole GPUs. */
+/* Returns the compute of all the container's GPUs, in percent. A number of GPUs without other amounts means whole GPUs. */
 static int64_t cores_of(const struct webhook_container *c)
 {
 	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];

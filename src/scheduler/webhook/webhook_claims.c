@@ -133,8 +133,8 @@ static int add_mode(const struct conversion *c, json_t *selectors)
 }
 
 /*
- * Follows the rules of policy/placement/request.c: a type matches any part of the product name, ignoring case; a UUID must
- * match as a whole.
+ * Adds the CEL selectors for the wanted GPUs. They follow the rules of policy/placement/request.c: a type matches any part of
+ * the product name, ignoring case; a UUID must match as a whole.
  */
 static int add_selectors(const struct conversion *c, json_t *selectors)
 {
@@ -155,7 +155,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 			 "])");
 	if (r < 0)
 		return error_add(w->err, r, REQUEST_NOUSE_UUID);
-	/* CUDA does not show a program a MIG instance beside another GPU. */
+	/* For several GPUs, asks for whole ones, because CUDA does not show a program a MIG instance beside another GPU. */
 	if (place->count > 1)
 		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
 	return r < 0 ? r : add_mode(c, selectors);
@@ -163,7 +163,9 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 
 /* ---- amounts per GPU ---- */
 
-/* `memory_mib` is 0 for all memory. */
+/*
+ * Makes a request for one GPU with these amounts. If `memory_mib` is 0, the request names no memory, which means all of it.
+ */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
@@ -225,7 +227,7 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	return 0;
 }
 
-/* The annotation's value for GPU i: the only value, or the i-th. */
+/* The i-th GPU's value: the annotation has one value for all GPUs, or one for each. */
 #define VALUE(values, count, i) ((values)[(count) > 1 ? (i) : 0])
 
 static int make_request(const struct conversion *c, unsigned gpu, const json_t *selectors,
@@ -265,7 +267,7 @@ static int make_request(const struct conversion *c, unsigned gpu, const json_t *
 	return r;
 }
 
-/* ---- terms ---- */
+/* ---- the claim's parameters and constraints ---- */
 
 static json_t *number(double value)
 {
@@ -433,7 +435,7 @@ static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 	return 0;
 }
 
-/* ---- the pod ---- */
+/* ---- changing the pod ---- */
 
 /* Rejects requests without limits: the claim is made from the limits, so such a request would be lost. */
 static int check_limits(struct webhook_work *w, const struct webhook_container *c)
@@ -568,7 +570,10 @@ static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 	return r;
 }
 
-/* A pod that is not stored yet has no uid and no version, and perhaps no name. */
+/*
+ * Reads the pod through a copy with placeholders: a pod that is not stored yet has no uid and no version, and perhaps no
+ * name.
+ */
 static int read_pod(struct webhook_work *w, struct kube_pod **ret)
 {
 	cleanup_object json_t *copy = json_deep_copy(w->pod);

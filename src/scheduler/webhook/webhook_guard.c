@@ -31,7 +31,7 @@ static bool always(const char *value)
 	return true;
 }
 
-/* For switches. `value` is NULL if it comes from another object, and may then be anything. */
+/* Returns true unless a switch is off. `value` is NULL if it comes from another object; it may then be anything. */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));

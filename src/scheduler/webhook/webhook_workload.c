@@ -51,7 +51,10 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/* Returns -ENODATA if there is no estimate. A Job's time limit counts as an estimate. */
+/*
+ * Checks the pod's estimate of its duration or concurrency. A Job's time limit counts as one. Returns -ENODATA if there is
+ * none.
+ */
 static int read_estimate(struct webhook_work *w)
 {
 	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
