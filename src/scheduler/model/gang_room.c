@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "policy/placement/score.h"
 
-/* ---- a node for one pod ---- */
+/* ---- the best node for one pod ---- */
 
 static void begin_fit(struct model *m, const struct model_pod *pod)
 {
@@ -20,8 +20,8 @@ static void begin_fit(struct model *m, const struct model_pod *pod)
  */
 struct scan {
 	bool is_known;
-	uint64_t source;     /* of the request that was checked */
-	const json_t *names; /* names of the nodes */
+	uint64_t source;     /* request_source() of the pod that was checked */
+	const json_t *names; /* the nodes that were checked, by name */
 	struct scanned {
 		struct model_node *node; /* NULL if no such node exists */
 		double score;
@@ -96,7 +96,7 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 	return r >= 0;
 }
 
-/* ---- the whole gang ---- */
+/* ---- seats for all pods of a gang ---- */
 
 struct seat {
 	struct gang_rank *member;
@@ -172,7 +172,10 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
 	const struct gang_rank *a = s->seat[i].member, *b = s->seat[k].member;
-	/* A pod that is charged by its own earlier attempt may use that room, but no other pod may. */
+	/*
+	 * A pod that is charged by its own earlier attempt may use that room, which no other pod may. So it is like no other
+	 * pod.
+	 */
 	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
 	       a->source == b->source;
 }
@@ -278,7 +281,7 @@ static void lift_all_lower(struct seating *s, struct lower *l)
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = names_of(s, i);
-		/* Pods of a gang mostly have the same names. A node that was visited already has no such pods left. */
+		/* The previous pod's nodes again, as mostly in a gang. They were visited, and no such pods are left there. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)

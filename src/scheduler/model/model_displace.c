@@ -13,7 +13,7 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-/* Wait this long: pods that are ending anyway may make the room. */
+/* Victims are chosen only after this time, because pods that are ending anyway may make the room. */
 #define SETTLE_NS (UINT64_C(5) * 1000000000)
 
 #define WANT_MOST_NS (UINT64_C(120) * 1000000000)

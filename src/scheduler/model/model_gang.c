@@ -10,7 +10,7 @@
 /* Pods that have reserved room but no bind call are retried again and again at this interval, because a retry may be lost. */
 #define CALL_AGAIN_NS UINT64_C(5000000000)
 
-/* ---- states ---- */
+/* ---- states of pods and gangs ---- */
 
 enum gang_state gang_state_of(const struct gang_rank *member)
 {
@@ -251,8 +251,8 @@ void gang_note_asked(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * For a pod without a filter call, the failed attempt used the names of the asking pod. If the first call of this pod
-	 * names the same nodes, the failure still holds.
+	 * New names permit a new attempt. But a pod without a filter call took part in the failed attempt with the names of
+	 * the asking pod. If the pod's first call names the same nodes, the failure still holds.
 	 */
 	if (member->asked || same != member->gang->failed_for)
 		member->gang->failed_at = 0;

@@ -67,7 +67,7 @@ void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fi
 /* Returns true if the last attempt failed and nothing has changed since. */
 bool model_gang_still_fails(const struct model *model, const struct gang_rank *asker);
 
-/* Makes a reservation of bind for this member last as long as the reservations of its gang. */
+/* When bind has reserved cards for this member: makes that reservation last as long as the others of its gang. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_turn.c ---- */
 

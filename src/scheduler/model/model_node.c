@@ -55,7 +55,7 @@ struct model_node *model_find_node(const struct model *m, const char *name)
 	return node && node->is_there ? node : NULL;
 }
 
-/* ---- what a Node object says ---- */
+/* ---- reading of Node objects ---- */
 
 static const char *annotation(const json_t *node, const char *name)
 {
@@ -169,7 +169,7 @@ void model_node_gone(struct model *m, const char *name)
 		go(m, node);
 }
 
-/* ---- lists ---- */
+/* ---- full lists of nodes ---- */
 
 static void unlist(void *data, void *thing)
 {

@@ -102,7 +102,7 @@ static void look_at_node(void *data, void *thing)
 			look_at(data, node, i);
 }
 
-/* ---- state that outlives this process ---- */
+/* ---- cooldowns, which the node's annotation keeps across restarts ---- */
 
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {

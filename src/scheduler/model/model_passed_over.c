@@ -1,7 +1,8 @@
 /*
- * Pods that were rejected a moment too early. kube-scheduler retries a pod after changes in the cluster, such as the end of
- * another pod. If kube-scheduler learns of the change before the model does, the pod is rejected again, and kube-scheduler's
- * next retry comes only minutes later, unless something else happens.
+ * Finds pods that were rejected a moment too early, so that the cluster makes kube-scheduler retry them. kube-scheduler
+ * retries a pod after changes in the cluster, such as the end of another pod. If kube-scheduler learns of the change before
+ * the model does, the pod is rejected again, and kube-scheduler's next retry comes only minutes later, unless something else
+ * happens.
  */
 #include "scheduler/model/model_gang.h"
 

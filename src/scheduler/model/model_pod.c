@@ -252,7 +252,10 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 		return 0;
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
 	int unread = r;
-	/* For an unbound pod this is not needed: the next attempt will write where the pod goes. */
+	/*
+	 * A bound pod has cards, although we cannot read which. (For an unbound pod, the next attempt will write where the
+	 * pod goes.)
+	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown(m, pod_node(from), &noted, err);
 	if (r < 0)
@@ -316,7 +319,7 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 	else if (take_request(pod, request, broken) < 0)
 		return error_set_errno(err, ENOMEM, "pod");
 	int r = take_noted(m, from, pod, is_noted, err);
-	/* If the annotations cannot be read, the reservation with which the pod was bound stays. */
+	/* The annotations were read and take the place of the reservation. If they cannot be read, the reservation stays. */
 	if (r >= 0 && is_bound)
 		model_drop_reserved(m, pod);
 	return r;
@@ -484,7 +487,7 @@ static void unlist(void *data, void *thing)
 	pod->is_listed = false;
 }
 
-/* A pod that no watch event has named yet may be newer than the list, and stays. */
+/* Forgets a pod that the list lacks. But a pod that no watch event has named yet may be newer than the list, and stays. */
 static void forget_unlisted(void *data, void *thing)
 {
 	struct model_pod *pod = thing;

@@ -101,7 +101,7 @@ static struct model_quota *new_quota(struct model *m, const char *in, const char
 	return quota;
 }
 
-/* *ret_in gets the namespace; it belongs to `object`. */
+/* Reads the quota's key, "namespace/name". *ret_in gets the namespace; it belongs to `object`. */
 static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in)
 {
 	const json_t *meta = json_object_get(object, "metadata");

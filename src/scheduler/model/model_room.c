@@ -73,7 +73,7 @@ void model_room_free(struct model *m)
 static struct place_card state_of(const struct place_card *card)
 {
 	struct place_card state;
-	/* The padding too, because the structure is compared with memcmp(). */
+	/* Clears the padding too, because the structure is compared with memcmp(). */
 	memset(&state, 0, sizeof(state));
 	state.type = card->type;
 	state.memory_total_bytes = card->memory_total_bytes;

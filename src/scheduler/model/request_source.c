@@ -19,7 +19,7 @@ static const char *const written[] = { KUBE_POD_NODE,
 
 static bool is_wish(const char *name)
 {
-	/* Such as CONTAINER.allot.dev/memory. */
+	/* A wish for one container, such as CONTAINER.allot.dev/memory, begins with the container's name. */
 	bool is = strstr(name, "." KUBE_LIVE_DOMAIN "/") != NULL;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		is |= !strncmp(name, domains[i], strlen(domains[i]));
@@ -54,7 +54,10 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
-		/* Annotations for a single container contain the container's name. */
+		/*
+		 * Annotations for a single container contain its name, so the same annotations mean something else if the
+		 * name differs.
+		 */
 		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + wishes(pod);
