@@ -6,7 +6,9 @@ uint64_t allowance_take(struct allowance *a, uint64_t work, uint64_t now_ns)
 {
 	if (!a->per_second)
 		return 0;
-	/* If paid_ns is not in the future, one second's worth is left. So work may be taken up to one second ahead. */
+	/*
+	 * Nothing is left once the work taken so far is paid off only a second or more from now: returns the time until then.
+	 */
 	if (a->paid_ns >= now_ns + NSEC_PER_SEC)
 		return a->paid_ns - (now_ns + NSEC_PER_SEC) + 1;
 	if (a->paid_ns < now_ns)
