@@ -67,7 +67,7 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/* A number of cards without other values means whole cards, unless there are defaults. */
+/* Sets the compute. A number of cards without other values means whole cards, unless there are defaults. */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
