@@ -100,7 +100,7 @@ static const char *end_of_names(const char *at, const char *end, size_t *ret_cou
 
 /* ---- construction ---- */
 
-/* Reserves `bytes` for text after the names. */
+/* Makes arguments with `count` names, and with `bytes` behind them for the names' text. Takes ownership of `object`. */
 static struct call_args *make(json_t *object, size_t count, size_t bytes)
 {
 	struct call_args *args = malloc(sizeof(*args) + count * sizeof(args->name[0]) + bytes);
@@ -112,7 +112,7 @@ static struct call_args *make(json_t *object, size_t count, size_t bytes)
 	return args;
 }
 
-/* `from` to `to` is a list that end_of_names() accepted. */
+/* Makes arguments with the names of a list, `from` to `to`, that end_of_names() accepted. */
 static struct call_args *make_of_list(json_t *object, const char *from, const char *to, size_t count)
 {
 	size_t size = (size_t)(to - from);

@@ -74,7 +74,10 @@ int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, 
 /* Weight of a node's fullness, which decides between nodes that lose the same room. It is less than the value of any request. */
 #define TIE 1e-12
 
-/* Higher is better, except for REQUEST_NODES_SPREAD. If `histogram` is NULL, returns HAMi's score. */
+/*
+ * Returns the score of a node with these cards. Higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, it is
+ * HAMi's score.
+ */
 static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)
 {
@@ -144,7 +147,7 @@ char *extender_prioritize(struct model *m, const struct call_args *args)
 	struct ask ask;
 	if (!score)
 		return NULL;
-	/* The answer cannot report an error. All nodes get the same score then. */
+	/* The answer cannot report an error, so all nodes get the same score. */
 	if (ask_begin(m, args->object, &ask, NULL) < 0)
 		return write_ranks(args, score, false);
 	const struct place_histogram *histogram = NULL;

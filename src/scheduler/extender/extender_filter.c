@@ -8,7 +8,7 @@
 #include "scheduler/model/model_gang.h"
 
 #define REASON_MAX 320
-/* Nodes are much alike, so this many reasons are cached for use in the same answer. */
+/* Many nodes have the same reasons, so this many texts of reasons are cached while one answer is made. */
 #define TEXTS_KEPT 64
 
 /* HAMi's text for a node whose cards are unknown. */
@@ -45,7 +45,7 @@ static struct kept_text count_reasons(const struct inventory *inventory,
 				      const struct fit_reasons *reasons)
 {
 	struct kept_text key;
-	/* The padding too, because the structure is compared with memcmp(). */
+	/* Clears the padding too, because the structure is compared with memcmp(). */
 	memset(&key, 0, sizeof(key));
 	key.cards = (unsigned char)inventory->count;
 	key.lacks = reasons->part->place.count > inventory->count;
@@ -152,7 +152,7 @@ static bool is_new(struct filtering *f, struct model_node *node, const char *nam
 	return true;
 }
 
-/* `node` is NULL if the call sent whole nodes or the model does not know the name. */
+/* Judges candidate i. `node` is NULL if the call sent whole nodes or the model does not know the name. */
 static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
 {
 	const struct call_args *args = f->answer->args;
@@ -288,7 +288,10 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 		.model = m, .ask = &ask, .answer = filter_answer_new(args), .others = json_object()
 	};
 	f.failed = !f.answer || !f.others;
-	/* A call with names is no simulation: the pod will be bound. ask_begin() reports any error of the pod. */
+	/*
+	 * A call with names is no simulation, so the model learns of the pod, even before the watch does. ask_begin() reports
+	 * any error.
+	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);
 	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {

@@ -100,7 +100,7 @@ static void place_jointly(struct model *m, struct gang_rank *member, const struc
 	model_gang_held(m, gang, member);
 	if (gang_state_of(member) == GANG_HELD)
 		say_node(member, ret);
-	/* The gang has room for its size, and this pod comes on top. */
+	/* Otherwise other pods of the gang got the reservations; this pod exceeds the gang's size and is placed alone. */
 	else
 		ret->word = GANG_AS_ANY;
 }
@@ -121,7 +121,10 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			say_node(member, ret);
 			return;
 		}
-		/* kube-scheduler excludes the reserved node, and no other node fits: the pod gives up its reservation. */
+		/*
+		 * kube-scheduler excludes the reserved node, and the pod fits none of the others: it gives up its
+		 * reservation.
+		 */
 		model_drop_reserved(m, member->pod);
 		roll = gang_roll_of(member->gang);
 		verdict = gang_judge(&roll);

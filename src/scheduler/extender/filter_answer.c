@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/* Number of the newest reasons that are searched for an equal one. A few reasons without counts often alternate. */
+/* A new reason is compared with this many of the newest ones, because a few reasons without counts often alternate. */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
 
@@ -141,7 +141,7 @@ static char *dump_whole(const struct filter_answer *a)
 	return text;
 }
 
-/* Each name appears in one list at most. */
+/* Returns the size of the answer's text, or a little more. Each name is counted once, as it appears in one list at most. */
 static size_t size_of(const struct filter_answer *a, const struct quoted *words, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS_KEPT 24 /* HAMi's reasons and some of allot's */
+#define KINDS_KEPT 24 /* most different reasons that are counted: enough for HAMi's and some of allot's */
 #define COUNT_DIGITS "0123456789"
 
 /* ---- reasons and their nodes ---- */
@@ -51,7 +51,7 @@ static void add_node(struct kind *kind, const char *name)
 	kind->first[at] = name;
 }
 
-/* Returns the reason after the count, such as "3/8 CardInsufficientMemory", or NULL if there is no count. */
+/* Returns the reason that follows a count, as in "3/8 CardInsufficientMemory", or NULL if there is no count. */
 static const char *behind_count(const char *part)
 {
 	size_t cards = strspn(part, COUNT_DIGITS);
@@ -60,7 +60,7 @@ static const char *behind_count(const char *part)
 	return cards && all && *word == ' ' ? word + 1 : NULL;
 }
 
-/* A text with counts may list several reasons; any other text is one reason. */
+/* Counts the reasons of one node. A text with counts may list several reasons; any other text is one reason. */
 static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;
