@@ -282,7 +282,7 @@ enum inventory_stage fit_stage(const struct request_part *part)
 				  : INVENTORY_APP;
 }
 
-/* Checks the quota against the shares that the picks would be charged. */
+/* Returns true if the shares that the picks would be charged are within the quota. */
 static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
@@ -410,9 +410,9 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * Needs fit->serves. A card serves only one of the parts, or either of them, or both at once (fit->both). A part that has too
- * few cards of its own and of those in fit->both needs cards that serve either. If there are enough of these, pick_scarce()
- * finds the cards; otherwise the parts do not fit.
+ * Needs fit->serves. Returns true if two containers that run together fit. A card serves only one of the parts, or either of
+ * them, or both at once (fit->both). A part that has too few cards of its own and of those in fit->both needs cards that
+ * serve either. If there are enough of these, pick_scarce() finds the cards.
  */
 static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -489,7 +489,7 @@ static bool count_able(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
 	unsigned wanted = 0, able_to_all = 0;
-	/* An annotation of the pod, so the same for all parts. */
+	/* numa_bind comes from an annotation of the pod, so it is the same for all parts. */
 	bool is_numa = request->part[0].place.numa_bind;
 	for (size_t p = 0; p < request->count; p++) {
 		wanted += request->part[p].place.count;
@@ -510,7 +510,7 @@ static bool count_able(struct fit *fit, const struct inventory *inventory)
 	return false;
 }
 
-/* If even the cards that use the least of the quota exceed it, no other cards fit. */
+/* Returns true if all parts fit together. If even the cards that use the least of the quota exceed it, no other cards fit. */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
@@ -537,7 +537,7 @@ static bool check_parts(struct fit *fit, const struct inventory *inventory, stru
 		return fit_together(fit, inventory, ret);
 	if (look_at_pair(fit, inventory))
 		return true;
-	/* Called only to fill in the reasons. */
+	/* The parts do not fit together: this call only fills in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
 	return false;
 }
@@ -587,8 +587,8 @@ static int make_shares(const struct fit *fit, const struct inventory *inventory,
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
 			/*
-			 * If the use of the card is unknown, the pod was judged by guaranteed compute, so its share is
-			 * guaranteed too.
+			 * The pod was judged by the card's measured use, so its compute is borrowed. If the use is unknown,
+			 * the pod was judged by guaranteed compute, so its share is guaranteed too.
 			 */
 			if (request->is_opportunistic &&
 			    use_of(inventory->seen, pick->card, fit->now_ns)) {

@@ -67,7 +67,7 @@ void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
  */
 const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
 				struct inventory *ret);
-/* Returns the data by which the compute of card i is judged for an opportunistic pod. */
+/* Returns the figures of card i that decide how much compute an opportunistic pod may have there. */
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
 

@@ -68,7 +68,10 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	quota->is_beyond = !quota_allows(limits, &least);
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_PASSED;
-	/* `all` is an upper bound: it assumes that no init container shares a card with another container. */
+	/*
+	 * The cards decide, unless even `all` is within the quota: that upper bound assumes that init containers share no
+	 * card with others.
+	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_BY_CARD;
 }
