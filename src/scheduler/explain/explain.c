@@ -19,7 +19,7 @@ static struct string_map *string_map_of(const struct string_map *table)
 	return (struct string_map *)(uintptr_t)table;
 }
 
-/* ---- the pod ---- */
+/* ---- the pod and what it has ---- */
 
 struct looking {
 	const struct explain_ask *ask;
@@ -151,7 +151,7 @@ static void add_quotas(json_t *to, const struct model *m, const struct model_pod
 		json_object_set_new(to, "quotas", list);
 }
 
-/* ---- the cluster ---- */
+/* ---- survey of the cluster's cards ---- */
 
 struct kind {
 	const char *type; /* interned, so equal types have equal addresses */
@@ -237,7 +237,7 @@ static json_t *show_survey(const struct survey *s)
 			 types);
 }
 
-/* ---- nodes ---- */
+/* ---- the verdict on each node ---- */
 
 static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 		      const struct survey *survey, const struct model_node *only)

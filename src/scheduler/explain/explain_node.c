@@ -18,10 +18,7 @@
 /* HAMi's text for a node with fewer cards than a container wants, as in place_reasons_text(). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 
-/*
- * The figures of cards for opportunistic pods (opportunistic.h): how much of their compute is taken and lent, and whether
- * they are closed to such pods. Internal to explain*.c.
- */
+/* ---- a card as an opportunistic pod sees it ---- */
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -61,7 +58,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* The same figures as in opportunistic_taken_pct(). */
+/* Returns the figures of which opportunistic_taken_pct() makes the taken compute, as JSON. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -89,7 +86,10 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 		json_object_set_new(to, "use", show_use(m, node, i));
 }
 
-/* Adds nothing for a pod that is not opportunistic. Call after fit_begin() on model->fit for the pod's request. */
+/*
+ * Adds how many cards are of unknown use or closed. Adds nothing for a pod that is not opportunistic. Call after fit_begin()
+ * on model->fit for the pod's request.
+ */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
 	unsigned unknown = 0, cooldown = 0;
@@ -263,7 +263,7 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
-/* `card` has the cards as judged, possibly with shares of the pod's other containers. */
+/* Adds why the pod does not fit. `card` has the cards as judged, possibly with shares of the pod's other containers. */
 static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
 			const struct place_card *card, const struct fit_reasons *reasons)
 {
@@ -346,7 +346,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		return verdict(node, "without cards");
 	inventory = fit_see(&m->fit, &node->inventory, &view);
 	card = inventory->card;
-	/* fit_check() changes this if it placed the pod's other containers on the cards first. */
+	/* Stays 0 unless fit_check() places the pod's other containers on the cards first; add_why_not() reads it. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		bool is_left = model_backfill_bars(m, node, pod);
