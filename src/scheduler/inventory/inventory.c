@@ -72,7 +72,7 @@ static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 			add(&lasting, &one);
 			continue;
 		}
-		/* An init container's shares, plus the sidecars that started before it. */
+		/* Sums the shares of one init container, on top of the sidecars that started before it. */
 		if (!before || before->container != s->container)
 			init = lasting;
 		before = s;
