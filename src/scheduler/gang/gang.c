@@ -5,7 +5,7 @@
 #define TRIES_MAX 4
 #define DOUBLINGS_MAX 4
 
-/* ---- states ---- */
+/* ---- counts of pods by state ---- */
 
 unsigned gang_there(const struct gang_roll *roll)
 {
