@@ -140,8 +140,8 @@ static void job_ended(struct bind_job *job, const struct error *err)
 }
 
 /*
- * A pod further back in the queue may hold the lock for which the first job waits, because a scheduler died while it bound
- * that pod. Moves that pod to the front.
+ * If a pod further back in the queue holds the lock for which the first job waits, moves that pod to the front and returns
+ * true. A pod may hold it because a scheduler died while it bound that pod.
  */
 static bool let_holder_first(struct bind_node *node)
 {

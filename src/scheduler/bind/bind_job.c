@@ -82,7 +82,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job_go(job, BIND_UNDO_READ_POD);
 }
 
-/* Never pauses beyond the job's time limit: then the last step is tried once more. */
+/* Pauses at most until the job's time limit, when the step is tried for the last time. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();

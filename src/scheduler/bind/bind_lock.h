@@ -22,7 +22,7 @@ struct lock_sight {
 struct lock_question {
 	const char *text;                /* the annotation; NULL if missing */
 	const char *pod_namespace, *pod; /* the pod that wants the lock */
-	int64_t now_s, expiry_s;         /* seconds since 1970; seconds */
+	int64_t now_s, expiry_s;         /* now_s: seconds since 1970; expiry_s: lifetime of a lock */
 	uint64_t now_ns;                 /* of the monotonic clock */
 };
 

@@ -21,7 +21,7 @@ static const char *annotation(const json_t *object, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/* ---- the pod ---- */
+/* ---- reading the pod ---- */
 
 void bind_pod_came(struct bind_job *job, json_t *object)
 {
@@ -66,7 +66,7 @@ void bind_failed_pod_came(struct bind_job *job, json_t *object)
 	job_go(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
 }
 
-/* ---- the lock ---- */
+/* ---- taking the lock ---- */
 
 static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 {
@@ -113,8 +113,8 @@ static bool is_plain(const char *name)
 }
 
 /*
- * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards, and then waits only for pods that
- * held the node's lock before.
+ * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards first, and then waits only for pods
+ * that held the node's lock before; it would not serve this pod.
  */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
@@ -155,7 +155,7 @@ void bind_node_came(struct bind_job *job, const json_t *object)
 		wait_for_lock(job, &lock);
 }
 
-/* `object` is NULL if the pod is gone. */
+/* Takes over the lock if its holder no longer needs it; otherwise waits. `object` is the holder, NULL if that pod is gone. */
 void bind_holder_came(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

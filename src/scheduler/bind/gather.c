@@ -68,7 +68,7 @@ static int add(struct gather *g, const struct decision *decision, uint64_t now_n
 	return 0;
 }
 
-/* ---- beginnings ---- */
+/* ---- starting bindings ---- */
 
 static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
 {
@@ -79,7 +79,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 	return r;
 }
 
-/* Returns true if the binding no longer waits. The list may have changed then. */
+/* Starts the binding if its gang may begin. Returns true if the binding no longer waits. The list may have changed then. */
 static bool start_if_turn(struct gather *g, struct waiting *w)
 {
 	struct error err;
@@ -125,7 +125,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	return r;
 }
 
-/* ---- time ---- */
+/* ---- ending bindings that have waited too long ---- */
 
 /* Returns the first binding that must not wait any longer, or NULL. */
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
