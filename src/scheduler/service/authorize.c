@@ -115,7 +115,7 @@ static int peer_check(void *session, const char *names, struct error *err)
 
 static const struct {
 	const char *name;
-	bool takes_token; /* used by people and Prometheus too */
+	bool takes_token; /* used by people and Prometheus too, so the token of token_file suffices */
 } verbs[AUTHORIZE_VERBS] = {
 	[AUTHORIZE_WEBHOOK] = { "webhook", false },
 	[AUTHORIZE_FILTER] = { "filter", false },
@@ -177,7 +177,7 @@ static int check_certificate(const struct authorizer *authorizer,
 	return r;
 }
 
-/* Returns 0, 401 or 503. */
+/* Checks the token of a request. Returns 0, 401 if it is missing or wrong, or 503 if token_file cannot be read. */
 static unsigned check_token(const struct authorizer *authorizer, const char *authorization,
 			    struct error *err)
 {

@@ -54,7 +54,7 @@ extern const struct settings_table config_table;
 
 /* The strings in the result belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
-/* Like above, the strings belong to the config. */
+/* The strings in these results belong to the config, too. */
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 

@@ -9,7 +9,7 @@
 #define TEXT_MAX SETTINGS_TEXT_MAX
 #define DEBUG_LEAST 4 /* the lowest klog verbosity (--v) that logs each step */
 
-/* ---- switches ---- */
+/* ---- flags that are true or false ---- */
 
 /* Accepts a switch only with the value that corresponds to what allot-scheduler always does. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
@@ -46,7 +46,7 @@ static int debug(const struct config *config, const char *value, char ret[TEXT_M
 	return r < 0 ? r : settings_put(ret, err, "%s", r ? "debug" : "");
 }
 
-/* ---- values ---- */
+/* ---- flags with other values ---- */
 
 static int parse_whole(const char *value, unsigned most, unsigned *ret, struct error *err)
 {
@@ -76,7 +76,7 @@ static int mebibytes(const struct config *config, const char *value, char ret[TE
 	return settings_put(ret, err, "%u%s", mib, mib ? "MiB" : "");
 }
 
-/* Go's format: "5m0s", "1h30m", "1.5s". */
+/* Converts a duration from Go's format: "5m0s", "1h30m", "1.5s". */
 static int duration(const struct config *config, const char *value, char ret[TEXT_MAX],
 		    struct error *err)
 {
@@ -103,7 +103,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* HAMi's default, ":9443", means every address. */
+/* Converts an address. HAMi's default, ":9443", means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -206,7 +206,7 @@ const struct settings_alias config_aliases[] = {
 	{ "device-config-file", NULL, NULL,
 	  "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
 	{ "debug", "log_level", debug, "debug, if true", NULL, true },
-	/* Keys for NVIDIA devices in that file, which are flags in older versions. */
+	/* Keys for NVIDIA devices in HAMi's device configuration; older versions of HAMi have them as flags. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },
 	{ "resourceMemoryName", "memory_resource", NULL, NULL },
 	{ "resourceMemoryPercentageName", "memory_percent_resource", NULL, NULL },

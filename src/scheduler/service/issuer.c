@@ -81,7 +81,10 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		int r = check_name(name, err);
 		if (r >= 0)
 			r = add_name(certificate, name, err);
-		/* The subject has room for 64 bytes only. Clients check the names added above. */
+		/*
+		 * The first name is the subject, too, cut to the 64 bytes that fit there. Clients check the names added
+		 * above.
+		 */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,
 						      name, (unsigned)(length < 64 ? length : 64));
@@ -188,7 +191,7 @@ static int write_both(const struct making *m, const char *dir, struct error *err
 		r = write_file(path, 0644, &certificate, err);
 		if (r >= 0) {
 			r = write_file(key_path, 0600, &key, err);
-			/* Written by us just now, and useless without the key. */
+			/* Remove the certificate, which we have just written: it is useless without its key. */
 			if (r < 0)
 				unlink(path);
 		}

@@ -17,7 +17,7 @@ enum metrics_verb {
 struct metrics {
 	struct metrics_figures {
 		uint64_t good, refused, failed; /* number of answers */
-		uint64_t spent_ns;              /* on this thread */
+		uint64_t spent_ns;              /* time spent on this thread */
 	} verb[VERB_COUNT];
 	uint64_t denied, changed; /* number of pods, counted by the webhook */
 };
@@ -27,8 +27,8 @@ struct config;
 struct sched_audit;
 
 /*
- * The caller frees the result; NULL if memory runs out. `audit` is NULL if there is no audit log, `cluster` is NULL if
- * kube_api is off.
+ * Returns the page with all metrics, which the caller frees; NULL if memory runs out. `audit` is NULL if there is no audit
+ * log, `cluster` is NULL if kube_api is off.
  */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);

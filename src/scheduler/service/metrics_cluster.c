@@ -108,7 +108,7 @@ static double cooldown_for(const struct model_card_view *v)
 	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
-/* For cards whose measured use is known, which needs place_by_use. */
+/* Metrics of cards whose measured use is known, which needs place_by_use. */
 static const struct use_row {
 	const char *name;
 	double (*value)(const struct model_card_view *view);

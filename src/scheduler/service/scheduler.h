@@ -24,5 +24,5 @@ struct scheduler {
 	struct metrics metrics;
 	struct authorizer authorizer;
 	struct allowance explaining; /* rate limit of explanations, in nodes examined */
-	char retry_after[24];        /* text of the answer being made */
+	char retry_after[24];        /* value of the header Retry-After in the answer being made */
 };
