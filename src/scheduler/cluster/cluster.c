@@ -24,8 +24,8 @@
 #include "scheduler/model/model_inside.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
-#define CALL_BACK_MOST 32      /* most calls at a time, once a second */
-#define UNSIZED_MOST 32        /* most reports at a time, once a second */
+#define CALL_BACK_MOST 32      /* most waiting pods that are annotated per second */
+#define UNSIZED_MOST 32        /* most groups without a size that are logged per second */
 #define CALL_BACK_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
 
 struct cluster {
@@ -48,7 +48,7 @@ struct cluster {
 	LIST_HEAD(, asked) asked;
 };
 
-/* A binding under way. */
+/* The callback and the reservation of a binding under way. */
 struct asked {
 	struct cluster *cluster;
 	bind_done done;
@@ -158,7 +158,7 @@ static void client_ready(void *data, uint32_t events)
 	kube_client_process(c->client);
 }
 
-/* ---- queries and calls ---- */
+/* ---- queries, and calls from kube-scheduler ---- */
 
 struct kube_client *cluster_client(struct cluster *c)
 {
@@ -231,7 +231,9 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 	return r;
 }
 
-/* Returns HAMi's score of the requested node, before the pod is charged there. */
+/*
+ * Returns HAMi's score of the requested node. Call it before the pod is charged there, because the charge changes the score.
+ */
 static double score_of(const struct cluster *c, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "Node"));
@@ -247,7 +249,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	int r = cluster_check_leads(c, err);
 	if (r < 0)
 		return r;
-	/* The reservation of a binding under way must not be chosen again. */
+	/* A second decision would replace the reservation that the binding under way uses. */
 	if (uid && bind_is_under_way(c->binder, uid))
 		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
@@ -261,7 +263,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
-/* A call with whole nodes is a simulation, and a pod unknown to the model requests no cards. */
+/* Does not report a call with whole nodes, which is a simulation, nor a pod unknown to the model, which requests no cards. */
 void cluster_filtered(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;

@@ -32,7 +32,7 @@ struct cluster_terms {
 	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;    /* recorder.h */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
-	/* NULL if there is no other replica, so this one leads */
+	/* names of the Lease for leader election; NULL if there is no other replica, and this one always leads */
 	const char *lease_namespace, *lease_name;
 	/* kube_lease.h; NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;
@@ -42,8 +42,8 @@ struct cluster_terms {
 };
 
 /*
- * Starts. Whether the API server answers is found out later. Returns a negative error if the server cannot be asked at all,
- * because of the kubeconfig or libcurl.
+ * Starts without waiting for the API server. Returns a negative error if requests cannot be made at all, because of the
+ * kubeconfig or libcurl.
  */
 int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
 /* Abandons everything under way without calling anyone back. `cluster` may be NULL; returns NULL. */
@@ -72,10 +72,13 @@ void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-/* Does the same as bind_look(). */
+/* The result of bind_look() for the cluster's binder. */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/* Returns true if this replica leads and the leading kube-scheduler calls it. Then no other replica knows more reservations. */
+/*
+ * Returns true if this replica leads and the leading kube-scheduler calls it. Then this replica knows all reservations; no
+ * other knows more.
+ */
 bool cluster_is_asked(const struct cluster *cluster);

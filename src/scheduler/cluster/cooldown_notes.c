@@ -52,7 +52,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(note);
 }
 
-/* Returns false if memory runs out. */
+/* Begins to write the annotation of one node. Returns false if memory runs out. */
 static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* Together with the next leader's write, another replica leads within 15 s after the leader was killed at any moment. */
+/* With this duration another replica leads, and has written so, within 15 s after the leader was killed at any moment. */
 #define DURATION_S 14
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
@@ -44,7 +44,7 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
 	/*
-	 * Someone has deleted the lease of another replica, which may still lead. Act as if that replica had renewed its
+	 * If someone has deleted the lease of another replica, that replica may still lead. Act as if it had renewed its
 	 * lease just now.
 	 */
 	e->is_missed = !lease && (e->is_missed || (was_there && !is_ours(e)));
@@ -52,8 +52,8 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 	e->is_there = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
-	 * If the watch reports our own release late, we know of it already. If another replica holds the lease, or there is
-	 * no lease and any replica that starts may create one, we no longer lead.
+	 * Another replica holds the lease, or there is no lease and any replica that starts may create one. (A lease without
+	 * a holder is our own release, which changes nothing.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;
@@ -76,7 +76,10 @@ static enum election_step next_of_other(const struct election *e, uint64_t *when
 	*when_ns = e->is_missed ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
 	if (!e->is_there)
 		return ELECTION_CREATE;
-	/* If we hold the lease without being leader, the answer to a write was lost. */
+	/*
+	 * A lease of another replica must expire first. Our own is taken at once: a write has succeeded, but its answer was
+	 * lost.
+	 */
 	if (e->seen.holder[0] && !is_ours(e))
 		*when_ns = e->changed_ns + duration_s * NSEC_PER_SEC;
 	return ELECTION_TAKE;
@@ -98,7 +101,7 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 		when_ns = e->next_ns;
 	if (now_ns >= when_ns || step == ELECTION_OVER)
 		return step;
-	/* The leader must check in time whether it still leads. */
+	/* A leader must not wait past its deadline, when it ceases to lead. */
 	uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 	*ret_when_ns = e->is_leader && end_ns < when_ns ? end_ns : when_ns;
 	return ELECTION_WAIT;

@@ -51,7 +51,7 @@ static void forget(struct eviction *e)
 	free(e);
 }
 
-/* ---- results ---- */
+/* ---- results of evictions ---- */
 
 static void tell(const struct eviction *e, bool is_warning, const char *reason, const char *message)
 {
@@ -102,7 +102,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(e);
 }
 
-/* ---- requests ---- */
+/* ---- requests for evictions ---- */
 
 static char *make_body(const struct eviction *e)
 {
@@ -139,7 +139,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	return e;
 }
 
-/* If memory runs out, the pod stays and is considered again later. */
+/* Begins an eviction. If memory runs out, the pod stays and is considered again later. */
 static void begin(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];

@@ -2,7 +2,7 @@
  * Evicts opportunistic pods (opportunistic.h) that have had too little compute for too long, and pods whose room a pod of
  * higher priority needs. Uses the eviction API (policy/v1), which respects disruption budgets, a few pods at a time. The
  * controllers of the evicted pods create new ones, which are placed where there is room. An event of the pod says why it was
- * evicted, and an annotation of the node says which cards are closed. Call from the client's thread.
+ * evicted, and an annotation of the node says which cards are closed to opportunistic pods. Call from the client's thread.
  */
 #pragma once
 

@@ -62,7 +62,10 @@ static char *name_object(const struct source *s, const json_t *object)
 	return text;
 }
 
-/* `why` is NULL if the object can be read or is gone. */
+/*
+ * Logs why an object cannot be read, unless this reason was logged before. `why` is NULL if the object can be read or is
+ * gone.
+ */
 static void note(struct source *s, const json_t *object, const struct error *why)
 {
 	struct feed *feed = s->feed;
@@ -150,7 +153,10 @@ static void be_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
-/* All watches fail together if the server is unreachable. Logs this once. */
+/*
+ * Called when a watch fails, and with NULL when it works again. If the server is unreachable, all watches fail; this is
+ * logged once.
+ */
 static void trouble(void *data, const struct error *err)
 {
 	struct source *s = data;

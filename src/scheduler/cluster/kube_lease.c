@@ -25,7 +25,7 @@ static void begins(void *data)
 	l->is_ours = false;
 }
 
-/* The holder is an identity of client-go: the hostname, '_' and a UUID. */
+/* The lease is ours if its holder begins with our hostname: client-go's identity is the hostname, '_' and a UUID. */
 static void shows(void *data, json_t *object)
 {
 	struct kube_lease *l = data;

@@ -17,5 +17,5 @@ int kube_lease_start(struct kube_client *client, const char *in_namespace, const
 /* `lease` may be NULL; returns NULL */
 struct kube_lease *kube_lease_stop(struct kube_lease *lease);
 
-/* Judges by the last known holder, however old the Lease is. */
+/* Returns true if the kube-scheduler beside us is the last known holder, however old the Lease is. */
 bool kube_lease_is_ours(const struct kube_lease *lease);

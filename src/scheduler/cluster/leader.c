@@ -23,7 +23,7 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm look, give_up;
-	/* Version that the watch reported while a call was under way; "" if none. */
+	/* Version that the watch reported while a call was under way, to compare with the call's result; "" if none. */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* as last reported to the owner */
 	bool is_named;   /* the watch's first list contains the lease */
@@ -61,7 +61,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 		 (unsigned long long)random);
 }
 
-/* ---- reading ---- */
+/* ---- taking in the lease that was read ---- */
 
 static void saw(struct leader *l, const json_t *object)
 {
@@ -72,7 +72,7 @@ static void saw(struct leader *l, const json_t *object)
 	} else if (lease_read(object, &lease, &err) >= 0) {
 		election_saw(&l->election, &lease, now_ns());
 	} else {
-		/* The lease is not ours. Whoever wrote it must repair or delete it. */
+		/* The lease is malformed, so it is not from us. Its author must repair or delete it. */
 		if (!l->is_unread)
 			log_warning("lease %s/%s: %s", l->terms.in_namespace, l->terms.name,
 				    err.text);
@@ -93,7 +93,7 @@ static bool is_newer(const char *version, const char *than)
 	return length != other ? length > other : strcmp(version, than) > 0;
 }
 
-/* A watch may be behind what was read or written, so only newer versions count. */
+/* Takes a lease from the watch. The watch may be behind what was read or written, so only newer versions count. */
 static void take_event(struct leader *l, const json_t *object, bool is_there)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -126,7 +126,7 @@ static void watch_lost(void *data, json_t *object)
 	take_event(data, object, false);
 }
 
-/* A list from before the lease was created does not contain it. In that case, read the lease again. */
+/* If the watch's list lacks the lease, the list may be from before the lease was created: read the lease again. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
@@ -144,7 +144,7 @@ static void watch_trouble(void *data, const struct error *err)
 	l->fails = err != NULL;
 }
 
-/* ---- writing ---- */
+/* ---- calls that read or write the lease ---- */
 
 static void take_answer(struct leader *l, const struct kube_answer *answer)
 {
@@ -208,7 +208,7 @@ static void begin(struct leader *l, enum election_step step)
 		election_failed(&l->election, false, now_ns());
 }
 
-/* ---- next steps ---- */
+/* ---- the next step ---- */
 
 static void tell(struct leader *l)
 {
@@ -255,7 +255,9 @@ static void go_on(struct leader *l)
 	}
 	if (step != ELECTION_WAIT)
 		begin(l, step);
-	/* The leader's deadline also passes while a call is under way or memory is missing. */
+	/*
+	 * Even while a call is under way or memory is missing, look again at the leader's deadline, when it ceases to lead.
+	 */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;

@@ -33,7 +33,7 @@ struct pod {
 	TAILQ_ENTRY(pod) link;         /* in the order in which pods are forgotten */
 	char *uid, *name, *in_namespace;
 	struct told failed[WORDS_MOST], placed;
-	uint64_t due_ns, step_ns;  /* when the next event may be written, and the last interval */
+	uint64_t due_ns, step_ns;  /* due_ns: earliest time of the next event; step_ns: interval before it */
 	uint64_t untold;           /* filter calls since the last event */
 	size_t fit, unfit;         /* numbers of nodes in the last filter call */
 	char node[EVENT_NAME_MAX]; /* the node named in the last success event; "" if none */
@@ -66,7 +66,7 @@ struct recorder {
 	struct recorder_counts counts;
 };
 
-/* ---- memory of pods and events ---- */
+/* ---- remembered pods and their events ---- */
 
 static void forget_telling(struct telling *t)
 {
@@ -112,7 +112,9 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 	return p;
 }
 
-/* Finds or adds the pod, and makes it the last to be forgotten. Returns NULL if memory runs out. */
+/*
+ * Finds or adds the pod, and moves it to the end of the order in which pods are forgotten. Returns NULL if memory runs out.
+ */
 static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
 {
 	struct pod *p = string_map_find(&r->pods, uid);
@@ -128,7 +130,7 @@ static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, c
 
 /* ---- writing events ---- */
 
-/* If the event no longer exists or may not be changed, the next write creates a new one. */
+/* If the event no longer exists or may not be changed, forgets its name, so that the next write creates a new one. */
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct telling *t = data;
@@ -164,7 +166,7 @@ static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t 
 	forget_telling(t);
 }
 
-/* Returns NULL if the pod has more reasons than are kept; the first ones keep their events. */
+/* Finds or adds the pod's event for this reason. Returns NULL if the pod has more reasons than are kept. */
 static struct told *told_of(struct pod *p, const char *word)
 {
 	struct told *free_one = NULL;
@@ -239,7 +241,9 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 
 /* ---- calls ---- */
 
-/* Takes from both allowances. If only the first grants it, little is lost. */
+/*
+ * Returns true if the allowances of events and of nodes both grant this event. If only the first does, its one event is lost.
+ */
 static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
@@ -278,7 +282,7 @@ void recorder_placed(struct recorder *r, const struct decision *d, double score)
 {
 	char text[FILTER_TEXT_MAX];
 	struct pod *p = string_map_find(&r->pods, d->uid);
-	/* Another attempt with the same node is not reported again. */
+	/* Another attempt that chose the same node is not reported again. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
 	if (allowance_take(&r->events, 1, clock_now_ns())) {

@@ -58,7 +58,7 @@ static void add_text(json_t *to, const char *name, const json_t *from, const cha
 		json_object_set(to, name, text);
 }
 
-/* Adds the names if the pod has cards. Other pods are known only to kube-scheduler. */
+/* Describes a victim for the log. Its names are added if it has cards; other pods are known only to kube-scheduler. */
 static json_t *show_victim(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
