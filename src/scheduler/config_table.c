@@ -244,7 +244,7 @@ static int check_clients(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Two kinds of resources with the same name could not be told apart. */
+/* Rejects two kinds of resources with the same name, because they could not be told apart. */
 static int check_resources(const struct config *c, struct error *err)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
@@ -267,7 +267,7 @@ static int check_claims(const struct config *c, struct error *err)
 			 "make_claims: on: needs kube_api: the claims' templates are made there");
 }
 
-/* Reservations must last at least as long as bindings wait for each other. */
+/* Checks that reservations last at least as long as bindings wait for each other. */
 static int check_gangs(const struct config *c, struct error *err)
 {
 	if (c->gang_hold_ns >= c->gang_wait_ns)

@@ -72,7 +72,7 @@ static int watch_signals(struct signals *signals, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 
-/* ---- where it is served ---- */
+/* ---- listening for clients ---- */
 
 struct listener {
 	struct address address;
@@ -144,7 +144,7 @@ static void close_listener(struct listener *l)
 		address_forget(&l->address);
 }
 
-/* ---- the cluster ---- */
+/* ---- following the cluster ---- */
 
 static int follow_cluster(struct scheduler *s, struct error *err)
 {
@@ -254,7 +254,7 @@ int main(int argc, char **argv)
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
 	template_sweep_stop(scheduler.template_sweep);
-	/* Stops before the servers, because it still has calls to answer. */
+	/* Stops before the servers, because bindings under way refer to the servers' calls. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);

@@ -173,7 +173,7 @@ static void do_preempt(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* The answer is a list and cannot report an error. */
+/* The answer is a list without a place for an error, so an error is reported by the HTTP status. */
 static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
@@ -300,7 +300,7 @@ static void do_ready(struct scheduler *s, struct call_args *args, struct server_
 		answer_line(ret, 200, "ready\n");
 }
 
-/* For a Service that selects the replica that binds. */
+/* Answers whether this replica binds, for a Service that selects that replica. */
 static void do_leads(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
