@@ -5,7 +5,7 @@
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
- *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes too enforces these keys, but counts only values that containers name
+ *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes' own check counts only values that containers name
  *
  * requests.nvidia.com/gpu is left to Kubernetes, which counts exactly that. Pure; thread-safe.
  */
