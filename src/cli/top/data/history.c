@@ -94,7 +94,7 @@ static void push(struct history_series *series, double got, double memory)
 	series->count++;
 }
 
-/* If counters went back, the daemon was restarted. */
+/* Sets the share's rates since the last snapshot. Sets none if counters went back, because then the daemon was restarted. */
 static void rate(struct track *track, const struct top_share *now, uint64_t at_ns)
 {
 	const struct top_share *last = &track->last;

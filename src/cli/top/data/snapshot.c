@@ -141,7 +141,7 @@ static bool take(const struct field *fields, size_t *next, struct span key, stru
 	return false;
 }
 
-/* ---- the others ---- */
+/* ---- members with other values ---- */
 
 static void copy_text(const json_t *object, const char *key, char *ret, size_t size)
 {
@@ -292,7 +292,7 @@ static json_t *tree_of(struct span value)
 	return value.end - value.at > 4 ? reader_tree(value) : NULL;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole snapshot, from the replies ---- */
 
 static bool reserve_shares(struct snapshot *snapshot, size_t *size, size_t more)
 {
