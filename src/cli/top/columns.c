@@ -373,7 +373,7 @@ static const struct column_row rows_of[COLUMN_COUNT] = {
 			       has_container },
 };
 
-/* ---- how wide ---- */
+/* ---- choosing the width of each column ---- */
 
 static bool is_told(const struct snapshot *snapshot, const struct rows *rows,
 		    const struct column_row *row)

@@ -90,7 +90,10 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 	if (rows->count)
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
-	/* With on_full `swap`, the daemon swaps tenants in turns, so `swapped` is no pause. Otherwise it is by request. */
+	/*
+	 * With on_full `swap`, the daemon swaps tenants in turns, so `swapped` is not by request; with other values it is, as
+	 * a pause.
+	 */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&
 		 strcmp(tenant->on_full, "swap") != 0;

@@ -202,7 +202,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 	return line - first;
 }
 
-/* ---- the rows ---- */
+/* ---- the rows of the table ---- */
 
 /* Returns the first visible row: `before`, unless the selected row would not be visible. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
@@ -251,7 +251,7 @@ static void draw_rows(const struct layout *layout, struct cells *cells, int line
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the whole screen ---- */
 
 static void draw_help(struct cells *cells)
 {
