@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* kube-apiserver calls the webhook by the name of its Service. */
+/* Returns true if one of the names is a Service's, because kube-apiserver calls the webhook by the name of its Service. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
