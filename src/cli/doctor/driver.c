@@ -35,9 +35,9 @@ static bool count_card(void *data, const char *name)
 	return true;
 }
 
-/* ---- kernel ---- */
+/* ---- kernel modules and device nodes ---- */
 
-/* Returns false if the module is not loaded, because no later check would find out more. */
+/* Checks NVIDIA's kernel module. Returns false if it is not loaded: no later check would find out more. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
 	char text[512];
@@ -72,7 +72,7 @@ static void check_uvm(struct doctor *d)
 	size_t size;
 	cleanup_free char *modules = host_read_all(&d->host, "/proc/modules", &size);
 
-	/* A kernel with the module built in does not list it. */
+	/* A module that is built into the kernel is not in /proc/modules, but has a directory in /sys/module. */
 	if (!modules || strstr(modules, "nvidia_uvm ") ||
 	    host_has(&d->host, "/sys/module/nvidia_uvm"))
 		return;

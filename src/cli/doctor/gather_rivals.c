@@ -84,7 +84,7 @@ static json_t *ask(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* An older daemon takes this for an invalid registration, and answers accordingly. */
+	/* A daemon that does not know this request answers that the registration is invalid, which is JSON too. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 
@@ -112,7 +112,7 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/* A shim is about a page long and contains this name (src/mirror/shim.h). The driver has many megabytes. */
+/* Returns true if the loader's libcuda.so.1 is the small shim of a mirror, which contains this name (src/mirror/shim.h). */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";
