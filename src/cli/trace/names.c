@@ -45,7 +45,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* A handle that was reused had another name before. */
+	/* A handle may have been reused since: go back to the name that it had at that time. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

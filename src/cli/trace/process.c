@@ -35,7 +35,7 @@ static bool is_untimed(const struct trace_event *e)
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
 }
 
-/* Learns the shortest recent launch. A longer launch counts for little. */
+/* Learns how long the shortest recent launches take. A longer launch raises the value only a little. */
 static void learn_launch(struct traced_process *p, uint64_t ns)
 {
 	if (!p->launch_ns || ns < p->launch_ns)
@@ -210,7 +210,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
-/* Writes the kernel that is held in a slot, as at most most_ns long. */
+/* Writes the kernel that is held in a slot, drawn at most most_ns long, and empties the slot. */
 static void let_go(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;

@@ -20,8 +20,8 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest time that a recent launch took; 0 if unknown */
 	/*
-	 * For each slot of threads, a kernel whose length is unknown. The thread's next event gives an upper bound. Kind is 0
-	 * if there is none.
+	 * For each slot of threads, a kernel whose length is unknown. It is written when the thread's next event gives an
+	 * upper bound of its length. Kind is 0 if there is none.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };
