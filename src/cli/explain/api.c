@@ -87,7 +87,7 @@ int api_get(const struct kube_access *access, const char *path, const char *toke
 		kube_client_free(client);
 		return error_set_errno(err, ENOMEM, "%s", access->server);
 	}
-	/* The call has its own time limit. */
+	/* This loop ends, because the call has a time limit of its own. */
 	while (!q.is_done) {
 		struct pollfd one = { .fd = kube_client_fd(client), .events = POLLIN };
 		if (poll(&one, 1, -1) > 0)

@@ -188,7 +188,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Whether this is its node's first slice with devices. */
+/* Returns true if slice i is the first of its node that has devices, so that each node is counted once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -331,7 +331,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	if (claim_is_not_there(entry, name, known, why))
 		return true;
 	if (results_of(claim)) {
-		/* Used only if no other reason is found. */
+		/* Returns false, so that a reason found elsewhere replaces this one. */
 		snprintf(why, WHY_MAX,
 			 "claim %s is allocated on node %s, where something else than GPUs keeps it "
 			 "from running",
@@ -349,7 +349,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* Uses the kubelet's last event about the pod's claims. */
+/* Reports a failure to prepare the claims on the node, as the kubelet's last event about them gives it. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;
@@ -386,7 +386,7 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 			return;
 }
 
-/* ---- what the pod has ---- */
+/* ---- what the pod has by each claim ---- */
 
 static void add_results(json_t *to, const char *name, const json_t *claim)
 {

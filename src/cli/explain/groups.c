@@ -158,7 +158,10 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
-/* Writes what else decides about cards whose time is given out by use. */
+/*
+ * For a pod that is placed by use: writes how many cards are closed to it, and how many are judged without their measured
+ * use.
+ */
 static void say_use(const struct group *g, FILE *out)
 {
 	if (g->shut)

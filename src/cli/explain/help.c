@@ -171,7 +171,7 @@ static void wait_for_others(struct help *h)
 	}
 }
 
-/* A pod that would fit waits for something else than allot. */
+/* If some node has room, the pod waits for something else than allot: writes where to look. */
 static void look_elsewhere(struct help *h)
 {
 	if (!explain_has_room(h->e))

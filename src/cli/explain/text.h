@@ -11,7 +11,7 @@
 
 void explain_text_write(const json_t *explanation, FILE *out);
 
-/* ---- parts, one for each file ---- */
+/* ---- the files behind explain_text_write(), and what each offers to the others ---- */
 
 /* text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is one of "asks". */
 #define EXPLAIN_AMOUNT_MAX 64
