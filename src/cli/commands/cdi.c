@@ -104,7 +104,10 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 	return r;
 }
 
-/* Starts a private daemon if none runs. The daemon then stays as long as it has a tenant, such as the claim's. */
+/*
+ * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. That daemon stays as long as
+ * it has a tenant, such as the one of the claim that is made next.
+ */
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
 	return options->target.run_dir ? daemon_find(&options->target, ret, err)
@@ -163,9 +166,9 @@ static int create_device(const struct command *self, void *options, char *name, 
 	return r < 0 ? r : create(client, options, name, err);
 }
 
-/* ---- cards ---- */
+/* ---- creating a device for each GPU ---- */
 
-/* The device "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
+/* Creates a device for each GPU: "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
 static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
 	const struct cdi_options *options = data;

@@ -111,7 +111,7 @@ static FILE *list_benches(pid_t *ret_pid)
 	return fdopen(ends[0], "r");
 }
 
-/* A line is "shares   about   40 s  what it measures". */
+/* Prints the benchmarks' names. A line of the list is "shares      about   40 s   what it measures". */
 static void print_benches(const char *current)
 {
 	pid_t pid;

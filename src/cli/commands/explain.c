@@ -107,7 +107,7 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
-#define ASKS_MAX 16 /* a Service sends each call to any replica */
+#define ASKS_MAX 16 /* a Service sends each call to any replica, so this many calls very likely reach the leader */
 
 static bool is_of_leader(const json_t *answer)
 {
@@ -132,7 +132,7 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
-/* The token in --token-file, for free(); NULL if none is given. */
+/* Reads the token of --token-file. *ret, for free(), is left unchanged if none is given. */
 static int read_token(const struct explain_options *o, char **ret, struct error *err)
 {
 	int r = o->token_file ? access_read_file(o->token_file, ret, err) : 0;
@@ -187,7 +187,7 @@ static int ask_server(const struct explain_options *o, const char *pod, json_t *
 	return r;
 }
 
-/* ---- the cluster ---- */
+/* ---- asking through the cluster's API server ---- */
 
 static int proxy_path(const struct explain_options *o, const char *in, const char *pod,
 		      char path[PATH_SIZE], struct error *err)

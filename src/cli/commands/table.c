@@ -255,7 +255,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_steps(device, row);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
 	snprintf(row->cell[COLUMN_REFUSED], CELL_MAX, "%lld", (long long)denied);
-	/* No guarantee is not a share of 0. */
+	/* Zero means that the tenant has no guarantee, which is shown as missing. */
 	if (strcmp(row->cell[COLUMN_CORES_ASKED], "0") == 0)
 		strcpy(row->cell[COLUMN_CORES_ASKED], "-");
 }

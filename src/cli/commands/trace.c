@@ -148,7 +148,7 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 	return end;
 }
 
-/* ---- result ---- */
+/* ---- messages about the result ---- */
 
 static void print_untraced(const struct record *r)
 {
