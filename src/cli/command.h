@@ -31,10 +31,10 @@ struct command {
 	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
-	/* Such as "cdi create"; the last entry has no name; NULL if there are no actions. */
+	/* The command's own subcommands, such as "cdi create"; the last entry has no name; NULL if there are none. */
 	const struct command *actions;
 
-	/* ---- with `act` ---- */
+	/* ---- fields for a subcommand with `act` ---- */
 	size_t options_size;  /* size of the struct that the option rows fill in */
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
 	const char *wanted; /* the error if there is not exactly one operand; NULL if the command takes no operand */
@@ -43,7 +43,7 @@ struct command {
 	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */
 	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
 
-	/* ---- without `act`: gets the arguments after the name, and returns the exit status ---- */
+	/* ---- fields for a subcommand without `act`, which gets the arguments after its name and returns the exit status ---- */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 

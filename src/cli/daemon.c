@@ -18,7 +18,7 @@
 
 #define START_TIMEOUT_MS 20000
 
-/* If a run directory is given, the name is not needed, and *ret_name is "". */
+/* Writes the name of the hardware, by which a run directory is found. If the user gave a run directory, writes "". */
 static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
 			 struct error *err)
 {
@@ -198,7 +198,7 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 	return r < 0 ? error_add(err, r, "the daemon did not start") : 0;
 }
 
-/* Call under the start lock while no daemon runs. */
+/* Starts the daemon, and before it the simulated GPU if one is requested. Call under the start lock while no daemon runs. */
 static int start_all(const struct daemon_target *target, const char *run_dir, struct error *err)
 {
 	char sim_socket[PATHS_MAX];

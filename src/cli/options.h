@@ -67,7 +67,7 @@ struct option_row {
 
 option_parser option_flag;     /* bool */
 option_parser option_text;     /* const char *, into argv */
-option_parser option_name;     /* the same, a tenant's name */
+option_parser option_name;     /* const char *, into argv: a tenant's name */
 option_parser option_size;     /* struct option_size */
 option_parser option_percent;  /* struct option_percent */
 option_parser option_int;      /* struct option_int */

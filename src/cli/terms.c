@@ -38,7 +38,7 @@ static const struct member {
 	{ "group", option_choice, offsetof(struct terms, group) },
 };
 
-/* Returns NULL if the option was not given. */
+/* Makes the member's value for a request. Returns NULL if the option was not given. */
 static json_t *make_value(const struct member *m, const struct terms *terms)
 {
 	const void *field = (const char *)terms + m->offset;
@@ -111,7 +111,7 @@ int terms_select(const struct terms *terms, struct client *client, json_t **ret_
 				      &terms->gpu.devices, ret, err);
 }
 
-/* ---- conflicts ---- */
+/* ---- checks for conflicting terms ---- */
 
 static bool is_on_full(const struct terms *terms, const char *way)
 {

@@ -25,7 +25,10 @@ option_parser option_sharing; /* const char *, into argv */
 #define TERM(type, name, argument, parse, field, ...) \
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
-/* `or_else` is one of these two macros, and turns a default's text into a line of the help. */
+/*
+ * `or_else` is one of these two macros. A command that makes a tenant shows an option's default in its help; one that changes
+ * a tenant does not.
+ */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""
 
