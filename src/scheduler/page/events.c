@@ -111,9 +111,7 @@ static void tell_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/*
- * Returns this thread's CPU time. Wall-clock time would also count the work of other threads, which the page does not cause.
- */
+/* Returns this thread's CPU time. Wall-clock time would also count the work of other threads, which the page does not cause. */
 static uint64_t computed_ns(void)
 {
 	struct timespec ts;

@@ -53,7 +53,7 @@ int cluster_page_check(const struct config *config, struct error *err)
 	return r;
 }
 
-/* ---- answers ---- */
+/* ---- answers to requests ---- */
 
 static const char *argument(const void *request, const char *name)
 {

@@ -191,9 +191,7 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_close(t, '}');
 }
 
-/*
- * Writes a link in the format of /api/topology of a node's own page. The link is derived from HAMi's score of the two cards.
- */
+/* Writes a link in the format of /api/topology of a node's own page. The link is derived from HAMi's score of the two cards. */
 static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
 		       struct json_text *t)
 {

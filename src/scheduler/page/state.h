@@ -19,7 +19,10 @@ struct page_cluster {
 	uint64_t now_ns;
 };
 
-/* Writes members of an open object. Returns true if something was written. If memory runs out, this is recorded in `t`. */
+/*
+ * Writes the state, or what has changed of it, as members of the object that is open in `t`. Returns true if something was
+ * written. If memory runs out, this is recorded in `t`.
+ */
 bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
 			struct json_text *t);
 

@@ -26,7 +26,7 @@ struct told {
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless the same was sent before. Empties `part`. Returns true if the
+ * Writes the object in `part` as member `key` of `to`, unless it is what was sent last. Empties `part`. Returns true if the
  * member was written.
  */
 bool told_part(uint64_t *told, const char *key, struct json_text *part, struct json_text *to);
