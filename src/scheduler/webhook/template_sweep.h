@@ -1,8 +1,8 @@
 /*
  * Deletes unused ResourceClaimTemplates that the webhook created (claim_reviews.h). A template is unused if no pod of its
- * namespace names the template and no pod has requested the same for an hour. The webhook writes the time of each request on the
- * template before the pod is stored, and the sweep deletes only the version of the template that it has read. So a template that
- * a pod is about to name is kept. Claims do not need their template after creation. Call from the client's thread.
+ * namespace names it and no new pod has needed it for an hour. The webhook writes the time of each request on the template
+ * before the pod is stored, and the sweep deletes only the version of the template that it has read. So a template that a pod
+ * is about to name is kept. Claims do not need their template after creation. Call from the client's thread.
  */
 #pragma once
 

@@ -60,8 +60,8 @@ static int blame_container(struct webhook_work *w, const struct webhook_containe
 }
 
 /*
- * Reads the limit, or a request without a limit. (Kubernetes sets a missing request to the limit, and rejects the opposite
- * itself.)
+ * Reads the limit or, if it is missing, the request. (Kubernetes itself later rejects a request without a limit, and sets a
+ * missing request to the limit.)
  */
 static int read_ask(struct webhook_work *w, struct webhook_container *c,
 		    enum webhook_resource resource)
@@ -308,7 +308,10 @@ static int64_t gpus_of(const struct webhook_container *c)
 	return c->value[ASK_GPU];
 }
 
-/* Init containers run one after the other before the main containers, so the larger of both amounts counts. */
+/*
+ * Returns the most that the pod has at one time: what one init container has, or all other containers together. Init
+ * containers run one after the other, before the main containers.
+ */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {
 	int64_t init = 0, sum = 0;

@@ -163,9 +163,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 
 /* ---- amounts per GPU ---- */
 
-/*
- * Makes a request for one GPU with these amounts. If `memory_mib` is 0, the request names no memory, which means all of it.
- */
+/* Makes a request for one GPU with these amounts. If `memory_mib` is 0, the request names no memory, which means all of it. */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
@@ -403,7 +401,10 @@ static int make_spec(const struct conversion *c, json_t **ret)
 
 /* ---- templates ---- */
 
-/* Equal specs get the same name, so that a namespace has few templates. No pod owns a template. */
+/*
+ * Writes the template's name, which contains a digest of the spec. So equal specs share a template, and a namespace has few.
+ * No pod owns a template; template_sweep.h deletes it.
+ */
 static int name_template(struct webhook_work *w, const json_t *spec, char ret[TEMPLATE_MAX])
 {
 	unsigned char digest[32];
@@ -504,8 +505,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns a claim that an init container can share with another container that requests the same, because the init container
- * ends first. A claim of its own would keep its share for the pod's whole life. Returns NULL if there is no such claim.
+ * Returns a claim that an init container can share with another container of equal request, because the init container ends
+ * first. A claim of its own would keep its share for the pod's whole life. Returns NULL if there is no such claim.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {
