@@ -85,7 +85,7 @@ void model_release(struct model *m, const char *uid)
 		model_drop_reserved(m, pod);
 }
 
-/* ---- views ---- */
+/* ---- counts and views of the contents, for reports ---- */
 
 static void count_node(void *data, void *thing)
 {

@@ -128,7 +128,7 @@ static bool try_node(struct model *m, const struct model_node *node, const struc
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
-/* ---- filter calls ---- */
+/* ---- what pods want, as filter calls found ---- */
 
 void model_forget_want(struct model *m, struct model_pod *pod)
 {
@@ -167,7 +167,7 @@ void model_want(struct model *m, const char *uid, bool may_preempt, const char *
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	struct model_node *node = model_find_node(m, name);
-	/* Nothing to do if the node is the same, or if pods have been evicted for this pod already. */
+	/* Nothing to do if the pod wants this node already, or if its victims were named and their room is kept for it. */
 	if (!pod || !node || pod->wants == node || (pod->wants && pod->wants->kept_for == pod))
 		return;
 	model_forget_want(m, pod);

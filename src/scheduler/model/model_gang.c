@@ -119,7 +119,7 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 	member->pod->reserved.expires_ns = gang->held_until_ns;
 }
 
-/* ---- members ---- */
+/* ---- joining and leaving a gang ---- */
 
 /* Updates the gang's size from the sizes that its members name, and checks whether enough members are there. */
 static void look(struct model *m, struct gang *gang)
@@ -261,7 +261,7 @@ void gang_note_asked(struct gang_rank *member, json_t *names)
 	member->asked = same;
 }
 
-/* ---- time ---- */
+/* ---- expiry of pauses and reservations ---- */
 
 static void advance_one(void *data, void *thing)
 {

@@ -191,7 +191,7 @@ void model_quotas_free(struct model *m)
 	string_map_free(&m->spaces);
 }
 
-/* ---- views ---- */
+/* ---- views of the quotas, for reports ---- */
 
 bool model_find_quota(const struct model *m, const char *pod_namespace, struct model_quota_view *ret)
 {
