@@ -6,9 +6,7 @@ uint64_t allowance_take(struct allowance *a, uint64_t work, uint64_t now_ns)
 {
 	if (!a->per_second)
 		return 0;
-	/*
-	 * Nothing is left once the work taken so far is paid off only a second or more from now: returns the time until then.
-	 */
+	/* If the work taken so far reaches a second or more ahead, nothing is left: returns the time until something is. */
 	if (a->paid_ns >= now_ns + NSEC_PER_SEC)
 		return a->paid_ns - (now_ns + NSEC_PER_SEC) + 1;
 	if (a->paid_ns < now_ns)
