@@ -13,7 +13,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define MPCT 1000 /* thousandths of a percent in a percent */
 #define CORES_WHOLE_PCT 100
-#define NUMBER_MOST INT32_MAX /* the same upper limit as in HAMi */
+#define NUMBER_MOST INT32_MAX /* upper limit of each value, as in HAMi */
 
 const struct request_terms request_terms_default = {
 	.count = "nvidia.com/gpu",

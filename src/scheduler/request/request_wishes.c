@@ -84,7 +84,7 @@ static const struct policy {
 } policies[] = {
 	{ "binpack", "binpack" },
 	{ "spread", "spread" },
-	/* Cards near each other are chosen together. */
+	/* "link" chooses all cards together, so that they are near each other */
 	{ "topology-aware", "link" },
 	{ "numa", "link" },
 	{ "fragmentation", "room" },
