@@ -39,6 +39,6 @@ void call_args_give(struct call_args *args); /* `args` may be NULL */
 /* Returns the names as a new list, or NULL if memory runs out. */
 json_t *call_args_names(const struct call_args *args);
 
-/* The size of a name as a JSON string, and its output, as in json_quote.h. An invalid name is written as "". */
+/* Return the size of a name as a JSON string, and write that string, as in json_quote.h. An invalid name is written as "". */
 size_t call_name_size(const struct call_name *name);
 char *call_name_put(char *to, const struct call_name *name);

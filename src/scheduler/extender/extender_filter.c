@@ -250,7 +250,7 @@ static void look_for_victims(struct filtering *f)
 
 /* ---- the answer ---- */
 
-/* Asks the pod's gang about these nodes. Returns 0 or -ENOMEM. */
+/* Asks the pod's gang about the nodes of the call, and stores its answer in f->gang. Returns 0 or -ENOMEM. */
 static int ask_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;

@@ -7,7 +7,7 @@
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"
 
-/* ---- texts ---- */
+/* ---- answers and their texts ---- */
 
 static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));

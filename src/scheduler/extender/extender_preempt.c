@@ -54,7 +54,7 @@ static bool is_named(const json_t *victims, const char *uid)
 	return false;
 }
 
-/* ---- victims ---- */
+/* ---- ending and sparing pods in the trial ---- */
 
 static void end(struct victims *v, const struct model_pod *pod)
 {

@@ -86,7 +86,7 @@ static void add_all(struct kinds *kinds, const struct filter_answer *answer)
 	}
 }
 
-/* ---- texts ---- */
+/* ---- texts of the events ---- */
 
 static int compare_kinds(const void *a, const void *b)
 {
