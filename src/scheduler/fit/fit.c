@@ -94,7 +94,10 @@ static bool is_served(const struct fit *fit, const struct inventory *inventory)
 	return !(fit->request->words & ~inventory->served);
 }
 
-/* Adds to place_check_card() the checks that src/policy/placement knows nothing of. The order of the reasons is the same. */
+/*
+ * Adds to place_check_card() the checks that src/policy/placement knows nothing of. Of several reasons, the first in this
+ * order counts: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
+ */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)
@@ -384,7 +387,7 @@ static int place_all(struct fit *fit, const struct inventory *inventory, pick_fn
 	return 0;
 }
 
-/* ---- two containers ---- */
+/* ---- two containers that run together ---- */
 
 static unsigned count_bits(uint64_t bits)
 {
