@@ -9,7 +9,7 @@
 #define MIB_BITS 20
 #define MPCT UINT64_C(1000)
 
-/* ---- usage ---- */
+/* ---- sums of what is charged on each card ---- */
 
 static uint64_t at_most(uint64_t value, uint64_t most)
 {
