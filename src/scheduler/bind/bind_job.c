@@ -32,7 +32,7 @@ void job_go(struct bind_job *job, enum bind_step step)
 	job_go_on(job);
 }
 
-/* ---- endings ---- */
+/* ---- the end of a job, and pauses ---- */
 
 void job_tell_event(struct bind_job *job, const struct error *err)
 {
@@ -93,7 +93,7 @@ void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 	job->waits(job, wait_ns < left_ns ? wait_ns : left_ns);
 }
 
-/* ---- answers ---- */
+/* ---- answers of the API server ---- */
 
 /* Returns the read step from which a write must be repeated. */
 static enum bind_step step_back(enum bind_step step)
@@ -220,7 +220,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	}
 }
 
-/* ---- calls ---- */
+/* ---- calls to the API server ---- */
 
 static char *lock_patch(const struct bind_job *job, bool is_taken)
 {

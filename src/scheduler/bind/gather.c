@@ -127,7 +127,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 
 /* ---- ending bindings that have waited too long ---- */
 
-/* Returns the first binding that must not wait any longer, or NULL. */
+/* Returns the first binding that has waited too long or has lost its reservation, or NULL. */
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;
