@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* ---- room ---- */
+/* ---- how much compute is taken or lacking ---- */
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
