@@ -64,7 +64,7 @@ static void forget(struct asked *asked)
 	free(asked);
 }
 
-/* ---- events ---- */
+/* ---- callbacks of the feed and the leader, and work done once a second ---- */
 
 static bool may_act(void *data)
 {
@@ -231,9 +231,7 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 	return r;
 }
 
-/*
- * Returns HAMi's score of the requested node. Call it before the pod is charged there, because the charge changes the score.
- */
+/* Returns HAMi's score of the requested node. Call it before the pod is charged there, because the charge changes the score. */
 static double score_of(const struct cluster *c, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "Node"));

@@ -255,9 +255,7 @@ static void go_on(struct leader *l)
 	}
 	if (step != ELECTION_WAIT)
 		begin(l, step);
-	/*
-	 * Even while a call is under way or memory is missing, look again at the leader's deadline, when it ceases to lead.
-	 */
+	/* Even while a call is under way or memory is missing, look again at the leader's deadline, when it ceases to lead. */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;

@@ -20,7 +20,7 @@
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod for different reasons; the first reasons have precedence */
 
-/* An event that exists on the server, as far as we know. */
+/* An event of the pod for one reason. The server has it, as far as we know, unless its name is "". */
 struct told {
 	char word[FILTER_WORD_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
@@ -112,9 +112,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 	return p;
 }
 
-/*
- * Finds or adds the pod, and moves it to the end of the order in which pods are forgotten. Returns NULL if memory runs out.
- */
+/* Finds or adds the pod, and moves it to the end of the order in which pods are forgotten. Returns NULL if memory runs out. */
 static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
 {
 	struct pod *p = string_map_find(&r->pods, uid);
@@ -241,9 +239,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 
 /* ---- calls ---- */
 
-/*
- * Returns true if the allowances of events and of nodes both grant this event. If only the first does, its one event is lost.
- */
+/* Returns true if the allowances of events and of nodes both grant this event. If only the first does, its one event is lost. */
 static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
