@@ -14,7 +14,7 @@
 
 #define JSON_TYPE "application/json"
 
-/* ---- answers ---- */
+/* ---- making answers ---- */
 
 static void answer_line(struct server_answer *ret, unsigned status, const char *line)
 {
