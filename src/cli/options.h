@@ -44,7 +44,7 @@ struct option_devices {
 
 struct option_row;
 
-/* Parses text into the row's field of `values`; text is NULL for a flag or an omitted value. */
+/* Parses `text` into `field`, the row's field in the subcommand's options. `text` is NULL for a flag or an omitted value. */
 typedef int option_parser(const struct option_row *row, const char *text, void *field,
 			  struct error *err);
 

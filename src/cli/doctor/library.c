@@ -11,7 +11,7 @@
 
 #define PRELOAD "/etc/ld.so.preload"
 
-/* Libraries that take the same place as liballot.so, by the beginning of their names. */
+/* Libraries of other projects, which intercept CUDA like liballot.so, by the beginning of their names. */
 static const struct {
 	const char *beginning, *whose;
 } rivals[] = {

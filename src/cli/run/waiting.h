@@ -14,7 +14,7 @@ struct waiting {
 	uint64_t next_ns; /* time of the next poll */
 };
 
-/* Begins. Set is_watched only if the tenant may wait and stderr is a terminal. */
+/* Prepares *w. Set is_watched only if the tenant may wait and stderr is a terminal. */
 void waiting_begin(struct waiting *w, bool is_watched);
 
 /* Returns the timeout for poll(), or -1 if the daemon is not polled. */

@@ -180,7 +180,7 @@ bool keys_help(size_t i, const char **ret_key, const char **ret_what)
 	return true;
 }
 
-/* ---- typing ---- */
+/* ---- text that the user types ---- */
 
 /* Appends a character to the text, or deletes the last character. */
 static void type(char text[VIEW_INPUT_MAX], uint32_t key)

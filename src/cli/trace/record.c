@@ -128,7 +128,7 @@ int record_untraced(const struct record *r, size_t i)
 	return 0;
 }
 
-/* ---- rounds ---- */
+/* ---- a round: polling the daemon, then writing what is new ---- */
 
 static int ask(struct record *r, struct error *err)
 {

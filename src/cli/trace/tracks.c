@@ -35,7 +35,7 @@ static void slice(const struct tracks *t, const char *category, int64_t pid, int
 	out_duration(t->out, end > begin ? end - begin : 0);
 }
 
-/* ---- the tenant ---- */
+/* ---- the traced tenant's own tracks ---- */
 
 static void write_state(struct tracks *t, uint64_t now_ns)
 {
@@ -188,7 +188,7 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 	}
 }
 
-/* ---- a reply ---- */
+/* ---- reading a reply ---- */
 
 static void meet_card(struct tracks *t, unsigned index)
 {
