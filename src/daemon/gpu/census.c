@@ -20,15 +20,17 @@ struct census {
 	struct worker worker;
 	bool wanted;       /* guarded by the worker's lock, like with_use */
 	bool with_use;     /* also read samples of use */
-	bool under_way;    /* main thread: a census was requested and is not compared yet */
+	/* main thread: a census was requested, and its reading is not complete */
+	bool under_way;
 	uint64_t since_ns; /* when it was requested */
 	int ready_fd;      /* eventfd; the thread increments it when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
 	struct census_rest rest; /* owned like `card` */
-	bool is_resting;         /* the timer is off until something changes */
+	bool is_resting;         /* periodic censuses are paused until something changes */
 	/*
-	 * The thread owns this from the request until ready_fd, the main thread at all other times.
+	 * The thread owns this from the request until it writes to ready_fd; at all other times the
+	 * main thread does.
 	 */
 	struct census_card card[NODE_MAX_CARDS];
 };
@@ -138,7 +140,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* Whether every card's present memory use equals the last reading's. */
+/* Whether every card's present memory use is the one that the last census showed. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
@@ -167,7 +169,7 @@ void census_look(struct node *node)
 	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
 		return;
 	census->is_resting = false;
-	/* Not earlier than it would have come without the pause. */
+	/* The pause must not make a census come earlier than the interval allows. */
 	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
 	if (due_ns <= now_ns)
 		census_request(census);
@@ -182,8 +184,7 @@ void census_request_if_changed(struct node *node)
 }
 
 /*
- * Sets the next census. This reading replaces the one that was due. A comparison may request
- * another soon.
+ * Sets the timer for the next periodic census: one interval from now, since a census was just made.
  */
 static void arm_next(struct census *census)
 {
@@ -211,9 +212,9 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read: a ledger that does not change meanwhile can be compared
- * exactly. The census number is incremented first, so that any later rise is part of the peak of
- * this census.
+ * Notes the ledgers before NVML is read, since a ledger may change meanwhile; the comparison then
+ * uses the higher value. The census number is incremented first: from then on each library records
+ * its ledger's peak for this census, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {
@@ -246,7 +247,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* Nothing is granted before the first census, and a new tenant may ask at once. */
+	/* Memory is granted only after the first census, and a tenant waits for some already. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

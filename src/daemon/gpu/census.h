@@ -1,6 +1,6 @@
 /*
- * The census: what NVML reports of every card and GPU process. A thread reads it, because NVML can
- * be slow. The main thread compares it with the ledgers.
+ * A census is one reading of what NVML reports about every card and GPU process. A thread reads,
+ * because NVML can be slow. The main thread compares the reading with the ledgers.
  *
  *     main:   census_request()  notes each ledger, wakes the thread
  *     thread: reads every card
@@ -29,24 +29,27 @@ struct census *census_stop(struct census *census);
 /* Requests a census, unless one is already in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * Call once a second and when a card's memory use has changed. If a census was put off because
- * nothing changed, and something has changed now, requests it. Main thread only, like the next
- * function.
+ * Call once a second and when a card's memory use has changed. Ends the pause of the periodic
+ * censuses if something has changed since the last one: requests a census, or starts the timer if
+ * the next one is not due yet. Main thread only.
  */
 void census_look(struct node *node);
-/* Requests a census only if something may have changed since the last one. */
+/* Requests a census only if something may have changed since the last one. Main thread only. */
 void census_request_if_changed(struct node *node);
 /*
- * How long the driver has not answered the reading in progress; 0 if no reading is in progress.
- * Main thread only.
+ * How long ago the census in progress was requested; 0 if none is in progress. A long time means
+ * that the driver does not answer. Main thread only.
  */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
-/* Whether later censuses also read the processes' samples of use. The default is no. */
+/*
+ * Sets whether later censuses also read each process's use of the card (struct gpu_use). At first
+ * they do not.
+ */
 void census_want_use(struct census *census, bool wanted);
 
 /*
- * Whether a library has measured memory that no census has seen, so that a census is due. Main
- * thread only.
+ * Returns true if a census is due because a tenant's library has measured memory that no census has
+ * confirmed yet. Main thread only.
  */
 bool census_is_due(struct node *node);
 

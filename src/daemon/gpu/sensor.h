@@ -1,8 +1,9 @@
 /*
  * For policy "feedback" with `feedback_sensor = nvml`. One thread per card reads each process's use
  * of the card from NVML ten times a second and passes it to the arbitration. NVML itself samples up
- * to six times a second and may be slow, so the arbitration's thread never calls it. If NVML
- * reports no process's use, that is logged once, and the charged time is used instead.
+ * to six times a second and may be slow, so the arbitration's thread never calls it. If NVML does
+ * not report the use of processes, the arbitration uses the charged time instead, and this is
+ * logged once.
  */
 #pragma once
 
@@ -15,7 +16,10 @@ struct sensor;
 /* Starts the thread. All arguments must outlive it. */
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err);
-/* How often NVML has begun to report no process's use. Thread safe. NULL is allowed. */
+/*
+ * How many times NVML stopped reporting the use of processes, or did not report it from the start.
+ * Thread safe. NULL is allowed.
+ */
 uint64_t sensor_failures(const struct sensor *sensor);
 /* Stops the thread, after the NVML call in progress. NULL is allowed; returns NULL. */
 struct sensor *sensor_stop(struct sensor *sensor);

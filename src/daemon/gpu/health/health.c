@@ -18,7 +18,7 @@
 #include "daemon/state/node/subsystem.h"
 #include "daemon/util/worker.h"
 
-#define WAIT_MS 500U /* longest wait for a fault, and so the longest delay of the daemon's end */
+#define WAIT_MS 500U /* longest wait for a fault; the daemon's end may be delayed by as much */
 #define LOOK_NS HEALTH_LOOK_NS        /* interval of asking each card */
 #define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
@@ -38,13 +38,13 @@ struct health_watch {
 	/* Written by the thread, read by the main thread: */
 	_Atomic unsigned asked_card;
 	_Atomic uint64_t asked_ns; /* 0: no call is in progress */
-	/* when all cards last answered; 0: not all did in the last round */
+	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rung; /* thread only: rounds reported since the last one with news */
+	unsigned rung; /* thread only: rounds reported since the last news, this one included */
 	/*
-	 * Written by the main thread, read by the thread. While a card is unhealthy, each round
-	 * must be reported.
+	 * Written by the main thread, read by the thread. True while a card is unhealthy: each
+	 * round must then be reported.
 	 */
 	_Atomic bool is_any_bad;
 };
@@ -75,8 +75,9 @@ static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_c
 }
 
 /*
- * Asks all cards. Wakes the main thread only while there is news, and for HEALTH_ANSWERS rounds
- * after that.
+ * Asks all cards for their memory use. Wakes the main thread only if there is news (a changed use,
+ * a card without an answer or an unhealthy card), and in the rounds after it: HEALTH_ANSWERS rounds
+ * in all.
  */
 static void ask_all(struct health_watch *w)
 {
@@ -99,7 +100,7 @@ static void ask_all(struct health_watch *w)
 	ring(w);
 }
 
-/* Waits for a fault, or for the same time if the driver reports no faults. */
+/* Waits up to WAIT_MS for a fault. If the driver reports no faults, just sleeps for WAIT_MS. */
 static void wait_for_fault(struct health_watch *w, bool *can_wait)
 {
 	const struct gpu_backend *backend = w->node->backend;
@@ -115,7 +116,10 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	else if (r > 0)
 		w->dropped++;
 	else if (r < 0 && !w->worker.stop) {
-		/* With a lost card, each wait may return at once. */
+		/*
+		 * wait_fault() may have failed at once (as for a lost card), so sleep here: the
+		 * loop must not spin.
+		 */
 		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
 		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
 	}
@@ -340,8 +344,8 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->ready_fd = -1;
 	int r = prepare(w, err);
 	/*
-	 * The first wait_fault() starts the driver's reporting, so that no fault is missed even if
-	 * the thread starts late.
+	 * The first wait_fault() starts the driver's reporting. Made here, it keeps faults from
+	 * being missed until the thread runs.
 	 */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&

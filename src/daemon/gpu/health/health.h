@@ -30,8 +30,8 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 struct health_watch *health_stop(struct health_watch *watch);
 
 /*
- * The card's memory use by the driver's last answer, without asking again. Returns false if there
- * is no answer, if it is too old, or if `watch` is NULL.
+ * Returns the card's memory use from the driver's last answer, without asking the driver. Returns
+ * false if there is no answer, if the answer is too old, or if `watch` is NULL.
  */
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);
@@ -41,15 +41,15 @@ int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
 /*
- * Whether the card takes new tenants. If not, health_check_takes() returns -EBUSY (cordoned) or
- * -EIO (unhealthy) with the reason.
+ * Both say whether the card takes new tenants. health_check_takes() returns 0 if it does, else
+ * -EBUSY (cordoned) or -EIO (unhealthy) with the reason.
  */
 bool health_takes_tenants(const struct card *card);
 int health_check_takes(const struct card *card, struct error *err);
 
 /*
- * Loads the cordons of the settings and the file at start. Returns -EINVAL if the settings name an
- * unknown card.
+ * Loads the cordons from the settings and from the file, when the daemon starts. Returns -EINVAL if
+ * the settings name an unknown card.
  */
 int cordon_load(struct node *node, struct error *err);
 /*

@@ -4,7 +4,9 @@
 struct card;
 struct node;
 
-/* Reports a change to the subscribers. */
+/* Tells the subscribers that the card's health or cordon has changed. */
 void health_tell(struct node *node, struct card *card);
-/* Ends a reported fault by hand, and logs that. */
+/*
+ * Declares the card healthy because a user asked for it: forgets a reported fault, and logs that.
+ */
 void health_cure_by_hand(struct card *card);

@@ -57,7 +57,10 @@ enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *d, int p
 	CUresult result = d->cuCheckpointProcessGetState(pid, &state);
 	if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_INVALID_VALUE)
 		return CHECKPOINT_GONE;
-	/* Without permission even to ask, the first step reports the error. */
+	/*
+	 * The driver may refuse to tell the state. Report "running", so that the first step is
+	 * tried and returns the error.
+	 */
 	if (result != CUDA_SUCCESS)
 		return CHECKPOINT_RUNNING;
 	switch (state) {

@@ -24,7 +24,7 @@ enum checkpoint_state {
 };
 
 enum checkpoint_step {
-	CHECKPOINT_NOTHING, /* no step is left to do */
+	CHECKPOINT_NOTHING, /* there is nothing left to do */
 	CHECKPOINT_LOCK,
 	CHECKPOINT_SAVE,
 	CHECKPOINT_RESTORE,

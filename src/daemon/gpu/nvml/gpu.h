@@ -79,7 +79,7 @@ struct gpu_use {
 
 #define GPU_PCI_TEXT_MAX 32
 
-/* Where a card is in the machine, as far as the driver and the kernel report it. */
+/* Where a card is in the machine, as far as the driver and the kernel report that. */
 struct gpu_seat {
 	char pci[GPU_PCI_TEXT_MAX]; /* "0000:18:00.0", as in /sys/bus/pci/devices; "": unknown */
 	bool numa_known;
@@ -129,8 +129,8 @@ struct gpu_backend {
 		/* newest CUDA version of the driver, 12080 for 12.8; 0: unknown */
 		struct gpu *gpu);
 	/*
-	 * One line: which devices of the machine are left out, and why. "" if none. Valid as long
-	 * as `gpu`.
+	 * Returns one line that says which devices of the machine are not shared, and why; "" if
+	 * all are. Valid as long as `gpu`.
 	 */
 	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
@@ -149,8 +149,8 @@ struct gpu_backend {
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
 		   size_t max, size_t *ret_count, struct error *err);
 	/*
-	 * The share of time in which the card worked recently, for any process: 0 to 1. Returns
-	 * -EOPNOTSUPP if the driver does not report it.
+	 * Returns the share of recent time in which the card worked, whichever process it worked
+	 * for: 0 to 1. Returns -EOPNOTSUPP if the driver does not report it.
 	 */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	/*

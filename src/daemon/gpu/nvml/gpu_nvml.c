@@ -151,7 +151,7 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
-/* Reads the compute capability; for an instance, its card's. */
+/* Reads the compute capability of the device, or of its card if the device is an instance. */
 static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *device,
 			    struct gpu_info *info)
 {
@@ -165,8 +165,8 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 }
 
 /*
- * NVML gives the SMs of an instance. For a card it gives only the cores; cores per SM depend on the
- * architecture.
+ * Returns the number of SMs; 0 if unknown. NVML reports the SMs of an instance, but only the cores
+ * of a card. So a card's SMs are its cores divided by the cores per SM of its architecture.
  */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)
@@ -225,7 +225,10 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	return 0;
 }
 
-/* A process with compute and graphics work is in both lists, with the same figure. */
+/*
+ * Adds a process to the list, unless it is there already: NVML has one list for compute and one for
+ * graphics, and a process may be in both, with the same figure. Returns the new count.
+ */
 static size_t add_process(struct gpu_process *list, size_t max, size_t count,
 			  const nvmlProcessInfo_t *p)
 {
@@ -267,7 +270,10 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
-/* A process may have several samples. The latest one counts. */
+/*
+ * Adds a sample to the list, which keeps only the latest sample of each process. Returns the new
+ * count.
+ */
 static size_t add_use(struct gpu_use *list, size_t max, size_t count,
 		      const nvmlProcessUtilizationSample_t *s)
 {
@@ -293,7 +299,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
 	unsigned n = NVML_PROCESSES_MAX;
 	nvmlReturn_t r = gpu->process_use(gpu->device[index].handle, raw, &n, since_us);
-	/* No process has worked since then. */
+	/* NOT_FOUND means that no process has worked since since_us. */
 	if (r == NVML_ERROR_NOT_FOUND)
 		n = 0;
 	else if (r != NVML_SUCCESS)

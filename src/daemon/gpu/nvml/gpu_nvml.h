@@ -76,7 +76,8 @@ struct gpu {
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
 	nvmlEventData_t event; /* the last event */
-	unsigned event_next;   /* the first device to which it may still have to be reported */
+	/* index of the first device to which `event` may still have to be reported */
+	unsigned event_next;
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
 	NVML_ENTRIES(X)
 #undef X
@@ -85,10 +86,13 @@ struct gpu {
 /* Sets the error for a failed NVML call and returns its -errno. */
 int gpu_nvml_fail(struct error *err, const char *call, nvmlReturn_t r);
 
-/* Fills device, device_count and left_out. Returns -ENODEV if there is no device to share. */
+/*
+ * Finds the devices to share: fills device, device_count and left_out. Returns -ENODEV if there is
+ * no device to share.
+ */
 int gpu_nvml_find_devices(struct gpu *gpu, struct error *err);
 
-/* See struct gpu_backend. */
+/* Methods of struct gpu_backend. */
 int gpu_nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
 			struct error *err);
 struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index);

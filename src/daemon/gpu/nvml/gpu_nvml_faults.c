@@ -6,7 +6,8 @@
 #define NO_INSTANCE ~0U
 
 /*
- * Some cards report only Xids, and old ones report nothing. Registers the cards that report events.
+ * Creates the event set, and registers each card for the events that it supports: some cards report
+ * only Xids, old ones nothing. Returns -EOPNOTSUPP if no card reports any.
  */
 static int make_events(struct gpu *gpu, struct error *err)
 {
@@ -21,7 +22,10 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/* Instances of one card are adjacent, so this card is registered already. */
+		/*
+		 * Register a card only once: instances of one card are adjacent, so the previous
+		 * one did.
+		 */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);
@@ -51,7 +55,10 @@ static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t
 	       data->gpuInstanceId == NO_INSTANCE || data->gpuInstanceId == device->gpu_instance;
 }
 
-/* Finds the next device to which the last event must be reported. Returns 0 if all have got it. */
+/*
+ * Finds the next device to which the last event must be reported, and fills *ret for it. Returns 1,
+ * or 0 if all devices have got the event.
+ */
 static int next_told(struct gpu *gpu, struct gpu_fault *ret)
 {
 	const nvmlEventData_t *data = &gpu->event;

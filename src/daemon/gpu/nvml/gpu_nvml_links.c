@@ -9,7 +9,7 @@
 #define NUMA_WORDS 16 /* words of 64 NUMA nodes each */
 #define AFFINITY_OF_NODE 0
 #define VENDOR_NVIDIA 0x10de
-#define LINKS_MOST 64 /* cards with fewer links report an error for the rest */
+#define LINKS_MOST 64 /* a card with fewer links returns an error for higher link numbers */
 
 /*
  * Reads a sysfs file that contains one number, decimal or hex. Returns false if there is no such
@@ -25,8 +25,8 @@ static bool read_number(const char *pci, const char *name, int *ret)
 }
 
 /*
- * The driver names the NUMA nodes whose memory is nearest. The answer counts only if it is exactly
- * one node.
+ * Finds the card's NUMA node. The driver names the nodes whose memory is nearest to the card;
+ * returns false unless it names exactly one.
  */
 static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 {
@@ -44,7 +44,10 @@ static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 	return count == 1;
 }
 
-/* The kernel gives -1 if the firmware does not report the node. */
+/*
+ * Finds the card's NUMA node in sysfs. Returns false if it is unknown: the kernel gives -1 if the
+ * firmware does not report it.
+ */
 static bool numa_by_sysfs(const char *pci, unsigned *ret)
 {
 	int vendor, node;
@@ -91,14 +94,17 @@ static enum gpu_way way(struct gpu *gpu, unsigned a, unsigned b)
 
 /* The other ends of a card's active NVLinks. */
 struct ends {
-	bool is_known; /* `self` is valid */
+	bool is_known; /* `self`, the card's own PCI address, is valid */
 	nvmlPciInfo_t self;
 	unsigned switched; /* links that end at an NVSwitch */
 	unsigned count;    /* number of the other links */
 	nvmlPciInfo_t end[LINKS_MOST];
 };
 
-/* Ends that the driver does not describe are left out. */
+/*
+ * Reads the other ends of the card's active NVLinks. Leaves out ends that the driver does not
+ * describe.
+ */
 static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 {
 	nvmlDevice_t device = gpu->device[index].card;
@@ -123,7 +129,10 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 	}
 }
 
-/* Two cards on NVSwitches are linked by as many links as the card with fewer switch links has. */
+/*
+ * Returns the number of NVLinks between two cards: direct links, and links through NVSwitches.
+ * Through NVSwitches they have as many as the card with fewer links to switches.
+ */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
 	unsigned links = a->switched < b->switched ? a->switched : b->switched;

@@ -15,7 +15,7 @@
 #include "daemon/state/node/node.h"
 #include "daemon/util/lock.h"
 
-/* Runs in an arbitration's thread. */
+/* Wakes the main thread because a library has measured memory. Runs in an arbitration's thread. */
 static void tell_fresh(void *data)
 {
 	const struct node *node = data;
@@ -45,8 +45,8 @@ static int make_fresh_event(struct node *node, struct error *err)
 }
 
 /*
- * The name of a card's lock: its UUID. For a simulated card, a hash of its simulation's socket path
- * and the UUID.
+ * Makes the name of the card's lock: its UUID. For a simulated card, a hash of its simulation's
+ * socket path and the UUID.
  */
 static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
 {

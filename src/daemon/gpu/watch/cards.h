@@ -13,5 +13,5 @@ struct node;
  * NODE_MAX_CARDS.
  */
 int cards_start(struct node *node, struct error *err);
-/* Call after all tenants are gone. Allowed after a failed cards_start(). */
+/* Closes the cards. Call after all tenants are gone. Allowed after a failed cards_start(). */
 void cards_stop(struct node *node);

@@ -33,11 +33,12 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * The ledger is not used, because a tenant can write to it. Every process with a context holds at
- * least the cost of a context. So the least that NVML shows for a complete process is an upper
- * bound, and a tight one for a process with little other memory. A context in creation shows less.
- * So the process must have allocated or launched something, must run, and its figure must not
- * change. Clients of MPS have smaller contexts and are excluded.
+ * Learns the cost of a context from NVML's figure for a process, not from the ledger, to which a
+ * tenant can write. Every process with a context holds at least the cost of one. So the least that
+ * NVML shows for any such process is an upper bound, and a tight one if that process holds little
+ * else. A context that is still being created shows less; so only a process counts that has
+ * allocated or launched something and whose figure does not change. Clients of MPS have smaller
+ * contexts and are excluded.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -82,9 +83,10 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 }
 
 /*
- * Writes the unnamed bytes where the library counts them. They replace what the library had
- * measured before this census. If the library has measured more since, this census may or may not
- * include that, so the next census decides.
+ * Writes the unnamed bytes (memory that no call allocated) into the slot, from which the library
+ * counts them. They replace fresh_bytes, which the library measured itself before this census. If
+ * fresh_bytes has changed since, this census may or may not include the change: nothing is written,
+ * and the next census decides.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -93,7 +95,10 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/* A measurement explains no more than the library reported. */
+	/*
+	 * `measured` is the part of `unnamed` that the library found first. It grows by what the
+	 * library reported at most.
+	 */
 	uint64_t *measured = &p->census[device].measured;
 	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
 	*measured += fresh < left ? fresh : left;
@@ -101,7 +106,9 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* A pid may have several slots (several copies of the library). NVML shows only their sum. */
+/*
+ * A process that loaded several copies of the library has several slots. NVML shows only their sum.
+ */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -160,8 +167,8 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 }
 
 /*
- * During a move, NVML's answer and the slot may be from different moments, and their sum may count
- * bytes twice.
+ * Returns nonzero if memory of the process was swapped in or out during the census. NVML's figure
+ * and the slot may then be from different moments, and their sum may count bytes twice.
  */
 static uint64_t has_moved(struct process *p, unsigned device)
 {
@@ -175,7 +182,10 @@ static void compare_process(struct node *node, struct card *card, struct process
 {
 	struct process_census *c = &p->census[device];
 	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
-	/* The previous results stay until the process's memory no longer moves. */
+	/*
+	 * While memory is swapped in or out, figures cannot be compared: keep the results of the
+	 * previous census.
+	 */
 	if (sum_of_pid(p->tenant, p->pid, device, has_moved)) {
 		c->nvml_before = nvml_bytes;
 		return;
@@ -187,8 +197,8 @@ static void compare_process(struct node *node, struct card *card, struct process
 		if (slots_of_pid(p->tenant, p->pid) == 1)
 			learn_context(node, card, p, device, nvml_bytes);
 		/*
-		 * The ledger may have changed while NVML was read. Use the larger of the two
-		 * values.
+		 * The ledger may have changed while NVML was read. Use its larger value, from
+		 * before or after.
 		 */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
@@ -198,11 +208,12 @@ static void compare_process(struct node *node, struct card *card, struct process
 	c->nvml_before = nvml_bytes;
 }
 
-/* NVML's figures for a tenant on one card. */
+/* Sums of NVML's figures for a tenant's processes on one card. */
 struct quota_look {
 	uint64_t context_bytes;
 	uint64_t sum;
-	uint64_t contexts; /* a context for each process beyond the first */
+	/* permitted beyond the quota: one context for each process after the first */
+	uint64_t contexts;
 	uint64_t largest;
 	int largest_pid; /* 0: none */
 };
@@ -220,9 +231,10 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 }
 
 /*
- * Checks the quota by NVML alone, whatever the tenant reports. Contexts count towards the quota,
- * but may cost more than was charged, and loaded code adds to that. So each process beyond the
- * first may take one more context, and all of these together at most as much as the quota.
+ * Checks the tenant's quota by NVML's figures alone, whatever the tenant reports. Contexts count
+ * towards the quota, but may cost more than was charged, and loaded code adds to that. So the
+ * tenant may exceed its quota by one context for each process after the first, but never by more
+ * than the quota itself.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)
@@ -288,8 +300,8 @@ static bool is_listed(const struct census_card *seen, int pid)
 }
 
 /*
- * What the process held on the card when the reading was requested, or what it holds now, if that
- * is more.
+ * Returns what the process held on the card when the census was requested, or what it holds now, if
+ * that is more.
  */
 static uint64_t most_held(struct process *p, unsigned device)
 {
@@ -301,8 +313,8 @@ static uint64_t most_held(struct process *p, unsigned device)
 
 /*
  * Sums what the tenants' processes hold on the card by their ledgers. *ret_are_listed is false if
- * NVML's list lacks a process that held memory both before and after the reading: the list uses
- * other pids, or is incomplete.
+ * NVML's list lacks a process that held memory both before and after the reading. Then the list
+ * uses other pids or is incomplete, and cannot be relied on.
  */
 static uint64_t sum_known(const struct node *node, const struct card *card,
 			  const struct census_card *seen, bool *ret_are_listed)
@@ -328,7 +340,10 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/* Sums by NVML's list of processes. Returns false if the list lacks a process's memory. */
+/*
+ * Sums the memory of processes outside all tenants, from NVML's list of processes. Returns false if
+ * the list does not give every process's memory.
+ */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {
@@ -350,8 +365,8 @@ void census_count_foreign(struct node *node, struct card *card, const struct cen
 	uint64_t foreign = 0;
 	uint64_t known = sum_known(node, card, seen, &are_listed) + drain_bytes(card);
 	/*
-	 * Prefer the list: it is not affected by memory that is allocated or freed during the
-	 * reading.
+	 * Prefer NVML's list: unlike the difference below, it is right even if a tenant allocates
+	 * or frees memory during the reading.
 	 */
 	if (!(seen->processes_known && are_listed && sum_foreign(node, card, seen, &foreign)) &&
 	    seen->memory_known)
