@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "daemon/state/tenant.h"
 
-/* ---- who had them before ---- */
+/* ---- claims that have the slices already ---- */
 
 bool allocate_made(const struct claim *claim)
 {
@@ -20,7 +20,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (!allocate_made(claim))
 		return false;
-	/* Compare slots before names, since most claims have other slots. */
+	/* Compare slots before UUIDs: it is cheaper, and most claims have other slots. */
 	for (unsigned i = 0; i < terms->device_count; i++)
 		for (unsigned card = 0; card < slices->card_count; card++)
 			if (slots_first_common(&terms->device[i].slots, &set->card[card]) >= 0 &&
@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* After a restart, a tenant's processes may not have moved to this daemon yet; they count too. */
+/* Processes count too that have not connected to this daemon yet after its restart. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -58,7 +58,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* Claims that were not made by slices are released elsewhere. */
+			/* A claim that was not made by slices is not the kubelet's, so it is not released here. */
 			if (!allocate_made(c))
 				continue;
 			slice_format(slices, card, slot, id);
@@ -110,7 +110,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		*ret_is_new = false;
 		return 0;
 	}
-	/* The answer to an earlier call was lost, and the scheduler has since decided otherwise. */
+	/*
+	 * The container's claim has other terms: an earlier call made it, its answer was lost, and the scheduler has since
+	 * decided otherwise. Replace it.
+	 */
 	if (claim && allocate_is_lived_in(claim))
 		return error_set(err, EBUSY,
 				 "processes still use tenant '%s', which is to be given other shares: "
@@ -125,9 +128,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * The kubelet gives a pod's containers the slices of its init containers again, before any process uses them. Then they share
- * the claim, since the mounts that the first container got must stay. Changes that a pod had asked for (claims_wish()) end, as
- * this may be another pod. Returns NULL if no claim has the same terms, or if the claim cannot be restored to them.
+ * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to its
+ * other containers again; these then share the claim, since the mounts that the init container got must stay. The request may
+ * also come from another pod, so changes that a pod had asked for (claims_wish()) are undone. Returns NULL if there is no such
+ * claim, or if its changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

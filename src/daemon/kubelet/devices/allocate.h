@@ -6,13 +6,13 @@
 #include "daemon/kubelet/devices/slices.h"
 
 #define ALLOCATE_KEY \
-	"slices/" /* prefix of the key of a claim made by slices; the claim's first slice follows */
+	"slices/" /* a claim made by slices has this prefix and its first slice as key */
 
 /*
- * Allocates the slices of one container. If a claim already has exactly these slices, that claim is given again. Any other
- * claim that has one of the slices is released first, since the kubelet considers the slice free; -EBUSY if a process still
- * runs in that claim. The caller owns *ret_injection. After an error nothing is allocated, and *ret_claim and *ret_injection
- * are unchanged. Other errors: those of claims_allocate() and injection_make().
+ * Allocates the slices of one container. If a claim already has exactly these slices and no process runs in it, *ret_claim is
+ * that claim. Any other claim that has one of the slices is released first, since the kubelet considers the slice free; -EBUSY if
+ * a process still runs in that claim. The caller owns *ret_injection. After an error nothing is allocated, and *ret_claim and
+ * *ret_injection are unchanged. Other errors: those of claims_allocate() and injection_make().
  */
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
@@ -25,10 +25,7 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err);
 
-/*
- * Returns the request's entry for that card, adding one if needed; the caller then sets memory and limit of a new entry.
- * Returns NULL if the request has too many devices.
- */
+/* Returns the request's entry for that card, adding an empty one if needed. Returns NULL if the request has too many devices. */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
 /* True if the claim was made by slices, and one of the claim's slices is in the set. */
@@ -38,8 +35,8 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 bool allocate_made(const struct claim *claim);
 
 /*
- * Do processes live in the claim (of any kind)? After a restart also counts processes that may not have moved to the new daemon
- * yet.
+ * Does any process live in the claim, which may be of any kind? After a restart of the daemon, processes that have not connected
+ * to the new daemon yet count too.
  */
 bool allocate_is_lived_in(const struct claim *claim);
 /* Is the claim in force, and was it made with the same terms as the request? */

@@ -1,7 +1,7 @@
 /*
  * Which container holds each claim that was made by slices. An Allocate call does not name a pod, but the kubelet's list of pod
- * resources does (pod_resources.h). The last holder that the list named is kept, if the holder's slices were exactly the
- * claim's (reconcile.h). Main thread only.
+ * resources does (pod_resources.h). A holder is recorded only if its slices are exactly the claim's (reconcile.h), and kept until
+ * an answer no longer names it. Main thread only.
  */
 #pragma once
 
@@ -20,12 +20,12 @@ struct claim_holders *claim_holders_new(void);
 struct claim_holders *claim_holders_free(struct claim_holders *holders); /* NULL is fine; returns NULL */
 
 /*
- * Records the holder of the claim as found in the kubelet's answer number `answer`. If out of memory, nothing is recorded until
- * the next answer.
+ * Records the holder of the claim, as found in the kubelet's answer number `answer`. If out of memory, the claim has no known
+ * holder until the next answer.
  */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,
 			const struct pod_holder *holder, uint64_t answer);
-/* To be called after all holders of an answer are noted. Forgets the holders that this answer did not name. */
+/* To be called after claim_holders_note() for all holders in an answer. Forgets the holders that this answer did not name. */
 void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 
 /*

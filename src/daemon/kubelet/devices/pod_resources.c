@@ -29,7 +29,7 @@ struct pod_resources {
 	struct slice_set held;
 	Podresources__ListResponse *list; /* NULL if unknown */
 	/* Used only by the thread. */
-	bool has_failed; /* the last failure was logged */
+	bool has_failed; /* the last call failed, and that was logged */
 };
 
 static void add_slices(const struct slices *slices, const char *resource,
@@ -173,7 +173,10 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 	return read_ns;
 }
 
-/* The kubelet may list each device of a container separately. -ENOMEM. */
+/*
+ * Calls `each` for the container if it holds devices of the resource. The kubelet may list each of
+ * them in an entry of its own. -ENOMEM.
+ */
 static int tell_holder(const char *resource, const Podresources__PodResources *pod,
 		       const Podresources__ContainerResources *c, pod_resources_holder each,
 		       void *data)
@@ -211,7 +214,7 @@ static int tell_all(const struct pod_resources *p, pod_resources_holder each, vo
 	return r;
 }
 
-/* Holds the lock during the callbacks. The thread waits for one such pass at most. */
+/* Holds the worker's lock during the callbacks, so the thread may have to wait for them. */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data)
 {
 	pthread_mutex_lock(&p->worker.lock);

@@ -1,6 +1,6 @@
 /*
- * Which of our slices pods hold, according to the kubelet's pod-resources socket. A separate thread asks. The answer tells a
- * claim whose pod works on the CPU for an hour from a claim whose pod is gone: no process lives in either.
+ * Which of our slices pods hold, according to the kubelet's pod-resources socket. A separate thread asks the kubelet. The answer
+ * tells apart two claims in which no process lives: one whose pod computes on the CPU for an hour, and one whose pod is gone.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct pod_resources;
 
 /*
- * Starts the thread; the kubelet is first asked at pod_resources_ask(). Texts are copied; the caller keeps `slices` valid and
+ * Starts the thread, which asks the kubelet only after pod_resources_ask(). Texts are copied; the caller keeps `slices` valid and
  * unchanged.
  */
 int pod_resources_start(const char *socket, const char *resource, const struct slices *slices,
@@ -26,7 +26,7 @@ bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);
 /* A container that holds some of our devices, according to the kubelet's last answer. */
 struct pod_holder {
 	const char *pod_namespace, *pod, *container;
-	const char *const *id; /* of the devices, as the kubelet has them */
+	const char *const *id; /* names of the devices, as in the kubelet's answer */
 	size_t count;
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
@@ -38,14 +38,14 @@ bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void
 /* Number of answers so far. The list changes only when this number does. */
 uint64_t pod_resources_answers(struct pod_resources *p);
 /*
- * When the last answer was requested, as clock_now_ns(); 0 if there was none. The answer contains everything that happened
- * before.
+ * When the last answer was requested, as clock_now_ns(); 0 if there was none. The answer shows at least everything that had
+ * happened by then.
  */
 uint64_t pod_resources_time_ns(struct pod_resources *p);
 
 /*
- * Adds the slices of a reply to *ret, skipping names that are not our slices. -EPROTO if the reply is malformed. Pure but for
- * memory.
+ * Adds the slices of a reply to *ret, skipping names that are not our slices. -EPROTO if the reply is malformed. Pure, but
+ * allocates.
  */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,
 		       size_t size, struct slice_set *ret);

@@ -76,19 +76,19 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 	return 0;
 }
 
-/* ---- worth ---- */
+/* ---- the share that slices stand for ---- */
 
 struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
 {
 	struct slice_share share;
-	/* Multiply before dividing; a card's bytes times 100 fit into 64 bits. */
+	/* Multiply before dividing, to lose nothing; a card's bytes times 100 fit into 64 bits. */
 	share.memory_bytes = card_bytes * count / per_card / MIB * MIB;
 	share.cores_pct = (double)(10000 * count / per_card) / 100;
 	share.limit_pct = is_hard ? share.cores_pct : 100;
 	return share;
 }
 
-/* ---- preference ---- */
+/* ---- choice of slices ---- */
 
 static unsigned left_of(const struct slice_set *available, const struct slice_set *taken,
 			unsigned card)
@@ -108,8 +108,9 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * Chooses the next card to take from. Prefers a card that is used already, the one with the fewest slices left; else the
- * smallest card that has all wanted slices; else the card with the most, so that few cards are needed.
+ * Chooses the next card to take slices from. Of the cards that are in use already, takes the one with the fewest slices left. If
+ * there is none, takes the card with the fewest slices left that still has all wanted slices; else the card with the most left,
+ * so that few cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)

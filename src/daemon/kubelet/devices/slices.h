@@ -1,6 +1,7 @@
 /*
- * Cards as equal slices. Each card is shown to the kubelet as `per_card` devices "<UUID>-<number>". Each device is worth an
- * equal part of the card's memory and time. The name alone identifies card and share, so a call need not be matched with a pod.
+ * Cards as equal slices. Each card is shown to the kubelet as `per_card` devices "<UUID>-<number>". Each device is worth an equal
+ * part of the card's memory and time. The names alone say which share of which card a call is for, so we need not find out for
+ * which pod it is.
  *
  * Pure; thread safe.
  */
@@ -29,7 +30,7 @@ bool slices_can_name(const char *uuid);
 void slice_format(const struct slices *slices, unsigned card, unsigned number,
 		  char ret_id[SLICE_ID_MAX]);
 
-/* -EINVAL if the name is not one of these slices; the error names it and says what would be right. */
+/* -EINVAL if the name is not one of these slices; the error then says what a right name looks like. */
 int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		unsigned *ret_number, struct error *err);
 
@@ -42,7 +43,7 @@ struct slice_set {
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 		    struct slice_set *ret, struct error *err);
 
-/* What a number of slices of one card is worth. */
+/* The share of a card that a number of its slices stands for. */
 struct slice_share {
 	uint64_t memory_bytes; /* whole MiB, rounded down, so that all slices together fit the card */
 	double cores_pct;      /* rounded down to two decimals */

@@ -19,5 +19,5 @@ unsigned units_of(uint64_t memory_bytes);
 /* Number of units of all cards. */
 unsigned units_count(const struct units *units);
 
-/* -EINVAL if a name is not one of these units, or occurs twice; the error names it and says what would be right. -ENOMEM. */
+/* Checks the names. -EINVAL if one is not a name of these units, or occurs twice; the error says which. -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

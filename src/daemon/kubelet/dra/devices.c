@@ -15,7 +15,7 @@
 
 #define SYSFS_DEVICES "/sys/bus/pci/devices"
 
-/* Texts that a device in the list points to. */
+/* Texts to which a struct dra_device points. */
 struct texts {
 	char pcie_root[64];
 };
@@ -39,8 +39,8 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 }
 
 /*
- * Names the NVLink domain after the first GPU that is linked with this GPU, directly or through other GPUs. Returns NULL if
- * this GPU has no such link.
+ * Returns the name of the GPU's NVLink domain: that of the first GPU among those that are linked with it, directly or through
+ * other GPUs. Returns NULL if this GPU has no NVLink.
  */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {
@@ -57,7 +57,10 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
-/* Computes what is left after the tenants that were not made for ResourceClaims: the cluster does not account for those. */
+/*
+ * Computes what is left for ResourceClaims. Only tenants that were not made for ResourceClaims are subtracted, since the cluster
+ * itself accounts for those that were.
+ */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
 	struct promise_card p = node_promised_to(node, card, dra_key_is_not_of);

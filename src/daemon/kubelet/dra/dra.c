@@ -22,7 +22,8 @@
 #define LOOK_NS NSEC_PER_SEC
 #define PUBLISH_NS \
 	(30 * NSEC_PER_SEC) /* changes that are not reported to us are published within this time */
-#define SOCKET DRA_DRIVER "-reg.sock" /* the kubelet's documentation names such sockets so */
+/* <driver>-reg.sock is the name that the kubelet's documentation asks for */
+#define SOCKET DRA_DRIVER "-reg.sock"
 
 /* ---- settings ---- */
 
@@ -58,7 +59,7 @@ int dra_check(const struct config *config, struct error *err)
 
 /* ---- registration ---- */
 
-/* Logs each reason once. `why` is NULL when the trouble is over. */
+/* Logs the reason `why`, unless it was logged last. NULL: the trouble is over. */
 static void say(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->said || strcmp(dra->said, why) != 0))
@@ -76,7 +77,7 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/* No retry here: the kubelet tries again by itself. */
+/* The kubelet tells whether our registration succeeded. After a failure the kubelet itself tries again, so we do not. */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;
@@ -109,10 +110,10 @@ static const struct grpc_method methods[] = {
 	{ SERVICE("v1beta1") "NodeUnprepareResources", dra_unprepare },
 };
 
-/* ---- what is looked at ---- */
+/* ---- what is checked each second ---- */
 
 /*
- * Creates the socket, also again if it was removed; the kubelet notices a new socket and calls it. The socket's directory may
+ * Creates the socket if it is not there or was removed; the kubelet notices a new socket and calls it. The socket's directory may
  * not exist yet. Returns false if we have no socket, perhaps because another driver of our name has it.
  */
 static bool keep_socket(struct dra *dra)
@@ -164,7 +165,7 @@ static void health_changed(void *data, struct card *card)
 
 void dra_promises_changed(struct dra *dra)
 {
-	/* Changes often come together, so they are published together, a moment after the first. */
+	/* Publish a moment later, since several changes often come together. */
 	if (!dra || !dra->published_ns)
 		return;
 	dra->published_ns = 0;
@@ -202,7 +203,7 @@ static int start(struct dra *dra, struct error *err)
 	return 0;
 }
 
-/* For the reply to "hello". */
+/* Describes the driver in the reply to the request "hello" of the control socket. */
 static json_t *to_json(const struct dra *dra)
 {
 	struct dra_figures figures;
@@ -243,7 +244,7 @@ struct dra *dra_stop(struct dra *dra)
 	claims_remove_keep(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
-	/* Closing the socket ends the calls that wait. */
+	/* Closing the socket ends the kubelet's calls, so nothing is answered below. */
 	plugin_socket_close(&dra->socket);
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);

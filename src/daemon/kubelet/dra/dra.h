@@ -13,20 +13,20 @@
 
 struct dra;
 
-/* Checks the settings that depend on each other. -EINVAL, with what would be right. Pure. */
+/* Checks the settings that depend on each other. Returns -EINVAL, with what would be right, if they do not fit together. Pure. */
 int dra_check(const struct config *config, struct error *err);
 
 /* Sets *ret to NULL if the setting kube_dra is off. Precondition: the claims and the Kubernetes client exist. */
 int dra_start(struct node *node, struct dra **ret, struct error *err);
 /*
- * Removes the socket. Claims stay. The slices stay too: the kubelet removes them if no driver is there for half a minute. NULL
- * is fine; returns NULL.
+ * Removes the socket. Claims stay. The ResourceSlices stay too: the kubelet removes them if no driver registers within half a
+ * minute. NULL is fine; returns NULL.
  */
 struct dra *dra_stop(struct dra *dra);
 
 struct dra_figures {
 	bool is_registered; /* the kubelet has confirmed the registration, and is connected */
-	uint64_t devices;   /* in the slice that the API server has */
+	uint64_t devices;   /* in the ResourceSlices that the API server has */
 	uint64_t prepared, refused,
 		unprepared;  /* claims since the daemon started; repeated calls count each time */
 	uint64_t prepare_ns; /* total time of the calls that prepared claims */

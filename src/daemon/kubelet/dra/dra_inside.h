@@ -24,7 +24,8 @@ struct dra {
 	struct loop_source *timer;     /* rings each second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
-	uint64_t published_ns; /* when the publisher last got the list of GPUs; 0 if it is to get one now */
+	/* when the publisher last got the list of GPUs; 0: it gets one at the next ring */
+	uint64_t published_ns;
 	uint64_t swept_ns; /* when CDI specs without a claim were last removed */
 	struct dra_need *need;
 	bool is_registered; /* the kubelet has confirmed the registration */
@@ -34,5 +35,5 @@ struct dra {
 /* prepare.c: the methods of the service DRAPlugin. `data` is the struct dra. */
 void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
 void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
-/* Drops the calls that still wait. */
+/* Drops the prepare calls that still wait for the API server. */
 void dra_prepare_end(struct dra *dra);

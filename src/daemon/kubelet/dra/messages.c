@@ -85,7 +85,7 @@ void dra_request_free(struct dra_request *request)
 struct prepared {
 	Dra__PreparedClaim claim;
 	Dra__Device *device, **list;
-	char **words; /* for each device: the name of its request, and the id */
+	char **words; /* for each device: the name of its request, and the CDI id */
 };
 
 static void free_prepared(struct prepared *p)

@@ -1,6 +1,5 @@
 /*
- * Converts the kubelet's messages to a DRA driver between bytes and plain data. The caller owns the results. Pure but for
- * memory.
+ * Converts the kubelet's messages to a DRA driver between bytes and plain data. The caller owns the results. Pure, but allocates.
  */
 #pragma once
 
@@ -37,13 +36,13 @@ struct dra_prepared_device {
 /* The result for one claim. */
 struct dra_outcome {
 	const char *uid;
-	const char *error; /* NULL on success; for an unprepare call the fields below are unused */
+	const char *error; /* NULL on success. The fields below are for a prepare call only. */
 	const char *cdi_id;
 	const struct dra_prepared_device *device;
 	size_t count;
 };
 
-/* Make answers. Return NULL if out of memory. */
+/* These functions make answers for the kubelet. They return NULL if out of memory. */
 struct grpc_message *dra_message_info(void);
 struct grpc_message *dra_message_prepared(const struct dra_outcome *outcome, size_t count);
 struct grpc_message *dra_message_unprepared(const struct dra_outcome *outcome, size_t count);

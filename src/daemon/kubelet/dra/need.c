@@ -83,7 +83,10 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/* The name was too long for the key, so only the kubelet can say when the claim ends. */
+	/*
+	 * The ResourceClaim's name was too long for the key, so we cannot ask for it: the claim
+	 * stays until the kubelet unprepares it.
+	 */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

@@ -1,6 +1,7 @@
 /*
  * Says whether a claim that was made for a ResourceClaim is still needed. Normally the kubelet unprepares each claim, from its
- * own records. If the kubelet has lost its records, the API server still says that the ResourceClaim is gone. Main thread only.
+ * own records. If the kubelet has lost its records, we learn from the API server that the ResourceClaim is gone. Main thread
+ * only.
  */
 #pragma once
 
@@ -14,7 +15,7 @@ struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is fine; returns NULL */
 
 /*
- * Callback for claims_keep(); `data` is the struct dra_need. Asks the API server in the background, so only a later call has
- * the answer.
+ * Callback for claims_keep(); `data` is the struct dra_need. Asks the API server in the background: until it answers, the result
+ * is CLAIM_UNKNOWN, and a later call returns the answer.
  */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

@@ -1,6 +1,7 @@
 /*
- * NodePrepareResources and NodeUnprepareResources. A call is prepared as a whole: if one of its claims fails, the claims that
- * are new are undone, and each reports the reason. Claims that were prepared before stay as they are.
+ * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds or fails as a whole: if one of its claims fails, the
+ * claims that this call made are undone, and the answer gives the reason for each claim. Claims that an earlier call prepared
+ * stay as they are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +71,10 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* "gpu/small" is an alternative of the request "gpu"; containers use the name "gpu". */
+/*
+ * Lists the claim's devices for the answer. "gpu/small" is an alternative of the request "gpu", to which containers refer as
+ * "gpu".
+ */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -126,7 +130,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* Undoes also the claims that succeeded: without the failed claim the pod can't start. */
+/* Undoes all claims that this call made, since without the failed claim `why` the pod can't start. */
 static void take_all_back(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s: %s", why->name.in_namespace, why->name.name,
@@ -300,7 +304,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* Drops preparations of the claim, which must not be made after its unprepare call. */
+/* Makes prepare calls that still wait for this claim fail: after the unprepare call it must not be made. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;

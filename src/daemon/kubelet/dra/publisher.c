@@ -39,8 +39,8 @@ struct publisher {
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	bool is_known,
-		fails; /* is_known: all of the server's slices are known; fails: the watch does */
+	/* is_known: the watch has listed all of our slices; fails: the watch fails */
+	bool is_known, fails;
 	bool has_devices; /* publisher_want() has set the devices */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
@@ -52,7 +52,8 @@ struct publisher {
 	uint64_t failures;
 	struct alarm again;
 	bool is_waiting;              /* `again` is armed, and nothing is written before it rings */
-	bool is_refused, is_unshared; /* these conditions were logged */
+	/* is_refused: logged that a write failed; is_unshared: logged that sharing was dropped */
+	bool is_refused, is_unshared;
 };
 
 static void update(void *data);
@@ -111,7 +112,10 @@ static void drop_slice(struct gpu_slice *s)
 	free(s);
 }
 
-/* The watch and an answer use two connections, so they arrive in any order. The newer version wins. */
+/*
+ * Stores a slice that the server has, unless a newer version is known: the watch and the answers to writes use two connections,
+ * so they arrive in any order.
+ */
 static void take(struct publisher *p, json_t *object)
 {
 	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
@@ -127,8 +131,8 @@ static void take(struct publisher *p, json_t *object)
 /* ---- taints ---- */
 
 /*
- * Returns a new reference to what is to be written. If taints are not stored, a device that needs one is left out: pods would
- * get it.
+ * Returns a new reference to the devices to write. If the server drops taints, a device with a taint is left out, because pods
+ * would get it in spite of its state.
  */
 static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 {
@@ -138,7 +142,10 @@ static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 
 /* ---- writing ---- */
 
-/* A server whose gates are off drops fields silently. A slice without devices does not show that. */
+/*
+ * Warns if the server has silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice
+ * without devices does not show that.
+ */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
 	if (!json_array_size(devices_of(object)))
@@ -301,7 +308,7 @@ static void rang(void *data)
 	update(p);
 }
 
-/* ---- seeing ---- */
+/* ---- events of the watch ---- */
 
 static void list_begins(void *data)
 {
@@ -318,7 +325,7 @@ static void seen(void *data, json_t *object)
 	update(data);
 }
 
-/* Compare the uid: a late event may be about a deleted slice of the same name. */
+/* The server has deleted a slice. Compare the uid: a late event may be about an earlier slice of the same name. */
 static void gone(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
@@ -333,7 +340,7 @@ static void synced(void *data)
 {
 	struct publisher *p = data;
 	p->is_known = true;
-	/* After a reconnect the server may be another one, with other gates. */
+	/* After a reconnect the server may be another one, with other feature gates: find out again which fields it stores. */
 	struct gpu_slice *s;
 	LIST_FOREACH(s, &p->slices, link)
 		if (p->is_unshared) {

@@ -21,10 +21,10 @@ void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX]);
  */
 int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
 		    const char *uid, struct error *err);
-/* Returns 0 if there is no such file; -errno. */
+/* Removes the claim's spec. Returns 0 also if there is no such file; else -errno. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
 /* Writes the specs of all claims in force again, since a reboot may have emptied the directory. */
 void spec_files_restore(const char *dir, struct claims *claims);
-/* Removes the specs of claims that are gone, and temporary files of a daemon that was killed while writing. */
+/* Removes the specs of claims that are gone, and temporary files that a daemon left when it was killed while writing. */
 void spec_files_sweep(const char *dir, struct claims *claims);

@@ -9,7 +9,10 @@
 #include "base/paths.h"
 #include "daemon/state/node/node.h"
 
-/* A kubelet that starts removes our socket, and creates its own a moment later. The delay lets us renew our socket only once. */
+/*
+ * When our socket is removed, we renew it after this delay. A kubelet that starts removes our socket and creates its own a moment
+ * later; because of the delay we renew ours only once.
+ */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
@@ -57,7 +60,7 @@ static void renew(struct endpoint *e)
 		return;
 	}
 	e->is_said = false;
-	/* The streams ended with the old socket, not because the kubelet has gone. */
+	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()) for no reason. */
 	loop_disarm(e->renew_timer);
 	registrar_want(e->registrar);
 }
@@ -73,7 +76,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_want(e->registrar);
 }
 
-/* A kubelet that still runs connects again only after a new registration. */
+/* Registers again a second later, in case the kubelet still runs: it would not connect again by itself. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

@@ -1,7 +1,8 @@
 /*
- * One resource at the kubelet: our socket, the registration, and the watchers of the list of devices. Main thread only.
+ * One resource that we offer to the kubelet: our socket, the registration, and the streams on which the kubelet watches the list
+ * of devices. Main thread only.
  *
- *     kubelet.sock appears -> we create our socket anew -> the registrar registers with the kubelet -> the kubelet calls us
+ *     kubelet.sock appears -> we create our socket anew -> the registrar registers the socket -> the kubelet calls us on it
  */
 #pragma once
 
@@ -20,8 +21,10 @@ struct plugin_watcher;
 TAILQ_HEAD(plugin_watchers, plugin_watcher);
 
 enum endpoint_role {
-	ENDPOINT_SHARES, /* slices of GPUs; a call for them also gets mounts and environment variables */
-	ENDPOINT_MEMORY, /* units of memory (units.h), beside slices of time */
+	/* slices of GPUs; the answer to Allocate also has mounts and environment variables */
+	ENDPOINT_SHARES,
+	/* units of memory (units.h); another endpoint then offers slices of time */
+	ENDPOINT_MEMORY,
 };
 
 struct endpoint {
@@ -33,15 +36,15 @@ struct endpoint {
 	void (*kubelet_came)(
 		struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
 	enum endpoint_role role;
-	const char *resource;        /* the value of the setting */
+	const char *resource;        /* name of the resource, from the settings */
 	char own[ENDPOINT_PATH_MAX]; /* name of our socket in the directory */
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
 	bool has_kubelet,
-		is_said; /* is_said: the error that the socket can't be opened was logged */
+		is_said; /* is_said: logged that the socket can't be opened */
 	struct loop_source *renew_timer;
-	struct grpc_message *list; /* the list that watchers got last */
+	struct grpc_message *list; /* the list of devices that the watchers got last */
 	struct plugin_watchers watchers;
 	unsigned watcher_count;
 };

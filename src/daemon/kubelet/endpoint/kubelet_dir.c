@@ -35,7 +35,10 @@ static bool has_kubelet(const struct kubelet_dir *k)
 	       lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Only a mount can lead to a removed directory. A new directory at the same path outside is never visible here. */
+/*
+ * Was the directory removed outside of our container? Its path then still leads to it, through a mount, and never to a new
+ * directory at the same path outside.
+ */
 static bool is_removed(const struct kubelet_dir *k)
 {
 	struct stat st;
@@ -46,7 +49,7 @@ static void directory_left(struct kubelet_dir *k)
 {
 	if (k->watch < 0)
 		return;
-	/* A renamed directory would still send events. */
+	/* Without this, a renamed directory would still send events. */
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
 	k->handler(k->data, KUBELET_DIR_KUBELET_LEFT);
@@ -56,14 +59,15 @@ static void directory_came(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->has_said = false;
-	/* From here on inotify reports when a kubelet starts. */
+	/* From here on inotify reports when a kubelet starts. Report one that runs already. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
 }
 
 /*
- * IN_DELETE_SELF for a removed directory comes only after its last user has left, and our own socket is such a user. So the
- * path is looked up each second: inotify gives the same directory the same watch number.
+ * Looks up the path, each second. IN_DELETE_SELF for a removed directory comes only when nothing uses it any more, and our own
+ * socket uses it. inotify gives the same directory the same watch number, so another number shows that the path leads to another
+ * directory.
  */
 static void look(void *data, uint32_t events)
 {
@@ -91,7 +95,7 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 {
 	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
 	if (e->mask & IN_Q_OVERFLOW) {
-		/* The queue overflowed, so handle it as if everything were new. */
+		/* Events were lost, so report whether the kubelet's socket exists now. */
 		k->handler(k->data,
 			   has_kubelet(k) ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
 	} else if (e->wd != k->watch) {

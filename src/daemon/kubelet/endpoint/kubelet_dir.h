@@ -1,6 +1,6 @@
 /*
- * Watches, with inotify, the directory in which the kubelet and plugins have their sockets. The directory may not exist yet,
- * and may be removed or replaced, so its path is looked up each second. Main thread only.
+ * Watches, with inotify, the directory in which the kubelet and plugins have their sockets. The directory may not exist yet, and
+ * may be removed or replaced, so each second we check whether its path leads to another directory. Main thread only.
  */
 #pragma once
 
@@ -9,12 +9,13 @@
 #define KUBELET_SOCKET "kubelet.sock"
 
 enum kubelet_dir_event {
-	KUBELET_DIR_KUBELET_CAME, /* the kubelet's socket was created, or existed at the start */
+	/* the kubelet's socket was created, or exists already when the watch of the directory begins */
+	KUBELET_DIR_KUBELET_CAME,
 	KUBELET_DIR_KUBELET_LEFT, /* the kubelet's socket or the directory was removed */
 	KUBELET_DIR_OWN_LEFT,     /* the plugin's socket was removed, possibly by us */
 	/*
-	 * The directory is a mount of a directory that was removed outside. This process cannot see the kubelet's new directory
-	 * until it is mounted again.
+	 * The directory is mounted into our container, and was removed outside. We cannot see the directory that replaces it
+	 * there until that is mounted again.
 	 */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };
@@ -24,8 +25,8 @@ typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
 struct kubelet_dir;
 
 /*
- * `dir` and `own` (the name of the plugin's socket in `dir`) must stay valid. Events for what already exists come in the loop's
- * next turn.
+ * `dir` and `own` (the name of the plugin's socket in `dir`) must stay valid. If the directory or the kubelet's socket exists
+ * already, their events come in the loop's next turn.
  */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,

@@ -45,16 +45,16 @@ struct grpc_message *message_empty(void)
 	return grpc_message_new(0);
 }
 
-/* ---- lists ---- */
+/* ---- lists of devices ---- */
 
-/* A card's NUMA node, for the kubelet's topology manager. */
+/* A card's NUMA node as a message, for the kubelet's topology manager. */
 struct seat {
 	V1beta1__NUMANode node;
 	V1beta1__NUMANode *nodes[1];
 	V1beta1__TopologyInfo info;
 };
 
-/* Returns NULL if the NUMA node is unknown. */
+/* Makes the message with the NUMA node, in *seat. Returns NULL if the node is unknown. */
 static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 {
 	if (numa < 0)
@@ -68,7 +68,7 @@ static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 	return &seat->info;
 }
 
-/* `per_card` is the number of devices of each card. */
+/* Lists all devices of every card; per_card[i] is the number of devices of card i. */
 static struct grpc_message *list_devices(const struct slices *slices,
 					 const unsigned per_card[SLICES_MAX_CARDS],
 					 const bool is_healthy[SLICES_MAX_CARDS])

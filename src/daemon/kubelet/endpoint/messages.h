@@ -1,4 +1,4 @@
-/* Converts the kubelet's messages between bytes and plain data. The caller owns the results. Pure but for memory. */
+/* Converts the kubelet's messages between bytes and plain data. The caller owns the results. Pure, but allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,16 +18,16 @@ struct plugin_options {
 uint8_t *message_register(const char *endpoint, const char *resource,
 			  const struct plugin_options *options, size_t *ret_size);
 
-/* Make answers. Return NULL if out of memory. */
+/* These functions make answers for the kubelet. They return NULL if out of memory. */
 struct grpc_message *message_options(const struct plugin_options *options);
 struct grpc_message *message_empty(void);
 /* Lists all slices of every card. A slice is as healthy as its card. */
 struct grpc_message *message_devices(const struct slices *slices,
 				     const bool is_healthy[SLICES_MAX_CARDS]);
-/* Lists all units of memory in the same way. */
+/* Lists all units of memory of every card. A unit is as healthy as its card. */
 struct grpc_message *message_units(const struct units *units,
 				   const bool is_healthy[SLICES_MAX_CARDS]);
-/* One set of slices for each container. */
+/* Answers a preference call; `sets` has one set of slices for each container. */
 struct grpc_message *message_preferred(const struct slices *slices, const struct slice_set *sets,
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);

@@ -1,4 +1,4 @@
-/* Packs messages of protobuf-c as answers of gRPC. */
+/* Packs messages of protobuf-c into gRPC messages. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>

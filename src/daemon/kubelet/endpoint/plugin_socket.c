@@ -26,7 +26,10 @@ void plugin_socket_close(struct plugin_socket *s)
 	s->server = grpc_server_free(s->server);
 }
 
-/* Does a program answer at this path? The file of a killed program stays behind. */
+/*
+ * Does a program serve the socket? The file alone does not show that: a killed program leaves it
+ * behind.
+ */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -34,7 +37,7 @@ static bool is_served(const char *path)
 		return false;
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* EAGAIN means that the server's backlog is full. */
+	/* EAGAIN means that the server's backlog is full, so there is a server. */
 	return fd >= 0 &&
 	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
 }

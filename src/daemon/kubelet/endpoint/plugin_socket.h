@@ -1,6 +1,6 @@
 /*
  * The socket on which the kubelet calls a plugin, and its gRPC server. The kubelet removes such sockets when it starts, and
- * others may too: plugin_socket_is_there() detects that. Main thread only.
+ * others may remove them at any time: plugin_socket_is_there() detects that. Main thread only.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct plugin_socket {
 };
 
 /*
- * Replaces the file at the path, unless another program serves it (-EADDRINUSE): two plugins that replace each other's socket
- * would register in turns forever. `service` is as for grpc_server_new().
+ * Replaces the file at the path, unless another program serves it (-EADDRINUSE): two plugins with one socket name would otherwise
+ * replace each other's socket and register in turns, forever. `service` is as for grpc_server_new().
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);

@@ -60,13 +60,16 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Logs each reason once, although the call is repeated. */
+/* Logs the failure, unless it is the one that was logged last: the call is retried. */
 static void tell_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->said, err->text))
 		return;
 	memcpy(r->said, err->text, sizeof(r->said));
-	/* A kubelet listens some microseconds after creating its socket. */
+	/*
+	 * These failures are normal: a kubelet begins to listen only some microseconds after it has
+	 * created its socket.
+	 */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else

@@ -1,7 +1,7 @@
 /*
  * Registers the plugin at the kubelet's socket. Runs in its own thread, because the kubelet calls the plugin back before it
- * answers, and the loop must serve that call meanwhile. If the kubelet is absent or refuses, the registrar retries after 5 ms,
- * then after twice as long each time, up to 10 s.
+ * answers, and the loop must serve that call meanwhile. If the kubelet is absent or refuses, the registrar retries after 5 ms.
+ * Each further wait is twice as long, up to 10 s.
  */
 #pragma once
 
@@ -15,7 +15,8 @@ struct registrar;
 struct registrar_figures {
 	bool is_registered;
 	uint64_t registrations, failures; /* since the daemon started */
-	uint64_t last_ns; /* time from registrar_want() to the kubelet's consent, for the last registration */
+	/* for the last registration: time from registrar_want() to the kubelet's consent */
+	uint64_t last_ns;
 };
 
 /*

@@ -30,7 +30,7 @@ struct binding {
 	enum step step;
 	bool may_be_written; /* a write to the pod may have succeeded although its answer was lost */
 	unsigned refusals;
-	json_t *object; /* the pod or the node as last read */
+	json_t *object; /* the Pod or the Node object as last read */
 	struct kube_call *call;
 	struct alarm again;
 	struct backoff backoff;
@@ -96,7 +96,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* Makes the patch for the pod; it applies only to the version that was read. */
+/* Makes the patch for the pod. The server applies it only if the pod is still in the version that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -122,7 +122,7 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/* Did the write succeed whose answer was lost? */
+/* Did an earlier write succeed although its answer was lost? Then the container has no shares left in to-allocate. */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -152,7 +152,7 @@ static void pod_came(struct binding *b)
 	finish(b, &err);
 }
 
-/* Called once the pod is written. The lock stays held while other containers of the pod wait for their shares. */
+/* Called once the pod is written. Releases the node's lock, unless other containers of the pod still wait for their shares. */
 static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
@@ -178,8 +178,8 @@ static void node_came(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * Is the error temporary? A server that has just started refuses all clients until it has loaded its access rules. A client
- * that truly lacks the rights gets the error after a few retries.
+ * May a retry succeed? A server that has just started refuses all clients until it has loaded its access rules, so a refusal
+ * counts as temporary at first; after a few retries it counts as final.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {
@@ -200,7 +200,10 @@ static void try_again(struct binding *b, const struct kube_answer *answer)
 		finish(b, &err);
 		return;
 	}
-	/* On a conflict, read again. After a lost answer the write may have succeeded. */
+	/*
+	 * After a failed write, read the object again: it may have changed, or the write may have succeeded although its answer
+	 * was lost.
+	 */
 	b->may_be_written |= b->step == STEP_WRITE_POD && !answer->status;
 	if (is_write)
 		b->step--;
@@ -297,7 +300,7 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 	b->shares.count = choice->share_count;
 	for (size_t i = 0; i < choice->share_count; i++)
 		b->shares.share[i] = choice->share[i];
-	/* First try the version that the watch showed: usually no other client has changed the pod since. */
+	/* Begin with the write, to the version that the watch showed: usually no other client has changed the pod since. */
 	b->object = json_incref(choice->pod->object);
 	b->step = STEP_WRITE_POD;
 	alarm_set(kube_client_reactor(client), &b->again, 0);

@@ -1,8 +1,8 @@
 /*
- * The node's part of ending a binding. A container's shares are removed from the pod's to-allocate. With the last of them the
- * bind-phase becomes success, or failed if some shares could not be given. Then the node's lock is released, if the pod holds
- * it. Each write applies to the object version that was read. A write is retried after a conflict, or if the server is
- * unreachable. Main thread only.
+ * The node's part of ending a binding in HAMi's protocol. When a container has got its shares, they are removed from the pod's
+ * annotation to-allocate. When no shares are left there, the bind-phase becomes success; if shares could not be given, it becomes
+ * failed. Then the node's lock is released, if the pod holds it. Each write applies to the object version that was read. A write
+ * is retried after a conflict, or if the server is unreachable. Main thread only.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct binding;
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*
- * Records that a container got its shares of `choice`. `done` gets -ESTALE if the pod was replaced by another, or its
+ * Records that a container got its shares of `choice`. `done` gets -ESTALE if another pod has that name now, or if the pod's
  * to-allocate no longer has those shares. Returns NULL if out of memory. `node` must stay valid; everything else is copied.
  */
 struct binding *binding_take(struct kube_client *client, const char *node,

@@ -29,11 +29,13 @@
 
 #define LOOK_NS (30 * NSEC_PER_SEC) /* interval for recomputing what the Node object must have */
 
-/* This node's cards and their links, as published for a scheduler. Main thread only. */
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Shares of ResourceClaims are subtracted, since the scheduler of other pods does not know about claims. */
+/*
+ * Describes the card for the scheduler. The shares of ResourceClaims are subtracted, since that scheduler does not know about
+ * claims.
+ */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
@@ -64,7 +66,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	for (unsigned i = 0; i < node->card_count; i++) {
 		snprintf(scores.id[i], KUBE_ID_MAX, "%s", node->card[i].info.uuid_text);
 		for (unsigned j = 0; j < node->card_count; j++) {
-			/* A MIG instance is never given together with another card, however close the two are. */
+			/* The score is 0 for a MIG instance, which is never given together with another card. */
 			bool is_no_pair = i == j || placed->card[i].is_instance ||
 					  placed->card[j].is_instance;
 			unsigned score = is_no_pair ? 0 : place_link_score(placed->link[i][j]);
@@ -78,7 +80,10 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	return 0;
 }
 
-/* ret_scores has no cards if no link is known. -ENOMEM. Free the results with cards_free() and scores_free(). */
+/*
+ * Describes all cards and the links between them. *ret_scores has no cards if no link is known. -ENOMEM. Free the results with
+ * cards_free() and scores_free().
+ */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
 {
@@ -107,7 +112,8 @@ struct node_kube {
 	struct kube_client *client;
 	struct loop_source *source, *timer;
 	struct node_object *object;
-	struct node_pods *pods; /* this and all below are NULL if no device plugin's protocol is used */
+	/* this and the pointers below are NULL if only the DRA driver is on */
+	struct node_pods *pods;
 	struct stale_bindings *stale;
 	struct live_terms *live;      /* NULL if the setting kube_live_terms is off */
 	struct use_publisher *uses;   /* NULL if the setting kube_use_window is 0 */
@@ -146,7 +152,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Defaults to the kubelet's default: the host name in small letters. */
+/* Finds the node's name: the setting, else $NODE_NAME, else the kubelet's default, which is the host name in small letters. */
 static int find_name(struct node_kube *k, struct error *err)
 {
 	const struct config *config = &k->node->config;
@@ -163,9 +169,9 @@ static int find_name(struct node_kube *k, struct error *err)
 	return check_name(k->name, err);
 }
 
-/* ---- what happens ---- */
+/* ---- events of the watches ---- */
 
-/* Logs once if both watches fail together because the server is away. */
+/* Logs when a watch begins to fail and when both work again. If both fail, because the server is away, that is logged once. */
 static void say_trouble(struct node_kube *k, bool *fails, const struct error *err)
 {
 	bool was_failing = k->object_fails || k->pods_fail;
@@ -267,7 +273,10 @@ static int start_client(struct node_kube *k, struct error *err)
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
-/* A node with only the DRA driver announces nothing on its Node, and does not track pods. */
+/*
+ * Does this node take part in HAMi's protocol? With only the DRA driver it writes nothing to its Node object, and does not track
+ * pods.
+ */
 static bool has_protocol(const struct config *config)
 {
 	return config->is_kube_plugin || !config->is_kube_dra;
@@ -336,7 +345,10 @@ bool node_kube_withdraw(struct node_kube *k)
 	return k && k->pods && node_object_withdraw(k->object);
 }
 
-/* The lock is taken before a pod is bound, and released once the kubelet was given all of the pod's shares. */
+/*
+ * Is a pod being bound to this node? While the node's lock is held, one is: a scheduler takes the lock before it binds a pod, and
+ * the lock is released once the kubelet was given all of the pod's shares.
+ */
 static bool is_pod_on_way(const struct node_kube *k)
 {
 	size_t count;

@@ -1,8 +1,8 @@
 /*
- * The node's half of HAMi's protocol, enabled by the setting kube_api. It keeps this node's resources on its Node object even
- * if others change them, tracks the node's pods, and answers a scheduler's handshake. With the DRA driver alone (kube_dra on,
- * kube_plugin off) only the client and the Node's identity exist. Nothing here waits for the API server; the rest of the daemon
- * works without it. Main thread only.
+ * The node's half of HAMi's protocol, enabled by the setting kube_api. It keeps this node's resources on its Node object even if
+ * others change them, tracks the node's pods, and answers a scheduler's handshake. With the DRA driver alone (kube_dra on,
+ * kube_plugin off) there is only the API client and the watch of the Node object, for its uid. No function here blocks on the API
+ * server, and the rest of the daemon works without it. Main thread only.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ struct node_kube;
 struct node_object;
 struct node_pods;
 
-/* Checks the settings that depend on each other. -EINVAL, with what would be right. Pure. */
+/* Checks the settings that depend on each other. Returns -EINVAL, with what would be right, if they do not fit together. Pure. */
 int node_kube_check(const struct config *config, struct error *err);
 
 /*
- * Sets *ret to NULL if kube_api is off. Does not wait to see whether the server answers. -errno if a client cannot be made
- * (kubeconfig, libcurl).
+ * Sets *ret to NULL if kube_api is off. Returns -errno if no API client can be made (kubeconfig, libcurl), but does not wait to
+ * see whether the server answers.
  */
 int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
 
@@ -41,10 +41,16 @@ enum kube_departure node_kube_departure(const struct node_kube *kube);
 /* Leaves the Node object as it is. NULL is fine; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
-/* To be called when the cards, or the shares of ResourceClaims, may have changed. Updates now instead of within 30 s. */
+/*
+ * To be called when the cards, or the shares of ResourceClaims, may have changed. Updates the Node object now instead of within
+ * 30 s.
+ */
 void node_kube_refresh(struct node_kube *kube);
 
-/* To be called when claims were made, or when more claims' containers became known: annotations of pods may apply to them. */
+/*
+ * To be called when claims were made, or when it became known which containers hold claims. Applies to those claims the pods'
+ * annotations that change terms (live_terms.h).
+ */
 void node_kube_claims_changed(struct node_kube *kube);
 
 const char *node_kube_name(const struct node_kube *kube); /* name of the node */

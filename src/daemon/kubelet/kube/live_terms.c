@@ -22,11 +22,12 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What was last read for one claim. */
+/* What was last read of the pod of one claim. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
-	char *text;             /* see kube/own/live.h; NULL if nothing was read yet */
+	/* the inputs of the last change: text_of(); NULL if nothing was read yet */
+	char *text;
 	bool is_refused;        /* the change was refused and logged */
 	bool is_there;
 };
@@ -39,7 +40,7 @@ struct live_terms {
 	TAILQ_HEAD(, seen) seen;
 };
 
-/* ---- what is wished for ---- */
+/* ---- from annotations to a wish ---- */
 
 static int check_count(const char *what, size_t count, unsigned device_count, struct error *err)
 {
@@ -78,7 +79,7 @@ int live_terms_wish(const struct kube_live *said, unsigned device_count, struct 
 	return 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- reporting the result ---- */
 
 static void tell(struct live_terms *live, const struct kube_pod *pod, bool is_warning,
 		 const char *reason, const char *message)
@@ -122,8 +123,8 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * In HAMi's vocabulary the claim was made with the container's priority. For slices the container was not known when the claim
- * was made.
+ * Returns the priority that the container's limits ask for, if the claim was made by slices: its container was not known then. In
+ * HAMi's vocabulary the claim was made with that priority, so the result is NULL.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -189,7 +190,7 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
 }
 
-/* `refusal` is NULL if the change was made. */
+/* Writes the change, or its refusal, to the audit log. `refusal` is NULL if the change was made. */
 static void note_in_audit(struct audit *audit, const struct claim *claim, const json_t *old,
 			  const struct error *refusal)
 {
@@ -219,7 +220,10 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod = pod->name,
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
-	/* The plugin gave the claim again with its original terms, which dropped the change: see allocate.c. */
+	/*
+	 * True if the change was dropped because the plugin gave the claim again with its original terms (find_same() in
+	 * allocate.c). The change is then made again.
+	 */
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
@@ -230,7 +234,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* Log only the first refusal: the figures in the reason change all the time. */
+	/* Log only the first refusal of a change. Reasons cannot be compared, since the figures in them change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);
 	if (has_changed)
@@ -242,7 +246,10 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	}
 }
 
-/* For a claim whose key names the container. *ret_container points into *key. Returns NULL if the pod is not on this node. */
+/*
+ * Finds the pod and the container that the claim's key names. *ret_container points into *key. Returns NULL if the key names
+ * none, or if the pod is not on this node.
+ */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 struct pod_key *key, const char **ret_container)
 {
@@ -253,8 +260,8 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * For a claim by slices: finds the container to which the kubelet assigned the slices. A container that is ending may have the
- * same name as the next one.
+ * Finds the pod and the container that hold a claim made by slices, by the kubelet's list. Returns NULL if they are unknown or
+ * the pod is ending: a new pod may have the same name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)

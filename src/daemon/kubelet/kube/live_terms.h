@@ -23,12 +23,12 @@ struct live_terms *live_terms_start(struct node *node, struct kube_client *clien
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is fine; returns NULL */
 
-/* To be called when pods have changed. `again` also retries changes that were refused. NULL is fine. */
+/* To be called when pods have changed. With `again`, also retries changes that were refused. NULL is fine. */
 void live_terms_apply(struct live_terms *live, bool again);
 
 /*
- * Converts the annotation `said` to a wish for a claim with `device_count` devices. -EINVAL if the annotation has another
- * number of values. Pure.
+ * Converts the annotations `said` to a wish for a claim with `device_count` devices. -EINVAL if an annotation has neither one
+ * value nor one for each device. Pure.
  */
 int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);

@@ -14,7 +14,9 @@
 #include "kube/hami/handshake.h"
 #include "kube/util/backoff.h"
 
-/* Minimum interval for restoring what others keep changing: two writers must not fight at full speed. */
+/*
+ * If another writer changes what we wrote, we restore it at most once in this interval: two writers must not fight at full speed.
+ */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320
 
@@ -25,11 +27,12 @@ struct node_object {
 	void *data;
 	struct kube_watch *watch;
 	json_t *metadata; /* name, uid, annotations and labels as last seen; NULL if there is no Node object */
-	bool is_listing; /* a list is under way */
-	bool is_listed;  /* the list that is under way has named the object */
+	bool is_listing; /* the watch is receiving a list */
+	bool is_listed;  /* that list has named the Node object */
 	bool is_missed;  /* logged that the node does not exist */
 	struct wanted wanted;
-	bool is_withdrawn;       /* the wanted state is no longer kept up */
+	/* node_object_withdraw() was called; the wanted state is no longer written */
+	bool is_withdrawn;
 	struct kube_call *patch; /* the patch under way */
 	struct alarm again;
 	struct backoff backoff;
@@ -46,9 +49,9 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * Takes the object from the watch or from an answer to a patch, unless it is older than the known version: the two come on two
- * connections, in any order. `is_certain` means that it is from a list. A list is always taken, since an API server may come
- * back with an older state.
+ * Stores the object's metadata as last seen. What comes from the watch and from answers to patches comes on two connections, in
+ * any order; so a version that is older than the known one is ignored. With `is_certain` the object comes from a list, and is
+ * always stored, since an API server may come back with an older state. Returns true if it was stored.
  */
 static bool take(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -123,7 +126,7 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
 }
 
-/* Has another writer undone what we wrote a moment ago? Then it is restored later. */
+/* Has another writer undone what we wrote a moment ago? Then logs that, and restores it later. */
 static bool is_too_soon(struct node_object *o, const struct wanting *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
@@ -156,7 +159,7 @@ static void update(void *data)
 		send(o, &w, is_asked ? answer : NULL);
 }
 
-/* ---- seeing ---- */
+/* ---- events of the watch ---- */
 
 static void list_begins(void *data)
 {
@@ -228,7 +231,10 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	/* The object was not seen yet, but may have what a previous daemon published. */
+	/*
+	 * Withdraw also if the object was not seen yet: it may have what a previous daemon published. But not if it does not
+	 * exist.
+	 */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
@@ -266,7 +272,7 @@ void node_object_want(struct node_object *o, struct wanted *wanted)
 	wanted_free(&o->wanted);
 	o->wanted = *wanted;
 	*wanted = (struct wanted){ 0 };
-	/* This change is our own, so it is no dispute with another writer. */
+	/* The object now differs because we want something else, not because another writer changed it: write at once. */
 	o->patched_ns = 0;
 	update(o);
 }

@@ -18,8 +18,9 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
 /*
- * node_object_withdraw() removes what was published, so that no pod is placed here while no daemon runs; false if nothing was
- * published. node_object_has_withdrawn() is true once the API server has answered or could not be reached.
+ * node_object_withdraw() starts to remove what was published, so that no pod is placed here while no daemon runs. It returns
+ * false if there is nothing to remove or no call can be made. After true, node_object_has_withdrawn() is true once the API server
+ * has answered or could not be reached.
  */
 bool node_object_withdraw(struct node_object *object);
 bool node_object_has_withdrawn(const struct node_object *object);

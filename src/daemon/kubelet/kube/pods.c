@@ -14,7 +14,7 @@ struct node_pods {
 	void *data;
 	struct kube_watch *watch;
 	struct kube_pod **pod; /* has space for `room` pods */
-	bool *is_listed;       /* for each pod: the list that is under way has named it */
+	bool *is_listed;       /* for each pod: the list that the watch is receiving has named it */
 	size_t count, room;
 	bool is_listing, is_known;
 };
@@ -74,7 +74,7 @@ static void drop(struct node_pods *p, size_t i)
 	p->is_listed[i] = p->is_listed[p->count];
 }
 
-/* ---- what the watch says ---- */
+/* ---- events of the watch ---- */
 
 static void list_begins(void *data)
 {

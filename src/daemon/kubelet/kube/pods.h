@@ -21,7 +21,7 @@ struct node_pods *pods_stop(struct node_pods *pods); /* NULL is fine; returns NU
 
 /* Returns all pods in no particular order; valid until the next turn of the loop. */
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
-/* Returns NULL if there is none. */
+/* Finds a pod by its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
 /* Finds a pod by name, for callers that do not know its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,

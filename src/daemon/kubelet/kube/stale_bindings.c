@@ -12,15 +12,18 @@
 #include "kube/hami/choice.h"
 
 /*
- * A younger lock is left alone: the write that ends its binding may be under way, or the watch may still show an earlier pod of
- * the same name.
+ * A lock is released only if it is older than this. For a younger one, the write that ends its binding may be under way, or the
+ * watch may still show an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
 
-/* A pod whose binding is being failed. It stays listed until the watch shows the failure, so that this is done once. */
+/*
+ * A pod whose binding we have given up. It stays listed while the watch shows the binding as overdue, so that each is given up
+ * once.
+ */
 struct stale_binding {
 	char *uid;
-	struct binding *binding; /* NULL if written already, or not to be written */
+	struct binding *binding; /* the write of the failure; NULL if it has ended */
 	LIST_ENTRY(stale_binding) link;
 };
 
@@ -169,7 +172,7 @@ void stale_bindings_check(struct stale_bindings *g)
 	for (c = LIST_FIRST(&g->cases); c; c = next) {
 		const struct kube_pod *of = pods_find(g->pods, c->uid);
 		next = LIST_NEXT(c, link);
-		/* Keep it while the write is under way. After a failed write a later check tries again. */
+		/* Drop a case once its write has ended and the watch no longer shows the binding as overdue. */
 		if (!c->binding && (!of || !is_over(of)))
 			drop(c);
 	}

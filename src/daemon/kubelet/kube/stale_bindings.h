@@ -1,10 +1,9 @@
 /*
  * Ends bindings that are stuck, so that the scheduler can go on. There are two cases:
- *   - A pod still waits for its shares but its bind-time is too old. The pod gets bind-phase failed and an event, and the
- * node's
- *     lock is released.
- *   - The node's lock belongs to a pod whose binding has ended, because a daemon died between the two writes. The lock is
- *     released.
+ *   - A pod still waits for its shares, although its bind-time is too old. The pod gets bind-phase failed and an event, and the
+ *     node's lock is released.
+ *   - A pod's binding has ended, but the pod still holds the node's lock, because a daemon died between the two writes. The lock
+ *     is released.
  * Main thread only.
  */
 #pragma once

@@ -13,8 +13,8 @@
 #include "daemon/state/tenant.h"
 #include "kube/hami/priority.h"
 
-#define SAY_PARTS 20  /* minimum interval: this part of the window */
-#define ALIVE_PARTS 5 /* maximum interval: this part of the window */
+#define SAY_PARTS 20  /* minimum interval between writes: 1/20 of the window */
+#define ALIVE_PARTS 5 /* maximum interval between writes: 1/5 of the window */
 #define MIB_BITS 20
 
 struct watched_card {
@@ -36,9 +36,12 @@ struct use_publisher {
 	struct kube_use said[NODE_MAX_CARDS];
 };
 
-/* ---- what is used ---- */
+/* ---- measuring ---- */
 
-/* Is the tenant placed by use? It has no guarantee, and all other tenants run before it. */
+/*
+ * Is the tenant opportunistic: without a guarantee, and with the lowest priority? Schedulers place such tenants by the measured
+ * use.
+ */
 static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
 	return t->terms.priority <= KUBE_PRIORITY_OPPORTUNISTIC &&
@@ -85,14 +88,14 @@ static void sample(struct use_publisher *p, uint64_t now_ns)
 	p->sampled_ns = now_ns;
 }
 
-/* ---- saying it ---- */
+/* ---- publishing ---- */
 
 static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 {
 	const struct watched_card *card = &p->card[i];
 	struct kube_use use = { .peak_pct = (unsigned)lround(card_use_peak(&card->use)),
 				.now_pct = (unsigned)lround(card_use_now(&card->use)),
-				/* Round down: a scheduler counts the missing part as used. */
+				/* Rounding down is safe: a scheduler counts the missing part as used. */
 				.held_pct = (unsigned)card->held_pct,
 				.memory_mib = card->memory_bytes >> MIB_BITS };
 	snprintf(use.id, sizeof(use.id), "%s", p->node->card[i].info.uuid_text);
@@ -130,7 +133,7 @@ static void publish_if_new(void *data, uint32_t events)
 	char *text = uses_format(&uses);
 	if (!text)
 		return;
-	/* The text contains a time in seconds. Publishing the same text twice has no effect. */
+	/* The text contains the time in seconds, so it is equal only within one second. Do not publish an equal text. */
 	bool is_new = !p->text || strcmp(p->text, text) != 0;
 	free(p->text);
 	p->text = text;

@@ -1,7 +1,7 @@
 /*
  * Measures the use of each card (card_use.h), and decides when to publish it (kube/own/uses.h). A significant change is
- * published no sooner than a twentieth of the window after the last time. Without a change the use is published every fifth of
- * the window, which shows others that measuring goes on. Needs the setting kube_use_window. Main thread only.
+ * published, but at most once in a twentieth of the window. Without such a change the use is published once in every fifth of the
+ * window, which shows others that measuring goes on. Needs the setting kube_use_window. Main thread only.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct node;
 struct use_publisher;
 
-/* `publish` is called when the text has changed. -errno. */
+/* Starts measuring. `publish` is called whenever use_publisher_text() has changed. -errno. */
 int use_publisher_start(struct node *node, void (*publish)(void *data), void *data,
 			struct use_publisher **ret, struct error *err);
 struct use_publisher *use_publisher_stop(struct use_publisher *p); /* NULL is fine; returns NULL */

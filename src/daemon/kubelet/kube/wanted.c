@@ -12,7 +12,10 @@
 
 /* ---- labels ---- */
 
-/* Allows letters, digits, '-', '_' and '.', with a letter or digit at both ends. */
+/*
+ * Is this a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at
+ * both ends?
+ */
 static bool is_label_part(const char *text, size_t length)
 {
 	return length && length <= LABEL_PART_MAX && strspn(text, ALNUM "-_.") >= length &&
@@ -67,7 +70,7 @@ int wanted_check_labels(const char *labels, struct error *err)
 	return r;
 }
 
-/* ---- what is wanted ---- */
+/* ---- making the wanted state ---- */
 
 int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
 		const char *labels, struct wanted *ret, struct error *err)
@@ -110,7 +113,7 @@ bool wanted_equal(const struct wanted *a, const struct wanted *b)
 	return is_equal;
 }
 
-/* ---- what is wanting ---- */
+/* ---- comparing it with the Node object ---- */
 
 static bool has(const json_t *metadata, const char *part, const struct patch_pair *pair)
 {

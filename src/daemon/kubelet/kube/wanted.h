@@ -1,4 +1,7 @@
-/* What this node's Node object must have, and which part of it is missing. Pure but for memory; thread safe. */
+/*
+ * The annotations and labels that this node's Node object must have, and which of them it lacks. Pure, but allocates; thread
+ * safe.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -21,7 +24,10 @@ struct wanted {
 	size_t labels;
 };
 
-/* `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL, naming the label that is wrong; -ENOMEM. */
+/*
+ * Fills *ret. `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL, naming the label that is wrong;
+ * -ENOMEM.
+ */
 int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
 		const char *labels, struct wanted *ret, struct error *err);
 void wanted_free(struct wanted *wanted);
@@ -30,7 +36,7 @@ bool wanted_equal(const struct wanted *a, const struct wanted *b);
 /* Checks the labels by Kubernetes' rules for names and values. */
 int wanted_check_labels(const char *labels, struct error *err);
 
-/* What a patch has to set so that the Node object's metadata match `wanted`. */
+/* The annotations and labels that a patch has to set, because the Node object lacks them or has other values. */
 struct wanting {
 	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* these point into `wanted` */
 	size_t annotations, labels;

@@ -22,7 +22,7 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container's shares that were written to its pod, while the watch still shows them as open. */
+/* A container whose shares we have removed from its pod's to-allocate, while the watch still shows them there. */
 struct assignment {
 	TAILQ_ENTRY(assignment) link;
 	size_t container;
@@ -37,7 +37,8 @@ struct annotated_call {
 	uint64_t begun_ns;
 	struct binding *binding; /* NULL while the call waits for its pod */
 	struct grpc_message
-		*reply; /* sent once the binding is written; NULL if the container gets no shares */
+		/* the answer, sent once the binding is written; NULL if the call is refused */
+		*reply;
 	struct assignment *assignment;
 	char key[TENANT_CLAIM_MAX];
 	bool is_new; /* the claim was made for this call */
@@ -74,7 +75,7 @@ static void forget(struct annotated_call *c)
 	call_free(c);
 }
 
-/* Answers the kubelet. The record stays while a write is under way. */
+/* Answers the kubelet with the error. The caller frees the struct, once no write is under way. */
 static void refuse(struct annotated_call *c, int r, const struct error *err)
 {
 	c->annotated->plugin->refused++;
@@ -90,7 +91,10 @@ bool annotated_made(const struct claim *claim)
 	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
 
-/* The claim is needed while the kubelet lists a holder of its device, even if that is not the container in the key. */
+/*
+ * Is the claim needed by the kubelet's list? It is while a container holds its device, even if the claim's key names another
+ * container.
+ */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {
 	struct slice_set held;
@@ -165,7 +169,7 @@ bool annotated_may_change(int r, uint64_t begun_ns)
 	}
 }
 
-/* ---- assignments that were made already ---- */
+/* ---- shares that a container has been given already ---- */
 
 static bool is_open(const struct kube_pod *pod, size_t container)
 {
@@ -179,7 +183,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* Callback for choice.h: has the container been given shares that the watch still shows as open? */
+/* Callback for choice.h: has the container been given the shares that the watch still shows in its pod's to-allocate? */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
@@ -297,7 +301,7 @@ static bool give(struct annotated_call *c, const struct choice *choice)
 	return true;
 }
 
-/* ---- the pod ---- */
+/* ---- finding the pod of a call ---- */
 
 static int choose(struct annotated_call *c, struct choice *ret, struct error *err)
 {
@@ -357,7 +361,10 @@ static void retry_calls(void *data, uint32_t events)
 
 /* ---- calls ---- */
 
-/* A write under way goes on. For the kubelet the pod has failed, and the claim ends with the pod. */
+/*
+ * The kubelet has cancelled its call. A write to the pod that is under way goes on, and the claim ends with the pod, which has
+ * failed for the kubelet.
+ */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	struct annotated_call *c = data;
@@ -390,7 +397,7 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 	c->call = call;
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&b->calls, c, link);
-	/* Try it from the loop: a call must not end within its handler. */
+	/* Handle the call from the loop, since it must not be answered within its handler. */
 	loop_arm(b->timer, 0, 0);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
  * Allocate in HAMi's vocabulary (kube_vocabulary = hami). The ids that the kubelet picks do not say how much of which card a
  * container gets. The pod's annotations do: the scheduler that bound the pod to this node wrote them. So a call waits until the
- * watch shows its pod (kube/hami/choice.h). Then the call makes the container's claim, records in the pod that the container
- * has its shares (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the scheduler sees
- * bind-phase failed.
+ * watch shows its pod (kube/hami/choice.h). Then the call makes the container's claim, records in the pod that the container has
+ * its shares (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the pod gets bind-phase
+ * failed for the scheduler.
  *
  * The claim's key is "pod/<UID>/<container>". The claim ends when its pod has ended or is gone, and no process lives in the
  * claim. Main thread only.
@@ -24,8 +24,8 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 struct annotated *annotated_stop(struct annotated *annotated);
 
 /*
- * Takes over the call, and ends it once it is decided. -EINVAL if the request has several containers, which no kubelet sends.
- * -ENOMEM. After an error the caller still owns the call.
+ * Takes over the call, and answers it once the container has its claim or cannot get one. -EINVAL if the request has several
+ * containers, which no kubelet sends. -ENOMEM. After an error the caller still owns the call.
  */
 int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
@@ -36,20 +36,22 @@ int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
  */
 bool annotated_made(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
-/* Releases the claims whose pods have ended. */
+/* Releases the claims made for pods' containers that annotated_need() says are unwanted, and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * Can a request that does not fit become one that fits soon? `begun_ns` is when the call began. True during ANNOTATED_ENDING_NS
- * if a claim has outlived its pod: its last process may be about to end, or the kubelet may still list its devices. True during
- * ANNOTATED_LATE_NS in any case: the kubelet reassigns devices before the watch shows that their pod has ended.
+ * May a request that does not fit now fit soon, so that its call should wait? `begun_ns` is when the call began. In the call's
+ * first ANNOTATED_LATE_NS always true: the kubelet reassigns devices before the watch shows that their pod has ended. In its
+ * first ANNOTATED_ENDING_NS true if a claim has outlived its pod: its last process may be about to end, or the kubelet may still
+ * list its devices.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
 /*
- * Can the result `r` of a call that began at `begun_ns` change soon, because the watch of pods or of the node and its lock
- * lags? True for 20 s if no pod is known to wait (-EAGAIN). True for ANNOTATED_LATE_NS if several pods seem to wait or the lock
- * belongs to a pod that ends (-EBUSY), or if the binding seems too old (-ETIMEDOUT).
+ * May the result `r` of a call that began at `begun_ns` change soon, so that the call should wait? The watches of the pods and of
+ * the node's lock may lag. True in the call's first 20 s if no pod is known to wait (-EAGAIN). True in its first
+ * ANNOTATED_LATE_NS if several pods seem to wait or the lock belongs to a pod that ends (-EBUSY), or if the binding seems too old
+ * (-ETIMEDOUT).
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

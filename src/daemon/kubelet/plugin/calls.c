@@ -1,4 +1,4 @@
-/* The kubelet's five calls. */
+/* The five calls that the kubelet makes to a device plugin. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,13 +14,19 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/vcuda.h"
 
-/* A preference call names each slice at most twice: as available and as a must. */
+/*
+ * Returns how many names a request may have. A preference call names each slice at most twice: as available, and as one that the
+ * answer must have.
+ */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* No preference is offered for memory, so only Allocate names units. */
+/*
+ * Returns how many names a request to this endpoint may have. For units of memory we offer no preference call, so a request names
+ * each unit at most once.
+ */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -47,7 +53,7 @@ static enum grpc_status status_of(int error)
 	}
 }
 
-/* Sends the message and frees it. */
+/* Answers the call with the message, and drops the reference to it. NULL: out of memory. */
 static void answer(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
@@ -63,7 +69,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* Explains the result of reading a request; returns 0 if the request was read. */
+/* Turns the result of reading a request into an error with a text. Returns `r`. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {

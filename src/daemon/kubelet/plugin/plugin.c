@@ -67,7 +67,10 @@ static int check_resources(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* These vocabularies need the Kubernetes API to read pods. */
+/*
+ * Checks that the Kubernetes API is on if the vocabulary needs it: in all but slices, what a
+ * container gets is in its pod.
+ */
 static int check_pods_words(const struct config *config, struct error *err)
 {
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
@@ -192,7 +195,7 @@ struct plugin *plugin_stop(struct plugin *p)
 	if (!p)
 		return NULL;
 	plugin_end_sync(p);
-	/* Closing the sockets ends the calls that annotated and vcuda may hold. */
+	/* First close the sockets: this ends the calls that annotated and vcuda may still hold. */
 	for (unsigned i = 0; i < p->endpoint_count; i++)
 		endpoint_stop(&p->endpoint[i]);
 	p->vcuda = vcuda_stop(p->vcuda);

@@ -13,7 +13,7 @@
 
 struct plugin;
 
-/* Checks the settings that depend on each other. -EINVAL, with what would be right. Pure. */
+/* Checks the settings that depend on each other. Returns -EINVAL, with what would be right, if they do not fit together. Pure. */
 int plugin_check(const struct config *config, struct error *err);
 
 /* Sets *ret to NULL if the setting kube_plugin is off. Precondition: cards, census and claims are open. */

@@ -27,26 +27,27 @@ struct plugin {
 	struct reconciler *reconciler;
 	struct claim_holders *holders;
 	struct loop_source *sync_timer;
-	struct annotated *annotated; /* NULL if slices themselves say how much a container gets */
+	/* NULL if the slices' names alone say how much a container gets */
+	struct annotated *annotated;
 	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; then annotated is set too */
 	uint64_t allocations, refused, allocate_ns;
 };
 
-/* calls.c: ends the call with the error. */
+/* calls.c: answers the call with the error, and logs it. */
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
 
 /* sync_loop.c */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
-/* To be called after a claim was made: asks the kubelet for the holders within two seconds instead of ten. */
+/* To be called after a claim was made: asks the kubelet for the claims' holders within two seconds instead of ten. */
 void plugin_ask_soon(struct plugin *plugin);
-/* Fine also if plugin_begin_sync() failed or was not called. */
+/* Stops what plugin_begin_sync() started. Fine also if that failed or was not called. */
 void plugin_end_sync(struct plugin *plugin);
-/* Asks the kubelet for the holders at once, because a caller waits. */
+/* Asks the kubelet for the claims' holders now, because a call waits for the answer; but at most once a second. */
 void plugin_ask_pods(struct plugin *plugin);
 
 /* calls.c: the service's methods, and the largest allowed size of a request. */
 extern const struct grpc_method plugin_methods[];
 extern const size_t plugin_method_count;
 size_t plugin_request_most_bytes(const struct endpoint *endpoint);
-/* Rebuilds the lists and sends them to every watcher. -ENOMEM: some watchers keep the old list. */
+/* Rebuilds the lists of devices and sends them to every watcher. After -ENOMEM some watchers have the old list. */
 int plugin_publish(struct plugin *plugin);

@@ -35,7 +35,7 @@ struct reconciler {
 
 /* ---- one container, pure ---- */
 
-/* Adds the common beginning of these errors. */
+/* Puts before the error which container holds how many devices. Returns -EEXIST. */
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
@@ -127,7 +127,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	struct claim *claim = NULL;
 	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
 		claim = claims_find(claims, key);
-	/* The key of a claim made by an earlier version does not include the stage of an init container. */
+	/* A claim made by an earlier version of this program has a key without the stage of an init container. */
 	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
 	if (!claim)
 		claim = claims_find(claims, key);
@@ -165,7 +165,10 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 			continue;
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
-		/* The kubelet gives the devices of init containers again to the pod's containers. */
+		/*
+		 * Otherwise keep looking, but remember this claim, one of the same pod first: the kubelet gives the devices of
+		 * init containers to the pod's other containers again.
+		 */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
 	}
@@ -207,14 +210,15 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all containers ---- */
 
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
 	struct claim **matched; /* has space for all claims */
 	size_t matched_count;
-	struct owner *owner; /* the claims that another container holds; has the same space */
+	/* in gpu-manager's vocabulary: claims and the containers that hold them; has the same space */
+	struct owner *owner;
 	size_t owner_count, room;
 };
 
@@ -254,7 +258,7 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/* Was the claim made for an init container of this pod? Then it stays so, although another container of the pod uses it. */
+/* Was the claim made for an init container of this pod? Then it is not moved to the container of the pod that uses it now. */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -277,7 +281,10 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/* Not to be called inside pod_resources_each(), which holds the lock. */
+/*
+ * Moves the claims to the containers that hold them. Not to be called inside pod_resources_each(), which holds the lock that
+ * pod_resources_time_ns() takes.
+ */
 static void attribute(struct pass *pass)
 {
 	struct plugin *plugin = pass->plugin;
@@ -285,7 +292,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* An answer from before the claim was made shows the previous holders of its devices. */
+		/* The kubelet's answer is older than the claim, so it shows the previous holders of the claim's devices. */
 		if (read_ns < o->claim->wanted_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -303,7 +310,9 @@ static void check_holder(void *data, const struct pod_holder *holder)
 	struct error err = { 0 };
 	int r;
 	if (plugin->annotated) {
-		/* The kubelet lists a pod for a while after the API server has removed it. */
+		/*
+		 * Skip a pod that has ended or is gone: the kubelet lists a pod for a while after the API server has removed it.
+		 */
 		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
 							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
@@ -325,7 +334,10 @@ static void check_holder(void *data, const struct pod_holder *holder)
 		pass->matched[pass->matched_count++] = claim;
 }
 
-/* Does the claim's pod run, so that the kubelet must list it? The kubelet does not list init containers that have ended. */
+/*
+ * Must the kubelet list a holder of the claim, because the claim's pod runs? Not for an init container: the kubelet does not list
+ * those that have ended.
+ */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
 	struct pod_key key;

@@ -1,10 +1,10 @@
 /*
- * Compares three sources of which container holds which devices: the kubelet's list (pod_resources.h), the pods' annotations,
- * and our claims. The comparison is per container, never by count alone, and runs after each new answer of the kubelet. A
- * difference seen in two answers in a row is logged once as an error that names both sides, and once more when it is over; a
- * single answer may show a moment between two steps. Claims that no pod needs are released elsewhere (sync_loop.c,
- * allocate_annotated.h). Only one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that
- * holds the claim's device, if that container asked for the same amounts (vcuda.h). Main thread only.
+ * Compares three sources of which container holds which devices: the kubelet's list (pod_resources.h), the pods' annotations, and
+ * our claims. Each container is compared by itself, after each new answer of the kubelet. One answer may show a moment between
+ * two steps, so a difference counts only if two answers in a row show it. It is then logged once, as an error that names both
+ * sides, and once more when it is over. Claims that no pod needs are released elsewhere (sync_loop.c, allocate_annotated.h). Only
+ * one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that holds the claim's device, if that
+ * container asked for the same amounts (vcuda.h). Main thread only.
  */
 #pragma once
 
@@ -37,8 +37,8 @@ struct reconcile_figures reconcile_figures(const struct reconciler *r);
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 /*
- * Checks one container whose ids are only counted: compares the pod's hami.io/vgpu-devices-allocated with the container's
- * claim. Results are as for reconcile_slices(), but *ret_claim is set also if the annotation differs.
+ * Checks one container whose ids are only counted: compares the pod's hami.io/vgpu-devices-allocated with the container's claim.
+ * Results are as for reconcile_slices(), but *ret_claim is set also after an error if the container has a claim.
  */
 int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);

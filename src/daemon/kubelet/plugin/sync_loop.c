@@ -1,6 +1,6 @@
 /*
- * Each second: checks which claims the pods on this node need, whether all sources agree, and whether a card's health has
- * changed.
+ * What the plugin does beside answering calls. Each second it asks the kubelet which slices pods hold, if that is due, compares
+ * the sources (reconcile.h), and releases claims whose pods have ended. Changes of a card's health are published at once.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 /* ---- which claims are needed ---- */
 
-/* Claims that the plugin did not make are not the kubelet's to release. */
+/* Callback for claims_add_keep(): is the claim needed by the kubelet? A claim that the plugin did not make is not. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
@@ -47,7 +47,7 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 	pod_resources_ask(p->pods);
 }
 
-/* The kubelet's next answer shows which container holds the new claim. */
+/* Makes the next question to the kubelet due SOON_NS from now: its answer shows which container holds the new claim. */
 void plugin_ask_soon(struct plugin *p)
 {
 	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);

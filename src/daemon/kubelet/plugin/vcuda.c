@@ -20,7 +20,10 @@
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
-/* How long the call for another amount of memory waits: by then the watch shows if the pod has ended between its two calls. */
+/*
+ * If a call for memory asks for another amount than the awaited one, it waits this long: by then the watch shows whether the
+ * awaited pod has ended between its two calls.
+ */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
 static struct node_pods *pods_of(const struct vcuda *v)
@@ -86,7 +89,10 @@ void vcuda_answer(struct vcuda_call *c)
 
 /* ---- cores ---- */
 
-/* Stops expecting the call for cores if the pod whose call for memory was answered will not be started any more. */
+/*
+ * A call for memory was answered. Stops expecting the call for cores of the same container if no pod waits for such an amount of
+ * memory any more.
+ */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
 	struct vcuda_question q = question_of(v, names, v->open_units);
@@ -144,7 +150,7 @@ uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
 
 /* ---- memory ---- */
 
-/* The pod whose cores were given, if the kubelet may still make its call for memory; else NULL. */
+/* Returns the pod whose call for cores was answered last, if its call for memory may still come; else NULL. */
 static const struct kube_pod *awaited_pod(const struct vcuda *v, struct pod_key *ret_key)
 {
 	const struct kube_pod *pod = pod_key_parse(v->awaited.key, ret_key)
@@ -230,7 +236,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* Handles one call after the other, since the meaning of a call depends on the calls before it. */
+/* Handles the queued calls, one after the other, since the meaning of a call depends on the calls before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
@@ -286,7 +292,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 	}
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&v->calls, c, link);
-	/* Try it from the loop: a call must not end within its handler. */
+	/* Handle the call from the loop, since it must not be answered within its handler. */
 	loop_arm(v->timer, 0, 0);
 	return 0;
 }
@@ -296,7 +302,7 @@ void vcuda_kubelet_came(struct vcuda *v)
 	v->has_open = v->awaited.is_due = false;
 }
 
-/* ---- whose it is ---- */
+/* ---- moving a claim to its holder ---- */
 
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err)

@@ -21,9 +21,9 @@
 #include "kube/gpu_manager/vcuda.h"
 
 /*
- * Writes what a pod got to the pod's annotations, from which gpu-manager's scheduler computes the use of a node:
- * tencent.com/predicate-gpu-idx-N (the cards' numbers) and gpu-assigned. Written once, in the background: the claims are
- * authoritative, not these annotations. Main thread only.
+ * What is written to a pod's annotations, from which gpu-manager's scheduler computes the use of a node: the numbers of the cards
+ * that each container got (tencent.com/predicate-gpu-idx-N), and whether all have got theirs (gpu-assigned). Written in the
+ * background, without retries: the daemon itself does not rely on these annotations. Main thread only.
  */
 
 #define VCUDA_TELL_MAX 64 /* containers of a pod */
@@ -32,7 +32,7 @@ struct vcuda_telling {
 	const struct kube_pod *pod;
 	struct claim *const *claim; /* for each container that is not an init container; NULL if it has none */
 	size_t count;
-	bool is_assigned; /* every container has what it asks for */
+	bool is_assigned; /* every container has been given what it asks for */
 };
 
 #define CARDS_MAX 96 /* bytes: REGION_MAX_DEVICES numbers */
@@ -128,7 +128,10 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/* Replies with the container's own claim, or with that of an init container whose devices it was given again. */
+/*
+ * Makes c->reply, from a new claim of the container or from the claim of an init container whose devices the container was given
+ * again.
+ */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;
@@ -178,7 +181,7 @@ void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* Answers the kubelet. Then the call for memory is expected, unless it came before. */
+/* Answers the kubelet's call for cores. From then on the container's call for memory is expected, unless it came before. */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;

@@ -17,7 +17,7 @@ struct vcuda_call {
 	enum endpoint_role role;
 	uint64_t begun_ns;
 	unsigned count;
-	struct slice_set set; /* of a call for cores */
+	struct slice_set set; /* for a call for cores: the slices that the kubelet picked */
 	/* The claim that this call hands out. is_new: the claim was made for this call. */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
@@ -31,21 +31,24 @@ struct vcuda {
 	struct loop_source *timer;
 	TAILQ_HEAD(, vcuda_call) calls;
 	struct vcuda_owners owners;
-	/* After a call for cores: the call for memory that is expected next. */
+	/* The call for memory that is expected after a call for cores was answered. */
 	struct {
 		bool is_due, is_new; /* is_new: the claim was made for the call for cores */
 		char key[TENANT_CLAIM_MAX];
 		unsigned cores, units;
 	} awaited;
-	/* Set after a call for memory was answered whose call for cores has not come yet. */
+	/* True if a call for memory was answered, and the same container's call for cores is still to come. */
 	bool has_open;
 	unsigned open_units;
 };
 
-/* vcuda.c: answers the kubelet. The queue frees the struct vcuda_call once nothing is being written for it. */
+/*
+ * vcuda.c: answer the kubelet, with c->reply or with an error. Do not free `c`: the queue does, once no write to the pod is under
+ * way.
+ */
 void vcuda_answer(struct vcuda_call *c);
 void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
-/* To be called after something was written: the queue continues. */
+/* To be called when a call's write to its pod has ended: the queue goes on to the next call. */
 void vcuda_go_on(struct vcuda *v);
 
 /*

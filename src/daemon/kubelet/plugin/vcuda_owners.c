@@ -10,8 +10,8 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/state/node/node.h"
 
-#define BOOKS_NS \
-	NSEC_PER_SEC /* this long after an answer, the kubelet's list surely contains the devices */
+/* This long after we answered a call, the kubelet's list surely contains the call's devices. */
+#define BOOKS_NS NSEC_PER_SEC
 
 /* A container that uses an init container's claim. */
 struct owners_share {
@@ -43,8 +43,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * Did the kubelet never record what it was given, because it was restarted meanwhile? Then it will ask again. Not usable for
- * init containers, since the kubelet's list does not contain them.
+ * Is the claim void because the kubelet was restarted before it recorded our answer? Then its list lacks the claim's device, and
+ * it will ask again. Not usable for init containers, which the kubelet's list does not contain.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

@@ -1,7 +1,6 @@
 /*
- * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim that the
- * kubelet knows, or uses the claim of one of its pod's init containers because the kubelet gave it the same devices again. Main
- * thread only.
+ * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim of its own, or it
+ * uses the claim of an init container of its pod, because the kubelet gave it that container's devices again. Main thread only.
  */
 #pragma once
 
@@ -27,8 +26,8 @@ struct vcuda_names owners_names(const struct vcuda_owners *o);
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Has the container been given what it asks for? Also false if the kubelet's list, read after the answer, does not have the
- * container: the kubelet will then ask again.
+ * Has the container been given what it asks for? False also if the kubelet does not list the claim's device although its list is
+ * newer than our answer: the kubelet did not record the answer, and will ask again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
@@ -38,7 +37,10 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
  */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* Lets the container use that init container's claim, until the pod has started and no more calls for it come. -ENOMEM. */
+/*
+ * Records that the container uses the claim that owners_init() found. Kept until the pod has started, since then no more calls
+ * for it come. -ENOMEM.
+ */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
-/* Forgets such shared uses for pods that have started or are gone. If `pods` is NULL, forgets all. */
+/* Forgets what owners_share() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

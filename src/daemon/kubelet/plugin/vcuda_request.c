@@ -55,7 +55,7 @@ static int find_chosen(const struct node *node, const struct vcuda_ask *ask, uns
 	return -1;
 }
 
-/* Writes how the scheduler named the card. */
+/* Writes how the scheduler named the card, for errors. */
 static void name_chosen(const struct vcuda_ask *ask, unsigned which, char name[CHOSEN_MAX])
 {
 	if (ask->is_by_shares)
@@ -87,7 +87,7 @@ static int take_chosen(struct node *node, const struct place_node *model,
 	return r;
 }
 
-/* ---- our own ---- */
+/* ---- our own choice of cards ---- */
 
 static int take_best(struct node *node, const struct place_node *model, const struct vcuda_ask *ask,
 		     struct claim_request *request, struct error *err)
@@ -118,7 +118,7 @@ static bool is_same_pct(double a, double b)
 	return a - b < SAME_PCT && b - a < SAME_PCT;
 }
 
-/* If the container asked for no amount of memory, any amount is right, since it has all of its cards. */
+/* If the container asked for no amount of memory, the claim may have any: it has whole cards then. */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);

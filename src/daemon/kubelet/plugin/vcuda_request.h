@@ -8,15 +8,15 @@
 /*
  * Fills *ret, which points to `key` and `name`. Uses the cards that a scheduler has chosen, else the best cards that have room.
  * `model` is this node's current state (topology.h); `device` is the kubelet's pick, for the key. -ENOSPC, with reasons, if no
- * card or not the chosen card has room. -ENODEV if a chosen number is not a card of this node. -EINVAL if parts of cards are
- * requested but cards are not shared (the setting kube_share), if there are too many cards, or if names are too long.
+ * card or not the chosen card has room. -ENODEV if a chosen number is not a card of this node. -EINVAL if a part of a card is
+ * requested but the setting kube_share forbids sharing cards, if there are too many cards, or if names are too long.
  */
 int vcuda_request_make(struct node *node, const struct place_node *model,
 		       const struct vcuda_choice *choice, const char *device,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err);
 
-/* Was the claim made with exactly what `ask` says? Live terms (kube/own/live.h) are ignored. */
+/* Was the claim made with exactly the amounts of `ask`? Changes made since by annotations (kube/own/live.h) are ignored. */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask);
 
 /* Makes a name for people to read. A long name is cut; a name that is not unique gets an id. */
