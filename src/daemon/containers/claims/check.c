@@ -52,7 +52,8 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 }
 
 /*
- * Containers of one pod that never run at the same time need only as much as the largest of them.
+ * Subtracts from the sums what is counted too much for containers of one pod that never run at the
+ * same time: together they need only as much as the largest of them.
  */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)
@@ -82,10 +83,7 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 		add_all(&sums, others[i], card);
 	add_all(&sums, one, card);
 	take_stages_off(&sums, others, count, one, card);
-	/*
-	 * Quotas are normally far below 2^63, but values from a file may be anything, so avoid
-	 * overflow.
-	 */
+	/* Values from a file may be huge, so compare without adding them: a sum could overflow. */
 	uint64_t most = card->info.memory_bytes;
 	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
 	    sums.given_bytes > most - sums.movable_bytes)

@@ -1,8 +1,8 @@
 /*
- * Whether a set of claims is consistent. Pure; thread safe.
+ * Checks whether a set of claims is consistent. Pure; thread safe.
  *
- * policy/memory/promise.h decides each allocation, against all other promises. This checks the
- * result independently: for a store that was read, and in tests.
+ * When a claim is made, policy/memory/promise.h decides whether it fits beside all others. This
+ * file checks the result in another way: for claims that were read from the store, and in tests.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 /*
  * Returns -EEXIST if two claims have the same key, tenant id or name, or a slot in common. Returns
  * -ENOSPC if a card's quotas exceed its memory or, unless may_overcommit, its guarantees exceed all
- * of its time. The text names both sides. Only the largest quota of swapping tenants counts, and
- * waiting tenants have no promised quota. Each quota alone must fit its card. Cards that are NULL
- * (parked) are not summed.
+ * of its time. The text names both sides. Of the quotas of swapping tenants only the largest
+ * counts, and those of waiting tenants do not count, since they are not promised. Each quota alone
+ * must fit its card. A parked claim's card that is missing (NULL) is not checked.
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);

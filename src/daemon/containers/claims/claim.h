@@ -11,8 +11,8 @@
 #include "daemon/state/tenant.h"
 #include "policy/memory/promise.h"
 
-#define CLAIM_KEY_MAX \
-	TENANT_CLAIM_MAX /* bytes, including the final NUL: a pod's UID, '/', a container's name */
+/* bytes, including the final NUL; enough for a pod's UID, a container's name and a device's name */
+#define CLAIM_KEY_MAX TENANT_CLAIM_MAX
 
 struct node;
 struct claims;
@@ -21,8 +21,9 @@ struct claims;
 struct claim_request {
 	const char *key; /* not empty; printable ASCII without spaces */
 	/*
-	 * Any text as the tenant's name. Invalid characters become '-', and a text that is too long
-	 * is cut. If another tenant has the name, the id is appended. NULL: use the key.
+	 * Any text, from which the tenant's name is made: invalid characters become '-', a text
+	 * that is too long is cut, and the tenant's id is appended if it was cut or another tenant
+	 * has the name. NULL: use the key.
 	 */
 	const char *tenant;
 	uid_t uid; /* the owner, who may change the tenant; root for the kubelet's claims */
@@ -49,8 +50,15 @@ struct claim_request {
 	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
 	struct claim_device_request {
 		struct card *card;            /* a card of this node; each at most once */
-		struct promise_request terms; /* as for a tenant; `waits` follows from on_full */
-		struct slots slots;           /* empty: the card is not shown as slots */
+		/*
+		 * memory and GPU time that are asked for; `waits` is ignored, since on_full gives
+		 * it
+		 */
+		struct promise_request terms;
+		/*
+		 * the kubelet's slices of the card; empty for a claim that was not made by slices
+		 */
+		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 };
 
@@ -59,12 +67,13 @@ struct claim {
 	TAILQ_ENTRY(claim) link;
 	struct text_index_entry by_key; /* entry in the list's index */
 	struct claims *claims;
-	int64_t row;        /* row in the store; negative: not stored yet, see claims_open() */
+	/* row in the store; negative while the claim is not in the store */
+	int64_t row;
 	uint64_t made_s;    /* seconds since 1970 */
 	uint64_t wanted_ns; /* clock_now_ns() when it was last needed */
 	/*
 	 * NULL: the claim is parked, because a card is missing or has no room now. It keeps its
-	 * slots and its key. A later daemon puts it into force again when it can.
+	 * slots and its key. A daemon that starts later puts it into force again if it can.
 	 */
 	struct tenant *tenant;
 	struct parked *parked; /* set only while parked; owned */
@@ -74,7 +83,7 @@ struct claim {
 
 /* Counts since the daemon started. */
 struct claims_counts {
-	uint64_t made, released;  /* by a caller */
+	uint64_t made, released;  /* by claims_allocate(), claims_release() and claims_undo() */
 	uint64_t expired;         /* ended by claims_reconcile() */
 	uint64_t control_refused; /* CUDA_DISABLE_CONTROL was requested and not allowed */
 	/* Rejected allocations, by reason. */
@@ -87,18 +96,18 @@ struct claims_counts {
 };
 
 /*
- * A callback that knows whether a while_wanted claim is needed; for example, one that reads the
- * kubelet's pod-resources. claims_reconcile() calls it for each claim without processes. It must
- * not allocate or release claims. There may be several. A claim is kept while one of them returns
- * CLAIM_WANTED or CLAIM_UNKNOWN (it cannot tell now).
+ * A callback that says whether a while_wanted claim is needed; for example, one that reads the
+ * kubelet's pod-resources. claims_reconcile() calls it for each such claim without processes. It
+ * must not allocate or release claims. There may be several callbacks: a claim is kept while any of
+ * them returns CLAIM_WANTED or CLAIM_UNKNOWN (it cannot tell now).
  */
 enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
 typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
 #define CLAIMS_MAX_KEEPS 4
 
 /*
- * All terms in which a claim is to differ from how it was made. Terms that are not given (has_ is
- * false) return to their original values, so an empty wish restores all of them.
+ * The terms in which a claim is to differ from its original terms. Terms that the wish does not
+ * give (has_... is false) return to their original values, so an empty wish restores all of them.
  */
 struct claim_wish {
 	bool has_on_full, has_priority;

@@ -119,7 +119,9 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-/* Makes room for a claim's slots, so that enlist() cannot fail. */
+/*
+ * Makes room for a claim's slots in `holders`, so that claims_hold() cannot fail after the commit.
+ */
 static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
 	int r = 0;
@@ -254,7 +256,6 @@ static bool name_is_used(const struct claims *claims, const char *name)
 	return node_find_tenant(claims->node, name) || claims_has_parked(claims, name);
 }
 
-/* See `tenant` of claim_request. */
 void claims_make_name(const struct claims *claims, const char *wish, const char *id,
 		      char name[REGION_NAME_MAX])
 {
@@ -299,7 +300,10 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/* Slots are identified by card UUID, so slots of missing cards are checked too. */
+/*
+ * Checks that no other claim has one of the slots. Cards are compared by UUID, so parked claims
+ * whose cards are missing are checked too.
+ */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
 	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
@@ -372,8 +376,8 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- store ---- */
 
-#define CHECKPOINT_NS \
-	(2 * NSEC_PER_SEC) /* after the last commit, because a checkpoint delays following commits */
+/* time from the last commit to the checkpoint, which would delay further commits */
+#define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
 int claims_commit(struct claims *claims, struct error *err)
 {
@@ -385,7 +389,10 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* After an error the data stays in the log, and the next checkpoint copies it. */
+/*
+ * Runs the checkpoint that claims_commit() has scheduled. After an error the data stays in the log,
+ * and the next checkpoint copies it.
+ */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -396,10 +403,13 @@ void claims_checkpoint_due(void *data, uint32_t events)
 
 /* ---- allocation ---- */
 
-/* The stage at which an allocation failed. */
+/* The stage that an allocation has reached. If it fails, this is where. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
-/* Within the transaction, so that a failure rolls it back. */
+/*
+ * Makes the tenant and commits. Called within the transaction, so that it can be rolled back if the
+ * tenant cannot be made.
+ */
 static int make_tenant(struct claims *claims, const struct store_claim *fresh, struct tenant **ret,
 		       enum stage *stage, struct error *err)
 {
@@ -421,9 +431,9 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 }
 
 /*
- * Writes the row, makes the tenant, then commits. If the daemon is killed in between, a tenant
- * without a claim is left, which the next daemon removes. A claim that was never reported cannot
- * exist. The list entry is made first, so that nothing can fail after the commit.
+ * Writes the row, makes the tenant, then commits. If the daemon is killed before the commit, at
+ * most a tenant without a claim is left, which the next daemon removes; never a claim that no
+ * caller knows. The list entry is made first, so that nothing can fail after the commit.
  */
 static int write_down(struct claims *claims, const struct store_claim *fresh, struct claim **ret,
 		      enum stage *stage, struct error *err)
@@ -446,7 +456,10 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 	return 0;
 }
 
-/* The stage distinguishes a full disk from a full card: both are -ENOSPC. */
+/*
+ * Counts a rejected allocation by its reason. -ENOSPC can mean a full disk or a full card; the
+ * stage tells which.
+ */
 static void count_refusal(struct claims_counts *counts, int r, enum stage stage)
 {
 	if (stage == STAGE_STORE)
@@ -472,8 +485,8 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		r = decide(claims, request, fresh, err);
 	}
 	/*
-	 * Checked before the claim is stored, because it is the most likely failure of an
-	 * injection.
+	 * Containers of the claim will need the library. Install it before the claim is stored,
+	 * because it is the most likely reason for which an injection cannot be made later.
 	 */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
@@ -496,7 +509,10 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	return 0;
 }
 
-/* A request that does not come from the control socket comes from the kubelet. */
+/*
+ * Records an allocation in the audit log. If no request of the control socket is being handled (it
+ * would have set the actor), the kubelet has asked for the claim.
+ */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
 {

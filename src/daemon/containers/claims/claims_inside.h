@@ -31,7 +31,7 @@ struct claims {
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: there is none yet, or it cannot be used */
-	bool has_complained; /* that the store cannot be used has been logged */
+	bool has_complained; /* logged that the store cannot be used */
 	/* Rows of claims that were taken back while the store could not be written. */
 	int64_t *undone;
 	size_t undone_count;
@@ -47,8 +47,8 @@ struct claims {
 };
 
 /*
- * Makes sure that the store is open and its claims are in force. With `make`, makes the store if
- * there is none. Without `make`, returns 0 if there is none.
+ * Makes sure that the store is open and its claims are in force. If there is no store, makes one if
+ * `make` is set, and otherwise does nothing.
  */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /*
@@ -63,9 +63,12 @@ int claims_renew_store(struct claims *claims, struct error *err);
 int claims_begin(struct claims *claims, struct error *err);
 /* Whether the claim of this row was taken back. */
 bool claims_is_undone(const struct claims *claims, int64_t row);
-/* Tries to delete the remaining rows of claims that were taken back. */
+/* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
-/* Commits. The store's log is copied into its file a little later, when no caller waits. */
+/*
+ * Commits the transaction. The timer later copies the store's log into its file
+ * (claims_checkpoint_due()), when no caller waits.
+ */
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
@@ -73,31 +76,45 @@ void claims_checkpoint_due(void *data, uint32_t events);
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
 /*
- * claims_hold() gives the claim its slots, claims_let_go() frees them. After -ENOMEM the claim may
- * have some of its slots.
+ * claims_hold() records in `holders` that the claim has its slots, claims_let_go() that they are
+ * free. After -ENOMEM some of its slots may be recorded.
  */
 int claims_hold(struct claim *claim);
 void claims_let_go(struct claim *claim);
-/* Takes the original terms from the stored claim. Returns 0 or -ENOMEM. */
+/*
+ * Sets claim->asked to the original terms in the stored claim, if it has any. Returns 0 or -ENOMEM.
+ */
 int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
-/* Removes the claim from the list and frees it. Ends its tenant, or deletes what is left of one. */
+/*
+ * Removes the claim from the list and frees it. Ends its tenant; for a parked claim, deletes the
+ * files that its tenant left.
+ */
 void claims_end(struct claim *claim, const char *why);
 
-/* Installs the library for containers, once. */
+/*
+ * Installs the copy of the library that containers get, unless the present copy is accepted by the
+ * manifest.
+ */
 int claims_install_library(struct claims *claims, struct error *err);
 /*
  * Like claims_install_library(), but does nothing if containers get the library from the driver
  * mirror.
  */
 int claims_prepare_library(struct claims *claims, struct error *err);
-/* Whether the library that containers would get is as signed: daemon/containers/trust/trust.h. */
+/*
+ * Checks whether the library that containers would get is as signed:
+ * daemon/containers/trust/trust.h.
+ */
 int claims_check_library(struct claims *claims, struct error *err);
 
-/* Whether the text may be a claim's key. Returns -EINVAL with what would be accepted. */
+/*
+ * Checks whether the text may be a claim's key. If not, returns -EINVAL with what would be
+ * accepted.
+ */
 int claims_check_key(const char *key, struct error *err);
 /* Makes a tenant's name from any text (see `tenant` of claim_request). `id` is the tenant's. */
 void claims_make_name(const struct claims *claims, const char *wish, const char *id,
 		      char name[REGION_NAME_MAX]);
 
-/* Fills in what the store keeps of a claim. */
+/* Fills *ret with what the store keeps of a claim. */
 void claims_describe(const struct claim *claim, struct store_claim *ret);

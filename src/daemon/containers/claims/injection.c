@@ -67,7 +67,7 @@ static int add_mount(struct injection *in, const char *container, const char *ho
 	return m->container_path && m->host_path ? 0 : no_memory(err);
 }
 
-/* Skips a node that is missing or is not a device. */
+/* Adds the device node DEV/LEAF. Does nothing if it is missing or is not a device. */
 static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
 {
 	char host[PATHS_MAX], container[PATHS_MAX];
@@ -115,7 +115,10 @@ static int add_cap(struct injection *in, unsigned minor, const char *dev, struct
 	return add_node(in, dev, leaf, err);
 }
 
-/* For a MIG instance: the card's node and the two capability nodes that open the instance. */
+/*
+ * Adds the device nodes of a card. A MIG instance needs its card's node and two capability nodes
+ * that give access to the instance.
+ */
 static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
 		    struct error *err)
 {
@@ -135,8 +138,8 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 			struct error *err)
 {
 	/*
-	 * Nodes shared by all cards. Not included: modeset, which is for graphics, and mig-config,
-	 * which is for MIG's own tools.
+	 * The device nodes that every CUDA program needs, whatever its cards. Left out are modeset,
+	 * which is for graphics, and mig-config, which is for tools that configure MIG.
 	 */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
@@ -148,8 +151,9 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 }
 
 /*
- * HAMi-core's variables, for tools that display them; liballot.so reads none of them. They keep the
- * values from the container's start. `allot ps` shows the values in force.
+ * Sets HAMi-core's variables, for tools that display them; liballot.so reads none of them. In the
+ * container they keep the values from its start, even if the terms change; `allot ps` shows the
+ * terms in force.
  */
 static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
@@ -162,7 +166,9 @@ static int add_hami(struct injection *in, const struct tenant_terms *terms, stru
 		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
 		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
 	}
-	/* HAMi has one limit for all devices, in whole percent; this is the first device's. */
+	/*
+	 * HAMi has only one limit for all devices, in whole percent: give that of the first device.
+	 */
 	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
 		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
 			    terms->device[0].promise.limit_pct);
@@ -182,7 +188,9 @@ static int add_preload(struct injection *in, const struct library *library, stru
 	return r < 0 ? r : add_mount(in, INJECTION_PRELOAD, host, err);
 }
 
-/* The cards' UUIDs, for the toolkit. */
+/*
+ * Sets the variable from which NVIDIA's container toolkit reads the UUIDs of the container's cards.
+ */
 static int add_visible(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
 	char list[REGION_MAX_DEVICES * GPU_UUID_TEXT_MAX] = "";
@@ -213,8 +221,9 @@ static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 }
 
 /*
- * NVIDIA's images find the mirror because their LD_LIBRARY_PATH contains /usr/local/nvidia/lib64.
- * The variable is not set here, because that would replace the image's value.
+ * Mounts the mirrored driver directory. NVIDIA's images find the driver there because their
+ * LD_LIBRARY_PATH contains /usr/local/nvidia/lib64; we do not set that variable, since that would
+ * replace the image's value.
  */
 static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {
@@ -224,7 +233,10 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
 }
 
-/* All simulated cards are behind one socket, so only the library separates the tenants' cards. */
+/*
+ * Adds the simulated driver and its socket. All tenants' simulated cards are behind that one
+ * socket, so only liballot.so keeps a container to its own.
+ */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)
 {
@@ -287,8 +299,9 @@ int claims_install_library(struct claims *claims, struct error *err)
 	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	copy_path(claims, copy);
 	/*
-	 * The installed copy is checked on every call, because it stays there for years. If the
-	 * present manifest rejects it, installs again: the new library may be accepted.
+	 * Check the installed copy on every call: it stays there for years, and the manifest may
+	 * have changed. If the present manifest rejects it, install again: the library of a newer
+	 * version may be accepted.
 	 */
 	if (*claims->library.name && trust_is_good(claims->trust, copy))
 		return 0;
@@ -300,7 +313,7 @@ int claims_install_library(struct claims *claims, struct error *err)
 
 int claims_prepare_library(struct claims *claims, struct error *err)
 {
-	/* A driver mirror contains the library. */
+	/* With a mirrored driver nothing is to be installed: the mirror contains the library. */
 	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
 }
 
@@ -326,8 +339,8 @@ static int add_variable(void *data, const char *name, const char *value)
 }
 
 /*
- * A tenant that shares by space gets only its group's directory. It is writable, because CUDA's
- * client writes there.
+ * For a tenant that shares its card by space, mounts the MPS pipe directory of its group, and of no
+ * other group. The mount is writable, because CUDA's MPS client writes there.
  */
 static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
 {

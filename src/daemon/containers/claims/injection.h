@@ -66,8 +66,9 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
 /*
- * The form of the reply to `claim` (docs/reference/protocol.md) and of base/cdi/cdi_spec.h. Returns
- * a new reference, or NULL if out of memory.
+ * Converts the injection to JSON, as in the reply to the request "claim"
+ * (docs/reference/protocol.md) and as base/cdi/cdi_spec.h reads it. Returns a new reference, or
+ * NULL if out of memory.
  */
 json_t *injection_to_json(const struct injection *injection);
 /* Frees the members and leaves the injection empty. */

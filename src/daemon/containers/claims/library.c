@@ -20,8 +20,8 @@
 #define LIBRARY_MAX_BYTES (64 << 20)
 
 /*
- * 64-bit FNV-1a distinguishes builds. It need not resist collisions, because only the daemon's user
- * can write there.
+ * 64-bit FNV-1a, to tell builds of the library apart. It need not resist deliberate collisions,
+ * because only the daemon's user can write to the directory.
  */
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 static uint64_t hash(uint64_t h, const char *bytes, size_t size)
@@ -50,7 +50,7 @@ static int write_file(const char *dir, const char *leaf, const char *bytes, size
 		bytes += n;
 		size -= (size_t)n;
 	}
-	/* Independent of the umask, because other users' programs load it. */
+	/* fchmod() ignores the umask: programs of other users must be able to load the file. */
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
 		return error_set_errno(err, errno, "%s", path);
 	return 0;
@@ -87,7 +87,10 @@ static int make(const struct library *library, const char *parent, const char *b
 	return r;
 }
 
-/* Returns 1 if the library is there, 0 if there is none. */
+/*
+ * Returns 1 if the library is installed already with these bytes, 0 if it is not, or -EBADMSG if
+ * the installed file differs.
+ */
 static int look(const struct library *library, const char *bytes, size_t size, struct error *err)
 {
 	char path[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];

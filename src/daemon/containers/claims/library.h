@@ -1,9 +1,9 @@
 /*
  * The copy of liballot.so that containers get: <state dir>/lib/<version>-<hash>/, named by its
- * contents, with the ld.so.preload file that loads it. The directory is made under another name,
- * renamed, and never changed again. So a container that its engine restarts years later with its
- * original mounts finds its original library. Directories of old versions may be deleted when no
- * container uses them. Main thread only.
+ * contents. Beside it is the ld.so.preload file that loads it. The directory is made under a
+ * temporary name, renamed when complete, and never changed again. So a container that its engine
+ * restarts years later with its original mounts finds its original library. Directories of old
+ * versions may be deleted when no container uses them. Main thread only.
  */
 #pragma once
 

@@ -26,7 +26,10 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
 	}
 }
 
-/* A process of the previous daemon counts too, until it has moved over or ended. */
+/*
+ * Does any process live in the claim? A process of the daemon's previous run counts too, even if it
+ * has not connected to this daemon yet.
+ */
 static bool is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;

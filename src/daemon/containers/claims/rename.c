@@ -1,4 +1,4 @@
-/* Renames a claim that turns out to be another container's. */
+/* Renames a claim when another container turns out to hold it. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,10 @@
 #include "daemon/state/tenant_state.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* Both indexes point to these texts, so remove the entries before changing the texts. */
+/*
+ * Changes key and name in memory. Two indexes point to these texts, so their entries are removed
+ * before and added again after.
+ */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {
 	struct tenant *tenant = claim->tenant;
@@ -45,8 +48,8 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 		return error_add(err, r, "claim '%s'", old_key);
 	}
 	/*
-	 * The store decides if the two differ, so a failed write of the state file is only
-	 * repeated.
+	 * If the tenant's state file cannot be written, it is only written again later: where file
+	 * and store differ, the store is right.
 	 */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
 		log_warning("tenant '%s': its state can't be written: %s", name, why.text);

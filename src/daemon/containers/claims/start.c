@@ -1,5 +1,6 @@
 /*
- * Puts the store's claims into force, at the daemon's start and when the store can be used again.
+ * Puts the store's claims into force: when the daemon starts, or later if the store could not be
+ * used then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +33,9 @@ static void reading_free(struct reading *reading)
 static int keep_read(void *data, const struct store_claim *claim, struct error *err)
 {
 	struct reading *reading = data;
-	/* Capacity 16, then doubled whenever it is full. */
+	/*
+	 * The list is full at 0, 16, 32, 64 ... claims: make room for 16, then for twice as many.
+	 */
 	size_t n = reading->count;
 	if (n == 0 || (n >= 16 && (n & (n - 1)) == 0)) {
 		struct store_claim *grown = realloc(reading->list,
@@ -59,7 +62,10 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 	return r;
 }
 
-/* Makes the stored promises again, if they fit beside the present tenants. */
+/*
+ * Takes the stored promises as a new request, and decides whether they fit beside the present
+ * tenants.
+ */
 static int promise_again(struct node *node, struct tenant_terms *terms, struct error *err)
 {
 	int r = 0;
@@ -95,7 +101,10 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 		r = tenant_new(node, &claim->terms, &tenant, err);
 	if (r < 0)
 		return r;
-	/* The state file describes running processes, not the claim, so it may be written later. */
+	/*
+	 * The state file says which processes run in the tenant, and none does yet, so it may be
+	 * written later.
+	 */
 	tenant_save_soon(tenant);
 	*ret = tenant;
 	return 0;
@@ -118,7 +127,10 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_take_asked(added, claim, err);
 }
 
-/* An adopted tenant's state file may be older than the store, so the store's terms apply. */
+/*
+ * Gives an adopted tenant the terms that the store has: its state file, from which it was adopted,
+ * may be older.
+ */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -148,8 +160,8 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 }
 
 /*
- * Finds the claim of an adopted tenant, or one that is already parked. Returns NULL if there is
- * none.
+ * Finds the stored claim in the list: there it is the claim of an adopted tenant, or a claim that
+ * was put into force or parked before. Returns NULL if the list does not have it.
  */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
@@ -161,7 +173,10 @@ static struct claim *find_listed(struct claims *claims, const struct store_claim
 	return NULL;
 }
 
-/* Makes the tenant of a claim that has none. */
+/*
+ * Puts a stored claim that has no tenant into force: makes its tenant. If that cannot be done now,
+ * parks the claim.
+ */
 static int bring_back(struct claims *claims, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant;
@@ -182,7 +197,7 @@ static int bring_back(struct claims *claims, const struct store_claim *written, 
 
 /* ---- all claims ---- */
 
-/* Lists a claim for each adopted tenant, in order. They have not been found in the store yet. */
+/* Lists a claim for each adopted tenant, with row -1: it has not been found in the store yet. */
 static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;
@@ -194,8 +209,8 @@ static int list_adopted(struct claims *claims, struct error *err)
 }
 
 /*
- * Removes tenants without a stored claim. A daemon was killed after making a tenant and before
- * storing its claim, or after deleting the row.
+ * Removes adopted tenants whose claims are not in the store. A daemon was killed after it had made
+ * the tenant and before the claim was stored, or after it had deleted the claim's row.
  */
 static void remove_unwritten(struct claims *claims)
 {
@@ -208,8 +223,8 @@ static void remove_unwritten(struct claims *claims)
 }
 
 /*
- * Claims can conflict after a change of settings or an edit by hand. That is logged, and the claims
- * stay.
+ * Logs if the claims do not fit together, after a change of settings or an edit of the store by
+ * hand. The claims stay.
  */
 static void check_all(struct claims *claims)
 {
@@ -234,7 +249,10 @@ static int merge(struct claims *claims, struct error *err)
 	}
 	if (r < 0)
 		return r;
-	/* First, because these tenants hold memory that was promised to others. */
+	/*
+	 * Remove these tenants first: claims that are brought back below may need the memory that
+	 * was promised to them.
+	 */
 	remove_unwritten(claims);
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
 		if (!find_listed(claims, &reading.list[i]) &&
@@ -306,7 +324,10 @@ static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/* A new store while tenants of claims exist: the old one was lost. */
+	/*
+	 * If the store is new, an old one was lost or never existed: fill it with the claims of
+	 * adopted tenants.
+	 */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)
@@ -346,8 +367,9 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * Installs the library early if there are claims, before an upgrade replaces the library of this
- * daemon's version. An error is reported again when an injection is requested.
+ * Installs the library for containers at the daemon's start: later, an upgrade may have replaced
+ * the library of this daemon's version. An error is only logged: it is reported again when an
+ * injection is requested.
  */
 static void install_early(struct claims *claims)
 {
@@ -380,7 +402,10 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 		claims_close(claims);
 		return r;
 	}
-	/* Errors have been logged. Claims already in force stay so. */
+	/*
+	 * Ignore the result: errors have been logged, and without a store the claims of adopted
+	 * tenants stay in force.
+	 */
 	claims_use_store(claims, false, NULL);
 	if (claims->store)
 		install_early(claims);

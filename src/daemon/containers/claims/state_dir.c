@@ -24,8 +24,8 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 }
 
 /*
- * Directories get mode 0755. Containers reach only directories mounted from below, which must be
- * listable.
+ * Makes the directory and its parents, with mode 0755: directories below are mounted into
+ * containers, whose users must be able to read them.
  */
 static int make_each(char *path, struct error *err)
 {

@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "daemon/containers/claims/store_inside.h"
 
-#define APPLICATION_ID 1634495604 /* "allt": marks the file as ours */
-#define LOG_MOST_PAGES \
-	2000 /* after some hundred allocations in a row; else the log keeps its length */
+#define APPLICATION_ID 1634495604 /* the bytes "allt"; by this number we recognize our file */
+/* pages in the log at which a commit makes a checkpoint: some hundred allocations in a row */
+#define LOG_MOST_PAGES 2000
 
 /*
  * Exclusive mode: one daemon holds the file while it lives, and the log needs no shared memory
@@ -26,7 +26,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608;";
 
-/* The original terms of claims whose terms were changed. */
+/* The table of the original terms of claims whose terms were changed. */
 #define ASKED_SQL \
 	"CREATE TABLE IF NOT EXISTS asked (" \
 	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
@@ -74,17 +74,20 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "COMMIT;";
 
 /*
- * Set together with the first contents of a new store. Until then the store does not say which
- * claims exist.
+ * Sets the schema number, in the transaction that writes the first contents of a new store. A store
+ * without the number does not say which claims exist.
  */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Before schema 4, all tenants were time-sliced. */
+/*
+ * Adds the group for sharing by space. Before schema 4 all tenants were time-sliced, so it is
+ * empty.
+ */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * Upgrades from each schema to the present one. In schema 2, claims whose terms could change had
- * the default priority.
+ * Upgrades to the present schema, by the schema of the file. The new column for the original
+ * priority gets 0: when schema 2 was used, only claims of the default priority could be changed.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -241,7 +244,9 @@ static int prepare(struct store *store, struct error *err)
 	for (unsigned i = 0; i < SQL_COUNT; i++) {
 		int rc = sqlite3_prepare_v3(store->db, statement_sql[i], -1,
 					    SQLITE_PREPARE_PERSISTENT, &store->statement[i], NULL);
-		/* The schema number is ours, but the tables are not. */
+		/*
+		 * SQLITE_ERROR here means that the file has our schema number, but not our tables.
+		 */
 		if (rc == SQLITE_ERROR)
 			return error_set(err, EBADMSG, "%s: not as this program made it: %s",
 					 store->path, sqlite3_errmsg(store->db));
@@ -252,8 +257,8 @@ static int prepare(struct store *store, struct error *err)
 }
 
 /*
- * A link, a pipe or a directory is not ours. It must not be followed or opened, because opening may
- * block.
+ * Checks that the path is a plain file or does not exist. Anything else (a link, a pipe, a
+ * directory) is not ours, and opening it might block.
  */
 static int check_file(const char *path, struct error *err)
 {
@@ -334,7 +339,7 @@ int store_commit(struct store *store, struct error *err)
 
 void store_rollback(struct store *store)
 {
-	/* SQLite may already have rolled back, for example on a full disk. */
+	/* Otherwise SQLite has rolled back by itself, for example on a full disk. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
 }
@@ -361,8 +366,8 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
 	/*
-	 * Renames the log too. SQLite then finds it beside the old file, and a new store does not
-	 * take it for its own.
+	 * Rename the log too, so that it stays with the old file, and a new store of that name does
+	 * not take it for its own.
 	 */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);

@@ -1,14 +1,16 @@
 /*
- * The store of claims: an SQLite file in WAL mode, held by one daemon. It holds each claim's tenant
- * terms (tenant.h) and cards. Statements are prepared once.
+ * The store of claims: an SQLite file in WAL mode, which only one daemon has open. For each claim
+ * it contains the tenant's terms (tenant.h) and the UUIDs of its cards. Statements are prepared
+ * once.
  *
- * synchronous is FULL: a commit waits for the disk. The kubelet syncs the reply to an allocation to
- * a file of its own, and after a power cut it starts the container again without asking. So a claim
- * must be on disk whenever its reply is. Writes within a transaction do not wait for the disk. A
- * checkpoint of the log waits twice, so it runs between transactions: store_checkpoint().
+ * synchronous is FULL: a commit waits for the disk. The kubelet syncs our answer to an Allocate
+ * call to a file of its own, and after a power cut it starts the container again without asking us.
+ * So a claim must be on disk before we answer. Writes within a transaction do not wait for the
+ * disk. A checkpoint of the log waits for the disk twice, so it runs apart from transactions:
+ * store_checkpoint().
  *
  * Errors: -EBADMSG if the file is torn, foreign or written by a newer program (the text says
- * which); -EBUSY if another process holds it; -ENOSPC, -EROFS, -EACCES, -EIO etc. from the disk.
+ * which); -EBUSY if another process has it open; -ENOSPC, -EROFS, -EACCES, -EIO etc. from the disk.
  * After an error nothing is changed. Single-threaded.
  */
 #pragma once
@@ -20,7 +22,10 @@
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/state/tenant.h"
 
-/* Older schemas are upgraded. Schema 1 had no changed terms, schema 2 no original priority. */
+/*
+ * Files of older schemas are upgraded. Schema 1 lacks the table of original terms, schema 2 the
+ * original priority, schema 3 the group for sharing by space.
+ */
 #define STORE_SCHEMA 4
 
 struct store;
@@ -44,9 +49,9 @@ struct store_claim {
 };
 
 /*
- * Opens the file and checks all of it, or makes it. Its directory must exist. *ret_is_new: it was
- * just made, or its maker never reached store_set_filled(). Then it does not say which claims
- * exist.
+ * Opens the file and checks all of it, or makes it. Its directory must exist. *ret_is_new is true
+ * if it was just made, or if the daemon that made it never reached store_set_filled(). Then its
+ * contents do not say which claims exist, so the caller must fill it.
  */
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
 /* NULL is allowed; returns NULL. Rolls back an open transaction. */
@@ -64,22 +69,22 @@ int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
 
-/* Preallocates the log, so that commits need not lengthen it. Only an optimization. */
+/* Preallocates the log file, because commits that lengthen it are slow. Failure is harmless. */
 void store_lengthen_log(struct store *store);
 
 /*
  * Copies committed data from the log to the file. Call soon after commits, when nothing waits. A
- * commit does it only if the log has become very long. On -errno, the data stays in the log, which
- * is as safe.
+ * commit itself copies only if the log has become very long. After an error the data stays in the
+ * log, where it is just as safe.
  */
 int store_checkpoint(struct store *store, struct error *err);
 
-/* In a transaction: marks a new store as complete. */
+/* Marks a new store as complete. Call in the transaction that writes the first claims. */
 int store_set_filled(struct store *store, struct error *err);
 
 /*
- * In a transaction. *ret_row is the new claim's row. Returns -EEXIST if another claim has its key,
- * tenant or one of its slots.
+ * Adds a claim; call in a transaction. *ret_row is the new claim's row. Returns -EEXIST if another
+ * claim has the same key, tenant name or id, or one of its slots.
  */
 int store_add(struct store *store, const struct store_claim *claim, int64_t *ret_row,
 	      struct error *err);

@@ -1,6 +1,6 @@
 /*
- * Shared by the files of the store: store.c opens the file and has the transactions, store_claim.c
- * has the rows.
+ * Shared by the files of the store: store.c opens the file and handles transactions, store_claim.c
+ * reads and writes the rows.
  */
 #pragma once
 

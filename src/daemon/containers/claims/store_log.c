@@ -1,8 +1,8 @@
 /*
- * The length of the store's log. A commit that lengthens a file waits for the file system's
- * journal, and so for writes of other programs: 20 to 100 ms now and then, on a disk where
- * overwriting takes 0.3 ms. So the log is preallocated, and overwritten from its beginning after
- * each checkpoint.
+ * Preallocates the store's log. A commit that lengthens the log waits for the file system's
+ * journal, and so for writes of other programs: now and then 20 to 100 ms, on a disk where
+ * overwriting takes 0.3 ms. A preallocated log is only overwritten, from its beginning after each
+ * checkpoint.
  *
  * SQLite ignores data after the last valid frame (its file format, "the WAL file": a frame is valid
  * only if its salts and checksum continue from the header). So trailing zeros are harmless, and so
@@ -20,7 +20,10 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/claims/store_inside.h"
 
-/* Writes real zeros. Filling a hole or preallocated blocks later would need the journal too. */
+/*
+ * Writes real zeros instead of using fallocate(): a commit that fills a hole or unwritten blocks
+ * would wait for the journal too.
+ */
 static int write_zeros(int fd, off_t from, off_t to)
 {
 	static const char zeros[64 << 10];
@@ -48,7 +51,7 @@ void store_lengthen_log(struct store *store)
 	if (r >= 0)
 		return;
 	log_debug("%s: keeps no length: %s", path, strerror(-r));
-	/* Gives the space back, because the disk is full. */
+	/* Writing failed, probably because the disk is full: give the space back. */
 	if (ftruncate(fd, st.st_size) < 0)
 		log_debug("%s: stays longer: %s", path, strerror(errno));
 }

@@ -131,7 +131,10 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 	return r < 0 ? r : engine_reply_docker(body, size, q->container->id, ret);
 }
 
-/* `namespace` is containerd's; NULL to send none. */
+/*
+ * Makes a gRPC call over the engine's socket. `namespace` is sent in containerd's header; NULL to
+ * send none.
+ */
 static int call(const struct question *q, const char *method, const char *namespace,
 		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
@@ -178,8 +181,8 @@ static int ask_in_namespace(const struct question *q, const char *namespace, str
 }
 
 /*
- * The first part of a cgroup path "/<namespace>/<id>", as ctr and nerdctl make it; "" for other
- * paths.
+ * Finds containerd's namespace of a container that ctr or nerdctl started: its cgroup path is
+ * "/<namespace>/<id>". Returns "" for other paths.
  */
 static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 {
@@ -195,7 +198,10 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 	ret[n] = '\0';
 }
 
-/* Tries Kubernetes first. Other containers are in a namespace that the cgroup path may contain. */
+/*
+ * Asks for a container of Kubernetes first, through CRI. If there is none, asks in the namespace
+ * that the cgroup path may contain, then in the usual ones.
+ */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {
 	char own[NAMESPACE_MAX];

@@ -1,6 +1,6 @@
 /*
- * Container engines, by their sockets: the list of engines, and asking one for a container's name.
- * Names are only for display: no decision of the daemon depends on an engine.
+ * Container engines: reads the list of engines and their sockets, and asks an engine for a
+ * container's name. Names are only for display: no decision of the daemon depends on an engine.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ int engines_parse(const char *text, struct engines *ret, struct error *err);
 
 /* "docker" etc., as in container.h. */
 const char *engine_kind_name(const struct engine *engine);
-/* Whether the container may belong to this engine. Pure. */
+/* Whether the container may belong to this engine, so that asking the engine makes sense. Pure. */
 bool engine_may_have(const struct engine *engine, const struct container *container);
 
 /*

@@ -49,7 +49,7 @@ int engine_http_parse(const char *text, size_t size, size_t *ret_body)
 			*ret_body = (size_t)(next + 1 - text);
 			return 0;
 		}
-		/* The request allowed no encoding. */
+		/* An encoded body is refused: our request allowed no encoding. */
 		if (is_encoding(line, (size_t)(end - line)))
 			return -EPROTO;
 		line = next;

@@ -20,9 +20,9 @@ struct question {
 };
 STAILQ_HEAD(question_list, question);
 
-/* The thread's state of one socket. */
+/* What the thread remembers of one engine's socket. */
 struct socket_state {
-	unsigned failures; /* in a row */
+	unsigned failures; /* failures in a row */
 	uint64_t not_before_ns;
 	bool said;
 };
@@ -61,7 +61,10 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 
-/* Most machines have only one of the four engines. A socket that appears later is asked at once. */
+/*
+ * Is there a socket? Most machines have only one of the four engines, so a missing one is no
+ * failure, and once its socket appears it is asked without delay.
+ */
 static bool has_socket(const char *path)
 {
 	return access(path, F_OK) == 0;

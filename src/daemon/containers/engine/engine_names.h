@@ -1,6 +1,6 @@
 /*
- * Names of containers. A thread asks for them, so the daemon never waits for an engine. An engine
- * that does not answer is asked less and less often.
+ * Finds the names of containers. A thread asks the engines, so the main thread never waits for one.
+ * An engine that does not answer is asked less and less often.
  *
  *     main:   engine_names_ask()     one question per container
  *     thread: asks each engine that may have the container, one after the other

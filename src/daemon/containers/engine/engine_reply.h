@@ -1,7 +1,7 @@
 /*
- * Requests to engines, and names from their replies. All text is bounded and made printable. A
- * reply about another container is rejected (docker accepts names in place of ids). Pure, except
- * for memory; thread safe.
+ * Makes requests to engines, and reads names from their replies. All text is bounded and made
+ * printable. A reply about another container is rejected: docker also accepts a name where we send
+ * an id, and could answer about the container of that name. Pure, except for memory; thread safe.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct engine_name {
 };
 
 /*
- * Returns 0 and writes *ret, -ENOENT if the reply is about another container, -EPROTO if it is not
- * understood.
+ * Read an engine's reply. Return 0 and write *ret, -ENOENT if the reply is about another container,
+ * -EPROTO if it is malformed.
  */
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret);
 int engine_reply_cri(const unsigned char *data, size_t size, const char *id,

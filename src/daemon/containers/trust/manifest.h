@@ -29,11 +29,11 @@ struct manifest {
 };
 
 /*
- * Parses `size` bytes of text followed by a NUL. Returns -EINVAL with the line and what would be
- * accepted.
+ * Parses `size` bytes of text, which a NUL must follow. Returns -EINVAL if a line is wrong, with
+ * its number and what would be accepted.
  */
 int manifest_parse(const char *text, size_t size, struct manifest *ret, struct error *err);
 bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);
-/* As hexadecimal digits. */
+/* Writes the hash as hexadecimal digits. */
 void manifest_format(const uint8_t sha256[SHA256_BYTES], char ret[2 * SHA256_BYTES + 1]);

@@ -50,8 +50,8 @@ static struct tls_library {
 static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
 
 /*
- * Loads GnuTLS when the first signature is checked: most daemons check none, and it takes a few
- * MiB.
+ * Loads GnuTLS, if it is not loaded yet. Called only when a signature is to be checked: most
+ * daemons check none, and the library takes a few MiB.
  */
 static int load_gnutls(struct error *err)
 {
@@ -126,7 +126,7 @@ struct trust {
 	bool is_good; /* false also if a file is so new that a change might go unnoticed */
 	struct stat seen[FILES];
 	uint64_t refused;
-	/* last log message: why refused, or the path */
+	/* what was logged last: the reason of a refusal, or the path of an accepted library */
 	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 
@@ -165,7 +165,7 @@ struct trust *trust_free(struct trust *trust)
 
 /* ---- detection of changes ---- */
 
-/* Writing a file changes its ctime, which no program can set. */
+/* Has the file stayed the same? Any write changes its ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -186,8 +186,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Two writes within one tick of the kernel's clock give a file the same times. So recently written
- * files are read again the next time.
+ * Were all files written long enough ago? Two writes within one tick of the kernel's clock give a
+ * file the same times, so a file that was written just now must be read again the next time.
  */
 static bool are_settled(const struct trust *trust)
 {
@@ -200,7 +200,10 @@ static bool are_settled(const struct trust *trust)
 
 /* ---- the check ---- */
 
-/* Anyone who can write to the file of keys could decide what is trusted. */
+/*
+ * Checks that only root or the daemon's user can write to the file of keys: anyone who can decides
+ * what is trusted.
+ */
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())

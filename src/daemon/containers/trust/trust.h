@@ -1,8 +1,8 @@
 /*
- * Whether a library may be put into containers. Its SHA-256 must be in a manifest
- * (library_manifest) that is signed by one of the operator's keys (library_keys). The signature is
- * in <manifest>.sig. Changed files are read again, so keys, manifest and library can be replaced
- * without a restart. Libraries already in containers stay there.
+ * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting
+ * library_manifest) that is signed by one of the operator's keys (setting library_keys). The
+ * signature is in <manifest>.sig. Changed files are read again, so keys, manifest and library can
+ * be replaced without a restart of the daemon. A container that has a library already keeps it.
  *
  * A trust of NULL accepts every library. Main thread only.
  */
@@ -37,7 +37,10 @@ int trust_check(struct trust *trust, const char *path, struct error *err);
  * try. True if `trust` is NULL.
  */
 bool trust_is_good(struct trust *trust, const char *path);
-/* Counts and logs a refusal for another reason. Returns -err->code. */
+/*
+ * Counts and logs a refusal that the caller itself has decided on; `err` has the reason. Returns
+ * -err->code.
+ */
 int trust_refuse(struct trust *trust, struct error *err);
 
 /* The number of refusals so far; 0 if `trust` is NULL. */
