@@ -18,7 +18,8 @@ const char *tenant_condition_name(enum tenant_condition condition)
 }
 
 /*
- * The condition of a tenant whose memory is off its cards or moving; `otherwise` if its memory is on the cards and stays there.
+ * Returns the tenant's condition if its memory is off the cards or moving. Returns `otherwise` if its memory is on the cards and
+ * stays there.
  */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {

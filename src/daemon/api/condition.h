@@ -22,5 +22,5 @@ enum tenant_condition {
 /* `figures` has the current figures for each of the tenant's devices. */
 enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
-/* Returns "paused", "queued" and so on; the words are stable, for people and programs. */
+/* Returns "paused", "queued" and so on. Programs may rely on these words. */
 const char *tenant_condition_name(enum tenant_condition condition);

@@ -22,8 +22,8 @@
 
 #define BACKLOG 4096 /* limited by the kernel's somaxconn */
 #define ACCEPT_BATCH 64
-#define TURN_NS \
-	NSEC_PER_MSEC /* time for requests per turn; then the loop's other events are handled */
+/* longest time that requests are served before the loop handles its other events */
+#define TURN_NS NSEC_PER_MSEC
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
@@ -42,13 +42,13 @@ struct connection {
 	struct control *control;
 	struct user *user;
 	struct peer peer;
-	bool has_sender; /* SO_PASSCRED is on, to confirm the peer */
+	bool has_sender; /* SO_PASSCRED is on: the sender of a message is compared with the peer */
 	bool is_ready;
 	uint64_t active_ns; /* when the last request came, or the connection was made */
 	int fd;
 	struct loop_source *source;
 	bool ends; /* close once the output is written */
-	char *in;  /* the incomplete line */
+	char *in;  /* what was read and not answered yet */
 	size_t in_used, in_size;
 	char *out; /* the reply being written; NULL if none */
 	size_t out_used, out_sent;
@@ -224,7 +224,10 @@ static bool answer_line(struct connection *c)
 	return true;
 }
 
-/* Returns 1 if something was read or nothing is there, 0 at the end of the stream, or negative if broken. */
+/*
+ * Reads what the client has sent. Returns 1 if something was read or there is nothing to read, 0 at the end of the stream, or
+ * negative if the connection is broken.
+ */
 static int read_some(struct connection *c)
 {
 	if (c->in_size - c->in_used < READ_SIZE) {
@@ -241,7 +244,7 @@ static int read_some(struct connection *c)
 		return n == -EAGAIN || n == -EINTR ? 1 : (int)n;
 	if (ancillary.has_fds)
 		return -EPROTO; /* clients never need to send descriptors */
-	struct error ignored;   /* the peer then stays unconfirmed */
+	struct error ignored;   /* after an error the peer stays unconfirmed */
 	if (n > 0 && c->has_sender)
 		peer_confirm(&c->peer, &ancillary.sender, &ignored);
 	n = recv(c->fd, c->in + c->in_used, (size_t)n, MSG_DONTWAIT);
@@ -297,7 +300,7 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* True if no reply is under way. */
+/* True if no request of the connection waits or is being answered. */
 static bool is_idle(const struct connection *c)
 {
 	return !c->out && !c->is_ready;
@@ -314,8 +317,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when all places not reserved for root are taken. The user with the most connections loses one, if that user has more
- * than the newcomer's user has. Only a connection without a tenant can be closed.
+ * Called when all connections that are not reserved for root are taken. Closes one without a tenant or a trace, of the user with
+ * the most connections, if that user still has at least as many as the newcomer's user after that. Returns false if there is
+ * none.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -392,7 +396,8 @@ int control_serve(struct control *control, int fd, struct error *err)
 	c->fd = fd;
 	c->user = user;
 	c->active_ns = clock_now_ns();
-	struct error ignored; /* requests that need the process itself are refused later */
+	/* after an error, requests that need the client's process are refused later */
+	struct error ignored;
 	if (peer_open(fd, &c->peer, &ignored) < 0)
 		c->peer = (struct peer){ .pid = peer.pid, .uid = peer.uid, .pidfd = -1 };
 	c->has_sender = c->peer.pidfd >= 0 && !c->peer.confirmed;
@@ -405,7 +410,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	control->connections = c;
 	control->count++;
 	user->count++;
-	/* A new client is likely to ask for the memory use of the cards. */
+	/* Read the cards' memory use now, since a new client is likely to ask for it. */
 	census_request(node->census);
 	return 0;
 }
@@ -438,7 +443,9 @@ static void listener_ready(void *data, uint32_t events)
 				refuse_and_close(fd, &err);
 			continue;
 		}
-		/* Out of descriptors or memory: the connection stays in the kernel's queue, and is retried later. */
+		/*
+		 * Out of descriptors or memory: stop accepting until the timer rings. The connection waits in the kernel's queue.
+		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);
 			loop_arm(control->timer, TIMER_NS, TIMER_NS);

@@ -63,10 +63,10 @@ struct audit_request {
 	const char *op; /* NULL if the request is not recorded */
 	char id[TENANT_ID_MAX];
 	json_t *old;  /* the tenant's terms before; NULL if there was no tenant */
-	json_t *what; /* the part of the line that is known before the request */
+	json_t *what; /* the members of the line that are known before the request is handled */
 };
 
-/* One row for each request that changes something, and the members that the audit line gets besides the tenant. */
+/* One row for each request that changes something, with the members of the request that its audit line gets. */
 static const struct {
 	const char *op;
 	const char *members[3];
@@ -82,7 +82,10 @@ static const struct {
 	{ "cordon", { "uuid", "index", "cordoned" } },
 };
 
-/* Skips a value that is not text, or has control characters: it is not a valid name. */
+/*
+ * Copies a member of the request into the audit line, if it is text, an integer or a boolean. Bytes in a text that are not valid
+ * text are replaced.
+ */
 static void add_member(json_t *what, const char *key, const json_t *value)
 {
 	if (json_is_string(value))
@@ -115,7 +118,7 @@ static void begin_audit(struct session *session, const json_t *request, struct a
 	audit_set_actor(node->audit, &actor);
 	const char *const *members = members_of(json_string_value(json_object_get(request, "op")),
 						&ret->op);
-	/* A poll for the progress of a move changes nothing. */
+	/* A request with "poll" only asks for the progress of a swap-out, so it is not recorded. */
 	if (!members || json_is_true(json_object_get(request, "poll"))) {
 		ret->op = NULL;
 		return;
@@ -141,7 +144,8 @@ static void add_outcome(struct node *node, struct audit_request *of, const json_
 	const char *id = json_string_value(json_object_get(reply, "id"));
 	const struct tenant *t = node_find_tenant(node, id ? id : of->id);
 	if (!t && of->old)
-		return; /* the tenant has ended, which has its own line */
+		/* the request has ended the tenant, for which audit_tenant_ended() wrote a line */
+		return;
 	cleanup_json json_t *now = t ? audit_terms(node->audit, t) : NULL;
 	cleanup_json json_t *about = t ? audit_about(node->audit, t) : NULL;
 	if (about)
@@ -193,7 +197,7 @@ static json_t *failure(const struct error *err)
 {
 	json_t *reply = json_pack("{s:b, s:s, s:i}", "ok", 0, "error", err->text, "errno",
 				  err->code);
-	/* A text that quotes the request may have been cut within a character, so that it is no longer UTF-8. */
+	/* json_pack() fails if the text is not UTF-8: a text that quotes the request may have been cut within a character. */
 	return reply ? reply
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }
@@ -208,8 +212,8 @@ static bool is_list(const json_t *request)
 }
 
 /*
- * Making a list of many tenants takes milliseconds. All callers that were waiting when a list was begun get that list. So
- * clients that ask all the time cost one list per round, not one each.
+ * Returns the last list if it was begun after this request came; else NULL, and a new list must be made. Making a list of many
+ * tenants takes milliseconds; this way, many clients that ask at the same time cost one list, not one each.
  */
 static const char *find_list(const struct session *session)
 {

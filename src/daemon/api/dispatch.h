@@ -8,7 +8,7 @@
 struct session;
 
 /*
- * Answers one request: a line without its newline. Returns the reply as one line with a newline; the caller frees it. Returns
- * NULL if out of memory.
+ * Answers one request. `line` has `length` bytes, without the newline. Returns the reply as one line with a newline; the caller
+ * frees it. Returns NULL if out of memory.
  */
 char *dispatch_request(struct session *session, const char *line, size_t length);

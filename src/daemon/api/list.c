@@ -84,7 +84,7 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* null if no step ended recently. */
+/* Converts the tenant's step times; null if no step ended recently. */
 static json_t *steps_to_json(const struct step_figures *s)
 {
 	if (!s->is_known)
@@ -93,7 +93,7 @@ static json_t *steps_to_json(const struct step_figures *s)
 			 "p50_ms", ms_or_null(s->p50_ns), "p99_ms", ms_or_null(s->p99_ns));
 }
 
-/* null for a tenant that takes turns. */
+/* Converts how fast the tenant runs while it shares the card by space; null for a tenant that takes turns. */
 static json_t *pace_to_json(const struct arbiter_pace *p)
 {
 	if (!p->is_member)
@@ -148,7 +148,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	return json;
 }
 
-/* How a tenant waits for memory; null if it does not. */
+/* Converts the tenant's wait for memory; null if it does not wait. */
 static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 {
 	const struct tenant_admission *a = &t->admission;
@@ -178,7 +178,7 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
-/* The tenant's memory on a card: what can be moved out, what was moved out, and what stays, by reason. */
+/* Converts the tenant's memory on a card: what can be moved out, what was moved out, and what stays, by reason. */
 static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct swap_device_figures *f)
 {
 	uint64_t used = tenant_usage(t, i).used_bytes;
@@ -191,7 +191,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > told ? used - told : 0));
 }
 
-/* null if neither the library nor a checkpoint can move memory of the tenant's processes. */
+/* Converts the state of swapping; null if neither the library nor a checkpoint can move memory of the tenant's processes. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

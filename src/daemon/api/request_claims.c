@@ -1,6 +1,7 @@
 /*
  * Requests for claims by people and container engines: claim, injection, release, claims (docs/reference/protocol.md). The keys
- * of such claims are "cdi/<name>". Claims with other keys belong to a scheduler, and can only be listed here.
+ * of such claims are "cdi/<name>". Claims with other keys belong to the kubelet's plugins; requests can list them, but not change
+ * them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static int find_own(struct session *session, const json_t *request, struct claim
 	return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- replies ---- */
 
 static int describe_injection(struct session *session, const struct claim *claim, json_t *reply,
 			      struct error *err)
@@ -155,7 +156,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* A person chose the name, so report the conflict rather than choose another name. */
+	/* If the name is taken, fail: a person chose it, so it must not be replaced by another. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,

@@ -86,7 +86,10 @@ static bool is_named(const struct device_request *list, int count, const struct 
 	return false;
 }
 
-/* True if `a` has more unpromised memory than `b`; else more unpromised time; else fewer tenants. */
+/*
+ * Is `a` emptier than `b`? The card with more unpromised memory is; if equal, the one with more unpromised time; if equal too,
+ * the one with fewer tenants.
+ */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
 	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
@@ -98,8 +101,8 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 }
 
 /*
- * Returns the emptiest card that the list does not name, or NULL if all are named. MIG instances are skipped for a list of
- * several devices.
+ * Returns the emptiest card that the list does not name, or NULL if all are named. A list of several devices never gets a MIG
+ * instance.
  */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
@@ -118,7 +121,10 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 	return best;
 }
 
-/* Chooses all cards together by their links. Whether each request fits is checked when it is promised. */
+/*
+ * Chooses all cards together, so that they are near each other by their links. Whether each device's request fits its card is
+ * checked later, by promise_decide(). Returns false if there is no such choice.
+ */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {
 	const char *named[REGION_MAX_DEVICES];
@@ -154,7 +160,10 @@ static bool choose_cards(struct node *node, struct device_request *list, int cou
 {
 	if (count > 1 && choose_near(node, list, count))
 		return true;
-	/* One entry, or cards whose time is all promised: the promise is refused or scaled later, for each card. */
+	/*
+	 * There is only one entry, or choose_near() found too few cards, since it leaves out cards whose time is all promised.
+	 * Choose them one by one; promise_decide() later refuses or scales the guarantees.
+	 */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)
 			list[i].card = choose_emptiest(node, list, count);

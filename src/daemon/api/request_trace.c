@@ -7,7 +7,8 @@
 #include "daemon/api/session.h"
 #include "daemon/export/trace/tenant_trace.h"
 
-#define POLL_RINGS_MAX SESSION_MAX_FDS /* per reply; further rings come with the next */
+/* most rings in one reply; the others come with later replies */
+#define POLL_RINGS_MAX SESSION_MAX_FDS
 
 static const char *const end_names[] = {
 	[ARBITER_END_UNKNOWN] = "unknown", [ARBITER_END_IDLE] = "idle",
@@ -43,7 +44,7 @@ int request_trace(struct session *session, const json_t *request, json_t *reply,
 	return 0;
 }
 
-/* Makes the member `rings`; the descriptors go with the reply in the same order. */
+/* Makes the member "rings" of the reply, and puts the rings' descriptors into the session, in the same order. */
 static json_t *rings_to_json(struct session *session)
 {
 	struct trace_ring_given given;
@@ -131,7 +132,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	return 0;
 }
 
-/* The processes stop recording; the events in their rings can still be read. */
+/* Ends the trace: the processes stop recording. The caller can still read the events in the rings that it has. */
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err)
 {

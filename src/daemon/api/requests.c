@@ -78,7 +78,7 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 
 /* ---- create ---- */
 
-/* Uses the requested name, or "p<pid>", "p<pid>-2" and so on. */
+/* Chooses the tenant's name: the requested one, or else the first of "p<pid>", "p<pid>-2" and so on that is free. */
 static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
 {
 	const char *wanted = NULL;
@@ -148,7 +148,10 @@ static int read_on_violation(const json_t *request, enum on_violation *on_violat
 	return r;
 }
 
-/* For `"command":true`: all descendants of the caller belong to the tenant, whether they register or not. */
+/*
+ * If the request has "command":true, records the caller's process: all its descendants then belong to the tenant, whether they
+ * register or not.
+ */
 static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
 			struct error *err)
 {
@@ -157,7 +160,10 @@ static int note_command(const struct session *session, const json_t *request, st
 	int r = json_read_bool(request, "command", &is_command, err);
 	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
-	/* Read the start time while the pidfd is held: the pid may have been reused since the caller connected. */
+	/*
+	 * Read the start time, then check by the pidfd that the caller still lives: otherwise the pid may have been reused, and
+	 * the time be another process's.
+	 */
 	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
 	    !peer_is_alive(session->peer))
 		return error_set(
@@ -180,7 +186,7 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
 		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
-	/* Never 0, which would mean no limit. */
+	/* Add 1, so that it is never 0, which would mean no limit. */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
 	return 0;
 }
@@ -372,7 +378,8 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 /* The contents of a request to pause or resume. */
 struct pausing {
 	bool paused, swap_out;
-	bool is_poll; /* only asks for the result of an earlier request, with the same swap_out */
+	/* the request only asks for the progress of an earlier request with the same swap_out */
+	bool is_poll;
 };
 
 static int read_pausing(const json_t *request, bool paused, struct pausing *ret, struct error *err)
@@ -467,11 +474,17 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
-	/* A process that bypassed the library may have outlived its tenant. */
+	/*
+	 * The name may be of a tenant that has ended, but of which a frozen process is left that had bypassed the library: thaw
+	 * it.
+	 */
 	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
 	    violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
-	/* The name may belong to a container, which has no owner here. */
+	/*
+	 * No tenant has the name, so it may be a container's. Containers have no owner here, so only an administrator may pause
+	 * them.
+	 */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)

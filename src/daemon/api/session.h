@@ -20,12 +20,12 @@ struct tenant_trace;
 struct session {
 	struct node *node;
 	struct peer *peer; /* the caller's process; NULL if unknown, as for HTTP */
-	int pid;           /* of the caller at the time it connected, according to the kernel */
+	int pid;           /* of the process that connected, according to the kernel */
 	uid_t uid;
 	bool is_admin;    /* the caller is root or in group allot */
-	bool is_page;     /* an HTTP request: only the caller's token is known */
+	bool is_page;     /* the caller is known only by its HTTP token */
 	uint64_t came_ns; /* when the request began to arrive; 0 if unknown */
-	/* Stored by id, since a tenant may end while it is held. */
+	/* Ids of the tenants that the caller holds. Not pointers, since a tenant may end while it is held. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;
 	struct tenant_trace *trace; /* the trace that the caller began; NULL if none */

@@ -49,7 +49,10 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 	return r;
 }
 
-/* The terms of a claim's tenant are in the claims store; the tenant's own file is saved later. */
+/*
+ * Saves the tenant's terms. For a claim's tenant the claims store must have them, so its own state
+ * file may be saved later.
+ */
 static int write_down(struct tenant *tenant, struct error *err)
 {
 	if (!*tenant->terms.claim.key)
@@ -64,7 +67,9 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
-	/* After the quotas: a waiting tenant may now allocate up to them. */
+	/*
+	 * Set this after the quotas: a tenant that no longer waits may at once allocate up to them.
+	 */
 	admission_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;

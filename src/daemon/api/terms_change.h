@@ -1,6 +1,6 @@
 /*
- * A change of a live tenant's terms, requested by `allot set` or a pod's annotations. All parts are decided first; then the
- * whole change is made and saved, or nothing changes. Main thread only.
+ * A change of a live tenant's terms, requested by `allot set` or a pod's annotations. First all parts of the change are checked;
+ * then the whole change is made and saved, or nothing changes. Main thread only.
  */
 #pragma once
 
@@ -21,13 +21,17 @@ struct terms_change {
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * -EOPNOTSUPP for a change to or from swap: how memory is allocated is fixed when a container is made, since memory cannot be
- * moved later. Call this before terms_change_device(): with `wait` the quota is not promised.
+ * Adds a change of on_full. -EOPNOTSUPP for a change to or from swap: whether memory is allocated so that it can be moved is
+ * fixed when a container is made. Call this before terms_change_device(), whose result depends on it: with `wait` the quota is
+ * not promised.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);
 
-/* Decides the device's terms, starting from `from` (NULL means the current terms). Errors: those of promise_decide(). */
+/*
+ * Adds a change of a device's terms: `request` applied to the terms `from` (NULL: to the current terms). Errors: those of
+ * promise_decide().
+ */
 int terms_change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			const struct promise *from, const struct promise_request *request,
 			struct error *err);

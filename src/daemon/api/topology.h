@@ -18,12 +18,13 @@ int topology_read(struct node *node, struct topology **ret, struct error *err);
 struct topology *topology_free(struct topology *topology);
 
 /*
- * Makes the node for src/policy/placement: its cards with their current promises and links. Texts belong to the node. A card's
- * memory counts as used if it can't be promised to a new tenant whose claim has this key ("" if it has no claim).
+ * Fills *ret with the model of this node that src/policy/placement uses: its cards with their current promises and links. Texts
+ * belong to the node. As used counts all of a card's memory that can't be promised to a new tenant; `key` is the key of that
+ * tenant's claim ("" if it has none).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 
-/* The place of a card; unknown before topology_read(). */
+/* Returns where a card is in the machine; unknown before topology_read(). */
 struct gpu_seat topology_seat(const struct node *node, unsigned card);
 /* The NUMA node of a card; -1 if unknown. */
 int topology_numa(const struct node *node, unsigned card);

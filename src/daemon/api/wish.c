@@ -1,4 +1,4 @@
-/* Claims whose terms temporarily differ from those they were made with, because somebody asked for that. */
+/* Changes the terms of claims, and keeps the original terms, so that the change can be undone. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ int claims_take_asked(struct claim *claim, const struct store_claim *written, st
 	return 0;
 }
 
-/* Combines all terms of a device: the requested changes, on top of the terms it was made with. */
+/* Makes a request for all terms of a device: those that the wish gives, and for the others the original ones. */
 static struct promise_request request_of(const struct promise *asked,
 					 const struct promise_request *wish)
 {
@@ -92,7 +92,7 @@ static int decide(struct claim *claim, const struct claim_asked *asked,
 	for (unsigned i = 0; r >= 0 && i < tenant->terms.device_count; i++) {
 		struct promise_request request = request_of(&asked->promise[i], &wish->device[i]);
 		struct promise now = tenant->terms.device[i].promise, from = asked->promise[i];
-		/* Memory that the tenant already has need not be unpromised again. */
+		/* If the quota stays as it is, do not request it again: it might not fit any more, although the tenant has it. */
 		if (is_same_memory(&now, &request) && change->on_full == tenant->terms.on_full) {
 			from.memory_given = now.memory_given;
 			from.quota_bytes = now.quota_bytes;
@@ -115,7 +115,10 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 	if (is_nothing && !before)
 		return 0;
 	int r = decide(claim, &asked, wish, &change, &changes, err);
-	/* If the requested terms equal the original ones, still record that they were requested, for the next daemon. */
+	/*
+	 * Nothing is to be done if no term changes and claim->asked already shows whether there is a wish. Otherwise go on, to
+	 * save that there is one, or none any more.
+	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_asked *kept = is_nothing ? NULL : malloc(sizeof(*kept));

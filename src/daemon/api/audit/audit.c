@@ -52,7 +52,7 @@ void audit_write(struct audit *audit, const char *event, json_t *what)
 		json_decref(what);
 }
 
-/* ---- who ---- */
+/* ---- the actor ---- */
 
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor)
 {
@@ -68,7 +68,7 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
 	return true;
 }
 
-/* ---- what ---- */
+/* ---- the tenant's terms ---- */
 
 static json_t *device_to_json(const struct tenant_device_terms *d)
 {
@@ -94,7 +94,7 @@ json_t *audit_terms(const struct audit *audit, const struct tenant *tenant)
 			 t->swapped_out);
 }
 
-/* Returns the members of `from` that are missing or different in `beside`. */
+/* Returns the members of `from` that `beside` lacks or has with another value. */
 static json_t *differing(const json_t *from, const json_t *beside)
 {
 	json_t *result = json_object(), *value;

@@ -2,8 +2,8 @@
  * The audit log (setting audit_log; format: allot-audit(5)) records who changed what, and when. Each event is one JSON line,
  * written before the request is answered.
  *
- * The actor is known where a request begins, but not where its effects happen. So audit_set_actor() sets it for the duration of
- * the request. Without an actor, the daemon itself counts as the actor.
+ * The actor (who asked) is known where a request begins, but not where the lines about its effects are written. So
+ * audit_set_actor() sets the actor for the duration of the request. Without one, the daemon itself counts as the actor.
  *
  * All functions accept NULL, which means that the audit log is off. Main thread only.
  */
@@ -43,7 +43,7 @@ struct audit_figures {
 /* Sets *ret to NULL if audit_log is off. If the file can't be opened, that is logged but not an error. -ENOMEM. */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
-/* To be called on SIGHUP. */
+/* Opens the file again under its name, since it may have been renamed to rotate it. To be called on SIGHUP. */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
@@ -52,21 +52,27 @@ void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 /* Sets the actor and returns true if no actor is set; otherwise returns false. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
-/* Writes one line. Takes over `what`, which has the further members; NULL if there are none, or out of memory. */
+/*
+ * Writes one line. `what` has the members that this kind of event adds, and is taken over; NULL if there are none, or if out of
+ * memory.
+ */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
 /*
- * Returns the tenant's current terms that requests can change. The caller owns the object. NULL if audit_log is off, or out of
- * memory.
+ * Returns those of the tenant's current terms that requests can change. The caller owns the object. NULL if the audit log is off,
+ * or if out of memory.
  */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
-/* Adds the members that differ to `what`, as "old" and "new". `old` or `now` is NULL if the tenant did not exist then. Pure. */
+/*
+ * Adds to `what` the terms in which `old` and `now` (from audit_terms()) differ, as "old" and "new". `old` or `now` is NULL if
+ * the tenant did not exist then. Pure.
+ */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*
- * Returns an object for audit_write() with {"tenant","id","uid"}, and for a claim also the claim's members. NULL as for
- * audit_terms().
+ * Returns an object for audit_write() that names the tenant: {"tenant","id","uid"} and, if it belongs to a claim, the claim's
+ * members. NULL if the audit log is off, or if out of memory.
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* See subsystem.h. */
+/* Event of subsystem.h: writes a line that the tenant has ended. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);
