@@ -11,11 +11,14 @@
 
 #include "base/cleanup.h"
 
-#define V1_TRIES 25 /* per call */
+#define V1_TRIES 25 /* writes per call of press() */
 
 /* ---- mounts ---- */
 
-/* mountinfo writes space, tab, newline and backslash as three octal digits (proc(5)). */
+/*
+ * Decodes a path in mountinfo, where space, tab, newline and backslash are written as a backslash
+ * and three octal digits (proc(5)).
+ */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -41,7 +44,10 @@ static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const 
 	unescape(h->root);
 }
 
-/* "id parent major:minor root mount options [tags] - type source super-options" */
+/*
+ * Reads a line of mountinfo: "id parent major:minor root mount options [tags] - type source
+ * super-options".
+ */
 static void parse_mount(char *line, struct cgroups *c)
 {
 	char *type, *root, *mount, *super, *save = NULL;
@@ -129,9 +135,7 @@ int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_di
 	size_t n = strlen(h->root);
 	if (!h->mount[0] || !path[0])
 		return -EOPNOTSUPP;
-	/*
-	 * If only a part of the hierarchy is mounted, only cgroups below that part can be reached.
-	 */
+	/* Only a part of the hierarchy may be mounted. The cgroup must be below that part. */
 	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
 		return -EOPNOTSUPP;
 	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
@@ -150,7 +154,10 @@ static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path
 	if (r < 0)
 		return r;
 	snprintf(file, sizeof(file), "%s/%s", ret->dir, control_file(is_v2));
-	/* Kernels before 5.2 have version 2 without this file. */
+	/*
+	 * ENOENT: there is no such freezer. Kernels before 5.2 have version 2 without
+	 * cgroup.freeze.
+	 */
 	if (access(file, W_OK) < 0)
 		return errno == ENOENT ? -EOPNOTSUPP : -errno;
 	return 0;
@@ -163,7 +170,10 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
 	int r = place(&cgroups->v2, true, container->v2_path, &cgroup);
 	if (r < 0) {
 		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
-		/* Reports version 2's error, unless version 2 is not available. */
+		/*
+		 * If neither can be used, report version 2's error, unless that is only that
+		 * version 2 is not available.
+		 */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
 	if (r == -EPERM)
@@ -192,8 +202,9 @@ static int write_text(const char *file, const char *text)
 }
 
 /*
- * Version 1 may stay FREEZING for ever if processes fork meanwhile. Writing again makes it check
- * again (observed on Linux 6.18; also in runc's libcontainer, cgroups/fs/freezer.go).
+ * Writes FROZEN to a freezer of version 1, several times if needed: if processes fork meanwhile, it
+ * may stay FREEZING for ever, and each write makes it check again (observed on Linux 6.18; also in
+ * runc's libcontainer, cgroups/fs/freezer.go).
  */
 static int press(const char *file)
 {
@@ -221,7 +232,7 @@ int cgroup_freeze(const struct cgroup *cgroup)
 int cgroup_freeze_again(const struct cgroup *cgroup)
 {
 	int r = cgroup_is_frozen(cgroup);
-	/* Version 2 finishes by itself. */
+	/* Version 2 needs no second request. */
 	if (r != 0 || cgroup->is_v2)
 		return r;
 	r = cgroup_thaw(cgroup);

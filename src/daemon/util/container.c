@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HEX_LEAST 12 /* shortest id after a prefix that no other cgroup has */
-#define HEX_WHOLE 64 /* length of an id without a prefix, in all four engines */
+#define HEX_LEAST 12 /* least digits of an id after an engine's prefix */
+/* length of a whole id, in all four engines; required where there is no prefix */
+#define HEX_WHOLE 64
 
 enum id_kind {
 	ID_HEX,   /* at least HEX_LEAST digits */
@@ -17,7 +18,7 @@ enum id_kind {
 struct pattern {
 	const char *engine;
 	const char *parent; /* prefix of the parent part; NULL: any */
-	bool is_inside;     /* `before` may follow other text */
+	bool is_inside;     /* `before` need not be at the start of the part */
 	const char *before, *after;
 	enum id_kind id;
 };
@@ -28,8 +29,8 @@ struct pattern {
  * Docker: docs.docker.com, "Runtime metrics", "Find the cgroup for a given container". containerd's
  * CRI: internal/cri/server/podsandbox/helpers.go, getCgroupsPath. CRI-O: crio.conf(5),
  * cgroup_manager. podman: podman-run(1), --cgroup-parent, and libpod's container_internal_linux.go.
- * Monitors ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") match no row, because the text
- * after the prefix is no id.
+ * The engines' monitor processes ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") match no
+ * row, because "conmon-<id>" is no id.
  */
 static const struct pattern patterns[] = {
 	{ "docker", NULL, false, "docker-", ".scope", ID_HEX },
@@ -76,7 +77,7 @@ static bool is_id(const char *text, size_t length, enum id_kind kind)
 	return kind == ID_WHOLE ? length == HEX_WHOLE : length >= HEX_LEAST;
 }
 
-/* The end of the last `word` in the part, or NULL if it is not there. */
+/* Returns the end of the last occurrence of `word` in the part, or NULL if there is none. */
 static const char *find_last(const char *part, size_t length, const char *word)
 {
 	size_t n = strlen(word);
@@ -93,7 +94,10 @@ static bool fits(const struct pattern *p, const char *parent, size_t parent_leng
 	size_t before = strlen(p->before), after = strlen(p->after);
 	if (p->parent) {
 		size_t n = strlen(p->parent);
-		/* A namespace must be the whole parent part, and at the top of the path. */
+		/*
+		 * For ID_NAME `p->parent` is a namespace of containerd: it must be the whole parent
+		 * part, not only its beginning.
+		 */
 		bool is_all = p->id == ID_NAME;
 		if (parent_length < n || memcmp(parent, p->parent, n) != 0 ||
 		    (is_all && parent_length != n))
@@ -127,7 +131,7 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 	while (*part == '/') {
 		part++;
 		size_t length = strcspn(part, "/");
-		/* The last match is the innermost container. */
+		/* Go on after a match: the last one is the innermost container. */
 		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 			const struct pattern *p = &patterns[i];
 			char id[CONTAINER_ID_MAX];
@@ -156,7 +160,10 @@ const char *container_engine(const char *name)
 	return NULL;
 }
 
-/* Parses the next line. Returns false at the end. A malformed line gives no path. */
+/*
+ * Parses the next line of /proc/PID/cgroup. Returns false at the end. *path is NULL if the line is
+ * malformed.
+ */
 static bool next_line(const char **text, const char **controllers, size_t *controllers_length,
 		      const char **path, size_t *path_length)
 {

@@ -20,41 +20,44 @@ struct container {
 	const char *engine;
 	char id[CONTAINER_ID_MAX];
 	/*
-	 * Its cgroup's path below the hierarchy's mount, without a final slash; "" if it has none
+	 * Path of its cgroup in version 2, below the root, without a final slash; "" if it has none
 	 * there.
 	 */
 	char v2_path[CONTAINER_PATH_MAX];
-	char v1_path[CONTAINER_PATH_MAX]; /* in the freezer hierarchy of version 1 */
+	char v1_path[CONTAINER_PATH_MAX]; /* path of its cgroup in version 1's freezer */
 };
 
 /*
- * Finds the container in one cgroup path. *ret_length is the length of the part that is the
+ * Finds the container in one cgroup path. *ret_length is how much of the path is the path of the
  * container's own cgroup; *ret_engine and ret_id identify the container. Returns false if the path
  * contains no container.
  */
 bool container_match(const char *path, unsigned *ret_length, const char **ret_engine,
 		     char ret_id[CONTAINER_ID_MAX]);
 
-/* The engine name of container_match() that equals `name`, or NULL. */
+/*
+ * Finds `name` among the engine names that container_match() returns. Returns that static text, or
+ * NULL.
+ */
 const char *container_engine(const char *name);
 
 /*
  * Finds the container in the whole text of /proc/PID/cgroup (proc(5), cgroups(7)). Lines are
- * "number:controllers:path"; version 2 has number 0 and no controllers. Any line may name the
- * container; the lines of the two freezers give the paths. Returns false if the process is in no
- * container.
+ * "number:controllers:path"; version 2 has number 0 and no controllers. Any line may identify the
+ * container. Its paths are taken from the line of version 2 and the line of version 1's freezer.
+ * Returns false if the process is in no container.
  */
 bool container_from_cgroups(const char *text, struct container *ret);
 
 /*
- * Whether a process whose own cgroup is `own` may freeze this cgroup. Never the root, and never a
- * cgroup that contains `own`, because a frozen freezer could not thaw anything.
+ * Whether a process whose own cgroup is `own` may freeze the cgroup `path`. False for the root and
+ * for a cgroup that contains `own`: the process would freeze itself, and could not thaw anything.
  */
 bool container_may_freeze(const char *path, const char *own);
 
 /*
- * Reads the path of one hierarchy from such a text: "" for version 2, or a controller's name.
- * Returns false if there is none.
+ * Reads the path in one hierarchy from the text of /proc/PID/cgroup. `controller` is "" for version
+ * 2, or the name of a controller of version 1. Returns false if the text has no such hierarchy.
  */
 bool container_read_path(const char *text, const char *controller,
 			 char ret_path[CONTAINER_PATH_MAX]);

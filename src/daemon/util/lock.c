@@ -19,10 +19,10 @@
 #include "daemon/util/procfs.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
-#define CARD_WAIT_NS \
-	(1 * NSEC_PER_SEC) /* a daemon that ends may wait up to 0.5 s for a fault report */
-#define CONTESTED_WAIT_NS \
-	(100 * NSEC_PER_MSEC) /* for root's daemon and locks that it can do without */
+/* wait for a daemon that ends: it may wait for a fault report for up to 0.5 s itself */
+#define CARD_WAIT_NS (1 * NSEC_PER_SEC)
+/* wait of root's daemon for shared locks, without which it can start */
+#define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC)
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
 
@@ -56,8 +56,8 @@ static void write_holder(int fd, const char *run_dir)
 }
 
 /*
- * The kernel accepts connections while the listener's descriptor is open, even after its process
- * was killed. So checks whether the process is ending.
+ * Does the process at the other end of this connection still run? The kernel accepts connections
+ * while the listener's descriptor is open, even after its process was killed.
  */
 static bool is_answered(int fd)
 {
@@ -98,7 +98,7 @@ int lock_run_dir(const char *run_dir, struct error *err)
 		return error_set_errno(err, errno, "%s", path);
 	uint64_t end_ns = clock_now_ns() + WAIT_NS;
 	int r;
-	/* The lock is held but nothing answers, so the holder is starting or ending. */
+	/* Wait while the lock is held but no daemon answers: the holder is starting or ending. */
 	while ((r = try_lock(fd)) == -EWOULDBLOCK && !socket_answers(run_dir) &&
 	       clock_now_ns() < end_ns)
 		wait_a_little();
@@ -116,8 +116,9 @@ int lock_run_dir(const char *run_dir, struct error *err)
 }
 
 /*
- * Opens a directory in which all users may create locks but not delete others' locks. Root takes
- * over a directory that a user made. Returns -1 if it cannot be used.
+ * Opens a directory in which all users may create lock files but not delete those of others; makes
+ * it if it is missing. Root takes the ownership of a directory that another user made. Returns -1
+ * if it cannot be used.
  */
 static int open_shared_dir(const char *path)
 {
@@ -128,7 +129,7 @@ static int open_shared_dir(const char *path)
 		return -1;
 	if (geteuid() == 0 && st.st_uid != 0 && fchown(fd, 0, 0) < 0)
 		return -1;
-	/* The umask applied to mkdir's mode. */
+	/* Set the mode again, since the umask has reduced that of mkdir(). */
 	if ((made || geteuid() == 0) && fchmod(fd, 01777) < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || (st.st_mode & 01777) != 01777)
@@ -142,8 +143,8 @@ static int open_shared_file(int dir, const char *name)
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct stat st;
 	/*
-	 * No O_CREAT for another user's file: fs.protected_regular forbids that in such a
-	 * directory.
+	 * First try without O_CREAT: with it, fs.protected_regular forbids to open another user's
+	 * file in a directory like this.
 	 */
 	cleanup_fd int fd = openat(dir, name, O_RDWR | flags);
 	if (fd < 0 && errno == ENOENT) {
@@ -158,7 +159,10 @@ static int open_shared_file(int dir, const char *name)
 	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL;
 }
 
-/* A killed daemon's descriptors close one after the other, perhaps the run directory's first. */
+/*
+ * Waits for a lock. The daemon that held it may have been killed: the kernel closes its descriptors
+ * one after the other, so it may have released its run directory but not its cards yet.
+ */
 static int try_lock_until(int fd, uint64_t end_ns)
 {
 	int r;
@@ -168,8 +172,8 @@ static int try_lock_until(int fd, uint64_t end_ns)
 }
 
 /*
- * Locks the file that only root can open. Returns 0 with *ret_fd -1 if the directory cannot be
- * made, for example in a user namespace.
+ * Takes the card's lock in root's directory, where only root can open files. Returns 0 with *ret_fd
+ * -1 if the directory cannot be made, for example in a user namespace.
  */
 static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, struct error *err)
 {
@@ -199,7 +203,10 @@ static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, stru
 	return 0;
 }
 
-/* Returns 0 if the lock was taken, or if the directory cannot be used (*ret_fd is -1). */
+/*
+ * Takes the card's lock in a directory that all users share. Returns 0 if it was taken, or if the
+ * directory cannot be used (*ret_fd is -1).
+ */
 static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns, int *ret_fd,
 		       struct error *err)
 {

@@ -1,14 +1,15 @@
 /*
- * One daemon per run directory and one arbiter per card. Both are ensured by flock, which ends with
- * its holder.
+ * Ensures that there is one daemon per run directory and one arbiter per card, by flock: the kernel
+ * releases such a lock when its holder ends.
  *
  * A card's lock is a file named after the card, in each of LOCK_DIRS directories that the daemon
  * can use.
  *
  * Any process that can open a file can hold a flock on it for ever. So root's daemon takes its lock
  * in a directory where only root can open files. That lock decides whether the daemon starts, and
- * its file names the holder. All users share the other directories (mode 1777). There, daemons of
- * different users exclude each other. Root's daemon takes these locks too, where it can get them.
+ * its file names the holder. All users share the other directories (mode 1777). The locks there
+ * keep daemons of different users from using the same card. Root's daemon takes these locks too,
+ * where it can get them.
  */
 #pragma once
 
@@ -24,10 +25,11 @@
 int lock_run_dir(const char *run_dir, struct error *err);
 
 /*
- * Locks a card. `key` names the card: letters, digits, '-'. `run_dir` is written into the file. A
- * descriptor is -1 if its directory cannot be used. Returns 0; 1 if root's daemon has the card but
- * not all shared locks (err says why; another user's daemon may use the card too); -EBUSY if
- * another daemon has the card.
+ * Locks a card. `key` names the card: letters, digits, '-'. `run_dir` is written into the lock
+ * file, for error messages. ret_fds[i] holds the lock in directory i; it is -1 if the directory
+ * cannot be used or that lock was not taken. Returns 0 if the card is locked; -EBUSY if another
+ * daemon has it. Returns 1 if root's daemon has its own lock but not all shared locks: another
+ * user's daemon may then use the card too (err says why).
  */
 int lock_card(const char *key, const char *run_dir, int ret_fds[LOCK_DIRS], struct error *err);
 void lock_release(int fds[LOCK_DIRS]);

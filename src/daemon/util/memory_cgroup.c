@@ -43,8 +43,8 @@ int memory_cgroup_of(int pid, struct memory_cgroup *ret)
 }
 
 /*
- * Reads a file in the directory that is the first `length` characters of `dir`. The text is "" if
- * there is none.
+ * Reads the file `name` of a cgroup, whose directory is the first `length` characters of `dir`. The
+ * text is "" if there is no such file.
  */
 static void read_file(const char *dir, size_t length, const char *name, char text[TEXT_MAX])
 {
@@ -63,7 +63,10 @@ static void read_file(const char *dir, size_t length, const char *name, char tex
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* The number at the start of a text. UINT64_MAX if there is none or it is too large ("max"). */
+/*
+ * Returns the number at the start of a text; UINT64_MAX if there is none ("max") or it is too
+ * large.
+ */
 static uint64_t number(const char *text)
 {
 	uint64_t value = 0;
@@ -76,7 +79,10 @@ static uint64_t number(const char *text)
 	return value;
 }
 
-/* The value in a line "key number" of memory.stat; 0 if there is none. */
+/*
+ * Returns the value of a line "key number" in the text of memory.stat; 0 if there is none. `key`
+ * ends with the space.
+ */
 static uint64_t stat_of(const char *text, const char *key)
 {
 	const char *at = strncmp(text, key, strlen(key)) == 0 ? text : NULL;

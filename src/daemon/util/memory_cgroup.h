@@ -1,6 +1,6 @@
 /*
- * The cgroup to which a process's memory is charged, and how much more can be charged there.
- * Version 1 if it has the memory controller, else version 2 (the kernel's
+ * The cgroup to which a process's memory is charged, and how much more can be charged there. It is
+ * one of version 1 if the memory controller is mounted there, else one of version 2 (the kernel's
  * Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst). Thread safe.
  */
 #pragma once
@@ -14,7 +14,8 @@
 struct memory_cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
-	size_t mount_length; /* length of the mount's path in `dir`; parents end there */
+	/* length of the mount's path, with which `dir` begins; no parent is above it */
+	size_t mount_length;
 };
 
 /*
@@ -22,15 +23,18 @@ struct memory_cgroup {
  * mounted, or another -errno.
  */
 int memory_cgroup_find(const struct cgroups *cgroups, const char *text, struct memory_cgroup *ret);
-/* Finds the cgroup of a process, by this process's mounts. */
+/* Finds the memory cgroup of the process `pid`. Returns as memory_cgroup_find(). */
 int memory_cgroup_of(int pid, struct memory_cgroup *ret);
 
 /*
- * Bytes until the cgroup or one of its parents reaches its limit, not counting cached files that
- * were not used recently. UINT64_MAX: no limit. May be called in a forked child of a process with
- * threads.
+ * Returns how many bytes can be charged before the cgroup or one of its parents reaches its limit;
+ * UINT64_MAX if there is no limit. Cached file pages that were not used recently count as free. May
+ * be called in a forked child of a process with threads.
  */
 uint64_t memory_cgroup_room(const struct memory_cgroup *cgroup);
 
-/* Moves the calling process there. Returns 0 or -errno. May be called in such a child. */
+/*
+ * Moves the calling process into the cgroup. Returns 0 or -errno. May be called in a forked child
+ * of a process with threads.
+ */
 int memory_cgroup_join(const struct memory_cgroup *cgroup);

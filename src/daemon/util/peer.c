@@ -97,9 +97,9 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * The pidfd was opened before the message was read. Its process is alive and has the pid
-	 * that connected and sent. So another process is ruled out, unless the pid was reused in
-	 * between.
+	 * The pidfd was opened before the message was read. If its process is alive, and the pid
+	 * that connected has also sent the message, all three are the same process, unless the pid
+	 * was reused between connecting and opening the pidfd.
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(err, ESRCH, "process %d is not the one that connected", peer->pid);

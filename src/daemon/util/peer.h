@@ -1,7 +1,7 @@
 /*
- * The process at the other end of a unix socket, identified by a pidfd: the kernel's own
- * (SO_PEERPIDFD, Linux 6.5), or one opened for the pid of SO_PEERCRED and confirmed by the
- * credentials of the first message.
+ * The process at the other end of a unix socket, identified by a pidfd. The kernel gives it
+ * (SO_PEERPIDFD, Linux 6.5); on older kernels it is opened for the pid of SO_PEERCRED, and
+ * confirmed when the first message shows the same pid.
  */
 #pragma once
 
@@ -16,23 +16,25 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	int pidfd;
-	bool confirmed; /* the pidfd is confirmed to be the peer's */
+	bool confirmed; /* the pidfd surely is the peer's */
 };
 
 /*
- * Identifies the peer of a connected socket, and enables credentials on received messages. Returns
- * -ESRCH if the peer is gone, -EPERM if its pid namespace is not visible from here.
+ * Identifies the peer of a connected socket. If peer_confirm() is needed, enables SO_PASSCRED, so
+ * that received messages carry their sender's credentials. Returns -ESRCH if the peer is gone,
+ * -EPERM if its pid namespace is not visible from here.
  */
 int peer_open(int fd, struct peer *ret, struct error *err);
 void peer_close(struct peer *peer);
 
 /*
- * Checks the sender of the first message against the pidfd, unless the pidfd is confirmed already.
+ * Confirms that the pidfd is the peer's, from the sender of the first message. Does nothing if it
+ * is confirmed already. Returns -ESRCH if the sender is another process or has ended.
  */
 int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *err);
 bool peer_is_alive(const struct peer *peer);
 
-/* Only pid, uid and gid, for connections that need no pidfd. */
+/* Reads the peer's pid, uid and gid, for connections that need no pidfd. */
 int peer_credentials(int fd, struct ucred *ret);
 /* Whether `gid` is the primary group or a supplementary group of the peer. */
 bool peer_is_in_group(int fd, const struct ucred *peer, gid_t gid);

@@ -47,8 +47,8 @@ bool procfs_is_same_program(int pid)
 }
 
 /*
- * proc(5), /proc/pid/stat: "pid (comm) state ppid ...". comm may contain anything, so parse after
- * its last ')'.
+ * Reads state and start time from /proc/pid/stat, "pid (comm) state ppid ..." (proc(5)). comm may
+ * contain any character, so parsing begins after the last ')'.
  */
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
@@ -103,8 +103,8 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 }
 
 /*
- * Whether one line of /proc/pid/cgroup, "id:controllers:path", is a frozen cgroup, in version 2 or
- * 1.
+ * Whether a line of /proc/pid/cgroup, "id:controllers:path", names a cgroup that is frozen, by
+ * version 2 or by the freezer of version 1.
  */
 static bool cgroup_line_is_frozen(char *line)
 {
@@ -118,7 +118,7 @@ static bool cgroup_line_is_frozen(char *line)
 	if (!*controllers) {
 		snprintf(file, sizeof(file), CGROUP_ROOT "%s/cgroup.events", path);
 		if (read_small(file, text, sizeof(text)) <= 0) {
-			/* If version 1 is mounted too, version 2 is below "unified". */
+			/* If version 1 is mounted too, version 2 is mounted at "unified". */
 			snprintf(file, sizeof(file), CGROUP_ROOT "/unified%s/cgroup.events", path);
 			if (read_small(file, text, sizeof(text)) <= 0)
 				return false;

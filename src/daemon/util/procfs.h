@@ -20,7 +20,10 @@ int procfs_parent(int pid);
 /* Whether the process runs the same program file as this process. */
 bool procfs_is_same_program(int pid);
 
-/* Whether the process has begun to exit. Its descriptors may still be open for a while. */
+/*
+ * Whether the process has begun to exit or is gone. While it exits, its descriptors may still be
+ * open.
+ */
 bool procfs_is_ending(int pid);
 
 /* Whether the process cannot run: stopped by a signal or a debugger, or in a frozen cgroup. */

@@ -34,7 +34,7 @@ uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid)
 	return (uint64_t)us * NS_PER_US;
 }
 
-/* `name` is a path or, with a leading '@', an abstract name. */
+/* Connects to the manager's socket. `name` is a path or, with a leading '@', an abstract name. */
 static int connect_to(const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -51,7 +51,7 @@ static int connect_to(const char *name)
 	return steal_fd(&fd);
 }
 
-/* Does not wait for a slow manager; it then misses a message. */
+/* Sends a message. Does not wait for a slow manager: it then misses the message. */
 static void tell(const struct service *s, const char *text)
 {
 	if (send(s->fd, text, strlen(text), MSG_NOSIGNAL) < 0)

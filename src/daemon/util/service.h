@@ -11,9 +11,9 @@ struct service;
 struct loop;
 
 /*
- * Reads the variables from the environment and removes them, because they are only for this
- * process. Returns NULL if there is no service manager, or if it cannot be reached. The latter is
- * logged, and the daemon continues without it.
+ * Reads the service manager's variables from the environment, and removes them, because they are
+ * not for child processes. Returns NULL if there is no service manager. If it cannot be reached,
+ * also returns NULL, and logs that: the daemon continues without it.
  */
 struct service *service_open(void);
 

@@ -1,7 +1,7 @@
 /*
- * A point in time that the next daemon can interpret. Within one boot it uses CLOCK_BOOTTIME, which
- * runs during sleep and is never set. Across a reboot it uses the wall clock, which may have been
- * set meanwhile, so a time in the future counts as now.
+ * A point in time that can be stored, and compared by a later run of the daemon. Within one boot,
+ * CLOCK_BOOTTIME is compared, which runs during sleep and is never set. Across a reboot the wall
+ * clock is compared. It may have been set meanwhile, so a time in the future counts as now.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * A state file in JSON. It is written as a new file and renamed over the old one. So readers, a
- * full disk or a crash leave either the old or the new file. Any thread.
+ * A state file in JSON. It is written as a new file and renamed over the old one. So whatever
+ * happens (a reader meanwhile, a full disk, a crash), the file is either the old or the new one,
+ * complete. Any thread.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 
 /*
  * Writes the file. `flags`: jansson's flags for the layout. `sync`: also waits for the disk. On
- * -errno the old file stays. Returns -EFBIG if the text exceeds most_bytes, which no reader
- * accepts.
+ * -errno the old file stays. Returns -EFBIG if the text exceeds most_bytes, since state_file_read()
+ * would not accept it.
  */
 int state_file_write(const char *path, const json_t *json, size_t flags, size_t most_bytes,
 		     bool sync, struct error *err);

@@ -1,6 +1,7 @@
 /*
  * Files that are replaced as a whole: written as a new file and renamed over the old one. So
- * readers, a full disk or a crash leave either the old or the new file. Any thread.
+ * whatever happens (a reader meanwhile, a full disk, a crash), the file is either the old or the
+ * new one, complete. Any thread.
  */
 #pragma once
 

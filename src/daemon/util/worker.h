@@ -1,5 +1,6 @@
 /*
- * A thread of the daemon, with the lock of its shared data. All threads start and stop in this way.
+ * A thread of the daemon, with the lock for the data that it shares. All threads of the daemon
+ * start and stop in this way.
  *
  *     run():  called with the lock held; waits for `wake` as needed, returns when `stop` is set
  */
