@@ -1,7 +1,7 @@
 /*
- * The daemon's settings (base/settings/settings.h), in two tables with a file each. Operators
- * change settings (daemon/config_table.c). Tests, benchmarks and developers change tuning
- * (config_tuning.c).
+ * The daemon's settings (base/settings/settings.h), in two tables. Settings proper are for
+ * operators (daemon/config_table.c). Tuning is for tests, benchmarks and developers
+ * (config_tuning.c). Each is read from a file of its own.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 
-/* What determines how much of which card a container gets. */
+/* What says how much of which card a container gets. */
 enum kube_vocabulary {
 	/* device ids chosen by the kubelet: daemon/kubelet/devices/allocate.h */
 	KUBE_VOCABULARY_SLICES,
@@ -33,22 +33,24 @@ struct config {
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	uint64_t use_half_life_ns; /* for used GPU time: policy/memory/fade.h */
+	/* after which past use of GPU time counts half: policy/memory/fade.h */
+	uint64_t use_half_life_ns;
 	/* memory is reserved for a tenant that has waited this long: policy/memory/order.h */
 	uint64_t wait_patience_ns;
 	uint64_t swap_arena_bytes; /* for all tenants together; 0: half of the machine's memory */
-	/* charged to the tenant's memory cgroup instead of the daemon's */
+	/* a tenant's arena is charged to the tenant's memory cgroup instead of the daemon's */
 	bool is_arena_tenants;
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
 	uint64_t free_depth_ns;         /* limit of work in flight while a tenant runs alone */
-	/* the same while no other tenant has a process on the card */
+	/* limit of work in flight while no other tenant even has a process on the card */
 	uint64_t free_depth_alone_ns;
 	/* guarantees with a sum above 100 % are refused instead of scaled */
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* default for tenants */
-	bool is_gang;    /* turns on several cards at the same time (daemon/arbitrate/gang.h) */
+	/* a tenant's turns on its cards begin together (daemon/arbitrate/gang.h) */
+	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
 	struct elastic_config elastic;
 	/* GPU work without the library, and the freezer (daemon/tasks). */
@@ -60,7 +62,7 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* for all tenants; a tenant's choice may be stricter */
 	enum sharing_way sharing;       /* default for tenants */
-	unsigned mps_clients;           /* most processes per MPS server */
+	unsigned mps_clients;           /* maximum number of processes of an MPS server */
 	/* Health of the cards (daemon/gpu/health). */
 	bool watches_health;
 	uint64_t health_recover_ns; /* a reported fault ends after this time; 0: only by hand */
@@ -78,7 +80,7 @@ struct config {
 	char container_engines[CONFIG_PATH_MAX]; /* format: engines_parse() */
 	/* The kubelet's device plugin (daemon/kubelet/plugin). */
 	bool is_kube_plugin, is_kube_slice_hard;
-	bool is_kube_share; /* shares of cards are allocated; else only whole cards */
+	bool is_kube_share; /* the kubelet may allocate shares of cards; else only whole cards */
 	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
 	char kube_priority_resource[CONFIG_PATH_MAX];

@@ -5,7 +5,7 @@
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
 
-/* A number without a unit is in seconds. */
+/* Converts a duration. Theirs may be a number without a unit, which means seconds. */
 static int seconds(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -25,7 +25,7 @@ static int docker_socket(const struct config *config, const char *value, char re
 	return settings_put(ret, err, "docker:%s", socket_path(value));
 }
 
-/* The engine is recognized by the socket's path. */
+/* Converts the path of an engine's socket to "KIND:PATH". The path shows which engine it is. */
 static int runtime_socket(const struct config *config, const char *value, char ret[TEXT_MAX],
 			  struct error *err)
 {
@@ -43,7 +43,10 @@ static int runtime_socket(const struct config *config, const char *value, char r
 			 value);
 }
 
-/* The missing part of "ADDRESS:PORT" keeps its present value, or gpu-manager's default. */
+/*
+ * Converts a port to our setting metrics_listen, "ADDRESS:PORT". The address stays the present one;
+ * if there is none, it is gpu-manager's default.
+ */
 static int port(const struct config *config, const char *value, char ret[TEXT_MAX],
 		struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Settings under the names that gpu-manager's flags and HAMi's device plugin use, so that a node's
- * existing configuration can be given to allotd. Each name is mapped to one of our settings, or
+ * Settings under the names that gpu-manager's flags and HAMi's device plugin use, so that allotd
+ * accepts the existing configuration of a node. Each name is mapped to one of our settings, or
  * rejected with the reason.
  *
  *     gpu-manager: github.com/tkestack/gpu-manager, cmd/manager/options
