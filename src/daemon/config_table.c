@@ -1,6 +1,6 @@
 /*
- * The table of allotd's settings, with the names and checks of its rows, and checks that concern
- * several rows.
+ * The table of allotd's settings, with the names of values, the checks of single settings, and
+ * checks that concern several settings.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -250,7 +250,10 @@ static const struct settings_row rows[] = {
 	  "schedulers may promise this many times a GPU's time", .check = check_above_zero },
 };
 
-/* The advice depends on whether the name is a tuning value. */
+/*
+ * Refuses an unknown name. If it is the name of a tuning value, the error says where that can be
+ * set.
+ */
 static int refuse_name(const char *key, struct error *err)
 {
 	const struct settings_row *tuning = settings_find(&config_tuning, key);

@@ -1,4 +1,7 @@
-/* allotd: start and end of the daemon. Between them, node.c and the event loop do the work. */
+/*
+ * allotd: start and end of the daemon. In between, the event loop calls the parts that subsystems.c
+ * has started.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -29,8 +32,9 @@ static struct node node; /* static because it is large */
 /* ---- background ---- */
 
 /*
- * Continues in a child with its own session. The parent waits until the child is ready, and exits
- * with the child's result without returning. *ret_fd: where the child reports that it is ready.
+ * Forks, and returns only in the child, which gets a session of its own. The parent waits until the
+ * child is ready or has failed, and exits with that result. *ret_fd is where the child reports that
+ * it is ready.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -51,7 +55,7 @@ static int go_to_background(int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Detaches from the terminal. The log goes to a file. */
+/* Detaches from the terminal: standard input and output go to /dev/null, the log to a file. */
 static void leave_terminal(const char *run_dir)
 {
 	char path[NODE_PATH_MAX];
@@ -146,15 +150,15 @@ static gid_t find_admin_group(void)
 static int signal_fd = -1;
 
 /*
- * In a cluster, the end waits until the API server knows that this node offers nothing. Then it
- * waits until the kubelet has requested the shares of all pods bound before. If a pod finds no
- * daemon, the kubelet fails it and does not retry. A scheduler may still begin a binding until it
- * has seen the withdrawal, so no new binding must appear for a while. A second signal ends the
- * daemon at once.
+ * In a cluster, the daemon ends only after the API server knows that this node offers nothing, so
+ * that no more pods are bound to it. It then waits until the kubelet has called for the shares of
+ * all pods that were bound before: if a pod finds no daemon, the kubelet fails it and does not
+ * retry. A scheduler that has not seen the withdrawal yet may still bind a pod, so the daemon waits
+ * until no binding has been open for QUIET_NS. A second signal ends the daemon at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
 #define QUIET_NS NSEC_PER_SEC
-#define DEPART_NS (20 * NSEC_PER_SEC) /* below the 30 s that a kubelet gives a pod to end */
+#define DEPART_NS (20 * NSEC_PER_SEC) /* below the 30 s that the kubelet gives our pod to end */
 #define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
 static struct loop_source *departing;
 static uint64_t departing_since_ns, quiet_since_ns;
@@ -250,7 +254,7 @@ int main(int argc, char **argv)
 	umask(077);
 	raise_descriptor_limit();
 	node.config = options.config;
-	/* Freed by the end of the process. NULL if the file is gone. */
+	/* Never freed, since it is needed until the process ends. NULL if the file is gone. */
 	node.config_file = options.config_file ? realpath(options.config_file, NULL) : NULL;
 	node.is_private = options.is_private || geteuid() != 0;
 	node.lingers = options.is_private;

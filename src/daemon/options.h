@@ -1,6 +1,6 @@
 /*
- * allotd's command line, with one table row per option. Parses it and then the files of settings
- * and tuning.
+ * allotd's command line, with one table row per option. Parses it, and then the file of settings
+ * and the file of tuning.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct options {
 };
 
 /*
- * Parses argv and the files of settings and tuning. Returns -1 to continue. Otherwise returns the
- * exit status, after printing all output (--help, --version, --check-config, --list-tuning,
- * errors).
+ * Parses argv and the files of settings and tuning. Returns -1 if the daemon is to start. Otherwise
+ * all output was printed (--help, --version, --check-config, --list-tuning, errors), and the result
+ * is the exit status.
  */
 int options_parse(int argc, char **argv, struct options *options);

@@ -50,9 +50,9 @@
 /* ---- timers ---- */
 
 /*
- * Whether nothing can have been charged or lent since the last tick. Arbitrations sleep only a
- * second after the last charge. So if they slept at the last tick too, all charges before it have
- * been counted.
+ * Whether no GPU time can have been charged or lent since the last tick, so that the tenants' use
+ * need not be read. An arbitration goes to sleep only a second after its last charge. So if all
+ * slept at the last tick and sleep now, there was no charge since then that is not counted yet.
  */
 static bool is_at_rest(struct node *node)
 {
@@ -103,7 +103,10 @@ static void drain_due(void *data, uint32_t events)
 static void linger_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	/* A connected client may be about to make a tenant. */
+	/*
+	 * Do not end while there is a tenant, or a connected client, which may be about to make
+	 * one.
+	 */
 	if (node->tenant_count)
 		return;
 	if (control_connections(node->control)) {
@@ -187,7 +190,10 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 	return 0;
 }
 
-/* Whether the tenant must stay off its card; adoption gives it a helper of this daemon. */
+/*
+ * Whether the tenant must stay off its card, although its checkpoint helper belonged to an earlier
+ * daemon: it was swapped out by request, and processes of it may still live.
+ */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
 	const struct tenant *t = node_find_tenant(node, key);
@@ -211,8 +217,9 @@ static void stop_tenants(struct node *node)
 }
 
 /*
- * Runs when tenants and claims are known: ends unused groups, and brings back what earlier helpers
- * left off the card.
+ * Runs when tenants and claims are known. Ends unused groups, and brings back to their cards the
+ * processes that a checkpoint helper of an earlier daemon left off them, unless their tenant must
+ * stay out.
  */
 static int sort_out(struct node *node, struct error *err)
 {
@@ -320,8 +327,8 @@ static void check_violations(struct node *node, const struct census_card *seen)
 }
 
 /*
- * A row comes after the rows that it needs at its start, and before the rows that must stop while
- * it still runs.
+ * The parts start in this order, and stop in reverse. So a row comes after the rows that it needs,
+ * and before the rows that need it until they have stopped.
  */
 static const struct subsystem subsystems[] = {
 	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
@@ -382,7 +389,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* Saved while the tenants and containers still exist. */
+	/* Stops, and so saves its file, while the tenants and containers still exist. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },
@@ -399,7 +406,8 @@ static int make_epoch(uint64_t *ret, struct error *err)
 	do {
 		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
 			return error_set_errno(err, errno, "random numbers");
-		epoch &= (UINT64_C(1) << 53) - 1; /* exact in every JSON reader */
+		/* 53 bits: exact even in JSON readers that store numbers as doubles */
+		epoch &= (UINT64_C(1) << 53) - 1;
 	} while (!epoch);
 	*ret = epoch;
 	return 0;

@@ -13,5 +13,8 @@ struct node;
  */
 int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
 	      struct error *err);
-/* Frees everything except tenants' files, which the next daemon adopts. */
+/*
+ * Stops and frees everything except the tenants' files, from which the next daemon adopts the
+ * tenants.
+ */
 void node_close(struct node *node);
