@@ -474,17 +474,11 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
-	/*
-	 * The name may be of a tenant that has ended, but of which a frozen process is left that had bypassed the library: thaw
-	 * it.
-	 */
+	/* A process that bypassed the library may have outlived its tenant, and still be frozen: let it go on. */
 	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
 	    violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
-	/*
-	 * No tenant has the name, so it may be a container's. Containers have no owner here, so only an administrator may pause
-	 * them.
-	 */
+	/* The name may be a container's. It has no owner here, so only an administrator may pause it. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)

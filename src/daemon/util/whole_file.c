@@ -50,8 +50,8 @@ int whole_file_write_lines(const char *path, const char *lines, bool sync)
 }
 
 /*
- * Reads up to the end of the file. Returns -EFBIG if there are more than `size` bytes; `text` has
- * room for one byte more, which shows that.
+ * Reads up to the end of the file; `text` has size + 1 bytes. Returns -EFBIG if the file has more
+ * than `size` bytes.
  */
 static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 {

@@ -300,10 +300,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/*
- * Checks that no other claim has one of the slots. Cards are compared by UUID, so parked claims
- * whose cards are missing are checked too.
- */
+/* Checks that no claim has one of the slots, not even a parked claim whose card is missing. */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
 	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
@@ -389,10 +386,7 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/*
- * Runs the checkpoint that claims_commit() has scheduled. After an error the data stays in the log,
- * and the next checkpoint copies it.
- */
+/* The checkpoint after a commit. If it fails, the data stays in the log until the next. */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -406,10 +400,7 @@ void claims_checkpoint_due(void *data, uint32_t events)
 /* The stage that an allocation has reached. If it fails, this is where. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
-/*
- * Makes the tenant and commits. Called within the transaction, so that it can be rolled back if the
- * tenant cannot be made.
- */
+/* Makes the tenant, then commits the transaction that has the claim's row. */
 static int make_tenant(struct claims *claims, const struct store_claim *fresh, struct tenant **ret,
 		       enum stage *stage, struct error *err)
 {
@@ -485,8 +476,8 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		r = decide(claims, request, fresh, err);
 	}
 	/*
-	 * Containers of the claim will need the library. Install it before the claim is stored,
-	 * because it is the most likely reason for which an injection cannot be made later.
+	 * Check this before the claim is stored: a library that cannot be installed is the most
+	 * likely reason why injection_make() fails later.
 	 */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
@@ -510,8 +501,8 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 }
 
 /*
- * Records an allocation in the audit log. If no request of the control socket is being handled (it
- * would have set the actor), the kubelet has asked for the claim.
+ * Records an allocation in the audit log. Without an actor it is not by a request of the control
+ * socket, so it is by the kubelet.
  */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)

@@ -1,7 +1,7 @@
 /*
  * Makes requests to engines, and reads names from their replies. All text is bounded and made
- * printable. A reply about another container is rejected: docker also accepts a name where we send
- * an id, and could answer about the container of that name. Pure, except for memory; thread safe.
+ * printable. A reply about another container is rejected: docker takes an id that we send also for
+ * a name. Pure, except for memory; thread safe.
  */
 #pragma once
 

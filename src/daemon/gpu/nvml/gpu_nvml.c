@@ -226,8 +226,8 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 }
 
 /*
- * Adds a process to the list, unless it is there already: NVML has one list for compute and one for
- * graphics, and a process may be in both, with the same figure. Returns the new count.
+ * Adds a process to the list, unless it is there already: a process may be in both of NVML's lists
+ * (compute and graphics), with the same figure. Returns the new count.
  */
 static size_t add_process(struct gpu_process *list, size_t max, size_t count,
 			  const nvmlProcessInfo_t *p)

@@ -15,7 +15,7 @@
 #include "daemon/state/node/node.h"
 #include "daemon/util/lock.h"
 
-/* Wakes the main thread because a library has measured memory. Runs in an arbitration's thread. */
+/* Wakes the main thread, which then calls fresh_seen(). Runs in an arbitration's thread. */
 static void tell_fresh(void *data)
 {
 	const struct node *node = data;

@@ -346,8 +346,8 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Is a pod being bound to this node? While the node's lock is held, one is: a scheduler takes the lock before it binds a pod, and
- * the lock is released once the kubelet was given all of the pod's shares.
+ * Is a pod being bound to this node, or are shares of a bound pod still to be given? The node's lock is held from before a pod is
+ * bound until the kubelet was given all of the pod's shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)
 {

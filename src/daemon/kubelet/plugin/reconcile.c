@@ -166,8 +166,8 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
 		/*
-		 * Otherwise keep looking, but remember this claim, one of the same pod first: the kubelet gives the devices of
-		 * init containers to the pod's other containers again.
+		 * It may be the claim of an init container, whose devices the kubelet gives to the pod's other containers again.
+		 * So prefer a claim of the same pod.
 		 */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
@@ -281,10 +281,7 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/*
- * Moves the claims to the containers that hold them. Not to be called inside pod_resources_each(), which holds the lock that
- * pod_resources_time_ns() takes.
- */
+/* Moves the claims to the containers that hold them. Must not be called inside pod_resources_each(): both take the same lock. */
 static void attribute(struct pass *pass)
 {
 	struct plugin *plugin = pass->plugin;

@@ -1,6 +1,6 @@
 /*
- * What the plugin does beside answering calls. Each second it asks the kubelet which slices pods hold, if that is due, compares
- * the sources (reconcile.h), and releases claims whose pods have ended. Changes of a card's health are published at once.
+ * What the plugin does by itself. Each second: asks the kubelet for the holders of slices, if that is due, compares the sources
+ * (reconcile.h), and releases claims whose pods have ended. At once: publishes changes of the cards' health.
  */
 #include <errno.h>
 #include <string.h>
