@@ -50,15 +50,8 @@ struct claim_request {
 	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
 	struct claim_device_request {
 		struct card *card;            /* a card of this node; each at most once */
-		/*
-		 * memory and GPU time that are asked for; `waits` is ignored, since on_full gives
-		 * it
-		 */
-		struct promise_request terms;
-		/*
-		 * the kubelet's slices of the card; empty for a claim that was not made by slices
-		 */
-		struct slots slots;
+		struct promise_request terms; /* `waits` is ignored: it follows from on_full */
+		struct slots slots;           /* the kubelet's slices; empty: not made by slices */
 	} device[REGION_MAX_DEVICES];
 };
 

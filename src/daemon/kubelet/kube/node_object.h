@@ -1,6 +1,6 @@
 /*
  * Watches this node's Node object, writes the wanted annotations and labels to it, and restores them if others change them.
- * Answers a scheduler's handshake, and knows the node's lock and cordon. Main thread only.
+ * Answers a scheduler's handshake, and knows the node's lock. Main thread only.
  */
 #pragma once
 
