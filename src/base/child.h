@@ -1,4 +1,4 @@
-/* For the child of a fork that continues without exec, although the parent has threads. Uses system calls only. */
+/* For a forked child that continues without exec. The parent may have threads, so this uses system calls only. */
 #pragma once
 
 /*

@@ -21,7 +21,7 @@
 		value_; \
 	})
 
-/* Does the same for a file descriptor, and leaves -1. */
+/* Takes a file descriptor out of a variable and leaves -1 there. */
 static inline int steal_fd(int *fd)
 {
 	int value = *fd;

@@ -1,8 +1,7 @@
 /*
  * Tunes malloc for a process that repeatedly takes megabytes for a request and frees them. Free memory is kept instead of being
- * returned to the kernel and faulted in again for the next request. Measured with a filter call naming 5,000 nodes, JSON to
- * JSON: the worst 99th percentile of five kinds in six runs was 7.7 to 9.9 ms, and 7.6 to 13.5 ms without this
- * (`bench/scheduler_scale.c`). Call at the beginning of main(), before threads.
+ * returned to the kernel and faulted in again for the next request. This makes the scheduler's slowest replies to large filter
+ * calls faster (`bench/scheduler_scale.c`). Call at the beginning of main(), before threads.
  */
 #pragma once
 

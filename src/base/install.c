@@ -9,12 +9,14 @@
 
 struct part {
 	const char *name;
-	const char *places[PLACES_MAX]; /* relative to the program's directory, in order */
+	/* relative to the program's directory; tried in this order */
+	const char *places[PLACES_MAX];
 };
 
 /*
- * Each row: scripts/build, meson's own tree, installed (programs in <prefix>/bin). ALLOT_LIBDIR is the libraries' directory
- * below the prefix ("lib/x86_64-linux-gnu"), ALLOT_DATADIR that of data.
+ * Each row has the part's place in the output of scripts/build, in meson's build tree, and in an installation (programs in
+ * <prefix>/bin). ALLOT_LIBDIR is the libraries' directory below the prefix ("lib/x86_64-linux-gnu"), ALLOT_DATADIR that of
+ * data.
  */
 static const struct part parts[] = {
 	[INSTALL_DAEMON] = { "allotd", { "allotd", "../daemon/allotd", "../libexec/allot/allotd" } },

@@ -1,6 +1,7 @@
 /*
- * Finds the other parts of this copy of allot. Looks beside the program itself (allot or allotd), in the layouts of
- * scripts/build, meson and an installation. No environment variable changes this. Thread safe.
+ * Finds the other parts of this copy of allot by their place relative to the running program (allot or allotd). Knows the
+ * directory layouts of scripts/build, of meson's build tree and of an installation. No environment variable changes this.
+ * Thread safe.
  */
 #pragma once
 

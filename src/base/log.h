@@ -14,7 +14,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
-/* The words for a setting, ended by NULL. */
+/* The levels' names as words of a setting, ended by NULL. log_level_of() returns the level for an index into them. */
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
@@ -23,22 +23,23 @@ void log_init(const char *program);
 void log_set_level(enum log_level level);
 
 /*
- * Limits every log call, so that no message can fill the log. Each call site has token buckets of ten lines, refilled by one
- * line per second. For events that a user or namespace can cause at will, pass a `key` (a uid or log_key()): each key has its
- * own bucket, shared by some keys, so that no user can suppress messages about others. Without a key one bucket has the
- * capacity of all keys together. The next line of a bucket reports how many lines were dropped. Debug lines are not limited.
+ * Limits every log call, so that no message can fill the log. Each call site has 16 token buckets, each of ten lines and
+ * refilled by one line per second. For events that a user or namespace can cause at will, pass a `key` (a uid or log_key()): it
+ * chooses the bucket, so that one user hardly suppresses messages about others. Without a key there is one bucket with the
+ * capacity of all 16. The next line of a bucket reports how many lines were dropped. Debug lines are not limited.
  */
 #define LOG_LIMIT_KEYS 16
 #define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		_Atomic uint64_t empty_ns; /* when the bucket will be full again */
+		/* time at which the bucket's ten lines will all be available again */
+		_Atomic uint64_t empty_ns;
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];
 };
 void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level level,
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Makes the key of a name, for example of a namespace. */
+/* Makes the key of a name, for example of a namespace, by hashing it. */
 uint32_t log_key(const char *name);
 
 #define log_write_of(key, level, ...) \

@@ -12,7 +12,7 @@ struct unit {
 	uint64_t scale;
 };
 
-/* Units of letters alone are decimal, those with an i binary, as in Kubernetes' quantities. */
+/* Units without an i are powers of 1000, those with an i powers of 1024, as in Kubernetes' quantities. */
 static const struct unit size_units[] = {
 	{ "B", 1 },
 	{ "KiB", 1ULL << 10 },
@@ -130,7 +130,7 @@ static bool scale_decimal(const struct decimal *d, uint64_t scale, uint64_t *ret
 	return true;
 }
 
-/* The common part of sizes and durations. */
+/* Parses a number above 0 that is followed by one of `units`. `hint` tells the user what would be right. */
 static int parse_scaled(const char *text, const struct unit *units, const char *hint,
 			uint64_t *ret_value, struct error *err)
 {

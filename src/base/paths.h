@@ -6,8 +6,8 @@
  *     $XDG_RUNTIME_DIR/allot <base>/sim-<name>             the same, and sim.sock
  *     /tmp/allot-<uid>
  *
- * The system daemon's base is /run/allot. A user's own base is $ALLOT_RUN_DIR if set, else the second or third line. A user's
- * base belongs to the user, and nobody else may write to it.
+ * The system daemon's base is /run/allot. A user's own base is $ALLOT_RUN_DIR if set, else $XDG_RUNTIME_DIR/allot, else
+ * /tmp/allot-<uid>. A user's base belongs to the user, and nobody else may write to it.
  *
  * Each function returns 0 and writes its ret_ output, or returns -errno with one line in err (NULL if not wanted). Thread safe
  * as long as the environment does not change meanwhile.
@@ -46,7 +46,7 @@ int paths_make_private(const char *run_dir, struct error *err);
 
 /*
  * Creates a directory of root's that everybody may read (0755), and its parents. -EPERM if the directory belongs to another
- * user.
+ * user, or if others may write to it.
  */
 int paths_make_system(const char *dir, struct error *err);
 

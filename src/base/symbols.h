@@ -1,5 +1,5 @@
 /*
- * Loads a library of the distribution only when it is needed, as a table of its functions:
+ * Loads a shared library, such as GnuTLS, only when it is needed, and makes a table of pointers to its functions:
  *
  *     #define MEMBER(name) __typeof__(gnutls_##name) *name;
  *     struct tls_library { FUNCTIONS(MEMBER) };

@@ -26,7 +26,7 @@ struct text_index {
 /* The text must not move or change while it is in the index. Two entries may have the same text: see text_index_find(). */
 void text_index_add(struct text_index *index, struct text_index_entry *entry, const char *text,
 		    void *thing);
-/* An entry that is not in the index is fine. */
+/* Does nothing if the entry is not in the index. */
 void text_index_remove(struct text_index *index, struct text_index_entry *entry);
 /* Returns the thing with that text; if there are several, the one that was added first. NULL if there is none. */
 void *text_index_find(const struct text_index *index, const char *text);

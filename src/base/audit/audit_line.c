@@ -32,7 +32,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	if (what)
 		json_object_update(line, what);
 	char *text = json_dumps(line, JSON_COMPACT);
-	/* If out of memory, the next line reports the loss. */
+	/* If out of memory, an empty object takes the line's place. It does not count as a lost line. */
 	int r = audit_file_append(file, text ? text : "{}");
 	free(text);
 	json_decref(what);
@@ -40,7 +40,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	return r;
 }
 
-/* Reports lost lines first, at the place where they are missing. */
+/* Writes a line that tells how many lines were lost, at the place where they are missing. */
 static void tell_of_lost(struct audit_file *file, const char *own)
 {
 	uint64_t untold = file->untold, lost = file->lost;
@@ -49,7 +49,7 @@ static void tell_of_lost(struct audit_file *file, const char *own)
 		file->untold = 0;
 		return;
 	}
-	/* If the report itself fails, it does not count as a lost line. */
+	/* The report itself failed. It does not count as a lost line. */
 	file->untold = untold;
 	file->lost = lost;
 }

@@ -104,7 +104,7 @@ int cdi_spec_make(const char *kind, const char *name, const json_t *injection, j
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		is_whole = is_whole && parts[i];
-		/* Some readers refuse an empty list. */
+		/* Some readers refuse an empty list, so it is left out. */
 		if (json_array_size(parts[i]))
 			json_object_set(edits, names[i], parts[i]);
 		json_decref(parts[i]);
@@ -133,7 +133,7 @@ static int write_text(const char *path, const char *text, struct error *err)
 	char fresh[PATHS_MAX + 16];
 	size_t size = strlen(text);
 
-	/* A temporary name that no engine reads. */
+	/* A temporary name without ".json" at its end, so that no engine reads the unfinished file. */
 	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path);
 	cleanup_fd int fd = mkstemp(fresh);
 	if (fd < 0)

@@ -7,7 +7,8 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-#define CODE_OPTION 256 /* first code: options, then the names of setting_name() */
+/* getopt codes from here on: first the program's options, then setting_name()'s names */
+#define CODE_OPTION 256
 
 void command_line_complain(void *program, const char *text)
 {
@@ -25,7 +26,7 @@ static const char *setting_name(const struct command_line *line, size_t index, b
 	return settings_name(line->table, index - former, ret_is_switch);
 }
 
-/* Makes the program's own options and all settings, each in both spellings. */
+/* Makes getopt's table: the program's own options, then each setting in two spellings, with '-' and with '_'. */
 static struct option *make_options(const struct command_line *line,
 				   char (**ret_names)[NAME_MAX_BYTES])
 {

@@ -1,7 +1,7 @@
 /*
- * The command line of a program that has settings. It accepts the program's own options, and --KEY VALUE for each setting,
- * which takes precedence over the file. Options are written with '-'; '_' is accepted too. Each error is printed on standard
- * error as one line.
+ * The command line of a program that has settings. It accepts the program's own options, and --KEY VALUE for each setting; such
+ * a value takes precedence over the file's. Options are written with '-'; '_' is accepted too. Each error is printed on
+ * standard error as one line.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct command_line {
 	const struct settings_table *table;
 	const struct settings_table *
 		former; /* names of former settings, whose error says what replaced them; or NULL */
-	/* Handles the option with this index. Returns -1 to go on, else the exit status. */
+	/* Handles the program's own option with this index. Returns -1 to go on, else the exit status. */
 	int (*take)(void *data, unsigned option, const char *value);
 };
 
@@ -45,7 +45,7 @@ int command_line_configure(const struct command_line *line, const struct command
 int command_line_check_file(const struct command_line *line, const char *file,
 			    struct config *config);
 
-/* A settings_complain callback; `program` is the program's name. */
+/* A settings_complain callback: prints the text after the name of the program. */
 void command_line_complain(void *program, const char *text);
 /* Prints the part of --help about options and settings. */
 void command_line_print_help(const struct command_line *line, const struct config *defaults);

@@ -17,7 +17,7 @@
 #define LINE_MAX_BYTES 1024
 #define MIB (UINT64_C(1) << 20)
 
-/* ---- values ---- */
+/* ---- parsing of one value ---- */
 
 static int set_text(const struct settings_row *row, char *field, const char *value,
 		    struct error *err)
@@ -87,7 +87,7 @@ static int refuse_range(const struct settings_row *row, const char *value, struc
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* Is the value zero? The parsers of sizes, durations and percents refuse zero. */
+/* True if the value is zero and the row allows zero. The parsers of sizes, durations and percents refuse zero. */
 static bool is_nothing(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
@@ -184,7 +184,7 @@ static int set_row(const struct settings_row *row, struct config *config, const 
 	return r < 0 ? r : 0;
 }
 
-/* ---- rows ---- */
+/* ---- finding, setting and checking the settings of a table ---- */
 
 const struct settings_row *settings_find(const struct settings_table *table, const char *name)
 {
@@ -254,7 +254,9 @@ int settings_set(const struct settings_table *table, struct config *config, cons
 
 void settings_default(const struct settings_table *table, struct config *config)
 {
-	/* A default that its own row refuses is a bug in the table; the unit tests check that. */
+	/*
+	 * The result is not checked: a default that its own row refuses is a bug in the table, and the unit tests look for it.
+	 */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->row[i].default_text)
 			set_row(&table->row[i], config, table->row[i].default_text, NULL);
@@ -276,7 +278,7 @@ unsigned settings_check_all(const struct settings_table *table, const struct con
 	return bad;
 }
 
-/* ---- what is printed ---- */
+/* ---- printing of settings and aliases ---- */
 
 void settings_format_default(const struct settings_row *row, const struct config *defaults,
 			     char *text, size_t size)
@@ -313,7 +315,7 @@ void settings_print_aliases(const struct settings_table *table, FILE *out)
 			a->why ? a->why : "");
 }
 
-/* ---- aliases ---- */
+/* ---- helpers for the `translate` of an alias ---- */
 
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 {
@@ -336,7 +338,7 @@ int settings_parse_bool(const char *value, struct error *err)
 	return error_set(err, EINVAL, "'%.60s': must be true or false", value);
 }
 
-/* ---- the lines of a file ---- */
+/* ---- reading a file, line by line ---- */
 
 /* Removes white space from both ends, in place. */
 static char *trim(char *text)

@@ -25,7 +25,7 @@ enum settings_kind {
 	SETTINGS_COUNT,  /* unsigned */
 	SETTINGS_SIZE,   /* uint64_t, bytes; "0" is allowed if min is 0 */
 	SETTINGS_DURATION, /* uint64_t, nanoseconds; "0" or "0s" is allowed if min is 0 */
-	SETTINGS_PERCENT,  /* double; bounds in hundredths */
+	SETTINGS_PERCENT,  /* double; min and max in hundredths of a percent */
 	SETTINGS_NUMBER,   /* double */
 };
 
@@ -102,12 +102,12 @@ unsigned settings_check_all(const struct settings_table *table, const struct con
 /* Formats the result of an alias's `translate`. -EINVAL if the result is longer than SETTINGS_TEXT_MAX. */
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Returns 0 for false and 1 for true, in any of the words that programs use for them; or -EINVAL. */
+/* Parses a boolean in the spellings of other programs ("True", "f", "0", "on" ...). Returns 0 or 1, or -EINVAL. */
 int settings_parse_bool(const char *value, struct error *err);
 
 /* Formats a value of the row's kind as text. */
 void settings_format(const struct settings_row *row, uint64_t value, char *text, size_t size);
-/* `defaults` must be a config with all defaults. */
+/* Formats the default of a setting. `defaults` must be a config with all defaults. */
 void settings_format_default(const struct settings_row *row, const struct config *defaults,
 			     char *text, size_t size);
 /* Prints one line per setting: name, default and meaning. */
