@@ -66,7 +66,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
-typedef int CUjit_option; /* enumerations whose values allot does not need, except those named below */
+typedef int CUjit_option; /* enumerations; allot needs only the values defined below */
 typedef int CUlibraryOption;
 typedef int CUlimit;
 #define CU_LIMIT_STACK_SIZE 0 /* bytes per thread */
@@ -361,7 +361,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* Passed on without being read. */
+/* Types whose contents are passed on without being read. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
@@ -461,7 +461,7 @@ typedef struct CUDA_MEMCPY3D_v1_st {
 	unsigned int Depth;
 } CUDA_MEMCPY3D_v1;
 
-/* ---- Work of other kinds than one launch or copy ---- */
+/* ---- Work other than a single launch or copy ---- */
 
 typedef struct CUDA_LAUNCH_PARAMS_st {
 	CUfunction function;
@@ -476,7 +476,7 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
 
-/* Batches; their operations are passed on without being read. */
+/* Batches of operations, which are passed on without being read. */
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;

@@ -8,7 +8,7 @@
  *            value where it reads it.
  *
  * A daemon that adopts a tenant makes both files anew (it can't write to a control file that another daemon sealed). The
- * library maps the new files over the old addresses.
+ * library then maps the new files and uses them instead of the old ones (library/process.c).
  *
  * No field holds a point in time, since clocks differ across time namespaces. Durations are in nanoseconds. All integers are
  * native-endian; both sides run on the same machine.
@@ -55,11 +55,15 @@ static inline enum lease_state lease_state_of(uint32_t word)
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
 
-/* Which sync points of a tenant the library reports to the daemon. */
+/* Whether and when the library rings the doorbell for a tenant's sync points (library/launch/sync_point.h). */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD,
-	SYNC_POINT_RUNG, /* the library rings the doorbell at the end of each sync point */
-	SYNC_POINT_ENDS_USE, /* also at the beginning; and after the end the slot is not busy if nothing is in flight */
+	SYNC_POINT_RUNG, /* at each sync point */
+	/*
+	 * At each sync point, and when work begins after the device was idle. At a sync point after which nothing is in flight,
+	 * the library also clears `busy` in the slot.
+	 */
+	SYNC_POINT_ENDS_USE,
 };
 
 /* The swap word: the daemon's order in the low 8 bits, and a change counter above, as in a lease word. */
@@ -68,8 +72,8 @@ enum swap_order {
 	SWAP_ORDER_OUT =
 		1, /* leave the card: copy all movable memory to the arena, and free it on the card */
 	/*
-	 * The driver's calls of the process are locked, or about to be (daemon/memory/checkpoint). The library makes no calls
-	 * of its own, and confirms this by swap_word. Calls of the program wait in the driver.
+	 * The daemon has locked the process's driver calls, or is about to (daemon/memory/checkpoint). The library makes no
+	 * driver calls of its own, and confirms that in swap_word. The program's calls wait in the driver.
 	 */
 	SWAP_ORDER_PARKED = 2,
 };
@@ -97,20 +101,23 @@ struct region_control_device {
 	_Atomic uint32_t lease;           /* futex word, seq_cst; see above */
 	_Atomic uint32_t cores_pct_x100;  /* guaranteed share, hundredths of a percent; 0 if none */
 	_Atomic uint32_t limit_pct_x100;  /* highest allowed share; 10000 means no cap */
-	_Atomic uint32_t got_1s_pct_x100; /* the card's time charged in the last second */
+	/* share of the card's time charged to the tenant in the last second */
+	_Atomic uint32_t got_1s_pct_x100;
 	_Atomic uint64_t quota_bytes;     /* memory; UINT64_MAX means no quota */
 	_Atomic uint64_t context_bytes;   /* memory that one CUDA context takes on this card */
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
-	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is started behind a work item this long */
-	uint64_t reserved;             /* 0, so that an older library queues no launches */
-	_Atomic uint64_t
-		idle_ns; /* present; a lease holder that is idle for this long yields, see region_bell */
+	/* Under LEASE_GO a second work item may start beyond depth_ns, but only while less than this is in flight. */
+	_Atomic uint64_t long_work_ns;
+	/* an older library reads here how much work it may queue; 0 means none */
+	uint64_t reserved;
+	/* A lease holder that is idle for this long yields (region_bell). The daemon adapts the value. */
+	_Atomic uint64_t idle_ns;
 	_Atomic uint64_t
 		unslotted_bytes; /* memory held by the tenant outside any live slot; counts as used */
 	/*
-	 * Swapping: allocations must not bring the card's use above this value; UINT64_MAX means no bound. The rest of the card
-	 * is reserved for a tenant that returns. Published before the order that needs the room.
+	 * Swapping: allocations must not bring the tenant's use of the card above this value; UINT64_MAX means no bound. The
+	 * rest of the card is reserved for a tenant that returns. Published before the swap order that makes a tenant return.
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
@@ -133,8 +140,8 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; incremented after each answer */
-	_Atomic uint32_t
-		sync_point_wanted; /* enum region_sync_point: which sync points to report; they are counted in `sync_points` */
+	/* enum region_sync_point. Whatever it says, sync points are counted in `sync_points`. */
+	_Atomic uint32_t sync_point_wanted;
 };
 
 struct region_control {
@@ -145,8 +152,8 @@ struct region_control {
 	uint64_t epoch; /* unique for each daemon */
 	char tenant_name[REGION_NAME_MAX];
 	/*
-	 * Incremented at least 10 times a second while the daemon lives. Once a second if no tenant has work or demand and all
-	 * processes read `owner`.
+	 * Incremented at least 10 times a second while the daemon lives, but only once a second while no tenant has work or
+	 * demand and all processes read `owner`.
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
@@ -154,12 +161,13 @@ struct region_control {
 	 * to a second, since a sum over the slots is incomplete until all have moved.
 	 */
 	_Atomic uint32_t adopting;
-	_Atomic uint32_t slot_limit; /* only slots [0, slot_limit) may be in use: the bound for sums */
+	/* only slots [0, slot_limit) may be in use: sums over the slots end there */
+	_Atomic uint32_t slot_limit;
 	_Atomic uint32_t census; /* seq_cst; number of D's NVML queries, incremented before each */
 	_Atomic uint32_t
 		memory_waits; /* 1 if allocations wait for a grant; set before the first process joins */
-	uint32_t reserved;               /* 0: an older library counts orders by another value */
-	_Atomic uint64_t memory_wait_ns; /* longest wait; 0 means no limit */
+	uint32_t reserved;               /* 0; an older library reads another field here */
+	_Atomic uint64_t memory_wait_ns; /* longest wait for a grant; 0 means no limit */
 	/*
 	 * Swapping, for all devices together. arena_bytes is fixed, and 0 if the tenant is not swappable. The arena is a third
 	 * file; arena_ready_bytes of it are backed by memory, a number that only grows.
@@ -218,11 +226,12 @@ struct region_slot_device {
 	_Atomic uint64_t unnamed_bytes; /* written by D: what NVML shows beyond used_bytes */
 	_Atomic uint64_t
 		census_peak_bytes; /* highest used_bytes since the NVML query of number `census` */
-	_Atomic uint32_t census;   /* read after each rise of used_bytes */
+	/* T's copy of region_control.census, made after each rise of used_bytes */
+	_Atomic uint32_t census;
 	_Atomic uint32_t unsure; /* 1 if NVML may show less than the process holds, now or earlier */
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between the gate and the driver */
-	_Atomic uint32_t waiting; /* seq_cst; threads held at the gate, which is the demand */
+	_Atomic uint32_t waiting; /* seq_cst; threads held at the gate: the process's demand */
 	_Atomic uint32_t busy;    /* seq_cst; 1 while work is known to be in flight */
 	_Atomic uint32_t
 		stuck; /* waits at the depth bound that were abandoned because nothing progressed */
@@ -230,10 +239,10 @@ struct region_slot_device {
 	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
 	_Atomic uint64_t launches;  /* work items handed to the driver */
 	_Atomic uint64_t waited_ns; /* total time that threads were held at the gate */
-	_Atomic uint32_t
-		recent_us; /* written by D: a decaying average of busy_ns, to divide got_1s for NVML */
-	_Atomic uint32_t
-		idle_us; /* how long the process was idle when it last rang the doorbell for that; 0 if it has work */
+	/* Written by D: a decaying average of busy_ns. The tenant's NVML divides got_1s_pct_x100 among the processes by it. */
+	_Atomic uint32_t recent_us;
+	/* how long the process had been idle when it last rang the doorbell for being idle; 0 if it has work */
+	_Atomic uint32_t idle_us;
 	_Atomic uint64_t
 		fresh_bytes; /* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
 };
@@ -257,10 +266,10 @@ struct region_slot {
 		state; /* enum region_slot_state; written by D at assignment and at the process's death */
 	_Atomic uint32_t generation; /* number of assignments of this slot; written by D */
 	_Atomic int32_t pid;         /* in the daemon's pid namespace; written by D */
-	_Atomic int32_t
-		own_pid; /* written by T: getpid() in the process, for the tenant's other processes */
-	_Atomic uint32_t
-		migrated; /* written by T: usage from the report of an earlier daemon was copied here */
+	/* written by T: getpid() in the process, read by the tenant's other processes */
+	_Atomic int32_t own_pid;
+	/* written by T: 1 if usage was copied here from the report of an earlier daemon */
+	_Atomic uint32_t migrated;
 	/* Swapping; all written by T. */
 	_Atomic uint32_t swap_state;    /* enum swap_state */
 	_Atomic uint32_t swap_word;     /* the last order that was carried out or abandoned */
@@ -269,8 +278,8 @@ struct region_slot {
 	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
 	_Atomic uint32_t
 		heeds_owner; /* written by T: 1 if this library reads `owner`; 0 for an older library */
-	_Atomic uint32_t
-		swap_copied_mib; /* written by T: part of the current move that is copied; 0 for an older library */
+	/* written by T: MiB of the current move that are already copied; 0 for an older library */
+	_Atomic uint32_t swap_copied_mib;
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST] has memory only */
 };
@@ -298,13 +307,13 @@ struct region_spent {
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; incremented at each ring */
-	/* How often a thread has waited for everything it launched; the steps of a program end so. */
+	/* Number of sync points: how often a thread has waited for everything it launched, as at the end of a step. */
 	_Atomic uint32_t sync_points;
 	/* Part of busy_ns: from the start of each lease until half of the depth was in flight. */
 	_Atomic uint64_t ramp_ns;
 	/*
-	 * Total CPU time of threads between sync points: from one sync point to the wait for the next, without waits at the
-	 * gate.
+	 * Total time in which threads worked between sync points: from one sync point to the wait for the next, without waits
+	 * at the gate.
 	 */
 	_Atomic uint64_t thread_ns;
 };
@@ -320,7 +329,7 @@ struct region_want {
 	_Atomic uint32_t answered; /* D; seq_cst */
 };
 
-/* A part of the swap arena, and its owner. Written only by T. */
+/* The owner of one part of the swap arena. Written only by T. */
 struct region_arena_chunk {
 	_Atomic uint64_t owner; /* seq_cst; as in region_export */
 };

@@ -23,7 +23,7 @@ struct step_counts {
 	_Atomic uint64_t bucket[STEP_BUCKETS];
 };
 
-/* Both functions are pure and thread safe. */
+/* Returns the bucket of a duration. Pure and thread safe, as is step_bucket_from_ns(). */
 static inline unsigned step_bucket_of(uint64_t ns)
 {
 	uint64_t units = ns / STEP_UNIT_NS;

@@ -49,7 +49,7 @@ enum trace_kind {
 	TRACE_GRAPH,
 	TRACE_COPY, /* copies and memsets that return at once */
 	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
-	/* A thread was held. amount: TRACE_WAIT_ flags of everything it waited for. */
+	/* A thread was held at the gate. amount: TRACE_WAIT_ flags of everything it waited for. */
 	TRACE_GATE_WAIT,
 	/* Memory. subject: address or handle; amount: bytes, 0 if unknown. For TRACE_DENIED, amount is what was requested. */
 	TRACE_ALLOC,
@@ -93,7 +93,7 @@ struct trace_place {
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
 
-/* The name of a key or a thread from a time on. */
+/* The name of a key or a thread, valid from the time `since` on. */
 enum trace_name_kind { TRACE_NAMES_FUNCTION = 1, TRACE_NAMES_ENTRY, TRACE_NAMES_THREAD };
 
 struct trace_name {

@@ -1,7 +1,7 @@
 /*
  * The clock of a trace: ticks that the daemon and a traced process read alike, in any time namespace. The daemon chooses one of
- * the two clocks (daemon/export/trace/trace_clock.h). Only the daemon knows the duration of a tick, since it reads its own
- * clock at the same time. Thread safe; may run before libc is ready.
+ * the two clocks (daemon/export/trace/trace_clock.h). Only the daemon knows the duration of a tick, which it measures by its
+ * own clock. Thread safe; may run before libc is ready.
  */
 #pragma once
 
