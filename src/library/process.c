@@ -33,14 +33,17 @@
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S)
-/* While the helper waits for a stopped daemon, it cannot see work end. So this timeout is short. */
+/*
+ * How long the helper waits for the answer of a daemon that it joins again. It is short, because meanwhile the helper
+ * cannot see work end.
+ */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 
 /*
- * If the heartbeat does not change for this long, the daemon has ended or is stopped. The daemon increments it 20
- * times a second while there is work or demand. Otherwise it does so once a second, if `owner` will show the
- * daemon's end.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. The first time applies while
+ * there is work or demand, when the daemon increments it 20 times a second. Otherwise the second applies: the
+ * heartbeat may come only once a second, if `owner` will show the daemon's end.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
@@ -50,14 +53,15 @@
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the previous daemon. They stay readable until the next change; see process_state.h. */
+/* Mappings of the previous daemon. They stay readable until a further daemon comes; see process_state.h. */
 static struct left {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
 /*
- * Addresses of older mappings. A thread may still be in a call that began before all these changes. Its accesses
- * there have no effect, but must not fault. So pages of zeros replace these mappings; the pages take up no memory.
+ * Mappings of daemons before the previous one. A thread may still be in a call that began before all these changes.
+ * Its accesses there have no effect, but must not fault. So pages of zeros, which take up no memory, replace these
+ * mappings.
  */
 #define LEFT_MOST 64
 static struct left left[LEFT_MOST];
@@ -69,12 +73,12 @@ static uint64_t had_work_ns; /* when there last was work or demand */
 /* When the helper first saw that the daemon has ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
-/* The new daemon does not have this process's descriptors yet (ipc_broker.h). */
+/* The new daemon must still be given this process's descriptors (ipc_broker.h). */
 static bool is_to_give_again;
-static uint32_t parked_word;     /* the order to park that is in force; 0 if none */
-static uint64_t parked_launches; /* launches up to that order */
+static uint32_t parked_word;     /* the swap word that orders parking now; 0 if none does */
+static uint64_t parked_launches; /* number of launches when that order was first seen */
 
-/* The library's parts that have state in the process, in the order in which they are called. */
+/* The library's parts that have state in the process. Each column's functions are called in this order. */
 static const struct part {
 	/* In a forked child: drops the parent's state. The locks are free already: locks.h. */
 	void (*forget_parent)(void);
@@ -96,7 +100,9 @@ static const struct part {
 	{ trace_reset },
 };
 
-/* Names the missing resource and its remedy when this process cannot join. Returns NULL if the cause is unknown. */
+/*
+ * Says which resource is missing when this process cannot join, and what to do. Returns NULL if the cause is unknown.
+ */
 static const char *why_failed(int error)
 {
 	switch (-error) {
@@ -126,7 +132,10 @@ static const char *why_failed(int error)
 	}
 }
 
-/* Returns NULL if the page cannot be made; then *ret_why gives the reason. */
+/*
+ * Returns this process's own page, and makes it if there is none. Returns NULL if it cannot be made; then *ret_why
+ * gives the reason.
+ */
 static struct process_own *get_own_page(const char **ret_why)
 {
 	struct process_own *page = atomic_load(&own_page), *none = NULL;
@@ -165,7 +174,10 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/* Called before anything is counted in the slot, because NVML in the tenant lists processes by own_pid. */
+/*
+ * Returns the new slot, with own_pid set. Call before anything is counted in the slot, because the tenant's NVML
+ * lists processes by own_pid.
+ */
 static struct region_slot *signed_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
@@ -262,7 +274,9 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/* True if the daemon sent the pages that this process already has. */
+/*
+ * True if the daemon sent the pages that this process already has. Then the daemon was only stopped, not restarted.
+ */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
@@ -297,22 +311,25 @@ static uint64_t heartbeat_patience_ns(const struct region_control *control, bool
 							 : RESTING_PATIENCE_NS;
 }
 
-/* has_work is true also if there is only demand. */
+/* Helper thread: detects that the daemon is lost, and joins again. has_work is true also if there is only demand. */
 static void watch_heartbeat(bool has_work, uint64_t now_ns)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/* Wait as long as for a daemon whose heartbeat has stopped: the next daemon may be about to start. */
+	/*
+	 * If the daemon has ended, wait as long as for one whose heartbeat has stopped: the next daemon may be about
+	 * to start.
+	 */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
 		ended_seen_ns = 0;
 
 	/*
-	 * The heartbeat may have come once a second until now; from here on it must come often. So the wait begins
-	 * again.
+	 * Until now the heartbeat was allowed to come only once a second. From here on it must come often, so the
+	 * wait begins again.
 	 */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
@@ -342,9 +359,9 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 }
 
 /*
- * True if the daemon has locked the driver under this process, or is about to (region.h, SWAP_ORDER_PARKED). A
- * driver call by the helper would not return until the driver is unlocked, and no thread would watch for the
- * daemon meanwhile. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
+ * True if the daemon has locked the driver under this process, or is about to (region.h, SWAP_ORDER_PARKED). Then the
+ * helper must make no driver call: the call would not return until the driver is unlocked, and no thread would watch
+ * the daemon meanwhile. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
  */
 static bool is_parked(uint32_t count)
 {
@@ -391,7 +408,7 @@ static void started(void)
 		trace_look();
 }
 
-/* The helper must not be inside the driver while the driver is torn down. */
+/* Called at exit. The helper must not be inside the driver while the driver is torn down. */
 static void leave(void)
 {
 	if (!process_is_active())
@@ -423,7 +440,10 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/* A process has one slot. A second copy of the library would take the slot from the first. */
+	/*
+	 * A process has one slot. A second copy of the library, in another namespace of the linker, would take it
+	 * from the first.
+	 */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "

@@ -1,7 +1,7 @@
 /*
  * The root of the library in a process. The root joins the tenant, moves to a restarted daemon, joins again in a
- * forked child, gives the helper thread its work, and stops at exit. The root knows the library's parts; the parts
- * do not know the root.
+ * forked child, gives the helper thread its work, and stops the helper at exit. The root knows the library's parts;
+ * the parts do not know the root.
  */
 #pragma once
 

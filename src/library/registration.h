@@ -1,4 +1,7 @@
-/* The process's side of src/abi/shm/registration.h: one exchange and two mappings; no file descriptor stays open. */
+/*
+ * The process's side of src/abi/shm/registration.h: sends one request, gets one reply, and maps the two files that
+ * come with it, and the swap arena if there is one. No file descriptor stays open.
+ */
 #pragma once
 
 #include <stdint.h>

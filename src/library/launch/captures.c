@@ -4,7 +4,10 @@
 #include "library/loader/real.h"
 #include "library/sys/locks.h"
 
-/* If there are more, the end of a capture is missed only if its stream ends before the capture does. */
+/*
+ * Number of captures whose stream is remembered. The end of any further one is missed only if its stream ends before the
+ * capture does.
+ */
 #define ORIGINS 64
 
 struct origin {
@@ -57,8 +60,8 @@ static bool forget(CUstream stream, CUcontext context)
 }
 
 /*
- * An invalidated capture ends too, with one of the capture errors. After any other error the capture, if there is
- * one, continues.
+ * Returns true if the call of cuStreamEndCapture that returned `result` ended the capture. An invalidated capture ends too,
+ * with one of the capture errors. After any other error the capture, if there is one, continues.
  */
 static bool has_ended(CUstream stream, CUresult result)
 {

@@ -5,7 +5,9 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-/* A traced launch may take the fast path only if the trace uses the processor's counter as its clock. */
+/*
+ * True if launches must take the gate because of a detour. Tracing needs that only if its clock is not the processor's counter.
+ */
 static bool has_detours(void)
 {
 	uint32_t detours = atomic_load(&process_state.detours);

@@ -14,14 +14,15 @@ void fast_path_offer(int device);
  */
 static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
-	/* CU_STREAM_LEGACY means the same as NULL; no other handle is odd. */
+	/* Clears the low bit: CU_STREAM_LEGACY is 1 and means the same as NULL; no other handle is odd. */
 	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
 	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
 
-	__asm__("" : "+r"(s)); /* else the compiler recomputes each field's address from the hash */
+	/* keeps the compiler from computing each field's address from the hash */
+	__asm__("" : "+r"(s));
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;
-	/* An unused record has no device bit, so a NULL stream does not pass by it. */
+	/* The key of an unused record is 0, as for NULL. But its device bits are 0, so no launch passes by it. */
 	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return NULL;
@@ -31,7 +32,8 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-CUresult fast_path_leave_slowly(struct inflight_stream *s); /* returns CUDA_SUCCESS */
+/* Marks work and reports that the device is busy, if needed. Returns CUDA_SUCCESS. */
+CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
 /* Call after the real call. Returns the real call's result, which is also the wrapper's. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)

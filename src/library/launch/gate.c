@@ -15,8 +15,8 @@
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
 /*
- * How long the gate waits for the process's own work to end. There is an upper bound because a prediction may be
- * anything: a kernel that waits for one held here has run as long as the gate made it.
+ * How long the gate waits for the process's own work to end. There is an upper bound because predictions may be far too long: a
+ * kernel that waits for one held at the gate runs as long as the gate holds that one.
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
@@ -24,8 +24,8 @@
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * At least two items may be in flight, or the GPU would idle between long kernels. But if one item alone lasts a
- * lease, the second would run in other tenants' time, past the deadline of any drain.
+ * At least two items may be in flight, or the GPU would idle between long kernels. But behind work of long_work_ns nothing
+ * starts: the second item would run in other tenants' time, past the deadline of any drain.
  */
 #define ITEMS_MIN 2
 
@@ -52,8 +52,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED, tokens limit the work. But the work of a tenant that shares space must drain at the
-	 * end of the group's lease, so it has a depth too.
+	 * Under LEASE_PACED tokens limit the work, so its only other bound is free_depth_ns. But a tenant that shares space
+	 * must drain at the end of the group's lease, so depth_ns bounds its work.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -68,8 +68,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 }
 
 /*
- * Records how the work passed. Under a depth the work is predicted. If the tenant shares space, that prediction is
- * what it pays.
+ * Records in which state the work passed. Under LEASE_GO, and where the tenant shares space, the work's length is predicted. A
+ * tenant that shares space pays that length.
  */
 static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
@@ -81,7 +81,7 @@ static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enu
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
-/* If the lease is GO but another process has the turn, this process waits as for the lease. */
+/* Returns the state of the lease for this process: STOP if the lease is GO but another process has the turn. */
 static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
 {
 	enum lease_state state = lease_state_of(word);
@@ -100,8 +100,8 @@ struct depth_wait {
 };
 
 /*
- * In free run, marks and polls are rare, so the work in flight may have ended long ago. A poll by the helper shows
- * the end of all of it within microseconds.
+ * In free run, marks and polls are rare, so the work in flight may have ended long ago. This makes the helper see the end of
+ * all of it within microseconds.
  */
 static void ask_for_look(struct inflight_stream *own)
 {
@@ -156,7 +156,10 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
 }
 
-/* Records since when a launch is held up. If the launch ends a pause, a step begins with it (step.h). */
+/*
+ * If the device is idle, records since when its next launch is held up. If that launch ends a pause, a step begins with it
+ * (step.h).
+ */
 static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
@@ -213,8 +216,8 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 
 			/*
-			 * The daemon polls a tenant that loses the lease anyway. A tenant that begins to want the
-			 * lease must be seen at once.
+			 * Under STOP, demand begins here, and the daemon must learn of it at once. Under CLOSING it polls this
+			 * tenant anyway.
 			 */
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
@@ -270,7 +273,10 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 	return false;
 }
 
-/* Does what only few processes need after the gate. Returns false in the case of enter_hold(). */
+/*
+ * After the gate: enters the hold in a swappable process, and notes the time in a traced one. Returns false as enter_hold()
+ * does.
+ */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
 	if (swap_is_on() && !enter_hold(pass, work))
@@ -344,7 +350,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
-	/* A step begins. */
+	/* Work begins after the device was idle, so a step may begin here. */
 	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);

@@ -31,14 +31,15 @@
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL if the work is not gated */
-	struct inflight_stream *stream; /* NULL if nothing stays in flight, or without a record */
+	/* NULL if nothing stays in flight, or the stream has no record */
+	struct inflight_stream *stream;
 	int index;
 	bool is_leased; /* the work is predicted and sampled */
 	bool pays;      /* pays tokens once its length is known: pace.h */
 	bool is_paced;  /* runs beside other tenants' work */
 	/* The driver call must not be made: return CUDA_ERROR_OUT_OF_MEMORY, but call gate_leave() as always. */
 	bool is_refused;
-	/* `launching` is raised; also for a call that returns only when its work is done */
+	/* `launching` was raised: under a lease, and for a call that returns only when its work is done */
 	bool is_raised;
 	/* DETOUR_HOLD if inside the hold (swap_hold.h), DETOUR_TRACE if the work is recorded */
 	uint32_t detours;

@@ -42,7 +42,7 @@ static inline uint64_t pace_cost(const struct work *work)
 	return cost < PACE_MOST ? cost : PACE_MOST;
 }
 
-/* Compares by the difference, so that both counters may wrap. */
+/* True if granted tokens are left. Compares by the difference, so that both counters may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
 	uint64_t granted = atomic_load(&process_control_device(index)->granted);

@@ -32,7 +32,7 @@ static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now
 
 /* The helper's own state for a device. */
 static struct {
-	uint64_t busy_ns; /* up to seen_ns */
+	uint64_t busy_ns; /* total time with work in flight, up to seen_ns */
 	bool is_busy;
 	uint64_t seen_ns;
 	uint64_t worked_at_ns; /* when work was last seen */
@@ -42,7 +42,7 @@ static struct {
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* While no daemon arbitrates, each tenant keeps to its own cap; see report_local_cap_allows(). */
+/* For report_local_cap_allows(): adds the tokens that the tenant's own cap gives for elapsed_ns, and subtracts used_ns. */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -67,7 +67,7 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/* True if an idle lease is still to be reported; that is done once. */
+/* True if an idle lease must still be reported. Each idle period is reported once. */
 static bool has_idle_to_tell(int index)
 {
 	return !account[index].is_busy && !account[index].has_told_idle &&
@@ -104,15 +104,18 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 	atomic_store_explicit(&process_slot_device(index)->idle_us, 0, memory_order_relaxed);
 	account[index].worked_at_ns = now_ns;
 	account[index].has_told_idle = false;
-	/* Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease. */
+	/*
+	 * Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease. So at least one
+	 * of the two sees what the other wrote.
+	 */
 	if (idle_ns >= BELL_REST_NS ||
 	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
 		bell_ring(index);
 }
 
 /*
- * A thread that was held has lost its lead over the GPU. The time until it has one again tells the daemon what a
- * turn costs this tenant (policy/lease/quantum.c).
+ * Counts, in ramp_ns, the busy time from the start of a lease until half of the depth is in flight. Threads that were held at
+ * the gate have lost their lead over the GPU, so this time is what a turn costs the tenant (policy/lease/quantum.c).
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -139,7 +142,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all of it since the marks were queried. */
+	/* A thread may have waited for all the work since the marks were queried. */
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,

@@ -11,9 +11,9 @@
 
 #define REPORT_IDLE_NS (50 * NS_PER_MS) /* time to the next poll while nothing is in flight */
 
-/* Devices (bits), by the states of their leases. */
+/* Sets of devices (bits), by the states of their leases. */
 struct report_leases {
-	/* No new work will start; a tenant waits for the end of the work in flight, or the end is measured. */
+	/* No new work starts. A tenant may wait for the end of the work in flight, or the end is measured: poll often. */
 	uint32_t closing;
 	/* In free run, and no thread waits for depth. */
 	uint32_t in_free_run;

@@ -9,7 +9,7 @@
 /* For each device. If several threads wait, the last one's values are kept. */
 static struct {
 	_Atomic uint64_t at_ns;     /* time of the last sync point; 0 if none */
-	_Atomic uint64_t waited_ns; /* time spent at the gate, up to then */
+	_Atomic uint64_t waited_ns; /* the slot's waited_ns at that sync point */
 	/* From that sync point until the last wait began, minus the time spent at the gate. */
 	_Atomic uint64_t thread_ns;
 } last[REGION_MAX_DEVICES];
@@ -60,7 +60,10 @@ static void sync_point(int index, struct inflight_stream *only)
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
-		/* The helper would notice up to a millisecond later, and the tenant would pay for that time. */
+		/*
+		 * Clear `busy` here if nothing is in flight. The helper would do it up to a millisecond later, and the tenant
+		 * would pay for that time.
+		 */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))

@@ -10,7 +10,7 @@
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* The record is the one by which the launch took the fast path: the first place for its stream's hash. */
+/* The device is that of the record by which the launch took the fast path: the first place for its stream's hash. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

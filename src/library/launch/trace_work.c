@@ -44,7 +44,10 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-/* Call before the event is recorded, so that the trace's reader already has the name. */
+/*
+ * Records the name of the work's subject, if it has one. Call before the event is recorded, so that the trace's reader already
+ * has the name.
+ */
 static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();

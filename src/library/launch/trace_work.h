@@ -22,7 +22,7 @@ void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t 
 
 #define TRACE_SEEN_PLACES 8 /* places per key; a function that finds none free gets no name */
 
-/* The first place. */
+/* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)
 {
 	return key * 0x9e3779b97f4a7c15ULL >> (64 - TRACE_SEEN_BITS);
@@ -40,7 +40,8 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 	uint64_t key = (uint64_t)(uintptr_t)work->subject;
 	struct trace_sink *sink = &trace_sink;
 
-	__asm__("" : "+r"(sink)); /* else each field's address is written out in the code */
+	/* keeps the compiler from writing each field's address into the code */
+	__asm__("" : "+r"(sink));
 	if (unlikely(atomic_load_explicit(&sink->seen[trace_seen_at(key)], memory_order_relaxed) !=
 			     key ||
 		     !biased_enter_own(&sink->numbering)))

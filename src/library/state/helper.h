@@ -10,7 +10,7 @@
 
 struct helper_duties {
 	uint64_t (*look)(bool was_woken); /* one poll; returns how long to sleep, in ns */
-	/* Called in the thread that starts the helper, whose first poll may come late. */
+	/* Called once, by the thread that starts the helper: the helper's own first poll may come late. */
 	void (*started)(void);
 	/*
 	 * Called at exit. The handler is registered after cuInit, so it runs before the driver's own exit

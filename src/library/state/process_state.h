@@ -40,15 +40,15 @@ _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
 /*
- * Bits; the gate tests them all at once by comparing the sum with 0. fast_path.h says where the fast path leads
- * meanwhile.
+ * Bits of process_state.detours. The gate compares the whole word with 0. fast_path.h says where the fast path leads
+ * while a bit is set.
  */
 enum process_detour {
 	DETOUR_HOLD = 1,  /* swappable: calls enter the hold, swap_hold.h */
 	DETOUR_TRACE = 2, /* traced: calls are recorded, trace.h */
 };
 
-/* The fields that nearly every call reads are in one cache line too. */
+/* Nearly every call reads this, so it fits one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
 	_Atomic uint32_t shared;         /* objects shared with other processes: shared.h */
@@ -60,7 +60,8 @@ struct process_state {
 	_Atomic uint32_t captures;        /* stream captures in progress in this process */
 	_Atomic uint32_t streams_gone;    /* counts dropped streams: inflight.h */
 	_Atomic uint32_t detours;         /* why calls take a longer path: enum process_detour */
-	_Atomic uint32_t turn; /* equals a device's `turn` when this process has it: slot + 1 */
+	/* this process's slot + 1: it has a device's turn if the device's `turn` is this */
+	_Atomic uint32_t turn;
 	_Atomic uint32_t code_gone; /* counts unloads of functions and ends of contexts */
 };
 
@@ -89,8 +90,8 @@ CUresult process_find_device(CUdevice device, int *ret_index);
 /* As process_find_device(), but returns the index, or -1 if the device was not found. */
 int process_device_index(CUdevice device);
 /*
- * True if the driver has this device. If not, the driver refuses every call that names the device, with the error
- * for the first argument that it finds wrong.
+ * True if the driver has this device. If not, leave the call to the driver: it refuses every call that names the
+ * device, with the error for the first argument that it finds wrong.
  */
 bool process_device_is_there(CUdevice device);
 

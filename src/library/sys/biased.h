@@ -26,8 +26,8 @@
 
 struct biased_lock {
 	_Atomic uintptr_t owner; /* biased_thread() of the owner, plus `losses`; 0 if none */
-	uintptr_t next_owner;    /* guarded by `lock` */
-	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* [losses]: the present owner is inside */
+	uintptr_t next_owner;    /* becomes `owner` when the lock is left; guarded by `lock` */
+	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* busy[losses] is 1 while the owner is inside */
 	struct sys_lock lock;                    /* held by threads that are not the owner */
 	_Atomic bool is_shared;                  /* never reset */
 	/*
@@ -45,8 +45,7 @@ struct biased_lock {
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
 /*
- * The calling thread. No two live threads have the same value, but a new thread may have the value of an ended
- * one.
+ * Identifies the calling thread. No two live threads have the same value, but a new thread may have the value of an ended one.
  */
 static inline uintptr_t biased_thread(void)
 {

@@ -25,7 +25,7 @@ void config_load(void)
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
 
-	/* Look for the directory, since its socket may be missing for a moment while a daemon starts. */
+	/* Look for the directory, not the socket, which may be missing for a moment while a daemon starts. */
 	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
@@ -57,7 +57,7 @@ bool config_passes_unknown(void)
 	return passes_unknown;
 }
 
-/* Depends only on libc's own start, which comes before that of every preloaded library. */
+/* Runs at load. It needs only libc, which starts before every preloaded library. */
 __attribute__((constructor)) static void load_at_start(void)
 {
 	config_load();

@@ -102,7 +102,7 @@ static int receive_reply(int fd, void *ret, size_t size, int fds[EXCHANGE_FDS_MA
 	take_descriptors(&message, fds);
 	if (n == 0)
 		return -ECONNRESET;
-	/* The kernel drops descriptors when this process can open no more. */
+	/* The kernel dropped descriptors, because this process can open no more. */
 	if (message.msg_flags & MSG_CTRUNC)
 		return -EMFILE;
 	return n == (ssize_t)size ? 0 : -EPROTO;

@@ -36,8 +36,8 @@ static bool map(int fd)
 	place = at;
 	madvise(place, sizeof(*place), MADV_DONTDUMP);
 	/*
-	 * Otherwise one launch in 64 would wait for a page fault until all pages were written once. An older
-	 * kernel ignores this.
+	 * Fault all pages in now. Otherwise one launch in 64 would wait for a page fault until every page was written once. An
+	 * older kernel ignores this.
 	 */
 	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
 	return true;
@@ -51,8 +51,8 @@ static void put_zeros(void)
 }
 
 /*
- * Returns 0; or a positive errno that the daemon answered, then do not ask again; or a negative errno if it did
- * not answer.
+ * Asks the daemon for a ring and maps it. Returns 0; or a positive errno if asking again is of no use; or a negative errno if
+ * the daemon did not answer or was too busy.
  */
 static int ask(uint32_t word)
 {
@@ -69,7 +69,7 @@ static int ask(uint32_t word)
 	if (!error && (reply.magic != TRACE_MAGIC || reply.version != TRACE_VERSION))
 		error = EPROTO;
 	else if (!error && reply.status)
-		/* The daemon may have had too many requests at once. */
+		/* EAGAIN means that the daemon had too many requests at once, so ask again later. */
 		error = reply.status == EAGAIN ? -EAGAIN : reply.status > 0 ? reply.status : EPROTO;
 	else if (!error && (fds[0] < 0 || !map(fds[0]) || !trace_ring_is_valid(place)))
 		error = ENOMEM;
@@ -156,7 +156,7 @@ void trace_reset(void)
 	atomic_store(&order, 0);
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);
-	/* The parent's ring continues without this process. */
+	/* The parent still records into its ring, but this process must not. */
 	put_zeros();
 	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);

@@ -1,6 +1,6 @@
 /*
- * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace.h). These functions do
- * nothing if the process is not traced. The launch path does not even check that here (gate.c). Thread safe.
+ * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace.h). These functions have no effect if
+ * the process is not traced. The launch path checks that itself, before it calls them (gate.c). Thread safe.
  */
 #pragma once
 
@@ -16,11 +16,14 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* Where events go. While nothing is traced, `ring` is the last ring, or pages of zeros. */
+/* Where events go. `ring` is NULL before the first trace, and points to pages of zeros after each trace. */
 struct trace_sink {
-	/* In one cache line, since between two launches the driver evicts the first-level cache. */
+	/*
+	 * The fields before `seen` are in one cache line, since between two launches the driver evicts the first-level cache.
+	 */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	_Atomic uint64_t next; /* events so far; the ring's count moves by TRACE_STEP */
+	/* number of events so far; the ring's `next` follows in steps of TRACE_STEP */
+	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
 	/*
@@ -59,7 +62,7 @@ static inline void trace_code_goes(void)
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Valid only in a traced process. */
+/* Returns the time in ticks. Valid only in a traced process. */
 static inline uint64_t trace_now(void)
 {
 	return trace_ticks(
@@ -80,7 +83,10 @@ void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 /* Records the calling thread's name, and sets its id. */
 void trace_introduce_thread(uint32_t generation);
 
-/* Called by a thread that has just entered `numbering`: the owner, or a thread that becomes the owner. */
+/*
+ * Call inside `numbering`, after entering it. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id
+ * if the thread is the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
+ */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
 	uint64_t when = (uint64_t)generation << 32 | atomic_load(&process_state.code_gone);

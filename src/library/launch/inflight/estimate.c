@@ -6,9 +6,9 @@
 #define SAMPLES_AFTER_SURPRISE 2
 #define SAMPLE_EVERY 64
 /*
- * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds. So of short kernels
- * whose length is known, only one use in SHORT_EVERY is timed. Where several streams share the GPU, every second
- * sample is far from the estimate, and asks for further samples.
+ * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds. So of short kernels whose length
+ * is known, only one launch in SHORT_EVERY is timed while samples are wanted. That may be always: where several streams share
+ * the GPU, every second sample is far from the estimate and asks for further samples.
  */
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
@@ -25,7 +25,8 @@
 #define TOLD_FACTOR 16
 
 static struct estimate table[ENTRIES];
-static _Atomic uint32_t typical_ns; /* average use, over entries with a stable value; 0 if none */
+/* average length of a launch, over entries with a stable value; 0 if none */
+static _Atomic uint32_t typical_ns;
 
 static uint64_t mix(uint64_t h, uint64_t value)
 {
@@ -77,8 +78,8 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * Counts samples that came back, not uses. A stream has few samples in progress at a time, so in a
-	 * sequence of many different kernels most get no sample in their first uses.
+	 * samples_wanted counts samples that came back, not launches. A stream has few samples in progress at a time, so in a
+	 * sequence of many different kernels most get no sample in their first launches.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;
@@ -113,7 +114,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return is_within(a, b, 2);
 }
 
-/* Called by the helper, a few hundred times in a program's life. */
+/* Sets typical_ns. Called by the helper, a few hundred times in a program's life. */
 static void learn_typical(void)
 {
 	double sum_ns = 0, uses = 0;

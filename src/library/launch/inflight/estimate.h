@@ -25,7 +25,7 @@ struct estimate {
 	_Atomic uint64_t key;
 	_Atomic uint64_t ns; /* 0 if not known yet */
 	_Atomic uint32_t uses;
-	_Atomic uint32_t samples_wanted; /* number of next uses to be timed */
+	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t told_ns;        /* the stable value; 0 until there are three samples */
 	_Atomic uint32_t surprises;      /* samples that were far from the estimate */
@@ -35,23 +35,22 @@ struct estimate {
 struct estimate *estimate_of(const struct work *work);
 
 /*
- * Counts a use. Returns true if this use should be timed: the first few uses (of short work, some of them), then
- * one in 64.
+ * Counts a launch of the work. Returns true if that launch should be timed: the first few launches (of short work, only some of
+ * them), then one in 64.
  */
 bool estimate_wants_sample(struct estimate *estimate);
 /*
- * As estimate_wants_sample(), where the stable value counts: once that is known, times one use in 64, whatever the
- * samples show. Timing each launch by two events would hold up other streams that share a hardware queue, as under
- * MPS: a program of 8 streams ran at 97 % of its speed.
+ * Like estimate_wants_sample(), for a tenant that shares space. Once the stable value is known, one launch in 64 is timed,
+ * whatever the samples show. Timing each launch by two events would hold up other streams that share a hardware queue, as under
+ * MPS.
  */
 bool estimate_wants_to_tell(struct estimate *estimate);
 
-/* Takes in one timed sample. */
+/* Adds one sample of `ns`. Does nothing if the entry no longer has the key that it had when the sample began. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
- * As estimate_learn(), for work that ran beside other tenants' work. That may lengthen it by any factor, so the
- * sample is an upper bound. If the sample is longer than the known value, the work will be timed again while
- * nothing else runs.
+ * Like estimate_learn(), for work that ran at the same time as other tenants' work. That may lengthen it by any factor, so the
+ * sample is an upper bound. If the sample is longer than the known value, the work will be timed again while nothing else runs.
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
@@ -73,15 +72,15 @@ static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 }
 
 /*
- * The length by which the work is paid where tenants share space. While its stable value is unknown, it pays the
- * average of the other entries; 0 if none is known. An upper bound would be a hundred times too much beside other
- * tenants' work, but not where the work runs alone. So the tenant's measured speed (policy/space/space.h) would
- * depend on the others.
+ * The length by which the work is paid where tenants share space. While its stable value is unknown, it pays the average of the
+ * other entries; 0 if none is known. It does not pay its upper bound, which may be a hundred times too long, but only if other
+ * tenants' work ran too: the tenant's measured speed (policy/space/space.h) would depend on the others.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 
 /*
- * As estimate_wants_sample(), for a use beside other tenants' work. Work that must be timed alone is not timed
- * then.
+ * Like estimate_wants_sample(), but for a launch that runs at the same time as other tenants' work, so that its sample is only
+ * an upper bound. Returns true for one launch in 64, and for work of unknown length. The first few samples are not taken here:
+ * they must be taken while nothing else runs.
  */
 bool estimate_wants_bound(struct estimate *estimate);

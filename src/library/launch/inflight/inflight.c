@@ -37,7 +37,7 @@ _Atomic uint32_t inflight_used_count;
 
 __thread struct inflight_cache inflight_cache;
 
-/* ---- which stream ---- */
+/* ---- finding and making the record of a stream ---- */
 
 static bool is_at(uint32_t place, CUstream handle, uint64_t owner)
 {
@@ -83,7 +83,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
-	/* A default stream's handle identifies nothing without its owner. */
+	/* The handle of a default stream identifies nothing without the owner, so the fast path cannot find this record. */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
@@ -111,7 +111,7 @@ static void see_context(CUcontext context)
 	if (context == only_context)
 		return;
 	has_several_contexts = true;
-	/* From now on its record is treated like that of any other default stream. */
+	/* From now on the only context's record is treated like that of any other default stream. */
 	atomic_store(&inflight_streams[INFLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
@@ -171,8 +171,8 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 }
 
 /*
- * The driver reads what a handle points to without checking it. So if nothing can be read there, the driver is
- * never asked about the handle. It may refuse the program's call because of another argument.
+ * The driver reads what a handle points to without checking it. So if nothing can be read there, we must not ask the driver
+ * about the handle. The program's own call may do no harm, since the driver may refuse it because of another argument first.
  */
 bool inflight_is_handle(CUstream handle)
 {
@@ -223,7 +223,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 	/* Part of the work that was ignored has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* If the sum has become smaller, the fast path was shut earlier already. */
+	/* This also runs when the sum has become smaller; then the fast path was shut earlier already. */
 	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		fast_path_shut(1U << s->device);
@@ -368,7 +368,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	}
 }
 
-/* ---- going away ---- */
+/* ---- the end of streams and contexts ---- */
 
 /* The caller holds locks.inflight_table. */
 static void drop(uint32_t at, bool context_lives)

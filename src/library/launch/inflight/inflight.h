@@ -82,7 +82,7 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 	return inflight_look_up(handle, owner, context);
 }
 
-/* True if that stream is being captured. Asks the driver; call only if process_state.captures is not zero. */
+/* True if the stream of `work` is being captured. Asks the driver; call only if process_state.captures is not zero. */
 bool inflight_is_capturing(const struct work *work);
 
 /*
@@ -113,8 +113,9 @@ void inflight_mark_work(struct inflight_stream *stream, const struct work *work)
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(). */
-	bool pays;             /* `ns` is the estimate's stable value (shared space) */
-	bool is_beside_others; /* a sample may be longer than the work takes alone */
+	bool pays;             /* the tenant shares space: `ns` is the estimate's stable value */
+	/* other tenants' work runs too: a sample may be longer than the work takes alone */
+	bool is_beside_others;
 	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */
 	uint32_t samples_most;
 
@@ -128,18 +129,17 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams
- * get their marks at once. `in_free_run`: devices in free run where no thread waits for depth. While such a device
- * gets launches it is busy, and its quiet streams get their marks only when all are quiet. A mark takes four
+ * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams get their
+ * marks at once. `in_free_run`: devices in free run where no thread waits for depth. On such a device, streams that have gone
+ * quiet get their marks only when nothing is launched on the device any more; until then it is busy anyway. A mark takes four
  * driver calls, and each takes the driver's lock from launching threads.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * Call when no in-flight work ended while a thread waited for it. Until some work ends, only later work counts
- * towards the depth. A kernel that waits for the program (persistent, a collective) lasts as long as its launches
- * are held back. If its length counted, each launch beside it would wait that long, and the kernel would be as
- * long the next time.
+ * Call when no in-flight work ended while a thread waited for it. Until some work ends, only later work counts towards the
+ * depth. A kernel that waits for the program (persistent, a collective) lasts as long as the program's launches are held back.
+ * If its length counted, each launch beside it would wait that long, and the kernel would last as long the next time.
  */
 void inflight_forgive(struct inflight_device *device);
 

@@ -40,7 +40,7 @@ static uint32_t place(struct overflow_set *set)
 	return at;
 }
 
-/* An event can be recorded only into a stream of its own context. */
+/* Makes sure that the place has an event of `context`: an event can be recorded only into a stream of its own context. */
 static bool prepare_event(struct overflow_set *set, uint32_t at, CUcontext context)
 {
 	if (set->mark[at].event && set->mark[at].context == context)
@@ -97,7 +97,7 @@ void inflight_overflow_wait(struct inflight_stream *record)
 	}
 }
 
-/* The caller holds the record's lock. */
+/* Frees the place, and adds its counts to *launches and *ns. The caller holds the record's lock. */
 static void take_off(struct inflight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
 {
 	struct overflow_set *set = set_of(record);

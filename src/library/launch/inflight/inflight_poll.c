@@ -14,8 +14,9 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 /*
- * A launch that records a mark costs the driver's 0.1 us and runs our cold code. If the length of launches is
- * known, MARK_TARGET_NS decides. This bound limits the uncounted work in flight if the GPU has kept up until now.
+ * Free run: the most launches that one mark covers. It is high, since a launch that records a mark takes 0.1 us more in the
+ * driver and runs our cold code. If the length of launches is known, MARK_TARGET_NS decides. This bound limits the uncounted
+ * work in flight if the GPU has kept up until now.
  */
 #define MARK_MAX_LAUNCHES 256
 /*
@@ -129,9 +130,9 @@ static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 }
 
 /*
- * The helper has no context of its own. Without the stream's context the driver makes no event, and records none
- * into a default stream; the work would count as done while it runs. The caller holds s->lock, so the context
- * lives.
+ * Marks the stream's unmarked work. The helper has no context of its own, so it takes the stream's. Without that the driver
+ * makes no event, and records none into a default stream; the work would count as done while it runs. The caller holds s->lock,
+ * so the context lives.
  */
 static void mark_in_context(struct inflight_stream *s)
 {
@@ -169,9 +170,8 @@ static uint32_t launching_of(uint32_t devices)
 }
 
 /*
- * A thread has waited for all the work, so no mark is needed. A mark would take another tenant's work off the GPU
- * for a moment. If something is launched while the counts are removed, they are put back. The caller holds
- * s->lock.
+ * Stops counting the unmarked work, since a thread has waited for all of it, and marks would take another tenant's work off the
+ * GPU for a moment. If something is launched while the counts are removed, they are put back. The caller holds s->lock.
  */
 static void settle_tail(struct inflight_stream *s, uint32_t launched)
 {
@@ -188,7 +188,10 @@ static void settle_tail(struct inflight_stream *s, uint32_t launched)
 	atomic_fetch_add(&s->unmarked_ns, ns);
 }
 
-/* has_tail: work that the stream has left unmarked is to be marked once the stream is quiet. flush: now. */
+/*
+ * Returns true while the stream has work in flight. If has_tail, marks its unmarked work if nothing was launched since the last
+ * poll; if flush, at once.
+ */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {
 	WITH_LOCK(&s->lock);

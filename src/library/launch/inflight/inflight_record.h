@@ -34,16 +34,18 @@ struct inflight_stream {
 	_Atomic uint32_t fast_path_device;
 	uint32_t lease_at;                 /* offset of the device's lease word in a control page */
 	_Atomic uint32_t launched;         /* number of launches so far */
-	_Atomic uint32_t unmarked;         /* launches behind the last mark */
-	_Atomic uint32_t unmarked_counted; /* those of `unmarked` that `inflight` includes */
-	_Atomic uint64_t unmarked_ns;      /* part of the device's inflight_ns for those */
+	_Atomic uint32_t unmarked;         /* launches since the last mark */
+	/* part of `unmarked` that the device's `inflight` includes */
+	_Atomic uint32_t unmarked_counted;
+	/* what unmarked_counted added to the device's inflight_ns */
+	_Atomic uint64_t unmarked_ns;
 	_Atomic uint64_t average_ns;       /* per launch, from observed ends; 0 if unknown */
 	_Atomic uint32_t mark_every;       /* free run: launches per mark */
 	int device;
-	/* Each launch is marked by its thread: a thread's own default stream, or an overflow record. */
+	/* True for a thread's own default stream and for an overflow record: each launch is marked by its own thread. */
 	bool is_marked_by_launch;
 	_Atomic bool in_use;
-	bool is_listed;          /* the record was ever used */
+	bool is_listed;          /* the record is in inflight_used */
 	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
 	/* Value of `launched` when all of it had certainly ended; see inflight_note_end(). */
 	_Atomic uint32_t ended;
@@ -69,10 +71,10 @@ _Static_assert(offsetof(struct inflight_stream, in_use) < 64,
 
 /* One device's totals in this process. */
 struct inflight_device {
-	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
+	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic int32_t inflight;         /* launches counted or marked, and not yet ended */
 	_Atomic uint64_t completed;       /* launches seen to end */
-	_Atomic uint64_t launched_before; /* by streams that are gone */
+	_Atomic uint64_t launched_before; /* launches by streams that are gone */
 	_Atomic uint64_t busy_since_ns;   /* when it last became busy */
 	_Atomic uint64_t stalled_at;      /* completed + 1 when a wait gave up; 0 if none */
 	_Atomic int64_t stalled_ns;       /* part of inflight_ns that the gate ignores */

@@ -15,7 +15,10 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	uint32_t end = atomic_load(&inflight_used_count);
 	bool has_worked = false;
 
-	/* The overflow record stands for many streams, and nothing shows whether the others are idle. */
+	/*
+	 * The overflow record stands for many streams, and nothing shows whether the others are idle. So a wait for one is no
+	 * sync point.
+	 */
 	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {

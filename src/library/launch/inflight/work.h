@@ -31,7 +31,7 @@ struct work {
 	enum stream_meaning streams;
 	CUstream stream;
 	const void *subject; /* function, executable graph, or the entry point's name */
-	/* Of a kernel; `blocks` has the bytes of a copy. */
+	/* of a kernel; for a copy, `blocks` is the number of bytes */
 	uint64_t blocks, threads;
 };
 
