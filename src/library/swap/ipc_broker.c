@@ -12,7 +12,10 @@
 
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
-/* The library gives a restarted daemon the descriptors again, within this time. */
+/*
+ * How often to ask for a descriptor that the daemon does not have. Within this time, the library of the process that owns the
+ * memory gives a restarted daemon the descriptor again.
+ */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 
@@ -208,7 +211,7 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result)
 		o->count--;
 		return true;
 	}
-	/* The driver's close waits for the work too. */
+	/* Wait for the work, as the driver's own close does. */
 	if (real_current_context() == o->context)
 		real.cuCtxSynchronize();
 	*ret_result = unmap(o);

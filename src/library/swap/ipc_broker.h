@@ -29,7 +29,7 @@ bool ipc_broker_is_ours(const CUipcMemHandle *handle);
  */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
-/* Returns false if the memory was not opened here. */
+/* Closes the memory once; the last close unmaps it. Returns false if the memory was not opened here. */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
 void ipc_broker_context_gone(CUcontext context);

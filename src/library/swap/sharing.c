@@ -7,7 +7,7 @@
 
 #define PATIENCE_NS (2 * NS_PER_S)
 
-/* The answer has at most one descriptor, which is closed if ret_fd is NULL. */
+/* Sends one request and gets the answer. The answer has at most one descriptor, which is closed if ret_fd is NULL. */
 static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
 	       struct sharing_reply *ret, int *ret_fd)
 {

@@ -123,16 +123,16 @@ static void tell(enum swap_state state)
 	swap_move(atomic_load(&process_state.slot));
 }
 
-/* ---- work ---- */
+/* ---- waiting until no work runs ---- */
 
 void swap_watch(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
-	/* The wait may have begun after now_ns. */
+	/* Add instead of subtracting, since the wait may have begun after now_ns. */
 	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
 		return;
-	/* The work may be waiting for a thread that the hold keeps out. */
+	/* Open the hold, since the work may be waiting for a thread that the hold keeps out. */
 	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
 		swap_hold_open(true);
 }
@@ -241,7 +241,7 @@ static bool leaves_on(void)
 	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
 }
 
-/* A move out failed. If it was cancelled meanwhile, that does not count as a failure. */
+/* Counts and logs a failed move out, unless the move was cancelled meanwhile. */
 static void give_up(const char *why)
 {
 	if (!leaves_on()) {
@@ -307,7 +307,7 @@ static void prepare_to_leave(void)
 	}
 }
 
-/* Call with the hold shut. Returns false if everything is on the GPU as before. */
+/* Moves all movable memory to the arena. Call with the hold shut. Returns false if everything is on the GPU as before. */
 static bool leave_card(void)
 {
 	uint32_t at = 0;
@@ -388,8 +388,8 @@ static void take_all(uint32_t end)
 }
 
 /*
- * Check first. A failing attempt would take all memory left on the GPU again and again, and the driver's own allocations for
- * others would fail meanwhile.
+ * True if each GPU has room for its memory in the arena. A return without room would take all memory left on the GPU again and
+ * again, and the driver's own allocations for others would fail meanwhile.
  */
 static bool has_room(void)
 {
@@ -414,7 +414,7 @@ static bool has_room(void)
 	return true;
 }
 
-/* Call with the hold shut. Returns false if everything is in the arena as before. */
+/* Moves all memory in the arena back to the GPUs. Call with the hold shut. Returns false if all is in the arena as before. */
 static bool return_to_card(void)
 {
 	uint32_t at = 0;
@@ -496,7 +496,7 @@ static uint64_t look(uint32_t word)
 		try_return(word);
 	else
 		atomic_store(&own.word, word);
-	/* A return was cancelled; now the hold is shut, or calls fail for now. */
+	/* The order cancels a return. The hold is shut until then, except in state SWAP_SHORT, where it must be shut again. */
 	if (order == SWAP_ORDER_OUT && !is_on_card() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -512,9 +512,8 @@ static bool is_likely_to_leave(void)
 }
 
 /*
- * Maps and locks chunks before any move is ordered. Stops at once for an order, and hardly slows a working program. (On an H200,
- * without pauses, one training step took 11 s beside the locking of 29 GiB; with pauses three times as long, two tenants lost 15
- * % until all was locked.)
+ * Maps and locks chunks before any move is ordered, if one is likely. Stops at once for an order. Its pauses keep it from
+ * slowing a working program; without them, a training step may take seconds longer.
  */
 static void prepare_ahead(uint32_t word)
 {
@@ -569,7 +568,7 @@ void swap_leave_driver(void)
 	atomic_store(&is_leaving, true);
 	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
 		sys_sleep_ns(100 * NS_PER_US);
-	/* No thread follows orders any more. */
+	/* No thread follows orders any more, so the daemon must not wait for this process to move. */
 	if (is_started)
 		atomic_store(&atomic_load(&process_state.slot)->swap_state, SWAP_NONE);
 }

@@ -32,9 +32,9 @@ void swap_begin(void *arena, uint64_t arena_bytes);
 void swap_start(void);
 
 /*
- * Keep the list of contexts whose work is waited for. Call swap_context_made() after a context is made,
- * swap_context_ends() before a call that may end it, and swap_context_gone() after it has ended. If it did not
- * end, call swap_context_made() again.
+ * These keep the list of contexts whose work a move waits for. Call swap_context_made() after a context is made,
+ * swap_context_ends() before a call that may end it, and swap_context_gone() after it has ended. If it did not end, call
+ * swap_context_made() again.
  */
 void swap_context_made(CUcontext context);
 void swap_context_ends(CUcontext context);

@@ -31,7 +31,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes)
 	arena.chunk_bytes = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
 }
 
-/* The last chunk may be shorter. */
+/* Returns the size of the chunk; the arena's last one may be shorter. */
 static uint64_t size_of(uint32_t chunk)
 {
 	uint64_t left = arena.bytes - chunk * arena.chunk_bytes;
@@ -162,7 +162,7 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run)
 {
 	uint32_t i = 0;
 
-	/* All chunks but one have the same size, and that one may be anywhere. */
+	/* The arena's last chunk, which may be shorter, can be anywhere in own[]. */
 	for (; at >= size_of(arena.own[i]); i++)
 		at -= size_of(arena.own[i]);
 	*ret_run = size_of(arena.own[i]) - at;

@@ -19,7 +19,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes);
 /* Makes sure that this process owns chunks for `bytes` in all. Returns false if there are not enough. */
 bool swap_arena_provide(uint64_t bytes);
 
-/* True if the owned chunks for `bytes` are backed by memory. */
+/* True if the owned chunks that hold the first `bytes` are backed by memory. */
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*
@@ -38,7 +38,7 @@ uint64_t swap_arena_map_next(void);
 uint64_t swap_arena_lock_next(void);
 /* True if the owned chunks that hold the first `bytes` are locked. */
 bool swap_arena_is_locked(uint64_t bytes);
-/* A context has ended, and chunks that were locked in it may be unlocked. */
+/* Call after a context has ended: chunks that were locked in it may be unlocked, so all chunks will be locked again. */
 void swap_arena_unlocked(void);
 
 /* Returns the address of position `at`. *ret_run is the number of contiguous bytes from there on. */

@@ -18,7 +18,7 @@
 /* Sorted by address, for binary search. */
 static struct backing *list;
 static uint32_t count, places;
-/* Indexed by device. */
+/* Sums over the backings of each device. */
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
@@ -271,7 +271,7 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
 
-	/* The daemon's descriptor keeps the memory alive too. */
+	/* The daemon's descriptor keeps the memory alive too, so the daemon must drop it. */
 	if (b->key)
 		sharing_drop(b->key);
 	if (result == CUDA_SUCCESS)

@@ -27,7 +27,7 @@ struct backing {
 	/* Stays on the GPU, since other processes may use the memory. */
 	bool is_kept;
 	uint64_t arena_at;            /* position in the arena, while off the GPU */
-	unsigned long long buffer_id; /* the driver's first id for it; never reused */
+	unsigned long long buffer_id; /* the driver's id for its first memory; never reused */
 	bool is_exportable;           /* the driver can export the memory as a descriptor */
 	uint64_t key;                 /* identifies the memory elsewhere (ipc_broker.h), or 0 */
 };
@@ -47,7 +47,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result);
 /* Finds the allocation that contains ptr. Returns false if ptr is not in a backing. */
 bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 
-/* The allocation that contains ptr stays on the GPU from now on. */
+/* Keeps the allocation that contains ptr on the GPU from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
 
 /* Sets the key of the allocation that begins at ptr. */
@@ -78,12 +78,12 @@ struct backing *swap_backing_next(uint32_t *at);
 
 /* Puts GPU memory behind the allocation's address; its content is undefined. On failure nothing changes. */
 CUresult swap_backing_put(struct backing *b);
-/* Removes the GPU memory. */
+/* Removes the GPU memory behind the allocation's address; the address stays reserved. */
 CUresult swap_backing_take(struct backing *b);
 
 /*
- * Allows or forbids the device `peer` to access the memory of context `owner`, after a change in swap_peers.h.
- * Call inside the hold.
+ * For other threads, inside the hold: allows or forbids the device `peer` to access the memory of context `owner`, after a
+ * change in swap_peers.h.
  */
 void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 

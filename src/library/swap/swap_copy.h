@@ -12,6 +12,7 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
+/* True if a move includes the backing. */
 bool swap_copy_is_to_move(const struct backing *b);
 
 /*
