@@ -91,7 +91,10 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 			return true;
 		if (!fits_in(ledger_quota(index), used, bytes))
 			return false;
-		/* If the grant rose, another of the tenant's processes may have used it up; then ask again. */
+		/*
+		 * The answer has come, and the grant did not rise. (If it rose, another of the tenant's processes may have used
+		 * it up; then ask again.)
+		 */
 		if (is_answered && limit <= a->granted_before)
 			return false;
 		if (is_too_late(a, now_ns, since_ns, limit > 0))
@@ -118,7 +121,7 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 		return false;
 	if (!wait->since_ns)
 		wait->since_ns = sys_now_ns();
-	/* The helper finds a restarted daemon; no context has started it yet. */
+	/* Only the helper finds a restarted daemon, and no context may have started the helper yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&locks.ask[index]);

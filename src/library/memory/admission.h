@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One call's wait. Zero it before the first call. */
+/* The state of one allocation's wait. Zero it before the first admission_wait(). */
 struct admission {
 	uint64_t since_ns;
 	bool has_looked;

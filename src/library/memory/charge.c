@@ -31,7 +31,7 @@ static bool is_suballoc(const struct holding *h)
 	return h->kind == HOLDING_MEMORY && h->bytes <= SUBALLOC_MAX && h->device != REGION_HOST;
 }
 
-/* The bytes to charge for the holding. For a suballocation, the bytes of a chunk, which it may need. */
+/* Returns the bytes to charge for the holding. For a suballocation that is a whole chunk, since it may need a new one. */
 static uint64_t cost(const struct holding *h)
 {
 	return is_suballoc(h) ? SUBALLOC_CHUNK : h->bytes;

@@ -86,7 +86,10 @@ static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 	return process_is_active() ? suballoc_chunk_of(ptr) : NULL;
 }
 
-/* Finds the holding whose allocation begins at `ptr`. Returns false if it is not charged here. */
+/*
+ * Finds the holding whose allocation begins at `ptr`. `bytes` is its size, which is not recorded for a suballocation. Returns
+ * false if it is not charged here.
+ */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
 /*

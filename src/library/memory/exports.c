@@ -46,7 +46,10 @@ static struct region_export *find(struct region_report *report, uint64_t key)
 	return NULL;
 }
 
-/* Becoming the owner locks the entry. So check the entry's key again afterwards. */
+/*
+ * Makes `owner` the owner of an entry whose owner is gone. No other process changes the key of an entry that has a live owner,
+ * so the caller must check the key afterwards.
+ */
 static bool seize(struct region_report *report, struct region_export *e, uint64_t owner)
 {
 	uint64_t old = atomic_load(&e->owner);

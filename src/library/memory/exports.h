@@ -27,8 +27,8 @@ uint64_t exports_key(const void *bytes, size_t size);
 uint64_t exports_fabric_key(const void *handle);
 
 /*
- * Returns the slot and its generation as one value, so another process in the same slot counts as another owner. 0
- * means no owner.
+ * Returns the slot and its generation as one value, so another process in the same slot counts as another owner. 0 means no
+ * owner. exports_is_alive() tells whether that process still has the slot.
  */
 uint64_t exports_owner(const struct region_report *report, const struct region_slot *slot);
 bool exports_is_alive(const struct region_report *report, uint64_t owner);

@@ -21,10 +21,10 @@ struct fd_tag {
 uint64_t fd_tag_new_key(void);
 
 /*
- * Returns false if the file cannot be marked; then other processes do not recognize the memory. Thread safe, as
- * are all functions here.
+ * Marks the file. Returns false if that is not possible; then other processes do not recognize the memory. Thread safe, as are
+ * all functions here.
  */
 bool fd_tag_set(int fd, const struct fd_tag *tag);
 
-/* Returns false if the file has no mark, or if /proc is missing. */
+/* Reads the file's mark. Returns false if it has none, or if /proc is missing. */
 bool fd_tag_get(int fd, struct fd_tag *ret_tag);

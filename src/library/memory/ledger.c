@@ -34,7 +34,10 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&process_state.report);
 	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
-	/* If the daemon is lost, these values are not updated, and may be of memory that was given back. */
+	/*
+	 * True if the daemon keeps unnamed_bytes and fresh_bytes current. A lost daemon's values may be of memory that was
+	 * given back.
+	 */
 	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
@@ -42,8 +45,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Read tentative_bytes first, so that a reservation granted between the two loads is seen in at
-		 * least one. (In the other order, one reservation was in neither, and both fitted.)
+		 * Read tentative_bytes first, so that a reservation granted between the two loads is seen in at least one. In
+		 * the other order it might be seen in neither, and two reservations would fit where only one does.
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
@@ -200,8 +203,8 @@ void ledger_release_context(int index, uint64_t bytes)
 	take_back(&d->used_bytes, bytes);
 	trace_used(index);
 	/*
-	 * Without a context a process has no code on the GPU either. So there is no need to wait for the daemon's
-	 * next query.
+	 * The last context is gone, and with it the process's code on the GPU. So the unnamed memory is 0; the daemon's next
+	 * query need not show that first.
 	 */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);

@@ -76,8 +76,8 @@ uint64_t ledger_used(int index);
 uint64_t ledger_quota(int index);
 
 /*
- * Makes new_slot the slot that counts. While no reservation is being decided, copies what this process holds from
- * old_slot and then calls publish(). Used when a restarted daemon hands out a new report.
+ * Makes new_slot the slot that counts: while no reservation is being decided, copies what this process holds from old_slot and
+ * then calls publish(). Used when a restarted daemon hands out a new report.
  */
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context);

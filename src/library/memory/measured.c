@@ -64,7 +64,7 @@ bool measured_undone(struct measured *m)
 {
 	struct measured back = *m;
 
-	/* Compares the free memory now with that before the call. The call did not take what is still missing. */
+	/* What is still missing, although the call was undone, was taken by others. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
 	return made < m->grown && charge(m, made);

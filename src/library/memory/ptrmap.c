@@ -135,7 +135,7 @@ static struct place *look_up(const struct table *t, uint32_t kind, uint64_t key)
 	return p && p->kind != HOLDING_NONE ? p : NULL;
 }
 
-/* Tables are filled to 13/16, so that they take up few cache lines. */
+/* Makes room for one more entry. Tables are filled to 13/16, so that they take up few cache lines. */
 static bool make_room(struct table *t)
 {
 	struct table old = *t, grown = {
@@ -176,7 +176,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Closes the gap by moving back entries that were probed past it. Without tombstones, probes stay short. */
+/* Removes the entry. Closes the gap by moving back entries that were probed past it. Without tombstones, probes stay short. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);
@@ -242,7 +242,10 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 	return p;
 }
 
-/* Returns false if the holding must be a single, because memory ran out or the chunk belongs to another context. */
+/*
+ * Stores the holding in its chunk. Returns false if it must be a single, because memory ran out or the chunk belongs to another
+ * context.
+ */
 static bool put_regular(struct shard *s, const struct holding *h)
 {
 	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
@@ -291,7 +294,7 @@ static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
 	return true;
 }
 
-/* ---- both kinds ---- */
+/* ---- all holdings: those in chunks and singles ---- */
 
 static bool take_single(struct shard *s, enum holding_kind kind, uint64_t key,
 			struct holding *ret_holding)

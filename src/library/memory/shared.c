@@ -66,7 +66,10 @@ static void add(const struct shared *s, bool is_charged)
 	atomic_fetch_add(&process_state.shared, 1);
 }
 
-/* The quota is not asked, since this process already holds the memory. */
+/*
+ * If the imported memory has no live owner, this process becomes the owner and is charged. The quota is not asked, since this
+ * process already holds the memory.
+ */
 static void take_over(struct entry *e)
 {
 	if (e->is_charged || !is_in(e) || !exports_take(e->s.key))
@@ -156,7 +159,7 @@ void shared_close(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* Returns how much more must be charged; device -1 if nothing. */
+/* Returns how much more must be charged for an import that has grown; device -1 if nothing. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

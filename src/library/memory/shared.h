@@ -52,8 +52,7 @@ void shared_give(const struct shared *given);
 bool shared_take(const struct shared *taken);
 
 /*
- * Returns true if the memory was imported before, and counts the import. shared_close() must be called once per
- * import.
+ * If the memory was imported already, counts this import too and returns true. shared_close() must be called once per import.
  */
 bool shared_again(enum shared_kind kind, uint64_t id);
 void shared_close(enum shared_kind kind, uint64_t id);

@@ -175,7 +175,7 @@ struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr)
 	return c && suballoc_count(c) ? c : NULL;
 }
 
-/* Takes suballocations out of a chunk. Returns true if they were the last. */
+/* Takes suballocations out of a chunk. Returns true, and the chunk's device, if they were the last. */
 static bool take_suballocs(enum biased_hold hold, struct suballoc_chunk *c, uint32_t suballocs,
 			   int *ret_device)
 {

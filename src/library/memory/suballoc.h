@@ -26,7 +26,8 @@
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
 #define SUBALLOC_MAX \
-	(SUBALLOC_CHUNK - SUBALLOC_STEP) /* bytes; measured on an H200 with driver 580 */
+	/* bytes; the largest suballocation, as measured on an H200 with driver 580 */
+	(SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
 	/*
@@ -48,7 +49,8 @@ struct suballoc_chunk {
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
-#define SUBALLOC_ADDRESS_BITS 49 /* of a device pointer; a GPU has 57, a host uses 49 */
+/* bits of a device pointer that the table covers; a GPU has 57, a host uses 49 */
+#define SUBALLOC_ADDRESS_BITS 49
 
 struct suballoc_leaf {
 	struct suballoc_chunk chunk[SUBALLOC_LEAF_CHUNKS];
@@ -68,7 +70,7 @@ enum suballoc_charge suballoc_take_spare(int device);
 /* The spare is used up: its charge now belongs to something else. */
 void suballoc_use_spare(int device);
 
-/* Call if the driver failed to make the suballocation. */
+/* Call if the driver failed to make the suballocation: its charge stays as the spare, or is given back. */
 void suballoc_failed(int device, enum suballoc_charge charge);
 
 /* Gives the spare's charge back, if there is a spare. */
@@ -110,7 +112,7 @@ static inline uint32_t suballoc_count(const struct suballoc_chunk *c)
 	return atomic_load_explicit(&c->state, memory_order_acquire) & SUBALLOC_COUNT_MASK;
 }
 
-/* Valid only for a chunk that has suballocations. */
+/* Returns the chunk's device. Valid only for a chunk that has suballocations. */
 static inline int suballoc_device(const struct suballoc_chunk *c)
 {
 	return (int)(atomic_load_explicit(&c->state, memory_order_relaxed) >> SUBALLOC_DEVICE_SHIFT);
@@ -132,8 +134,8 @@ static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *
 }
 
 /*
- * As suballoc_take_spare(0), if a single check shows that the fast case applies. Returns false if nothing was
- * done.
+ * Like suballoc_take_spare(0), but only if the calling thread owns the lock and there is a spare. Otherwise does nothing and
+ * returns false.
  */
 static inline bool suballoc_begin_here(struct thread_cache *cache)
 {

@@ -20,7 +20,7 @@ enum swap_pass {
 	SWAP_PASSED, /* inside; call swap_leave() afterwards */
 	/* Returned by swap_try_enter() only: call swap_wait(), then try again. */
 	SWAP_IS_SHUT,
-	/* ^the memory was moved off the GPU, and the GPU has no room for it: CUDA_ERROR_OUT_OF_MEMORY */
+	/* The memory was moved off the GPU, and the GPU has no room for it: fail with CUDA_ERROR_OUT_OF_MEMORY. */
 	SWAP_NO_ROOM,
 };
 

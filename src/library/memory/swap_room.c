@@ -41,7 +41,10 @@ uint64_t swap_wanted(int device)
 
 bool swap_wait_for_room(uint64_t *since_ns)
 {
-	/* Other tenants may have turns of any length first. If the daemon is lost, its last value means nothing. */
+	/*
+	 * While the daemon says that room will be made, the patience begins anew: other tenants may have turns of any length
+	 * first. A lost daemon's last word means nothing.
+	 */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
 		*since_ns = sys_now_ns();
@@ -107,7 +110,7 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		return end(room, result);
 	if (swap_is_inside() || !lack.bytes)
 		return end(room, result);
-	/* Require this twice in a row: between a refusal and the query another tenant may have left the GPU. */
+	/* Fail only if there was room twice in a row: between a refusal and the query another tenant may have left the GPU. */
 	bool has_room = lack.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)
 		return end(room, result);
