@@ -34,7 +34,7 @@ static uintptr_t without_deepbind(uintptr_t flags)
  */
 static struct furnished {
 	const void *own; /* this library's handle there; NULL if the entry is unused */
-	size_t objects;  /* number of objects with only this library loaded */
+	size_t objects;  /* number of objects right after this library was loaded */
 	Lmid_t id;
 	long thread;
 } furnished[16];

@@ -38,8 +38,8 @@ static void *ask(const struct query *q)
 }
 
 /*
- * A search of the global scope finds our export even if no driver is loaded, or the driver lacks the function. So
- * returns NULL in those cases.
+ * Returns our hook only if the driver is loaded and has the function. A search of the global scope finds our export even if
+ * not.
  */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
@@ -77,8 +77,8 @@ static void *in_first_copy(const struct query *q, const char *library, void *add
 }
 
 /*
- * A handle from dlmopen belongs to the copy of this library that is first in that namespace. Returns false if the
- * handle is not of another namespace.
+ * For a handle of another namespace (dlmopen): asks the copy of this library that is first in that namespace. Returns false if
+ * the handle is of our own namespace.
  */
 static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 {
@@ -89,7 +89,10 @@ static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
 	if (theirs == dlsym)
 		return false;
-	/* A namespace into which we did not load this library has nothing that could enforce a quota. */
+	/*
+	 * A namespace into which we did not load this library has nothing that could enforce a quota. So no hooked function is
+	 * found there.
+	 */
 	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
 	return true;
 }
@@ -108,9 +111,9 @@ static bool is_from_behind(const struct query *q)
 }
 
 /*
- * A lookup of dlsym itself, for example by a handle of libc's, should find ours. But an interposer looks up libc's
- * version by RTLD_NEXT and dlvsym, and ours has no version; then our position in the search order decides.
- * (Without a version the loader finds ours by itself.)
+ * A lookup of dlsym itself or another loader function that we hook. It should find ours, for example by a handle of libc's. But
+ * an interposer looks up libc's version by RTLD_NEXT and dlvsym, and ours has no version; then our position in the search order
+ * decides. (Without a version the loader decides that itself.)
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

@@ -69,7 +69,7 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->symbols + index;
 	unsigned type = sym->st_info & 0xf;
 
-	/* Resolving an indirect function would require calling it. No driver has one. */
+	/* Skip indirect functions, since resolving one would require calling it. No driver has one. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
 	    type == STT_TLS || !text_equal(o->strings + sym->st_name, name))
 		return NULL;
@@ -77,8 +77,8 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 }
 
 /*
- * Prefers the default version of a versioned symbol, such as dlsym@@GLIBC_2.34 over dlsym@GLIBC_2.2.5. `hidden`
- * holds a non-default version until a default one is found.
+ * True for the default version of a symbol, such as dlsym@@GLIBC_2.34. Callers prefer it to a hidden version, such as
+ * dlsym@GLIBC_2.2.5.
  */
 static bool is_default_version(const struct elf_object *o, uint32_t index)
 {

@@ -51,9 +51,9 @@ void *elf_next_symbol_early(const char *name);
 void *elf_any_symbol(const void *self, const char *name);
 
 /*
- * Returns the loader function that our function of the same name hides. This is the next definition, so an earlier
- * interposer's is found too. If libc's libdl was loaded before us, any other definition is taken. The result is
- * cached in *slot. Returns NULL if this process has none.
+ * Returns the loader function that our function of the same name hides: the next definition in search order, which may be
+ * another interposer's, or else (if libc's libdl was loaded before us) any other definition. The result is cached in *slot.
+ * Returns NULL if this process has none.
  */
 void *elf_behind(void **slot, const char *name);
 

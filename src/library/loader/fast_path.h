@@ -36,12 +36,9 @@
 struct fast_path {
 	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* devices (bits) whose fast path is open */
 	const struct region_control *_Atomic control;
+	/* Copies of slots of `real` (real.h), which are in other cache lines. While the process is traced, those of trace_launch. */
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
-		/*
-	 * copies of the slots of the struct `real` in real.h, which is in other cache lines; or those of
-	 * trace_launch
-	 */
 	} real;
 	_Atomic bool is_prepared; /* set by fast_path_prepare() */
 };

@@ -84,7 +84,7 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
 
-	/* Only the driver knows what it does with a negative version. */
+	/* These are left to the driver. Only the driver knows what it does with a negative version. */
 	if (unlikely(!t || flags > PER_THREAD_STREAM || version < 0 || version > t->version))
 		return KNOWN_NOT;
 	int number = number_of(t->place, hash);
@@ -100,8 +100,8 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 	if (unlikely(at == end))
 		return KNOWN_NOT; /* the name is of a newer CUDA than the table */
 	/*
-	 * Finds the newest form that is old enough. If there is none, the oldest form tells whether the driver has
-	 * the name at all.
+	 * Finds the newest form that is not newer than `version`. If there is none, the oldest form tells whether the driver
+	 * has the name at all.
 	 */
 	while (at < end && t->form[at].since * 10 > version)
 		at++;

@@ -22,7 +22,7 @@ static struct name {
 } names[NAMES_MAX];
 static size_t names_count;
 
-/* Grouped by base name and kind, the newest form first. */
+/* main() sorts the forms by base name; of each, per-thread-stream forms come last; of both kinds, the newest form first. */
 static struct form {
 	const char *symbol;
 	int since;

@@ -197,7 +197,7 @@ void *real_hook_of_address(const void *address)
 	return hook || !address ? hook : unknown_stand_in(address);
 }
 
-/* ---- by name ---- */
+/* ---- hooks by name ---- */
 
 /* The driver's hooked rows by base name; filled at the first lookup. */
 #define NAME_PLACES 2048 /* a power of two */

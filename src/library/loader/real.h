@@ -58,7 +58,7 @@ bool real_find_nvml(void);
  */
 void *real_hook_of_address(const void *address);
 
-/* As real_hook_of_address(), but searches only the rows of the tables. */
+/* Like real_hook_of_address(), but never returns a stand-in. */
 void *real_hook_of_known(const void *address);
 
 /*

@@ -9,7 +9,10 @@
 
 static const void *_Atomic noted[NOTES];
 
-/* Can be called with any arguments: in the calling conventions of both architectures the caller removes them. */
+/*
+ * The stand-in for every hidden function. It can be called with any arguments: in the calling conventions of both architectures
+ * the caller removes them.
+ */
 static CUresult absent_entry(void)
 {
 	return CUDA_ERROR_NOT_FOUND;
