@@ -105,7 +105,10 @@ static bool fits(const struct holding *need)
 	return need->device < 0 || need->bytes <= ledger_quota(need->device);
 }
 
-/* Call after the driver has accepted the graph: before that, `graph` may be an invalid handle. */
+/*
+ * Records the memory that the new executable graph needs, or destroys that graph if the memory does not fit the quota. Call
+ * after the driver has accepted the graph: before that, `graph` may be an invalid handle.
+ */
 static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
 	if (result != CUDA_SUCCESS)
@@ -177,7 +180,7 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
 	struct holding h;
 
 	/*
-	 * Before the call, since another graph may get the same address at once. The charge for mapped memory is
+	 * Forget the graph before the call, since another graph may get its address at once. The charge for mapped memory is
 	 * updated later.
 	 */
 	if (process_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))

@@ -52,7 +52,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_give(&s);
 }
 
-/* For memory that has no handle of the driver's. */
+/* Makes a handle of ours for memory that can be moved off the GPU, since the driver has none for it. */
 static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct backing b;
@@ -81,7 +81,7 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 	return result;
 }
 
-/* Returns false if no process of this tenant is charged for the memory, and it does not fit the quota. */
+/* Records opened memory. Returns false if no process of this tenant is charged for it, and it does not fit the quota. */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {
@@ -111,7 +111,7 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The driver tells the size only after the memory is open. Opening it makes no new memory. */
+/* Charges the memory after opening it, since the driver tells the size only then. Opening makes no new memory on the GPU. */
 CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
 		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 {

@@ -106,7 +106,10 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);
 }
 
-/* Uses the pitch of every GPU known to us. If a parameter is invalid, leaves the error to the driver. */
+/*
+ * Allocates memory that can be moved off the GPU, with the pitch of every GPU known to us. If a parameter is invalid, leaves
+ * the error to the driver.
+ */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
 {
@@ -229,8 +232,8 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 	if (chunk)
 		return give_back_suballoc(chunk, ptr, release(ptr, stream));
 	/*
-	 * Such memory is freed when all work is done, not in stream order. The driver does the same with memory of
-	 * cuMemAlloc.
+	 * Memory that can be moved off the GPU is freed when all work is done, not in stream order. The driver does the same
+	 * with memory of cuMemAlloc.
 	 */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);

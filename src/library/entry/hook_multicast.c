@@ -31,7 +31,10 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 	return result;
 }
 
-/* Adds a reference to the memory. Of another process's object, only the handle is known. */
+/*
+ * Records that memory `number` is bound to the object, and adds a reference to it. If another process made the object, it has
+ * no number here, and its handle stands for it.
+ */
 static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
 	struct holding memory;

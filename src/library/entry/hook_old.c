@@ -217,7 +217,7 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	/* Before cuInit the driver refuses the call and reads nothing. */
+	/* Before cuInit the driver refuses the call and reads nothing. So nothing may be read here either. */
 	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
 	    !process_device_is_there(0))
 		return launch(launches, count, flags);

@@ -29,7 +29,7 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* Movable memory has no 32-bit addresses. */
+/* Movable memory has no 32-bit addresses, so the driver knows every address that a program can ask about here. */
 CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
 				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
 {
@@ -89,7 +89,9 @@ CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_att
 	return result;
 }
 
-/* Set by a program whose network adapter accesses the memory without the driver. Then the memory must not move. */
+/*
+ * SYNC_MEMOPS is set by a program whose network adapter accesses the memory without the driver. Then the memory must not move.
+ */
 CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attribute, CUdeviceptr),
 				    const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {

@@ -105,8 +105,9 @@ static void forget(struct known_pool *p)
 }
 
 /*
- * The driver keeps a destroyed pool's memory until everything allocated from the pool is freed, but gives no
- * figures for it meanwhile. So the pool is destroyed only then, and the driver gives figures until then.
+ * Called when the program destroys a pool from which something is still allocated. The driver would keep the pool's memory
+ * until all of that is freed, but give no figures for it. So the pool is destroyed only then, and the driver gives figures
+ * until then.
  */
 static void doom(struct known_pool *p)
 {
@@ -123,7 +124,7 @@ static void doom(struct known_pool *p)
 	shrink(p);
 }
 
-/* If the pool ends, the last entry of the list takes its place. */
+/* Destroys a doomed pool if everything allocated from it was freed. Then the last entry of the list takes the pool's place. */
 static void end_doomed(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&

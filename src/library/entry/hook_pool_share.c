@@ -66,7 +66,9 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/* Returns false if no process of this tenant is charged for the memory, and it does not fit the quota. */
+/*
+ * Records an imported allocation. Returns false if no process of this tenant is charged for it, and it does not fit the quota.
+ */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

@@ -44,7 +44,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* Also called for the first time. If memory runs out for the record, the memory stays charged. */
+/* If memory runs out for the record, the memory stays charged. */
 void vmm_obtain(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -101,7 +101,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
-	/* Before cuInit the driver refuses the call and reads nothing. */
+	/* Before cuInit the driver refuses the call and reads nothing. So `prop` may not be read here either. */
 	if (process_is_active() && handle && prop && process_device_is_there(0))
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
@@ -111,8 +111,8 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_note(result, h.device, bytes);
 	/*
-	 * Another thread may be releasing a handle with the same value. That thread removes its record first,
-	 * under this lock: see below.
+	 * Another thread may be releasing a handle with the same value. That thread removes its record first, under this lock:
+	 * see hook_mem_release().
 	 */
 	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
@@ -153,7 +153,7 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 
 	if (!process_is_active())
 		return retain(handle, addr);
-	/* Memory of cuMemAlloc has no handle. */
+	/* To the program this is memory of cuMemAlloc, which has no handle. */
 	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);

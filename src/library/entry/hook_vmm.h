@@ -29,7 +29,7 @@ uint64_t vmm_new_number(void);
  */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
-/* The handle was obtained once more. */
+/* Counts that the handle was obtained once more. The first time also adds a reference to the memory. */
 void vmm_obtain(uint64_t handle, uint64_t number);
 
 /* Adds or removes a reference. With the last one, the memory ends. */

@@ -16,8 +16,9 @@
 #include "library/sys/locks.h"
 
 /*
- * Memory of another tenant, or memory that this process imported itself, is charged by the process that imports
- * it.
+ * Tags exported memory so that importers recognize it, and records that it is exported. Does nothing for memory of another
+ * tenant, or memory that this process imported itself: for that, each process that imports it decides by itself whether it is
+ * charged.
  */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
@@ -64,7 +65,10 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 	return result;
 }
 
-/* Only the tag tells the size. Memory without a tag is charged when it is mapped. */
+/*
+ * Returns the key by which processes recognize the memory. Only the tag of a descriptor also has the size. Memory without a tag
+ * is charged when it is mapped.
+ */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {
 	struct fd_tag tag = { 0 };
@@ -91,7 +95,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_place(&prop.location);
 }
 
-/* Returns false if the memory does not fit the quota. */
+/* Records imported memory. Returns false if it does not fit the quota. */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);

@@ -10,7 +10,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Without a context the driver refuses all work. */
+/* Tells WORK_READS() whether the driver will read the call's pointers. Without a context the driver refuses all work. */
 static bool has_context(void)
 {
 	return process_current_index() >= 0;

@@ -37,7 +37,10 @@ nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), un
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* For an index without a device, this function sets *device to the last device (NVML 580, seen on an H200). */
+/*
+ * For an index without a device, NVML's old function sets *device to the last device (NVML 580, seen on an H200). So does this
+ * hook.
+ */
 nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
 			      nvmlDevice_t *device)
 {

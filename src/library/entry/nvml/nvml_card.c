@@ -202,7 +202,10 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/* Recent use, a decaying average kept by the daemon, plus 1 for work that is still in flight. */
+/*
+ * Returns the process's weight when busy time is divided among processes: its recent use, a decaying average kept by the
+ * daemon, plus 1 for work that is still in flight.
+ */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +

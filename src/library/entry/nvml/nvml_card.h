@@ -31,8 +31,8 @@ int nvml_card_count(void);
  */
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
 /*
- * The answer to a call whose device nvml_card_of() refused with the error `why`. The same `call` is made to NVML,
- * since another function may find something else wrong with an unknown handle.
+ * The answer to a call whose device nvml_card_of() refused with the error `why`: invalid argument if the device is not the
+ * tenant's. Otherwise NVML's own answer to `call`, since each function may find something else wrong with an unknown handle.
  */
 #define NVML_REFUSED(why, call) \
 	((why) == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : nvml_error_of((call), (why)))

@@ -14,7 +14,7 @@ static nvmlReturn_t absent(void)
 	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
 }
 
-/* If the real function exists, calls it outside a tenant; in a tenant `...` answers. */
+/* Outside a tenant calls the real function; in a tenant `...` answers. Returns an error if there is no real function. */
 #define WRAP(symbol, params, args, ...) \
 	ALLOT_EXPORT nvmlReturn_t symbol params; \
 	ALLOT_EXPORT nvmlReturn_t symbol params \
@@ -26,7 +26,10 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/* "Not initialized" takes precedence over invalid arguments. For a device, NVML itself checks that. */
+/*
+ * For a function without a device. "Not initialized" takes precedence over invalid arguments. (For a device, NVML itself checks
+ * that.)
+ */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \

@@ -57,7 +57,7 @@ static _Atomic uint64_t *word_of(uint64_t hash)
 	return NULL;
 }
 
-/* Returns false if a value does not fit. */
+/* Packs the question into q->packed. Returns false if a value does not fit. */
 static bool pack_question(struct question *q)
 {
 	int function = number_of_function(q->asked);

@@ -29,8 +29,8 @@ struct answer {
 	CUdriverProcAddressQueryResult status;
 };
 
-/* Returns false if this was not asked before. */
+/* Finds a stored answer. Returns false if there is none. */
 bool answers_find(struct question *question, struct answer *ret_answer);
 
-/* Call after answers_find() with the same question. */
+/* Stores the answer. Call after answers_find() with the same question. */
 void answers_keep(const struct question *question, const struct answer *answer);

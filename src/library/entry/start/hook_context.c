@@ -72,8 +72,8 @@ static CUresult admit(CUdevice device, int *ret_index)
 }
 
 /*
- * Returns false if the record cannot be stored for lack of memory; then the context must be destroyed, since it
- * could not be charged.
+ * Records a new context, and starts the library's threads if they do not run yet. Returns false if the record cannot be stored
+ * for lack of memory; then the context must be destroyed, since it could not be charged.
  */
 static bool remember_context(CUcontext context, int index, uint64_t cost)
 {
@@ -91,7 +91,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/* The context could not be made or recorded. `result` is the driver's. */
+/* Call if the context could not be made or recorded: gives its reservation back. `result` is the driver's. */
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
@@ -107,7 +107,7 @@ struct reference {
 	unsigned int flags;
 };
 
-/* Calls the driver. */
+/* Takes a reference by the driver's call, and sets *context to the primary context. */
 static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
 {
 	if (r->retain)
@@ -135,7 +135,10 @@ static void give_back_reference(const struct reference *r, CUdevice device)
 		real.cuGreenCtxDestroy(*r->green);
 }
 
-/* Sets *ret_lacks to the bytes that the context needs if the ledger refused them, or to 0 if the driver refused. */
+/*
+ * Takes a reference to the primary context, and charges the context if it is new. Sets *ret_lacks to the bytes that the context
+ * needs if the ledger refused them, otherwise to 0.
+ */
 static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
 			       int index, uint64_t *ret_lacks)
 {
@@ -298,7 +301,8 @@ struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	bool is_second; /* other tenants' calls distorted the first measurement */
+	/* this is the second attempt, since other tenants' calls distorted the first measurement */
+	bool is_second;
 };
 
 static CUresult begin_create(CUdevice device, struct creation *c)
@@ -326,7 +330,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Returns true if the context must be created once more. */
+/* Ends one attempt to create a context. Returns true if the context must be created once more. */
 static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 {
 	CUresult drivers = *result;

@@ -38,7 +38,10 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A green context has its own default stream, whichever thread makes the context current. */
+	/*
+	 * A green context has a default stream of its own, whichever thread makes the context current. So it counts as a
+	 * further context.
+	 */
 	inflight_context_seen((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;

@@ -61,8 +61,8 @@ static size_t put_card(size_t at, int card)
 }
 
 /*
- * The list ends at the first entry that names no device. (If the list is empty, or names a device twice, the
- * driver reports that itself.)
+ * Writes the UUIDs of the listed numbers. The list ends at the first entry that names no device. (If the list is empty, or
+ * names a device twice, the driver reports that itself.)
  */
 static void write_numbers(const char *numbers)
 {
@@ -123,7 +123,7 @@ static void write_all(void)
 		at = put_card(at, i);
 }
 
-/* Returns true if the new environment is in place, false if there was no memory for it. */
+/* Puts a copy of the environment with the entry in place. Returns false if there was no memory for it. */
 static bool add_entry(void)
 {
 	size_t count = 0;
@@ -148,7 +148,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* Another thread may have set a variable meanwhile, which moves the list. */
+/* Removes the entry from the present list of variables, which has moved if another thread has set a variable meanwhile. */
 static void remove_entry(void)
 {
 	if (environ == list) {
