@@ -118,7 +118,7 @@ typedef struct nvmlProcessesUtilizationInfo_v1_st {
 	nvmlProcessUtilizationInfo_v1_t *procUtilArray;
 } nvmlProcessesUtilizationInfo_t;
 
-/* For nvmlDeviceGetSamples: the sample types that report utilization, and the types of their values. */
+/* For nvmlDeviceGetSamples: values and samples, the kinds of samples, and the types of values. */
 typedef union nvmlValue_st {
 	double dVal;
 	int siVal;

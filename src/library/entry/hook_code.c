@@ -66,7 +66,7 @@
 	{ \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
-		/* Before the call, since another function may get the same handle at once. */ \
+		/* Before the driver unloads the code, since other code may get its handle at once. */ \
 		trace_code_goes(); \
 		CUresult result = real_function args; \
 		measured_freed(&m); \
@@ -119,8 +119,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * The bytes that a larger stack takes at once: so much for each thread that the GPU can run at a time (measured on
- * an H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
+ * The bytes that a larger stack takes at once: the difference, for each thread that the GPU can run at a time (measured on an
+ * H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
  */
 static uint64_t expected(CUlimit limit, size_t old, size_t value)
 {

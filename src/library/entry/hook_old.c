@@ -173,7 +173,7 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 	return hook_array3d_create(array3d_create_narrow, array, &wide);
 }
 
-/* ---- captures ---- */
+/* ---- rarely used calls that begin a capture ---- */
 
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {

@@ -331,7 +331,9 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_beside_others = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/* Several samples at once, so that the length of the work alone is known soon. */
+		/*
+		 * Several samples at the same time, so that it is soon known how long the work takes while nothing else runs.
+		 */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}

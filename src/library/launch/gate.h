@@ -36,7 +36,7 @@ struct gate_pass {
 	int index;
 	bool is_leased; /* the work is predicted and sampled */
 	bool pays;      /* pays tokens once its length is known: pace.h */
-	bool is_paced;  /* runs beside other tenants' work */
+	bool is_paced;  /* runs at the same time as other tenants' work */
 	/* The driver call must not be made: return CUDA_ERROR_OUT_OF_MEMORY, but call gate_leave() as always. */
 	bool is_refused;
 	/* `launching` was raised: under a lease, and for a call that returns only when its work is done */

@@ -4,7 +4,7 @@
  * separate total, which would go wrong when a process is killed.
  *
  * A reservation, in the process's own slot:
- *   1. tentative += n                       (seq_cst: of two that decide at once, one sees the other)
+ *   1. tentative += n                       (seq_cst: of two processes that do this at the same time, one sees the other)
  *   2. sum used and tentative of all slots
  *   3. If the sum fits: used += n, tentative -= n.
  *      If it does not fit even without the others' tentative bytes: tentative -= n, refused.

@@ -112,7 +112,7 @@ static struct shard *shard_of(enum holding_kind kind, uint64_t key)
 	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
 }
 
-/* ---- tables of singles and of chunks; the caller holds the shard's lock ---- */
+/* ---- hash tables, of singles or of chunks; the caller holds the shard's lock ---- */
 
 /*
  * Returns the place that has the key, or the empty place where the key would be added. The table must not be
@@ -192,7 +192,7 @@ static void erase(struct table *t, struct place *place)
 	t->place[i].kind = HOLDING_NONE;
 }
 
-/* ---- chunks ---- */
+/* ---- holdings in chunks ---- */
 
 /* True if the holding can be stored as a number of pages. */
 static bool is_regular(const struct holding *h)

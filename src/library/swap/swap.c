@@ -194,7 +194,7 @@ static bool come_to_rest(void)
 	return false;
 }
 
-/* ---- moves ---- */
+/* ---- moving out and back ---- */
 
 /* Gives each backing a position in the arena. Returns the sum of the sizes. */
 static uint64_t lay_out(void)

@@ -28,7 +28,7 @@ static struct {
 	_Atomic uint64_t hash, kept;
 } places[PLACES];
 
-/* cuGetProcAddress and its _v2, or those of two drivers in one process. */
+/* The functions that were asked first, usually cuGetProcAddress and its _v2. Stored words refer to them by index. */
 static const void *_Atomic asked_functions[2];
 
 static int number_of_function(const void *asked)

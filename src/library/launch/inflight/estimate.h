@@ -7,7 +7,7 @@
  * events. So an estimate is the smoothed median of the last three samples, not an average of all.
  *
  * Tenants that share space pay by length (pace.h). Their speed is measured in the same lengths, so these must not
- * depend on what ran beside a sample. So each estimate has a second value, the stable value `told_ns`. It is set
+ * depend on what else ran during a sample. So each estimate has a second value, the stable value `told_ns`. It is set
  * after three samples, and stays until the first value differs from it by more than a factor of 16.
  *
  * The table has a fixed size. A new entry replaces an old one when its places are full. Lock-free; a race loses a
@@ -62,7 +62,7 @@ static inline bool estimate_is_untried(const struct estimate *estimate)
 
 /*
  * The length by which the work counts as in flight where tenants share space; 0 if nothing is known yet. For work
- * that was timed only beside other tenants' work, the length is an upper bound.
+ * that was timed only while other tenants' work ran, the length is an upper bound.
  */
 static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 {

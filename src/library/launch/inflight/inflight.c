@@ -206,13 +206,13 @@ bool inflight_is_capturing(const struct work *work)
 		return false;
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
-	/* An error means a legacy stream beside a capture: nothing may be recorded there either. */
+	/* An error means the legacy stream, while another stream is captured. Nothing may be recorded there either. */
 	return !inflight_is_handle(stream) ||
 	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* ---- marks ---- */
+/* ---- counting and marking work ---- */
 
 void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
 {

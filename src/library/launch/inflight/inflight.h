@@ -139,7 +139,7 @@ uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 /*
  * Call when no in-flight work ended while a thread waited for it. Until some work ends, only later work counts towards the
  * depth. A kernel that waits for the program (persistent, a collective) lasts as long as the program's launches are held back.
- * If its length counted, each launch beside it would wait that long, and the kernel would last as long the next time.
+ * If its length counted, each other launch would wait that long, and the kernel would last as long the next time.
  */
 void inflight_forgive(struct inflight_device *device);
 
