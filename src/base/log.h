@@ -18,7 +18,7 @@ enum log_level {
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
-/* Call before threads exist. `program` must stay valid. */
+/* Sets the program's name, and finds out whether stderr is the journal. Call before threads exist. `program` must stay valid. */
 void log_init(const char *program);
 void log_set_level(enum log_level level);
 

@@ -196,7 +196,7 @@ struct region_control {
 	 * 0 if the daemon does not know this field.
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
-	/* For [REGION_HOST] only quota_bytes is used. */
+	/* The entry [REGION_HOST], for page-locked host memory, has only quota_bytes. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 	/*
 	 * A robust futex that D's main thread holds while it lives. When that thread ends in any way, the kernel sets

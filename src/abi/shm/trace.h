@@ -65,7 +65,7 @@ enum trace_kind {
 
 enum trace_wait {
 	TRACE_WAIT_LEASE = 1, /* another tenant had the card */
-	TRACE_WAIT_TURN = 2,  /* another process of the tenant */
+	TRACE_WAIT_TURN = 2,  /* another process of the tenant had the turn */
 	TRACE_WAIT_DEPTH = 4, /* enough work of its own was in flight */
 	TRACE_WAIT_GRANT = 8, /* paced, and the grant was used up */
 	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its cap */

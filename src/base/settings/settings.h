@@ -80,7 +80,7 @@ struct settings_table {
 /* Called for each bad line, with "file:line: key: value: what would be right". */
 typedef void (*settings_complain)(void *data, const char *text);
 
-/* Returns NULL if there is no setting of that name. */
+/* Finds a setting by its name. Returns NULL if there is none. */
 const struct settings_row *settings_find(const struct settings_table *table, const char *name);
 /* Returns the index-th name that a line may begin with (first settings, then aliases), or NULL after the last. */
 const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch);

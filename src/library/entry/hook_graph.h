@@ -6,5 +6,5 @@
 /* Helper thread: brings the charge of every device's graph memory up to date, at most 50 times a second. */
 void hook_graph_refresh(uint64_t now_ns);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void hook_graph_reset(void);

@@ -16,5 +16,5 @@ static inline void hook_ipc_freed(uint64_t ptr)
 /* Call after a context has ended: drops the memory that was open in it. */
 void hook_ipc_context_gone(CUcontext context);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void hook_ipc_reset(void);

@@ -173,7 +173,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
-		/* The size of the suballocation is not recorded anywhere. */
+		/* The size of a suballocation is not recorded anywhere, so the trace shows 0. */
 		if (trace_is_on())
 			trace_memory_now(TRACE_FREE, suballoc_device(chunk), ptr, 0);
 		suballoc_remove(&process_own()->cache, chunk);

@@ -59,7 +59,7 @@ static void settle(struct known_pool *p, uint64_t reserved_for_it)
 			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
 }
 
-/* Returns NULL if the pool is not known. */
+/* Returns the pool's entry in the list, or NULL if it has none. */
 static struct known_pool *find(CUmemoryPool handle)
 {
 	for (unsigned i = 0; i < pool_count; i++)

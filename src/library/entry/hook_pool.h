@@ -36,5 +36,5 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes);
 /* Call before an imported allocation is freed. Does nothing for other addresses. */
 void hook_pool_freed_import(CUdeviceptr ptr);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void hook_pool_reset(void);

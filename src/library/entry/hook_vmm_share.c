@@ -135,7 +135,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 		return result;
 	struct fd_tag tag = identify(os_handle, type, &is_sized);
 	int index = place_of(*handle);
-	/* A multicast object is not memory. */
+	/* A multicast object, whose tag says 0 pages, is not memory and is not charged. */
 	if (index < 0 || (is_sized && !tag.pages) || note_import(*handle, &tag, index))
 		return result;
 	real.cuMemRelease(*handle);

@@ -16,5 +16,5 @@ void captures_end_called(CUstream stream, CUresult result);
 void captures_stream_gone(CUstream stream);
 void captures_context_gone(CUcontext context);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void captures_reset(void);

@@ -38,5 +38,5 @@ uint64_t report_again_ns(const struct report *report, bool was_woken);
 /* While the daemon is lost: returns true if the tenant's own cap lets device `index` work. Thread safe. */
 bool report_local_cap_allows(int index);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void report_reset(void);

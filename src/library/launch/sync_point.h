@@ -13,7 +13,7 @@
 
 #include "library/launch/inflight/work.h"
 
-/* Call before a wait. */
+/* Call before a wait, so that the calls below know what happened during it. */
 void sync_point_before(void);
 /* Call after a successful wait for all work of the current context. */
 void sync_point_after_all(void);

@@ -36,7 +36,7 @@
 struct fast_path {
 	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* devices (bits) whose fast path is open */
 	const struct region_control *_Atomic control;
-	/* Copies of slots of `real` (real.h), which are in other cache lines. While the process is traced, those of trace_launch. */
+	/* Copies of slots of `real` (real.h), which are in other cache lines; of trace_launch while the process is traced. */
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
 	} real;

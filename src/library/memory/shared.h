@@ -82,5 +82,5 @@ void shared_refresh(uint64_t now_ns);
 /* Enters this process's ownerships in the report of a restarted daemon, before the process moves to it. */
 void shared_move(struct region_report *report, const struct region_slot *slot);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void shared_reset(void);

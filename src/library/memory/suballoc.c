@@ -46,7 +46,7 @@ static inline struct biased_lock *cache_lock(void)
 	return &process_own()->cache.lock;
 }
 
-/* Returns NULL if there is no leaf. */
+/* Returns the leaf of an address, which becomes the last leaf read, or NULL if there is none. */
 static struct suballoc_leaf *leaf_of(CUdeviceptr ptr)
 {
 	size_t index = ptr >> SUBALLOC_LEAF_SHIFT;

@@ -24,7 +24,7 @@ enum swap_pass {
 	SWAP_NO_ROOM,
 };
 
-/* The functions for a swappable process. */
+/* The parts of swap_try_enter() and swap_leave() for a swappable process. */
 enum swap_pass swap_try_enter_held(void);
 void swap_leave_held(void);
 
@@ -93,5 +93,5 @@ bool swap_hold_shut(uint64_t patience_ns);
 /* Opens the hold. If has_room is false, calls fail instead. */
 void swap_hold_open(bool has_room);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_hold_reset(void);

@@ -6,7 +6,8 @@
 #include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (60 * NS_PER_S) /* with no prospect of room, or no daemon, until failure */
+/* How long a call waits without a prospect of room, or without a daemon, before it fails. */
+#define PATIENCE_NS (60 * NS_PER_S)
 #define NAP_NS (10 * NS_PER_MS)
 #define ROUNDING_BYTES (128ULL << 20)
 

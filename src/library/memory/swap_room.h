@@ -20,7 +20,7 @@
 #include "abi/cuda_abi.h"
 #include "library/state/process_state.h"
 
-/* One call's wait. */
+/* The state of one call's wait for room. */
 struct swap_room {
 	int device;
 	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
@@ -73,7 +73,7 @@ bool swap_room_again(struct swap_room *room, CUresult result);
  */
 void swap_want(int device, int64_t bytes);
 
-/* The sum over all threads. */
+/* Returns the bytes for which all threads together wait on `device`. */
 uint64_t swap_wanted(int device);
 
 /*
@@ -82,5 +82,5 @@ uint64_t swap_wanted(int device);
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_room_reset(void);

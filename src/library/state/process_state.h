@@ -60,7 +60,7 @@ struct process_state {
 	_Atomic uint32_t captures;        /* stream captures in progress in this process */
 	_Atomic uint32_t streams_gone;    /* counts dropped streams: inflight.h */
 	_Atomic uint32_t detours;         /* why calls take a longer path: enum process_detour */
-	/* this process's slot + 1: it has a device's turn if the device's `turn` is this */
+	/* this process's slot + 1, which is the value of a device's `turn` when this process has the turn */
 	_Atomic uint32_t turn;
 	_Atomic uint32_t code_gone; /* counts unloads of functions and ends of contexts */
 };
@@ -129,5 +129,5 @@ static inline struct region_slot_device *process_slot_device(int index)
  */
 void process_settle_quick_way(void);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void process_reset(void);

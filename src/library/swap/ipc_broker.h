@@ -40,5 +40,5 @@ void ipc_broker_context_gone(CUcontext context);
  */
 bool ipc_broker_give_again(void);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void ipc_broker_reset(void);

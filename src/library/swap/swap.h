@@ -52,5 +52,5 @@ void swap_move(struct region_slot *slot);
  */
 void swap_leave_driver(void);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_reset(void);

@@ -44,5 +44,5 @@ void swap_arena_unlocked(void);
 /* Returns the address of position `at`. *ret_run is the number of contiguous bytes from there on. */
 void *swap_arena_at(uint64_t at, uint64_t *ret_run);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_arena_reset(void);

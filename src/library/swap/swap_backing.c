@@ -286,7 +286,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
-	/* Memory that is out is used by no work. */
+	/* Work can use only memory on the GPU, so other memory needs no wait. */
 	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
 	/* Remove it from the list first, since its address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
@@ -356,7 +356,7 @@ void swap_backing_context_gone(CUcontext context)
 {
 	struct backing b;
 
-	/* The context's work has ended with it. */
+	/* No wait is needed: the context's work has ended with it. */
 	for (CUdeviceptr ptr; (ptr = first_owned(context));)
 		if (take_out(ptr, &b))
 			give_back(&b);

@@ -87,5 +87,5 @@ CUresult swap_backing_take(struct backing *b);
  */
 void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_backing_reset(void);

@@ -32,5 +32,5 @@ uint32_t swap_peers_changes(void);
 /* Call after a context has ended: drops its records. */
 void swap_peers_context_gone(CUcontext context);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void swap_peers_reset(void);

@@ -37,7 +37,7 @@ struct biased_lock {
 	_Atomic uint8_t losses;
 };
 
-/* Tests stop a thread here. */
+/* Tests define this to stop a thread between reading `owner` and setting its busy flag. */
 #ifndef BIASED_PAUSE
 #define BIASED_PAUSE() ((void)0)
 #endif

@@ -63,7 +63,7 @@ static unsigned int memory_pct(int card)
 	return nvml_card_memory_pct(card, ledger_used(card));
 }
 
-/* Works also if the driver cannot tell, since the values are not the driver's. */
+/* Does not ask the driver, since the values come from the region. */
 nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
 			      nvmlDevice_t device, nvmlUtilization_t *rates)
 {

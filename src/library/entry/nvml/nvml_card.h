@@ -58,7 +58,7 @@ void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefi
 
 /* GPU time used in the last second, in percent of what the tenant may use. */
 unsigned int nvml_card_busy_pct(int card);
-/* `bytes` in percent of the quota. */
+/* Returns `bytes` as a percentage of the quota. */
 unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
 
 /* A process that has a context on the GPU. */

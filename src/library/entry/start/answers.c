@@ -21,7 +21,7 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0x3fffff
 #define MARK (1ULL << 25)
 
-/* A hash table; entries are never removed. */
+/* The stored words by the hashes of names: a hash table whose entries are never removed. */
 #define PLACES 512 /* a power of two */
 #define PROBES 16
 static struct {

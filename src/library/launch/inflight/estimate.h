@@ -54,7 +54,7 @@ void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
-/* True if fewer than three samples were taken without other tenants' work. */
+/* True if fewer than three samples were taken while no other tenant's work ran. */
 static inline bool estimate_is_untried(const struct estimate *estimate)
 {
 	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);

@@ -220,7 +220,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Part of the work that was ignored has ended. */
+	/* Part of the work that inflight_forgive() ignores has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
 	/* This also runs when the sum has become smaller; then the fast path was shut earlier already. */

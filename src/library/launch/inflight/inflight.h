@@ -154,9 +154,9 @@ void inflight_drop_context(CUcontext context);
  */
 void inflight_context_seen(CUcontext context);
 
-/* A capture begins: from now on the helper records nothing. */
+/* A capture begins, or has ended. While any is in progress, the helper records nothing. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 
-/* In a forked child. */
+/* Call in a forked child: forgets the state of the parent. */
 void inflight_reset(void);
