@@ -25,9 +25,8 @@
 
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
-#define SUBALLOC_MAX \
-	/* bytes; the largest suballocation, as measured on an H200 with driver 580 */
-	(SUBALLOC_CHUNK - SUBALLOC_STEP)
+/* bytes; the largest suballocation, as measured on an H200 with driver 580 */
+#define SUBALLOC_MAX (SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
 	/*
