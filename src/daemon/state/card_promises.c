@@ -8,8 +8,8 @@
 #include "daemon/state/tenant.h"
 
 /*
- * Whether the tenant is an init container, which does not run at the same time as the other
- * containers of its pod.
+ * Whether the tenant is an init container (not a sidecar). It does not run at the same time as the
+ * later containers of its pod.
  */
 static bool is_init(const struct tenant *t)
 {
@@ -29,7 +29,10 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 	return a;
 }
 
-/* Without memory for the list, all containers count as if they ran at the same time. */
+/*
+ * Subtracts what is not needed because some containers of a pod never run at the same time. If out
+ * of memory, subtracts nothing.
+ */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
 {
@@ -122,8 +125,8 @@ void node_update_rest(struct node *node, const struct card *card)
 }
 
 /*
- * Most cards have no tenant that uses unpromised memory. So one walk over the tenants finds the
- * cards that do.
+ * Only node_update_rest() for cards with a tenant that uses unpromised memory, and most cards have
+ * none: the first walk finds those cards.
  */
 void node_update_unpromised(struct node *node)
 {

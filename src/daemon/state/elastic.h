@@ -9,18 +9,22 @@
 #include "daemon/util/json.h"
 
 /*
- * Applies the tenant's choice, or else the setting, to its devices. Only a limit that was derived
- * from the guarantee is adapted. A limit that the user asked for is already the tenant's maximum.
+ * Turns borrowing on or off for each of the tenant's devices, by the tenant's choice or else the
+ * setting. Only a limit that was derived from the guarantee is ever raised: a limit that the user
+ * asked for is already the tenant's maximum.
  */
 void elastic_apply(struct tenant *tenant);
 
-/* Whether the tenant's choice, or else the setting, is on. */
+/* Whether the tenant may borrow: its own choice, or else the setting. */
 bool elastic_is_on(const struct tenant *tenant);
 
 /* Logs limits that have changed much since they were last logged. Call about once a second. */
 void elastic_log(struct tenant *tenant);
 
-/* The form in requests and state files: true, false, or null for the daemon's setting. */
+/*
+ * The choice as it appears in requests and state files: true, false, or null for the daemon's
+ * setting.
+ */
 json_t *elastic_choice_to_json(enum elastic_choice choice);
 /*
  * Reads member "elastic". Returns 1 if *ret was written, 0 if the member is absent or null, -EINVAL

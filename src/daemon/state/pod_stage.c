@@ -29,8 +29,8 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 }
 
 /*
- * Whether a container of that stage runs while the init container `init` runs. If `init` is NULL:
- * while the ordinary containers run.
+ * Whether the container `stage` runs while the init container `init` runs or, if `init` is NULL,
+ * while the pod's ordinary containers run.
  */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {
@@ -67,8 +67,8 @@ static void raise_to(struct stage_amount *most, const struct stage_amount *a)
 }
 
 /*
- * What a pod needs. With `beside`, only stages in which that container runs count; if NULL, all
- * stages count.
+ * Returns what the pod needs: the maximum over its stages. If `beside` is not NULL, only the stages
+ * in which that container runs count.
  */
 static struct stage_amount needed(const struct stage_item *items, size_t count,
 				  const struct pod_stage *pod, const struct pod_stage *beside)

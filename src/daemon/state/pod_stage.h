@@ -1,13 +1,13 @@
 /*
- * When a container of a pod runs, by the key of its claim. Kubernetes runs init containers one
- * after the other and ends each before the next starts. A sidecar is an init container that is
- * always restarted; it keeps running beside all later containers. So a pod needs of a card the
- * maximum over its stages. A stage is one init container with the sidecars before it, or all
- * sidecars with the ordinary containers. Pure; thread safe.
+ * Tells when a container of a pod runs, by the key of its claim. Kubernetes runs init containers
+ * one after the other and ends each before the next starts. A sidecar is an init container that is
+ * always restarted; it keeps running beside all later containers. A stage is one init container
+ * with the sidecars before it, or all sidecars with the ordinary containers. So a pod needs of a
+ * card only the maximum over its stages. Pure; thread safe.
  *
- *     pod/<UID>/<container>       an ordinary container
- *     pod/<UID>/<container>@2     the init container at place 2 in its pod
- *     pod/<UID>/<container>@2+    the sidecar at place 2
+ *   pod/<UID>/<container>       an ordinary container
+ *   pod/<UID>/<container>@2     the init container at place 2 in its pod
+ *   pod/<UID>/<container>@2+    the sidecar at place 2
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct pod_stage {
 	unsigned place;
 };
 
-/* Promises on one card. */
+/* What a container, or a pod, was promised on one card. */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;
@@ -39,9 +39,9 @@ struct stage_item {
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * How much less than the sum of all items is needed, because not all of them run at once. `beside`
- * is a container that is to be added and is not among the items, or NULL. Of its own pod, only the
- * stages in which it runs count.
+ * Returns by how much the sum of all items exceeds what is needed, because not all of them run at
+ * once. `beside` is a container that is to be added and is not among the items, or NULL. Of the pod
+ * of `beside`, only the stages in which `beside` runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

@@ -43,8 +43,8 @@ static struct given *find(struct sharing *s, uint64_t key)
 }
 
 /*
- * A tenant can own a file system, such as FUSE, that blocks close() and stat() for as long as it
- * likes. So the kind of file is read without asking its file system.
+ * Whether closing the descriptor cannot block. A tenant can own a file system, such as FUSE, that
+ * blocks close() and stat() for as long as it likes. So statx() is told not to ask the file system.
  */
 static bool is_harmless(int fd)
 {

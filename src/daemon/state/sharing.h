@@ -19,18 +19,18 @@ struct sharing *sharing_new(void);
 struct sharing *sharing_free(struct sharing *s);
 
 /*
- * Takes ownership of *fd and sets it to -1. `pid` is the giving process. Returns -EEXIST if another
- * process has given by that key, -EBADF or -EINVAL if this kind of descriptor is not kept, -ENOSPC
- * beyond SHARING_MOST.
+ * Keeps *fd under `key`, takes ownership of it and sets *fd to -1. `pid` is the giving process.
+ * Returns -EEXIST if another process has given by that key, -EBADF or -EINVAL if this kind of
+ * descriptor is not kept, -ENOSPC beyond SHARING_MOST.
  */
 int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *fd,
 		 struct error *err);
 
 /*
- * Returns the descriptor of that key, which the store still owns, and its reported size; -ENOENT if
- * there is none.
+ * Returns the descriptor under that key, which the store still owns, and in *ret_bytes the size
+ * that its giver reported; -ENOENT if there is none.
  */
 int sharing_find(const struct sharing *s, uint64_t key, uint64_t *ret_bytes);
 
-/* Drops what this process gave under the key, or all that it gave if `key` is 0. */
+/* Closes the descriptor that this process gave under the key, or all that it gave if `key` is 0. */
 void sharing_drop(struct sharing *s, int pid, uint64_t key);

@@ -37,7 +37,7 @@ static inline unsigned slots_count(const struct slots *slots)
 	return count;
 }
 
-/* The lowest slot that both have; negative if they have none in common. */
+/* Returns the lowest slot in both sets; negative if they have none in common. */
 static inline int slots_first_common(const struct slots *a, const struct slots *b)
 {
 	for (unsigned i = 0; i < SLOTS_MAX / 64; i++)

@@ -61,9 +61,10 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * The directory belongs to the daemon, because its files decide the tenant's terms after a restart.
- * A private daemon's run directory already excludes other users. A claim's directory is mounted
- * into a container whose processes may run as any user.
+ * Makes the tenant's directory. It belongs to the daemon's user, because its files decide the
+ * tenant's terms after a restart. Other users may enter it (0755) unless the daemon is private. A
+ * claim's directory is always open, because it is mounted into a container whose processes may run
+ * as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -134,8 +135,8 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
 	/*
-	 * If the table of gangs is full, the tenant is no gang: it gets its turns on each card
-	 * separately.
+	 * If the table of gangs is full (negative number), the tenant is no gang: its turns on its
+	 * cards are not aligned in time.
 	 */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
@@ -192,8 +193,8 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 }
 
 /*
- * An adopted tenant has no arena: its processes keep the previous daemon's arena and the memory in
- * it. New processes of the tenant are not swappable.
+ * An adopted tenant gets no new arena: its processes keep the arena that the previous daemon made,
+ * and the memory in it. New processes of the tenant are not swappable.
  */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
@@ -201,7 +202,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	return open_tenant(node, terms, false, ret, err);
 }
 
-/* CUDA shows a process only one MIG instance, and no GPU beside it. */
+/*
+ * Refuses a MIG instance beside another device, because CUDA shows a process only one instance and
+ * no GPU beside it.
+ */
 static int check_instances(const struct tenant_terms *terms, struct error *err)
 {
 	for (unsigned i = 0; terms->device_count > 1 && i < terms->device_count; i++) {
@@ -233,7 +237,10 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	tell_tenant_removed(tenant->node, tenant);
-	/* A tenant that could not be made completely lacks some or all lessees. */
+	/*
+	 * If the tenant could not be made completely, lessees may be missing (NULL), which
+	 * lessee_remove() allows.
+	 */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -394,9 +401,9 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 }
 
 /*
- * Whether `other` may want the card at any moment, so that t may have only little work in flight.
- * False if both share by space in one group and t's limit equals its guarantee, because each then
- * has its own SMs.
+ * Whether `other` may want the card at any moment. Then t, even while it runs alone, may have only
+ * little work in flight. Not so if both share by space in one group and t's limit equals its
+ * guarantee, because each then has its own SMs.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

@@ -39,7 +39,7 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* ends when it has no holder and no process; if false, only when removed */
+	/* ends when it has no holder and no process; if false, it ends only when removed */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -49,8 +49,9 @@ struct tenant_terms {
 	uint64_t swap_arena_bytes; /* host memory for swapping, with ON_FULL_SWAP; else 0 */
 	bool swapped_out;          /* swapped out on request; stays off the card until resumed */
 	enum elastic_choice elastic;
-	struct sharing_choice sharing;  /* time slices, or concurrently with its group */
-	enum on_violation on_violation; /* the setting may ask for a stricter action */
+	struct sharing_choice sharing;  /* gets time slices, or runs concurrently with its group */
+	/* the tenant's choice; a stricter action in the settings wins */
+	enum on_violation on_violation;
 	bool has_host_quota;            /* there is a limit on page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
@@ -63,21 +64,21 @@ struct tenant_terms {
 	struct tenant_claim claim;
 };
 
-/* How often tenants' memory was moved off their cards, and back. */
+/* How often a tenant's memory was moved off its cards, and back. */
 struct swap_moves {
 	uint64_t out, back;
 };
 
 struct tenant_device {
 	struct lessee *lessee;
-	uint64_t denied, waited_ns;  /* totals of processes that have ended */
-	double limit_logged_pct;     /* limit in force when it was last logged; 0: never logged */
+	uint64_t denied, waited_ns;  /* sums over its processes that have ended */
+	double limit_logged_pct;     /* the limit on its cores as last logged; 0: never logged */
 	uint64_t told_ns;            /* charged time already divided among the tenant's GPU tasks */
-	uint64_t counted_ns;         /* charged time already in the namespace's use */
-	uint64_t published_ns;       /* charged time already in the card's published use */
-	uint64_t published_since_ns; /* start of the publisher's view of this device; 0: not yet */
+	uint64_t counted_ns;         /* charged time already added to its namespace's use */
+	uint64_t published_ns;       /* charged time already added to the card's published use */
+	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
-	struct census_over over;     /* NVML shows more than the quota */
+	struct census_over over;     /* counts censuses in a row that show more than the quota */
 };
 
 /* A process of the previous daemon that has not moved to this daemon yet. */
@@ -100,20 +101,27 @@ struct process {
 	uint64_t start_time;
 	int pidfd;
 	struct loop_source *source;
-	/* What the census (census.c) compares with NVML. */
+	/* What census_compare.c keeps of the process for each device. */
 	struct process_census {
-		/* The slot's values when the census was requested. */
+		/* the slot's values when the running census was requested */
 		uint64_t used_before, fresh_before, swapped_before;
 		bool was_moving;
 		/* NVML's figure at the last census; 0: the process was not listed */
 		uint64_t nvml_before;
-		uint64_t beyond_before; /* what that figure had beyond the ledger */
-		/* bytes confirmed by two censuses in a row: see census_compare.c */
-		uint64_t unnamed;
-		uint64_t measured; /* how much of `unnamed` the library had measured itself */
+		uint64_t beyond_before; /* by how much nvml_before exceeded the ledger */
 		/*
-		 * `over`: NVML shows more than the ledger. `settled`: steady enough to learn the
-		 * context's size
+		 * memory that no call allocated, but that two censuses in a row showed: see
+		 * census_compare.c
+		 */
+		uint64_t unnamed;
+		/*
+		 * the part of `unnamed` that the process's library had already measured and
+		 * reported
+		 */
+		uint64_t measured;
+		/*
+		 * `over` counts censuses in a row that show more than the ledger; `settled`, those
+		 * that show steady figures, from which the context's size is learned
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
@@ -125,20 +133,23 @@ struct process {
 
 struct tenant {
 	TAILQ_ENTRY(tenant) link;
-	struct text_index_entry by_name, by_id; /* entries in the node's indexes */
+	struct text_index_entry by_name, by_id; /* its entries in the node's indexes */
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
 	int swap_schedule; /* number in swap_turns.h; negative: none, or not assigned yet */
 	struct turn_share turn_share;
-	double share_scale; /* factor on guarantee and cap now, at least 1: see turn_share.h */
+	/* its guarantee and cap are multiplied by this factor now; at least 1: see turn_share.h */
+	double share_scale;
 	bool is_away;       /* some or all of its memory is off the card, so it gets no lease */
 	bool wants_room;    /* an allocation of this swappable tenant waits for room on the card */
 	bool was_short;     /* at the last poll there was no room on the card for its return */
 	struct checkpoint *checkpoint; /* checkpoint of its processes; NULL: never requested */
-	/* the request for it: daemon/memory/swap/tenant_checkpoint.h */
+	/* the request for a checkpoint: daemon/memory/swap/tenant_checkpoint.h */
 	struct tenant_checkpoint *checkpoint_request;
-	/* set if this daemon made the tenant and ON_FULL_SWAP is set; else NULL */
+	/*
+	 * host memory for swapping; NULL unless ON_FULL_SWAP is set and this daemon made the tenant
+	 */
 	struct arena *arena;
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
@@ -148,46 +159,58 @@ struct tenant {
 	uint64_t use_charged_ns;                   /* total charged time already added to `use` */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
-	int gang;     /* number as a possible gang (daemon/arbitrate/gang.h); negative: none */
+	/* its number in the table of gangs (daemon/arbitrate/gang.h); negative: none */
+	int gang;
 	bool started; /* a process has registered at least once */
-	struct mps_group *space; /* its group if it shares by space: daemon/space/space.h */
-	/* its last processes that ended; the MPS server may report about them later */
+	/* the group with which it runs concurrently; NULL: none; see daemon/space/space.h */
+	struct mps_group *space;
+	/*
+	 * pids of its last processes that ended, because the MPS server may report about them later
+	 */
 	int gone_pid[SPACE_GONE_PIDS];
 	unsigned gone_count;
 	char space_fault[SPACE_FAULT_MAX]; /* last fault of its group; "": none */
 	bool corrupt; /* its report held an impossible value, so no process may register */
-	unsigned violations[VIOLATION_REASONS]; /* number of processes ever, by reason */
+	/* number of its processes so far that were in violation, by reason */
+	unsigned violations[VIOLATION_REASONS];
 	unsigned holders;
 	/* container in which a process was last seen; "": in none */
 	char container_id[CONTAINER_ID_MAX];
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */
 	uint64_t command_start;
-	/* reports the end of a command started before the restart */
+	/*
+	 * reports the end of the tenant's command, if the command started before the daemon's
+	 * restart
+	 */
 	struct loop_source *command_source;
-	int command_pidfd; /* pidfd of that command; valid with command_source */
+	int command_pidfd; /* the pidfd of command_source; valid while command_source is not NULL */
 	bool grace;        /* adopted: may lack holders and processes for a while */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* processes still to be adopted; NULL: none left */
 	bool adopting;
 	uint64_t adopting_end_ns;
 	struct registration *registration; /* its socket */
-	struct tenant_trace *trace;        /* the trace of its session; NULL: not traced */
-	/* number of the last trace, as in its control page; 0: never traced */
+	struct tenant_trace *trace;        /* the trace session that records it; NULL: not traced */
+	/* number of its last trace, as written in the trace's control page; 0: never traced */
 	uint32_t trace_order;
 	struct sharing *sharing;   /* what its processes share with each other; NULL: nothing yet */
 	bool unsaved;              /* the state file is out of date */
 	bool save_failed;          /* a failed save has been logged */
-	uint64_t saved_used_bytes; /* sum of all used bytes in the state file */
+	/* sum of the used bytes that the state file has of its processes */
+	uint64_t saved_used_bytes;
 };
 
-/* Sums over a tenant's live slots and the totals of its ended processes. Every value is bounded. */
+/*
+ * Sums over a tenant's live slots and its ended processes. Every value is bounded, because
+ * processes can write anything into their slots.
+ */
 struct tenant_usage {
 	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
 	uint64_t unnamed_bytes; /* part of used_bytes that no call allocated but NVML shows */
 	uint64_t denied, waited_ns;
 };
 
-/* The names are "fail", "wait" and "swap". Any other text gives -EINVAL. */
+/* The names are "fail", "wait" and "swap". Parsing any other text returns -EINVAL. */
 const char *on_full_name(enum on_full on_full);
 int on_full_parse(const char *text, enum on_full *ret);
 
@@ -223,7 +246,10 @@ unsigned tenant_living_count(const struct tenant *tenant);
  * process that bypasses its quota cannot take memory that was promised to others.
  */
 bool tenant_retire(struct tenant *tenant, const char *why);
-/* Returns -ESHUTDOWN if the tenant is retired, because its terms may no longer change. */
+/*
+ * Returns -ESHUTDOWN if the tenant is retired: its terms may no longer change, and no process may
+ * join.
+ */
 int tenant_check_not_retired(const struct tenant *tenant, struct error *err);
 /* The two places where a tenant's directory may be: see tenant_dir_path(). */
 enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
@@ -235,17 +261,14 @@ void tenant_end_if_unused(struct tenant *tenant);
 /* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_priority(struct tenant *tenant, int priority);
-/*
- * While the tenant has its turn on the card, its guarantee and cap are the promised ones times
- * `scale`.
- */
+/* Multiplies the tenant's guarantee and cap by `scale` while it has its turn on the card. */
 void tenant_scale_share(struct tenant *tenant, double scale);
 /* The tenant's cap in this turn, without what other tenants lend to it. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /*
- * `swapped_out` (only with `paused`): the tenant's memory leaves the card too, or has already left
- * it.
+ * Pauses or resumes the tenant. `swapped_out` (only with `paused`): its memory leaves the card too,
+ * or has already left it.
  */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
@@ -268,15 +291,16 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
 /* Page-locked host memory of the tenant's processes, by their slots. It counts towards no card. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
-/* What the process's slot says that it holds, at most the card's memory. */
+/* The memory that the process holds by its slot; bounded by the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /*
- * Memory that no call allocated: as the last censuses measured it, plus what the process's library
- * measured since. At most the card's memory.
+ * Memory that no call allocated: the amount that the last censuses found, plus what the process's
+ * library measured since. At most the card's memory.
  */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /*
- * The part of its memory that is not on the card (swap.h, daemon/memory/swap/tenant_checkpoint.h).
+ * The part of the process's memory that is not on the card (swap.h,
+ * daemon/memory/swap/tenant_checkpoint.h).
  */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
 /*
@@ -306,8 +330,8 @@ void tenant_save_soon(struct tenant *tenant);
  */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
 /*
- * Like tenant_path(), by id. If `id` is NULL, gives the directory that holds the tenants'
- * directories.
+ * Like tenant_path(), but takes the tenant's place and id. If `id` is NULL, gives the directory
+ * that holds the tenants' directories.
  */
 void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
 		     const char *leaf, char path[NODE_PATH_MAX]);
@@ -324,11 +348,14 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
  * the tenant.
  */
 void tenant_remove_process(struct process *process);
-/* Stops watching the process and leaves its slot as it is. The leases must have been removed. */
+/*
+ * Forgets the process without freeing its slot, whose values stay as they are. The leases must have
+ * been removed.
+ */
 void tenant_forget_process(struct process *process);
-/* The process of that pid with the lowest slot, or NULL. */
+/* Returns the tenant's process of that pid with the lowest slot, or NULL. */
 struct process *tenant_process_of(struct tenant *tenant, int pid);
-/* Removes the process from every slot of that pid. */
+/* Frees every slot of the tenant that belongs to that pid. */
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*

@@ -1,4 +1,7 @@
-/* A tenant's processes: their slots, the end of a process, and the values in the slots. */
+/*
+ * A tenant's processes: gives them slots, notices their end, and reads and bounds the slots'
+ * values.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +13,8 @@
 #include "daemon/state/sharing.h"
 #include "daemon/state/tenant.h"
 
-#define WAITED_MAX_NS (UINT64_C(1) << 53) /* about a hundred days: no thread waits longer */
+/* about a hundred days: a larger value is false, because no thread waits that long */
+#define WAITED_MAX_NS (UINT64_C(1) << 53)
 #define USAGE_WALKS_MAX \
 	100 /* limit for slots that never stop changing; a walk takes some microseconds */
 #define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */
@@ -87,8 +91,8 @@ static void add_totals(struct tenant_usage *usage, const struct region_slot_devi
 }
 
 /*
- * Walks once over the slots. *ret_mix is a hash of all figures, so it also shows changes that leave
- * the sum the same.
+ * Sums the slots in one walk. *ret_mix is a hash of all the figures: it shows a change even if the
+ * sum stays the same.
  */
 static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, uint64_t *ret_mix)
 {
@@ -109,9 +113,9 @@ static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, ui
 }
 
 /*
- * Processes keep allocating during a walk. One may free memory after its slot was read, and another
- * may take that memory before its own slot is read. The sum would then exceed the quota. So walk
- * until two walks agree.
+ * Processes keep allocating during a walk: one may free memory after its slot was read, and another
+ * may take that memory before its own slot is read. That memory would count twice, and the sum
+ * exceed the quota. So walk until two walks agree.
  */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 {
@@ -211,8 +215,8 @@ uint64_t tenant_host_bytes(const struct tenant *tenant)
 			&tenant->region.report->slot[i].device[REGION_HOST].used_bytes,
 			memory_order_relaxed);
 		/*
-		 * The tenant can write any value there. The bound keeps the sum within a JSON
-		 * integer.
+		 * The tenant can write any value into its slots. The bound keeps the sum small
+		 * enough for a JSON integer.
 		 */
 		sum += used < INT64_MAX / REGION_MAX_SLOTS ? used : INT64_MAX / REGION_MAX_SLOTS;
 	}

@@ -42,8 +42,8 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 }
 
 /*
- * Lists live processes with their slots' usage, and old processes that have not moved with the
- * usage in the last state file.
+ * Lists the live processes with their slots' usage, and the previous daemon's processes that have
+ * not moved yet, with the usage that the last state file had of them.
  */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
@@ -103,12 +103,15 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/* If no other client holds the tenant, it ends with this process. */
+	/*
+	 * The command is saved only if no other client holds the tenant, which then ends with that
+	 * command.
+	 */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
-	/* The claim is made again from this if the store of claims is lost. */
+	/* If the store of claims is lost, the claim is made again from this member. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",
 				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,

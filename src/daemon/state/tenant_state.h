@@ -21,15 +21,15 @@
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
 /* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
-/* Saves soon if the tenant's processes hold another amount than the file says. */
+/* Saves the file soon if the tenant's processes hold another amount than the file says. */
 void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
 	struct tenant_terms terms;
 	uint64_t epoch;             /* of the daemon that wrote the file */
 	struct admission_past past; /* see admission.h */
-	double use_ns;              /* decayed use when the file was written */
-	struct old_process *old;    /* its processes; owned */
+	double use_ns;              /* decayed GPU time when the file was written */
+	struct old_process *old;    /* the processes in the file; owned */
 	/* the command that holds the tenant, as tenant.command_pid; 0: unknown */
 	int command_pid;
 	uint64_t command_start;
@@ -44,5 +44,5 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 /* Frees the members of `state`, not `state` itself. */
 void tenant_state_free(struct tenant_state *state);
 
-/* The numbers of the slots as a JSON list. */
+/* Returns the numbers of the slots as a JSON list. */
 json_t *slots_to_json(const struct slots *slots);

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "daemon/state/tenant.h"
 
-#define USE_LEAST_NS 1e6 /* less use is not worth remembering */
+#define USE_LEAST_NS 1e6 /* less GPU time is not worth remembering */
 
 static double left_of(const struct node *node, const struct fade *f, uint64_t now_ns)
 {
@@ -83,7 +83,7 @@ void use_restore(struct tenant *tenant, double use_left_ns)
 	tenant->use = (struct fade){ .use_ns = use_left_ns, .at_ns = clock_now_ns() };
 }
 
-/* ---- the state file ---- */
+/* ---- the list for the file of use ---- */
 
 static void append(json_t *list, const char *name, uid_t uid, double left_ns)
 {

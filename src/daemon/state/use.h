@@ -1,8 +1,8 @@
 /*
  * How much GPU time each tenant has used, with exponential decay (policy/memory/fade.h, setting
- * use_half_life). It orders waiting tenants, and `ps` shows it. Charged time on all of a tenant's
- * cards counts together. A new tenant of the same name and user continues with what is left. Main
- * thread only.
+ * use_half_life). Here this is called its use. It orders waiting tenants, and `ps` shows it. The
+ * charged time on all of a tenant's cards is added up. A new tenant of the same name and user
+ * continues with what is left of it. Main thread only.
  */
 #pragma once
 
@@ -17,13 +17,13 @@ struct tenant;
 
 /* Starts a new tenant with what an earlier tenant of its name and user left. */
 void use_begin(struct tenant *tenant);
-/* Adds what was charged since the last call. */
+/* Adds the time that was charged to the tenant since the last call. */
 void use_update(struct tenant *tenant, uint64_t now_ns);
-/* The decayed use at now_ns. */
+/* Returns the tenant's use at now_ns, in nanoseconds. */
 double use_ns(const struct tenant *tenant, uint64_t now_ns);
 /* Remembers the use of a tenant that ends. A full table drops the entry with the least use. */
 void use_end(struct tenant *tenant);
-/* Sets the use of a tenant of the previous daemon. */
+/* Sets the use of a tenant that was adopted from the previous daemon. */
 void use_restore(struct tenant *tenant, double use_ns);
 
 /*
@@ -32,7 +32,8 @@ void use_restore(struct tenant *tenant, double use_ns);
  */
 json_t *use_to_json(struct node *node);
 /*
- * Reads such a list, written passed_ns ago, for use_begin(). Call before there are tenants. Returns
- * -EINVAL for an invalid list and then takes nothing from it.
+ * Reads a list made by use_to_json(), written passed_ns ago, so that use_begin() finds its entries.
+ * Call before there are tenants. Returns -EINVAL for an invalid list and then takes nothing from
+ * it.
  */
 int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);

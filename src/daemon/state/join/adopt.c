@@ -79,7 +79,10 @@ static void old_process_died(void *data, uint32_t events)
 {
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
-	/* If the process has registered, its slot accounts for the draining memory. */
+	/*
+	 * A registered process had a slot, and the memory drains from there. For any other, add it
+	 * here.
+	 */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
 			  false);
@@ -90,7 +93,8 @@ static void old_process_died(void *data, uint32_t events)
 }
 
 /*
- * Opens a pidfd. Returns -ESRCH if the process has ended or the pid now belongs to another process.
+ * Opens a pidfd of the process that had this pid and start time. Returns -ESRCH if that process has
+ * ended.
  */
 static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 {
@@ -122,8 +126,8 @@ static int watch(struct tenant *tenant, struct old_process *old)
 }
 
 /*
- * Whether the tenant's command may come back to hold the tenant. True also if the command cannot be
- * watched.
+ * Watches the tenant's command. Returns whether it may come back to hold the tenant; true also if
+ * it lives but cannot be watched.
  */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
@@ -140,7 +144,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Takes over the list's live processes and frees the other entries. */
+/* Moves the list's live processes to the tenant and frees the other entries. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -184,13 +188,15 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	/* A retired tenant's quota is what it holds, which is known only now. */
+	/*
+	 * Only now is it known what the tenant holds, and a retired tenant's quota is that amount.
+	 */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	admission_restore(tenant, &state.past);
 	/*
-	 * The tenant's state file is older than the file of all use, and does not account for the
-	 * time since it was written.
+	 * The file of all tenants' use is newer than the tenant's state file. So the latter's
+	 * figure counts only if the former has none for this tenant.
 	 */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
@@ -295,8 +301,8 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		if (!o->registered)
 			continue;
 		/*
-		 * From here on only the slot counts this usage. Until here it counted twice, which
-		 * errs on the safe side.
+		 * The process has copied its usage, so only its slot counts from here on. Until
+		 * here the usage counted twice, which errs on the safe side.
 		 */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);

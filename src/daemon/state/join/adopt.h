@@ -21,25 +21,30 @@ struct tenant;
 unsigned adopt_all(struct node *node);
 
 /*
- * Call when a process has registered. With from_before, it will copy its old usage. Without, it has
- * executed a new program (exec), so its old usage is dropped.
+ * Call when a process has registered. `from_before`: it moves over from the previous daemon and
+ * will copy its old usage into the slot. Otherwise a process known from the state file has executed
+ * a new program (exec), so its old usage is dropped.
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
-/* Whether any tenant still waits for a process of the previous daemon. */
+/* Whether any tenant still waits for a process that the previous daemon knew. */
 bool adopt_is_anybody_expected(const struct node *node);
 
-/* Whether the tenant still waits for the process of that pid. */
+/* Whether process `pid` of the previous daemon has yet to move over to this tenant. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
 /* A slot was freed. If a process was moving into it, adoption waits for that process again. */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
-/* Handler of node->adopt_timer. `data` is the node. */
+/*
+ * Handler of node->adopt_timer: ends the adoption of each tenant whose processes have all moved, or
+ * whose time is up. `data` is the node.
+ */
 void adopt_look(void *data, uint32_t events);
 
 /*
- * Stops waiting for the tenant's command: the command, or another client, holds the tenant again.
+ * Stops watching for the end of the tenant's command. Call when the command, or another client,
+ * holds the tenant again.
  */
 void adopt_forget_command(struct tenant *tenant);
 

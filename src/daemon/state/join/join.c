@@ -8,10 +8,10 @@
 #include "daemon/util/procfs.h"
 
 /*
- * Finds the slot of a process that registers again, because its reply was lost or it believed this
- * daemon dead. Moving from a slot to itself changes nothing. A second slot is given only to a
- * process named in an earlier daemon's state, because a process may send any epoch and write
- * anything into its slot.
+ * Returns the present slot of a process that registers again, because its reply was lost or it
+ * believed this daemon dead. It gets no second slot: a process may send any epoch and write
+ * anything into its slot. Returns NULL for a new process, and for one that the state file of an
+ * earlier daemon names, which needs a slot here.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
@@ -37,7 +37,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	/* A retired tenant accepts only its own processes that return after a restart. */
+	/* A process that returns after a restart may join even a retired tenant. Others may not. */
 	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
 			? 0
 			: tenant_check_not_retired(tenant, err);
@@ -45,7 +45,10 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		r = space_check_process(tenant, err);
 	if (r < 0)
 		return r;
-	/* exec keeps the pid. A first registration means that the old program image is gone. */
+	/*
+	 * exec keeps the pid. previous_epoch 0 means a program that registers for the first time,
+	 * so slots of this pid belong to the program before exec.
+	 */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);
 	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);

@@ -32,15 +32,14 @@
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
 
 /*
- * Answers questions of a tenant's own processes about the tenant; `allot doctor` asks them inside a
- * container. Main thread only.
+ * ---- questions of a tenant's own processes about the tenant (`allot doctor` in a container) ----
  */
 
 #define ABOUT_QUESTION_MAX 64
 
 /*
- * Whether the message is {"version":1,"op":"tenant"}. All other messages on this socket begin with
- * another byte. Pure.
+ * Whether the message is the question {"version":1,"op":"tenant"}. No other message on this socket
+ * begins with '{'. Pure.
  */
 static bool about_is_question(const char *message, size_t size)
 {
@@ -94,7 +93,7 @@ struct registration {
 	struct tenant *tenant;
 	int fd;
 	struct loop_source *source;
-	/* for deadlines, and to accept again after file descriptors ran out */
+	/* for the exchanges' deadlines, and to accept again after file descriptors ran out */
 	struct loop_source *timer;
 	struct exchange *pending;
 	unsigned pending_count;
@@ -114,8 +113,8 @@ static void exchange_close(struct exchange *x)
 }
 
 /*
- * Never blocks: the client gets the answer only if the answer fits into the socket's buffer.
- * Returns false if it did not.
+ * Sends a reply with `count` descriptors, without blocking. Returns false if the socket's buffer
+ * has no room for it; the client then gets no answer.
  */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
@@ -195,8 +194,8 @@ static void answer(struct exchange *x, const struct registration_request *reques
 }
 
 /*
- * Keeps the descriptor that was sent with the request. A descriptor that is not kept is closed by a
- * thread that may block.
+ * Keeps the descriptor that was sent with the request. If it is not kept, closer_close() closes it
+ * in a thread of its own, because that may block.
  */
 static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		struct error *err)
@@ -262,7 +261,7 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
-/* A process asks for its trace ring: abi/shm/trace.h. */
+/* Answers a process that asks for its trace ring: abi/shm/trace.h. */
 static void answer_trace(struct exchange *x, const struct trace_request *request,
 			 const struct ucred *sender)
 {
@@ -301,13 +300,14 @@ static void exchange_ready(void *data, uint32_t events)
 	struct ancillary ancillary;
 
 	/*
-	 * The process needs MPS, which is still starting: timer_due() continues when MPS is ready.
+	 * The process can be answered only when MPS runs, which is still starting. So stop watching
+	 * this socket; timer_due() continues when MPS is ready.
 	 */
 	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
 		loop_watch(x->source, 0);
 		return;
 	}
-	/* The message is only peeked. exchange_close() empties the socket, whatever it contains. */
+	/* Only peek at the message: exchange_close() empties the socket, whatever it contains. */
 	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
 				      &ancillary);
 	if (size == -EAGAIN || size == -EINTR)
@@ -372,8 +372,8 @@ static void listener_ready(void *data, uint32_t events)
 	int fd = accept4(registration->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		/*
-		 * Out of file descriptors or memory: the connection stays queued. The timer tries
-		 * again later.
+		 * Out of file descriptors or memory: the connection stays queued in the kernel.
+		 * Stop watching the socket; the timer tries again later.
 		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(registration->source, 0);
@@ -417,10 +417,7 @@ static int listen_at(struct tenant *tenant, struct error *err)
 	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
 	if (fd < 0)
 		return fd;
-	/*
-	 * Any user with access to a claim's directory may open the claim's socket: see
-	 * tenant_path().
-	 */
+	/* Any user may open a claim's socket; its directory restricts access: see tenant_path(). */
 	if (chmod(path, *tenant->terms.claim.key ? 0666 : 0600) < 0 ||
 	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
 		return error_set_errno(err, errno, "give %s to uid %u", path,

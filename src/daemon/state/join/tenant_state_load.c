@@ -20,7 +20,7 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
-/* If the member is absent, the device has no slots. */
+/* Reads member "slots". If it is absent, the device has no slots. */
 static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
 {
 	json_t *list = NULL, *item;
@@ -38,7 +38,7 @@ static int slots_from_json(const json_t *json, struct slots *ret, struct error *
 	return 0;
 }
 
-/* If the member is absent, the tenant belongs to no claim. */
+/* Reads member "claim". If it is absent, the tenant belongs to no claim. */
 static int claim_from_json(const json_t *root, struct tenant_claim *ret, struct error *err)
 {
 	const json_t *json = json_object_get(root, "claim");
@@ -74,7 +74,10 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 	    json_read_number(json, "cores_pct", &d.promise.cores_pct, err) <= 0 ||
 	    json_read_number(json, "cores_limit_pct", &d.promise.limit_pct, err) <= 0)
 		return error_set(err, EINVAL, "devices: a value is missing or wrong");
-	/* Only a tenant that waits for memory has these. Files of older daemons have neither. */
+	/*
+	 * Only tenants that wait for memory have these members, and files of older daemons lack
+	 * them.
+	 */
 	if (json_read_int(json, "memory_reserve_bytes", 0, INT64_MAX, &reserve, err) < 0 ||
 	    json_read_int(json, "memory_granted_bytes", 0, INT64_MAX, &granted, err) < 0)
 		return error_set(err, EINVAL, "devices: a value is wrong");
@@ -156,7 +159,10 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
-/* If the member is absent, the command is unknown, or other clients hold the tenant too. */
+/*
+ * Reads member "command". It is absent if the command is unknown, or if other clients hold the
+ * tenant too.
+ */
 static int command_from_json(const json_t *root, struct tenant_state *state, struct error *err)
 {
 	const json_t *command = json_object_get(root, "command");
@@ -171,7 +177,7 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 	return 0;
 }
 
-/* If the member is absent, the tenant is time-sliced. */
+/* Reads member "group". If it is absent, the tenant is time-sliced. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
 	const char *group = NULL;
@@ -233,13 +239,13 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	state->past.arrival = (uint64_t)arrival;
 	state->past.since_ns = (uint64_t)since_ns;
 	state->use_ns = use_s > 0 && use_s < USE_MOST_S ? use_s * 1e9 : 0;
-	/* Files of daemons without swapping have no such members. */
+	/* Older files lack these members; each then keeps its default. */
 	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
 	if (r >= 0)
 		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
 	if (r >= 0)
 		r = json_read_bool(root, "retired", &t->is_retired, err);
-	/* Older files lack this member too. */
+	/* Older files lack "on_violation" too. */
 	int has_choice = r < 0 ? r : json_read_string(root, "on_violation", &text, err);
 	if (has_choice < 0)
 		return has_choice;

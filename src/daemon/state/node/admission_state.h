@@ -28,7 +28,7 @@ struct admission_past {
 	uint64_t arrival, since_ns; /* on the monotonic clock */
 };
 
-/* A tenant with on_full "wait". */
+/* The waits of a tenant with on_full "wait". */
 struct tenant_admission {
 	enum admission_state state;
 	uint64_t arrival, since_ns; /* while QUEUED */

@@ -12,15 +12,16 @@ struct drain {
 	uint64_t bytes;
 	uint64_t begun_ns;
 	bool figure_known;
-	uint64_t figure_bytes; /* the card's use, as last read before the death */
+	uint64_t figure_bytes; /* the card's used memory, as last read before the death */
 	bool unlisted_known;
-	uint64_t unlisted_bytes; /* the part of figure_bytes that NVML's list did not explain */
+	/* the part of figure_bytes that no process on NVML's list accounted for */
+	uint64_t unlisted_bytes;
 };
 
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* Without memory for the entry, the bytes count as free slightly too early. */
+	/* If out of memory, there is no entry, so the bytes count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -59,7 +60,10 @@ bool drain_has(const struct card *card, int pid)
 	return false;
 }
 
-/* The card's use beyond what the listed processes hold. Returns false if it is unknown. */
+/*
+ * Gives the part of the card's used memory that no listed process holds. Returns false if it is
+ * unknown.
+ */
 static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 {
 	uint64_t listed = 0;
@@ -75,8 +79,9 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * The card's use may also have risen because of another process. Then NVML's list shows that, or
- * else the time limit ends the draining.
+ * Whether the census shows that the driver has freed the memory. If another process allocated
+ * meanwhile, the card's used memory does not fall by d->bytes. Then the comparison of unlisted
+ * memory confirms it, or else DRAIN_MAX_NS ends the draining.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -108,8 +113,8 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		node_admit_soon(node);
 	}
 	/*
-	 * Only while nothing drains: memory of dead processes is in the card's use but in no list
-	 * entry.
+	 * Unlisted memory is measured only while nothing drains, because it would include dead
+	 * processes' memory.
 	 */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);

@@ -1,10 +1,10 @@
 /*
- * Memory of dead processes. Their tenants get it back at once, but the driver may free it later.
- * Until then it counts as draining, which is memory taken on the card.
+ * Memory of dead processes. Their tenants' quotas get it back at once, but the driver may free it
+ * later. Until then it counts as draining: it is still taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or earlier when NVML confirms it: the process is off NVML's
- * list, and either the card's figure fell or the list explains that figure as well as before. Main
- * thread only.
+ * Draining ends after DRAIN_MAX_NS, or earlier when a census by NVML confirms it: the process is
+ * off NVML's list, and either the card's used memory fell, or the listed processes account for that
+ * used memory as well as they did before the death. Main thread only.
  */
 #pragma once
 
@@ -12,20 +12,23 @@
 #include <stdint.h>
 
 #define DRAIN_MAX_NS UINT64_C(2000000000)
-#define DRAIN_LOOK_NS UINT64_C(20000000) /* interval of the census while memory drains */
+#define DRAIN_LOOK_NS UINT64_C(20000000) /* interval between censuses while memory drains */
 
 struct node;
 struct card;
 struct census_card;
 
-/* Does nothing if `bytes` is 0. was_listed: the last census had the process on NVML's list. */
+/*
+ * Call when process `pid` has ended: its `bytes` on the card drain. was_listed: the last census had
+ * the process on NVML's list. Does nothing if `bytes` is 0.
+ */
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed);
 uint64_t drain_bytes(const struct card *card);
 /* Whether memory of process `pid` is draining on the card. */
 bool drain_has(const struct card *card, int pid);
 /*
- * Drops entries that the last census confirms, and entries that are too old. `seen` is NULL if
- * there was no new census.
+ * Drops the entries whose end the last census confirms, and entries that are too old. `seen` is
+ * NULL if there was no new census.
  */
 void drain_update(struct node *node, struct card *card, const struct census_card *seen);
 void drain_free_all(struct card *card);

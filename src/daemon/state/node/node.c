@@ -32,7 +32,10 @@ void node_admit_soon(struct node *node)
 		loop_arm(node->admission_timer, 0, 0);
 		return;
 	}
-	/* Admission makes no more decisions, so nothing else would ever release kept memory. */
+	/*
+	 * Without waiting tenants, admission makes no decisions, so nothing else would release the
+	 * kept memory.
+	 */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;
 }

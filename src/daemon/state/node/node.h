@@ -36,7 +36,7 @@ enum allocation_failure {
 	ALLOCATION_OTHER,
 	ALLOCATION_FAILURES
 };
-/* Short enough that the path of a tenant's socket below it fits struct sockaddr_un. */
+/* limit that lets the path of a tenant's socket, below the run directory, fit struct sockaddr_un */
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* any path below the run directory */
 
@@ -66,9 +66,9 @@ struct card {
 	struct gpu_info info;
 	struct arbitration *arbitration;
 	struct sensor *sensor; /* NULL unless the policy measures use by NVML */
-	/* makes this daemon the only arbiter of the card: see lock.h; -1: not held */
+	/* locks that make this daemon the only arbiter of the card: see lock.h; -1: not held */
 	int lock_fd[LOCK_DIRS];
-	/* charged for one context: the setting, or what was learned since */
+	/* memory charged for one CUDA context: the setting, or the size learned since */
 	uint64_t context_bytes;
 	struct census_least context_least; /* the figures from which context_bytes is learned */
 	/* memory_used_bytes is NVML's figure of the last census */
@@ -78,7 +78,7 @@ struct card {
 	struct drain *drains;
 	bool unlisted_known; /* unlisted_bytes is valid */
 	uint64_t unlisted_bytes;
-	/* held by processes of no tenant, by the last census: census_compare.h */
+	/* memory of processes that belong to no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* tenants' memory moved off this card, in total */
@@ -97,7 +97,7 @@ struct health_listener {
 TAILQ_HEAD(tenant_list, tenant);
 
 #define NODE_PAST_USES 256
-/* The use of a tenant that has ended: see use.h. */
+/* The GPU time that a tenant had used when it ended, decaying since: see use.h. */
 struct past_use {
 	char name[REGION_NAME_MAX]; /* "": this entry is empty */
 	uid_t uid;
@@ -110,9 +110,10 @@ struct node {
 	const char *config_file; /* real path of the settings file; NULL: no file was read */
 	char run_dir[NODE_RUN_DIR_MAX];
 	bool is_private;    /* one user's daemon: other users have no access to its files */
-	bool lingers;       /* ends when there were no tenants for config.linger_ns */
+	bool lingers;       /* the daemon ends after it had no tenants for config.linger_ns */
 	bool populated;     /* there are tenants */
-	bool slept_at_tick; /* at the last tick, the arbitrations of all cards slept */
+	/* at the last tick, all cards' arbitration threads slept for lack of work */
+	bool slept_at_tick;
 	bool simulated;
 	char sim_socket[NODE_PATH_MAX]; /* real path; "" if GPUs are not simulated */
 	/* identifies this run of the daemon; fits a JSON integer, never 0 */
@@ -126,7 +127,8 @@ struct node {
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
 	struct topology *topology;
-	struct gangs *gangs; /* NULL: tenants get their turns on each card separately */
+	/* NULL: a tenant's turns on its several cards are not aligned in time */
+	struct gangs *gangs;
 
 	struct tenant_list tenants;
 	struct text_index tenant_names, tenant_ids;
@@ -135,8 +137,9 @@ struct node {
 	uint64_t arrivals;     /* tenants that have ever begun to wait */
 	struct admission_counts waits;
 	uint64_t requests, refused; /* on the control socket */
-	char *list_text;            /* last reply to `list`; NULL: none yet */
-	uint64_t list_ns;           /* when making that reply began */
+	/* last reply to `list`, for requests that came before it was made; NULL: none */
+	char *list_text;
+	uint64_t list_ns;           /* when work on list_text began */
 	/* failed requests for a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	uint64_t live_changes,
@@ -145,7 +148,7 @@ struct node {
 	struct namespace_uses *namespaces;
 	bool foreign_known; /* a census has measured what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
-	/* the previous daemon's, until the GPU watch takes them; NULL: none */
+	/* what the previous daemon had saved, until the GPU watch takes it over; NULL: nothing */
 	struct gpu_records *records;
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct audit *audit;                           /* NULL: auditing is off */
@@ -162,18 +165,19 @@ struct node {
 	struct control *control;
 	struct plugin *plugin; /* NULL: no device plugin for the kubelet */
 	struct dra *dra;       /* NULL: no DRA driver */
-	/* for the reply to "hello"; NULL: no DRA driver */
+	/* makes the DRA driver's part of the reply to "hello"; NULL: no DRA driver */
 	json_t *(*dra_json)(const struct dra *dra);
-	/* the plugin's; NULL: holders of claims are unknown */
+	/* which containers hold claims, as the device plugin knows; NULL: not known */
 	struct claim_holders *claim_holders;
 	struct metrics *metrics;          /* NULL: no metrics are served */
 	struct page *page;                /* NULL: no web page is served */
 	struct node_kube *kube;           /* NULL: nothing is published to Kubernetes */
 	struct loop_source *tick;         /* every second while there are tenants */
-	struct loop_source *fresh_source; /* checks whether a census is due early */
+	/* wakes the main thread after an arbitration thread has signalled fresh_fd */
+	struct loop_source *fresh_source;
 	int fresh_fd;
 	struct loop_source *census_timer; /* periodic census while there are tenants */
-	/* its interval: the setting or longer, see census_every_ns() */
+	/* interval of census_timer: the setting or longer, see census_every_ns() */
 	uint64_t census_every_ns;
 	struct loop_source *save_timer; /* writes state files that have changed */
 	struct loop_source *use_timer;  /* writes the file of use (use_state.h) */

@@ -17,22 +17,22 @@ struct census_card;
 struct node;
 struct tenant;
 
-/* A function that is NULL: the part ignores this event. */
+/* A part's functions. NULL: the part ignores this event. */
 struct subsystem {
 	const char *name;
 	int (*start)(struct node *node, struct error *err);
 	void (*stop)(struct node *node);
 	/*
-	 * The tenant has its region and its leases, but no other part knows it yet. If `is_new` is
-	 * false, the tenant was adopted and may have running processes. A failure undoes the
-	 * tenant.
+	 * Called for a new or adopted tenant that has its region and its leases. Parts later in the
+	 * table do not know it yet. If `is_new` is false, the tenant was adopted and may have
+	 * running processes. If a part fails, the tenant is not made.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
-	/* Like tenant_added and at the same moment, for a part that cannot fail. */
+	/* Like tenant_added, called right after it, for a part that cannot fail. */
 	void (*tenant_begins)(struct tenant *tenant);
 	/*
-	 * The tenant still has its leases and processes. Also called for a tenant that could not be
-	 * made completely.
+	 * Called before the tenant's leases and processes are freed. Also called for a tenant that
+	 * could not be made completely.
 	 */
 	void (*tenant_removed)(struct tenant *tenant);
 	/* The tenant ends for good, and its files will be deleted. Called before tenant_removed. */
@@ -45,7 +45,9 @@ struct subsystem {
 	void (*tenants_changed)(struct node *node);
 	/* The first tenant was added or the last one removed: see node->populated. */
 	void (*populated_changed)(struct node *node);
-	/* A process was added and has not been told so yet, or a process was removed. */
+	/*
+	 * A process was added, but its registration is not answered yet; or a process was removed.
+	 */
 	void (*processes_changed)(struct node *node);
 	/* The process is dead and no longer has its slot. */
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
@@ -53,7 +55,10 @@ struct subsystem {
 	void (*census_read)(struct node *node, const struct census_card *seen);
 	/* Whether this part needs the next census even if nothing changes. */
 	bool (*needs_census)(const struct node *node);
-	/* The driver has reported how much memory is in use on the cards. */
+	/*
+	 * The driver has answered how much memory is in use on the cards (health.c asks each
+	 * second).
+	 */
 	void (*cards_answered)(struct node *node);
 };
 
