@@ -17,7 +17,7 @@ void emit_value(const struct metric *m, const void *thing, const char *labels, s
 	}
 }
 
-/* `thing` begins with its labels. */
+/* `thing` points to a struct of figures.h, which begins with its labels. */
 static void emit_one(const struct metric *m, const void *thing, struct exposition *x)
 {
 	emit_value(m, thing, thing, x);

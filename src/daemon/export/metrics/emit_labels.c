@@ -8,7 +8,7 @@
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
 
-/* A thing's labels with additional labels. */
+/* The labels of a tenant, card or device, with room for more labels. */
 struct more_labels {
 	char text[MORE_LABELS_MAX];
 };
@@ -109,7 +109,7 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
-/* A tenant device without any step so far has no samples. */
+/* A tenant's device that has had no step so far has no samples. */
 void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	char name[64];

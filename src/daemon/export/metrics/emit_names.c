@@ -5,7 +5,7 @@
 
 #define MIB 1048576.0
 
-/* ---- HAMi ---- */
+/* ---- HAMi's names ---- */
 
 static struct exposition_labels text_of_card(const struct metrics_card *c)
 {
@@ -30,9 +30,9 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 		emit_value(m, &f->tenant_device[i], f->tenant_device[i].hami_labels, x);
 }
 
-/* ---- gpu-manager ---- */
+/* ---- gpu-manager's names ---- */
 
-/* Returns one figure of one device. */
+/* Reads one figure of a tenant's device. */
 typedef double (*figure)(const struct metrics_tenant_device *d);
 
 static double use(const struct metrics_tenant_device *d)

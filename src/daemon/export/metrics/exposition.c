@@ -22,9 +22,9 @@ const char *exposition_type_name(enum exposition_type type)
 	return type_names[type];
 }
 
-/* ---- the text ---- */
+/* ---- growing the text, and help lines ---- */
 
-/* Returns space for that many more bytes, or NULL if memory ran out, now or before. */
+/* Returns space for `bytes` more bytes; NULL if out of memory, now or in an earlier call. */
 static char *reserve(struct exposition *x, size_t bytes)
 {
 	if (x->failed)
@@ -58,7 +58,9 @@ static void add_text(struct exposition *x, const char *text)
 	add(x, text, strlen(text));
 }
 
-/* A help text escapes backslashes and newlines, but not quotation marks. */
+/*
+ * Appends a help text. The format escapes backslashes and newlines in it, but not quotation marks.
+ */
 static void add_help(struct exposition *x, const char *help)
 {
 	for (; *help; help++) {
@@ -120,8 +122,8 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 /* ---- numbers ---- */
 
 /*
- * Writes digits that end at `end`, and returns their start. A page has thousands of numbers, and printf would take half of its
- * time.
+ * Writes the decimal digits so that they end at `end`, and returns their start. Not by printf,
+ * which would take half of the time for a page with thousands of numbers.
  */
 static char *write_digits(char *end, uint64_t value)
 {
@@ -184,7 +186,10 @@ static size_t character_length(const unsigned char *c)
 	return length;
 }
 
-/* Writes the next character, escaped if needed, and advances *value. */
+/*
+ * Writes the next character of *value to `to`, escaped if needed, and advances *value. Returns the
+ * number of bytes written.
+ */
 static size_t escape(const char **value, char to[4])
 {
 	size_t length = character_length((const unsigned char *)*value);
@@ -209,7 +214,7 @@ void exposition_label(char *text, size_t size, const char *key, const char *valu
 {
 	size_t used = strlen(text);
 	size_t key_length = strlen(key);
-	/* Room for a comma, an equals sign, two quotation marks and the NUL. */
+	/* There must be room for a comma, an equals sign, two quotation marks and the NUL. */
 	if (size - used < key_length + 5)
 		return;
 	if (used)

@@ -16,31 +16,37 @@
 
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-#define EXPOSITION_LABELS_MAX 768 /* enough for a container of a pod, with all names, on a device */
+/* enough for a pod's container on a device, with the longest names */
+#define EXPOSITION_LABELS_MAX 768
 struct exposition_labels {
 	char text[EXPOSITION_LABELS_MAX];
 };
 
 enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER, EXPOSITION_SUMMARY };
 
-/* Zero it to start an empty text. */
+/* A text under construction. Zero it to start an empty one. */
 struct exposition {
 	char *text;
 	size_t used, size;
-	size_t name_begin, name_end; /* the position of the last name's first two lines */
+	/* where the # HELP and # TYPE lines of the latest name begin and end */
+	size_t name_begin, name_end;
 	bool failed;
 };
 
 /* Returns "gauge", "counter" or "summary". */
 const char *exposition_type_name(enum exposition_type type);
 
-/* Begins a name; `help` is escaped. If no sample follows, the name is left out. */
+/*
+ * Begins a metric: writes its # HELP line (`help` is escaped here) and # TYPE line. They are
+ * removed again if no sample follows.
+ */
 void exposition_family(struct exposition *x, const char *name, enum exposition_type type,
 		       const char *help);
 
 /*
- * Adds one sample. `labels` is the text between the braces, made by exposition_label(); "" if none. Nanoseconds are written as
- * seconds without rounding. A real number has nine digits; NaN, +Inf and -Inf are written as such.
+ * Add one sample. `labels` is the text between the braces, made by exposition_label(), or "".
+ * exposition_seconds() writes nanoseconds as seconds without rounding. exposition_real() writes
+ * nine digits, or NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);
 void exposition_seconds(struct exposition *x, const char *name, const char *labels, uint64_t ns);

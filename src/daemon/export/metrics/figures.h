@@ -1,9 +1,10 @@
 /*
- * All figures of the metrics as plain data, read once for each page (gather.h). Each thing that has samples begins with the
- * labels common to all its samples, as text.
+ * All figures of the metrics as plain data, gathered anew for each page (gather.h). Each struct
+ * whose fields become samples begins with a text: the labels that all its samples have.
  *
- * Texts that are pointed to belong to the node or are constant, so the figures are valid only during the call for which they
- * were gathered. Times are in nanoseconds, shares in percent. A field whose validity bit is false has no sample.
+ * Pointers to text point into the node or to constants, so the figures are valid only during the
+ * call for which they were gathered. Times are in nanoseconds, shares in percent. A field whose
+ * validity bit is false has no sample.
  */
 #pragma once
 
@@ -41,7 +42,10 @@ struct metrics_daemon {
 	const char *version, *driver;
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
-	/* Share of unpromised memory and time that is on devices with other promises, in percent. */
+	/*
+	 * The part of all unpromised memory, and of all unpromised GPU time, that is on devices
+	 * where something else is promised. The bits are false if nothing is unpromised.
+	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;
 	const struct namespace_uses *namespaces;
@@ -67,7 +71,7 @@ struct metrics_daemon {
 	struct plugin_figures plugin;
 	bool has_dra; /* the DRA driver's figures are valid */
 	struct dra_figures dra;
-	bool is_watching; /* the figures below are known */
+	bool is_watching; /* GPU work is watched; if false, the fields below are unknown */
 	uint64_t tasks, tasks_begun;
 	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;
 	uint64_t freezes, thaws, frozen_ns, freeze_failures;
@@ -83,7 +87,7 @@ struct metrics_card {
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
 	double cores_promised_pct, busy_pct;
 	uint64_t charged_ns, quantum_ns, handover_ns;
-	bool has_sensor; /* the card has sensors other than busy time */
+	bool has_sensor; /* the policy measures use by NVML, not by busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
 	bool is_healthy, is_cordoned;
@@ -93,14 +97,17 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
-	bool has_pod; /* the container engine reports the pod; otherwise the tenant's name is used */
+	/* the container engine has named the pod; if false, `container` is the tenant's name */
+	bool has_pod;
 	const char *namespace, *pod, *container;
 	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */
-	size_t device_first, device_count;        /* range in tenant_device */
+	/* the tenant's elements of the array tenant_device */
+	size_t device_first, device_count;
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;
-	} library[METRICS_LIBRARIES]; /* further libraries are counted in the last one */
+	/* processes by library version; the last element also counts all further versions */
+	} library[METRICS_LIBRARIES];
 	unsigned library_count;
 	uint64_t uid;
 	enum tenant_condition condition;
@@ -112,7 +119,7 @@ struct metrics_tenant {
 	bool waits, is_queued; /* waits: on_full is "wait"; is_queued: waits now */
 	uint64_t wait_ns, wait_place, wait_passes, waited_ns;
 	bool swaps;             /* on_full is "swap" */
-	const char *swap_state; /* NULL if not applicable */
+	const char *swap_state; /* NULL: it has no memory that can be moved */
 	bool has_swap_figures;
 	uint64_t arena_bytes, arena_ready_bytes, move_failures, move_ns;
 	struct swap_moves moves;

@@ -88,7 +88,7 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/* Reads the pod's name; a tenant without a pod uses its own name. */
+/* Gathers the names of the pod and container, or the tenant's own name if it has none. */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
@@ -138,7 +138,10 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/* `devices` are the tenant's, in order. */
+/*
+ * Gathers what is known about moving the tenant's memory. `devices` are the tenant's own elements,
+ * in order.
+ */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {
@@ -333,7 +336,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->has_dra = dra_figures(node->dra, &m->dra);
 }
 
-/* Computes how much of the unpromised resources is on cards that are partly promised. */
+/* Computes which part of the unpromised memory and GPU time is on cards that have tenants. */
 static void gather_fragments(const struct metrics_figures *f, struct metrics_daemon *m)
 {
 	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;

@@ -1,4 +1,4 @@
-/* GPU work without the library, as in `allot tasks`. */
+/* Gathers the figures of GPU work without the library, which `allot tasks` shows too. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* Uses the names from freezer.h. */
+/* Converts the state that freezer_state_name() gives as text. */
 static enum metrics_container_state state_of(const struct gpu_container *c)
 {
 	static const struct {
@@ -31,7 +31,10 @@ static void label_container(char *labels, const struct gpu_container *c)
 	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
 }
 
-/* Containers without GPU work are counted, but have no samples of their own. */
+/*
+ * Whether the container gets samples of its own. One that has no GPU work and is not frozen is only
+ * counted.
+ */
 static bool is_told(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;

@@ -1,7 +1,7 @@
 /*
- * A metric is a row: its name, type, unit, labels and help, the place of its value in the figures, and the function that writes
- * its samples. The page, the list and the documentation are made from the rows (rows.c). Another name for the same figure is
- * another row.
+ * A metric is a row of a table: its name, type, unit, labels and help, where its value is in the
+ * figures, and the function that writes its samples. The page of samples, the list and the
+ * documentation are made from the rows (rows.c). The same figure under another name is another row.
  *
  * Pure; not thread safe.
  */
@@ -14,11 +14,11 @@
 
 enum metric_kind {
 	METRIC_WHOLE, /* uint64_t */
-	METRIC_NS,    /* uint64_t, written as seconds */
-	METRIC_PCT,   /* double, written as a ratio */
+	METRIC_NS,    /* uint64_t nanoseconds, written as seconds */
+	METRIC_PCT,   /* double in percent, written as a ratio */
 	METRIC_REAL,  /* double */
 	METRIC_FLAG,  /* bool, 0 or 1 */
-	METRIC_OWN,   /* `emit` reads the value itself */
+	METRIC_OWN,   /* no `value` offset: the row's `emit` finds the value itself */
 };
 
 struct metric {
@@ -28,7 +28,7 @@ struct metric {
 		     struct exposition *x);
 	const char *labels; /* names of the labels, for the documentation */
 	enum metric_kind kind;
-	size_t value; /* offset in the struct that `emit` reads */
+	size_t value; /* offset of the value in the struct that `emit` walks */
 	const char *unit;
 	const char *help;
 	size_t if_known; /* offset of a validity bit; 0 if the value is always valid */
@@ -42,17 +42,23 @@ struct metric_set {
 	size_t count;
 };
 
-/* Makes the page of all sets in order. Returns the text and its length; the caller frees the text. -ENOMEM. */
+/*
+ * Writes the samples of all rows of all sets, in order, as one page. Returns 0 or -ENOMEM. The
+ * caller frees the text.
+ */
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 
 /* Prints the rows of all sets as a Markdown table. */
 void metrics_print_list(FILE *out);
 
-/* Writes a thing's value with these labels, using the row's kind and offsets (emit.c). */
+/*
+ * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Nothing if its
+ * validity bit is false (emit.c).
+ */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* Write one sample for each thing of a kind, using the row's kind and offsets (emit.c). */
+/* The `emit` of rows with one sample for each card, tenant and so on (emit.c). */
 void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -61,7 +67,10 @@ void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f
 void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
-/* Write one sample for each state, reason or direction, or a 1 with information as labels (emit_labels.c). */
+/*
+ * The `emit` of rows with one sample for each state, reason or direction, or with a sample 1 whose
+ * labels carry information (emit_labels.c).
+ */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -101,7 +110,7 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
 			struct exposition *x);
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-/* Write samples under other projects' names (emit_names.c). */
+/* The `emit` of rows with other projects' names and labels (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
 		       struct exposition *x);

@@ -26,10 +26,10 @@ struct metrics {
 	struct address address;
 	struct server *server;
 	struct server_text *page; /* the last page; NULL if none */
-	uint64_t page_ns;         /* when it was made */
+	uint64_t page_ns;         /* when that page was made */
 	uint64_t started_ns;      /* since 1970 */
 	uint64_t pages, pages_cost_ns;
-	bool token_failed; /* that was logged */
+	bool token_failed; /* that the token could not be read has been logged */
 };
 
 int metrics_check(const struct config *config, struct error *err)
@@ -57,7 +57,7 @@ int metrics_check(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* ---- what is answered ---- */
+/* ---- answers to requests ---- */
 
 static uint64_t thread_time_ns(void)
 {
@@ -115,7 +115,10 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 200, .line = "ok\n" };
 }
 
-/* Ready means that requests for parts of a GPU are answered, and that all existing tenants are known. */
+/*
+ * Answers /readyz. Ready means that the driver answers, so that requests for parts of a GPU can be
+ * met, and that all tenants of the previous daemon have been adopted.
+ */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
 	const struct tenant *t;
@@ -141,9 +144,9 @@ static const struct {
 	{ "/readyz", answer_ready, false },
 };
 
-/* ---- who may ask ---- */
+/* ---- access to /metrics ---- */
 
-/* If it returns false, *ret says why. */
+/* Whether the request has the right token. If false, *ret is the answer that refuses it. */
 static bool may_ask(struct metrics *m, const char *authorization, struct server_answer *ret)
 {
 	const char *path = m->node->config.metrics_token_file;

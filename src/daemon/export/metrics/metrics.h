@@ -11,10 +11,13 @@ struct node;
 struct config;
 struct metrics;
 
-/* Checks combinations of settings. -EACCES if everyone on other machines could read the metrics; -EINVAL. Pure. */
+/*
+ * Checks the settings of metrics that depend on each other. Returns 0, -EACCES if everyone on other
+ * machines could read the metrics, or -EINVAL. Pure.
+ */
 int metrics_check(const struct config *config, struct error *err);
 
 /* Starts to listen. Sets *ret to NULL if metrics_listen is off. */
 int metrics_start(struct node *node, struct metrics **ret, struct error *err);
-/* NULL is fine; returns NULL. */
+/* Stops listening. NULL is allowed; returns NULL. */
 struct metrics *metrics_stop(struct metrics *metrics);

@@ -1,4 +1,4 @@
-/* Output made from the rows: a page of samples, and the table for the documentation. */
+/* Writes the rows' output: a page of samples, and the table for the documentation. */
 #include "daemon/export/metrics/metric.h"
 
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,

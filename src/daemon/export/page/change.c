@@ -7,7 +7,8 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-#define NOBODY ((uid_t)-1) /* a uid that owns no tenant: the group gives the rights */
+/* requests act as this uid, which owns no tenant: all rights come from group "allot" */
+#define NOBODY ((uid_t)-1)
 
 static unsigned status_of(int code)
 {
@@ -25,8 +26,8 @@ static unsigned status_of(int code)
 }
 
 /*
- * Makes the protocol's line for the request. Returns NULL if out of memory. A body that is not an object is passed on, and
- * refused later.
+ * Makes the control protocol's request line from the body. Returns NULL if out of memory. A body
+ * that is not a JSON object becomes the line as it is, and is refused later.
  */
 static char *make_line(const char *operation, const char *body, size_t size)
 {

@@ -17,7 +17,8 @@ static const char before[] = "data: ", after[] = "\n\n";
 
 struct reader {
 	struct server_call *call;
-	bool has_last; /* the client took the last state, so it gets differences */
+	/* the client has taken the previous state, so differences are enough for it */
+	bool has_last;
 };
 
 struct events {
@@ -26,12 +27,15 @@ struct events {
 	unsigned count;
 	struct loop_source *tick, *sample_timer;
 	struct page_told told;
-	struct state_text last;  /* the state sent last; empty if none */
-	struct history *history; /* NULL if nobody has watched recently */
-	uint64_t left_ns;        /* when the last client left */
+	struct state_text last;  /* the previous state; empty if none */
+	struct history *history; /* NULL: no client in the last ten minutes */
+	uint64_t left_ns;        /* when the number of clients fell to 0 */
 };
 
-/* Returns NULL if out of memory. */
+/*
+ * Makes a server-sent event of the JSON. Returns NULL if out of memory, now or while the JSON was
+ * written.
+ */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =
@@ -110,7 +114,10 @@ int events_add(struct events *e, struct server_call *call)
 	}
 	if (!e->count) {
 		watch_spans(e, true);
-		/* Like a client of the control socket, a new watcher should see current memory use. */
+		/*
+		 * The first watcher should see current memory use, so request a census, as for a
+		 * client of the control socket.
+		 */
 		census_request(e->node->census);
 		loop_arm(e->tick, FIRST_NS, TICK_NS);
 	}

@@ -15,9 +15,13 @@ struct row {
 
 struct history {
 	struct row *rows,
-		*hint; /* rows in the order in which they were added; hint: the row that was used last */
+		/*
+		 * rows in the order in which they were added; hint: the row that find_row() found
+		 * last
+		 */
+		*hint;
 	unsigned count;
-	uint64_t moment; /* starts at 1; 0 if there was none */
+	uint64_t moment; /* number of the present moment, from 1; 0: none yet */
 	uint64_t moment_ns[HISTORY_SAMPLES];
 };
 
@@ -64,7 +68,10 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 	return row && row->card == card && !strcmp(row->id, id);
 }
 
-/* Tenants come in the same order each time, so the row after the last one usually matches. */
+/*
+ * Finds the row or returns NULL. Tenants come in the same order at each moment, so the row after
+ * `hint` usually matches.
+ */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {
 	struct row *next = h->hint ? h->hint->next : h->rows;
@@ -104,7 +111,7 @@ void history_add(struct history *h, const char *id, unsigned card, struct histor
 	h->hint = row;
 }
 
-/* ---- as JSON ---- */
+/* ---- writing the history as JSON ---- */
 
 typedef float (*history_field)(const struct history_sample *sample);
 

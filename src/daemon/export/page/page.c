@@ -42,7 +42,7 @@ int page_check(const struct config *config, struct error *err)
 	return access_check(&settings, err);
 }
 
-/* ---- what is answered ---- */
+/* ---- answers to requests ---- */
 
 static void answer_state(void *data, const struct server_request *request, struct server_answer *ret)
 {

@@ -18,10 +18,10 @@ struct node;
 struct config;
 struct page;
 
-/* Checks combinations of settings. Pure. */
+/* Checks the settings of the page that depend on each other. Pure. */
 int page_check(const struct config *config, struct error *err);
 
 /* Starts to listen. Sets *ret to NULL if web_listen is off. */
 int page_start(struct node *node, struct page **ret, struct error *err);
-/* NULL is fine; returns NULL. */
+/* Stops listening. NULL is allowed; returns NULL. */
 struct page *page_stop(struct page *page);

@@ -19,7 +19,7 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-#define CONTAINERS_MAX 256 /* containers in a state; stopped ones come first */
+#define CONTAINERS_MAX 256 /* most containers in a state; stopped containers come first */
 
 static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
@@ -131,7 +131,7 @@ static void write_wait(const struct tenant *t, uint64_t now_ns, struct json_text
 	json_text_close(out, '}');
 }
 
-/* Writes the value as json_dumps() does, or null. Takes over `value`. */
+/* Writes a member with the JSON of `value`, or null. Takes ownership of `value`. */
 static void write_json(struct json_text *t, const char *key, json_t *value)
 {
 	char *text = json_is_null(value) ? NULL : json_dumps(value, JSON_COMPACT);
@@ -243,7 +243,10 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_close(t, '}');
 }
 
-/* Writes the containers that are stopped or have GPU work. */
+/*
+ * Writes the containers that are stopped or have GPU work: the stopped ones first, at most
+ * CONTAINERS_MAX in all.
+ */
 static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
 {
 	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;
@@ -261,7 +264,7 @@ static void write_containers(struct node *node, uint64_t now_ns, struct json_tex
 	json_text_close(t, ']');
 }
 
-/* ---- who had which card when ---- */
+/* ---- lease spans: which tenant had which card when ---- */
 
 static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, struct json_text *t)
 {
@@ -287,7 +290,7 @@ static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, stru
 	json_text_close(t, '}');
 }
 
-/* ---- the whole ---- */
+/* ---- the complete state ---- */
 
 void page_state_write(struct node *node, struct page_told *told, struct state_text *s)
 {

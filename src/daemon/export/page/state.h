@@ -8,12 +8,15 @@
 #include "daemon/export/page/state_text.h"
 #include "daemon/state/node/node.h"
 
-/* The spans of each card that a series of states has reported already. Zero it to start a series. */
+/*
+ * For each card, the number of the last lease span that was written. Keep it from one state to the
+ * next, so that each span is reported once. Zero it to start a series of states.
+ */
 struct page_told {
 	uint64_t spans[NODE_MAX_CARDS];
 };
 
-/* Writes one object; *s must be empty. */
+/* Writes the current state as one JSON object; *s must be empty. */
 void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
-/* Adds a new moment to the history. */
+/* Adds a sample of every tenant on every card to the history, as a new moment. */
 void page_state_sample(struct node *node, struct history *history);

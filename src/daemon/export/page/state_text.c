@@ -5,7 +5,7 @@
 
 #define FIRST_ROWS 64
 
-/* ---- as it is written ---- */
+/* ---- writing a state, with the tenants' positions ---- */
 
 void state_text_open_tenants(struct state_text *s)
 {
@@ -58,7 +58,7 @@ void state_text_free(struct state_text *s)
 	*s = (struct state_text){ 0 };
 }
 
-/* ---- what is otherwise ---- */
+/* ---- differences between two states ---- */
 
 static bool is_alike(const struct state_text *a, const struct state_row *x,
 		     const struct state_text *b, const struct state_row *y)
@@ -69,8 +69,8 @@ static bool is_alike(const struct state_text *a, const struct state_row *x,
 }
 
 /*
- * Returns the index in `before`, searching from `first`; before->count if not found. Tenants keep their order, so the first
- * usually matches.
+ * Returns the index of tenant `id` in `before`, searching from `first`; before->count if not found.
+ * Tenants keep their order, so the tenant at `first` usually matches.
  */
 static size_t find(const struct state_text *before, size_t first, const char *id)
 {
@@ -117,7 +117,7 @@ void state_text_write_news(const struct state_text *before, const struct state_t
 	json_text_bytes(t, now->json.text, now->list_begin);
 	write_rows(before, now, t, &gone);
 	json_text_close(&gone, ']');
-	/* Everything after the list, except the last brace. */
+	/* Appends everything after the list of tenants, except the object's closing brace. */
 	json_text_bytes(t, now->json.text + now->list_end, now->json.used - now->list_end - 1);
 	char *ids = json_text_end(&gone);
 	if (ids)

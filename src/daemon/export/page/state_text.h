@@ -1,13 +1,14 @@
 /*
- * A state's JSON and the position of each tenant in it. With it, a client that has the previous state gets only the tenants
- * that have changed. Pure but for memory; not thread safe.
+ * The page's state as JSON text, with the position of each tenant in the text. So two states can be
+ * compared, and a client that has the previous state gets only the tenants that have changed. Pure
+ * but for memory; not thread safe.
  */
 #pragma once
 
 #include "daemon/state/tenant.h"
 #include "http/dashboard/json_text.h"
 
-/* Zero it to start an empty text. Running out of memory is remembered in `json`. */
+/* Zero it to start an empty text. If memory runs out, json.failed stays set. */
 struct state_text {
 	struct json_text json;
 	size_t list_begin, list_end; /* position of the text between the brackets of "tenants" */
@@ -18,19 +19,22 @@ struct state_text {
 	} * row;
 };
 
-/* Write the member "tenants" of the current object. Write a tenant's object to s->json between begin and end. */
+/*
+ * Write member "tenants" of the current object. The caller writes each tenant's object to s->json,
+ * between state_text_begin_tenant() and state_text_end_tenant().
+ */
 void state_text_open_tenants(struct state_text *s);
 void state_text_begin_tenant(struct state_text *s, const char *id);
 void state_text_end_tenant(struct state_text *s);
 void state_text_close_tenants(struct state_text *s);
 
 /*
- * Writes the state `now` as differences from `before`; both must be complete. The result is `now`, with two exceptions:
- * "tenants" has only new and changed tenants, and a member "gone" has the ids of removed tenants. A tenant in both was removed
- * and made again with the same id.
+ * Writes the state `now` as differences from `before`; both must be complete. The result is `now`,
+ * with two exceptions: "tenants" has only new and changed tenants, and a member "gone" has the ids
+ * of removed tenants. An id in both lists: that tenant was removed, and a new one has the same id.
  */
 void state_text_write_news(const struct state_text *before, const struct state_text *now,
 			   struct json_text *t);
 
-/* *s is empty afterwards. */
+/* Frees the contents; *s is empty afterwards. */
 void state_text_free(struct state_text *s);

@@ -14,7 +14,7 @@
 #include "daemon/util/procfs.h"
 
 #define PIDS_STEP 64
-#define MIX 2654435761U /* makes the orders of two daemons differ */
+#define MIX 2654435761U /* makes the first trace numbers of two daemons differ */
 
 struct tenant_trace {
 	struct tenant *tenant; /* NULL if the tenant has ended */
@@ -51,7 +51,10 @@ uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device)
 	return &trace->told[device];
 }
 
-/* Starts with the next lease: leases that are over are not reported. */
+/*
+ * Starts watching the leases of the tenant's cards. Leases that are already over are skipped, not
+ * reported.
+ */
 static int watch(struct tenant_trace *trace, struct error *err)
 {
 	struct tenant *tenant = trace->tenant;

@@ -15,7 +15,7 @@
 
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 {
-	/* Slow clocks, which the kernel uses if the counter failed its checks. */
+	/* The kernel uses one of these slow clocks if the counter failed its checks. */
 	static const char *const refuges[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies" };
 
 	for (size_t i = 0; i < sizeof(refuges) / sizeof(refuges[0]); i++)
@@ -24,7 +24,10 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 	return is_invariant ? TRACE_COUNTER : TRACE_REALTIME;
 }
 
-/* Intel's and AMD's manuals: CPUID leaf 0x80000007, EDX bit 8. Arm's counter is always invariant. */
+/*
+ * Whether the counter runs at a constant rate. Intel's and AMD's manuals: CPUID leaf 0x80000007,
+ * EDX bit 8. Arm's counter always does.
+ */
 static bool is_invariant(void)
 {
 #if defined(__x86_64__)

@@ -7,15 +7,16 @@
 #include "abi/shm/trace_clock.h"
 
 /*
- * Chooses the processor's counter if the counter has a constant rate on all processors (`is_invariant`), and if the kernel has
- * not rejected it as its own clock source. `kernels` is the text of current_clocksource, or "" if there is none. Pure.
+ * Chooses the processor's counter (TRACE_COUNTER) if it runs at a constant rate on all processors
+ * (`is_invariant`) and the kernel has not rejected it as its own clock source. `kernels` is the
+ * text of the kernel's current_clocksource file, or "" if there is none. Pure.
  */
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels);
 
 /* Chooses the clock for this machine. */
 enum trace_clock trace_clock_here(void);
 
-/* The same moment on both clocks. */
+/* One moment, read on both clocks. */
 struct trace_moment {
 	uint64_t ticks, now_ns; /* now_ns: the daemon's clock, as used for leases */
 };
