@@ -20,7 +20,7 @@ static json_t *text_or_null(const char *text)
 	return text[0] ? json_string(text) : json_null();
 }
 
-/* The cards that were ever used. */
+/* Lists the cards that the task or container has ever used. */
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
 	json_t *list = json_array();
@@ -44,7 +44,7 @@ static json_t *task_to_json(const struct gpu_task *t, const struct violations *v
 			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
-/* Adds the engine's names to `json`. */
+/* Adds the names that the container engine reports to `json`. */
 static json_t *add_name(json_t *json, const struct gpu_container *c)
 {
 	json_object_set_new(json, "name", text_or_null(c->name.name));

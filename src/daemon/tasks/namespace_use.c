@@ -10,15 +10,17 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-#define GAP_MOST_NS \
-	(10 * NSEC_PER_SEC) /* without tenants nothing is counted, and no memory is held */
+/* After a longer gap between counts, there were no tenants meanwhile, so nothing was held. */
+#define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
 {
 	for (unsigned i = 0; i < u->count; i++)
 		if (!strcmp(u->list[i].name, name))
 			return &u->list[i];
-	/* Entry 0 is namespace "". */
+	/*
+	 * Entry 0 must be namespace "", because it also stands for all namespaces that do not fit.
+	 */
 	if (*name && u->count == 0)
 		find(u, "");
 	if (u->count == NAMESPACE_USES_MOST)
@@ -46,7 +48,10 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
-		/* A tenant that could not be made has nothing to read when it ends. */
+		/*
+		 * passed_ns is 0 at a tenant's end: if its creation failed, tenant_usage() must not
+		 * be called.
+		 */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *
 					  ((double)passed_ns / (double)NSEC_PER_SEC);

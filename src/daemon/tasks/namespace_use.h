@@ -1,7 +1,7 @@
 /*
- * GPU time and memory over time by Kubernetes namespace, for billing. Counted once a second;
- * tenants that have ended stay included. A tenant outside Kubernetes, or with a namespace that its
- * engine does not report, counts for namespace "". Main thread only.
+ * Sums GPU time, and memory multiplied by time, for each Kubernetes namespace, for billing. Counted
+ * once a second; what ended tenants used stays included. A tenant outside Kubernetes, or with a
+ * namespace that its engine does not report, counts for namespace "". Main thread only.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "daemon/containers/engine/engine_reply.h"
 
-#define NAMESPACE_USES_MOST 256 /* further namespaces count as "" */
+#define NAMESPACE_USES_MOST 256 /* beyond so many, a new namespace counts as "" */
 
 struct node;
 struct tenant;
@@ -24,16 +24,16 @@ struct namespace_use {
 
 struct namespace_uses {
 	unsigned count;
-	uint64_t counted_ns; /* use until then is counted; 0: not counted yet */
+	uint64_t counted_ns; /* memory use is counted up to this time; 0: not counted yet */
 	struct namespace_use list[NAMESPACE_USES_MOST];
 };
 
 int namespace_use_start(struct node *node, struct error *err);
 void namespace_use_stop(struct node *node);
 /*
- * Counts use since the last call. GPU time is counted only with `has_worked`: some tenant may have
- * used the GPU.
+ * Counts what the tenants used since the last call. Without `has_worked`, no tenant can have used
+ * the GPU, so only memory is counted.
  */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/* Counts the remaining use of a tenant that ends. */
+/* Counts the GPU time of a tenant that ends, since the last namespace_use_count(). */
 void namespace_use_end(struct tenant *tenant);

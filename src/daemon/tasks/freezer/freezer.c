@@ -12,8 +12,10 @@
 #include "daemon/tasks/freezer/watchdog.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define FRESH_NS (100 * NSEC_PER_MSEC) /* card figures older than this do not decide a start */
-#define LOOK_NS (20 * NSEC_PER_MSEC)   /* interval of checking containers frozen by version 1 */
+/* figures of the cards that are older do not decide about a start */
+#define FRESH_NS (100 * NSEC_PER_MSEC)
+/* interval of look_at_v1(), while containers are frozen by cgroup version 1 */
+#define LOOK_NS (20 * NSEC_PER_MSEC)
 #define MPS_NAME "nvidia-cuda-mps"     /* prefix of the names of control daemon and server */
 
 struct freezer {
@@ -24,7 +26,7 @@ struct freezer {
 	struct cgroups cgroups;
 	struct watchdog *watchdog;
 	struct loop_source *watchdog_source, *v1_timer;
-	unsigned v1_count; /* containers frozen by version 1 */
+	unsigned v1_count; /* containers that are frozen by cgroup version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;
@@ -72,7 +74,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s", CONTAINER_SHORT_ID, c->what.id,
 			  strerror(-r));
-		return; /* it stays in the lists, and thawing is retried */
+		return; /* the cgroup stays in the lists, and thawing is retried */
 	}
 	c->is_frozen = false;
 	c->frozen_ns += now_ns - c->frozen_since_ns;
@@ -114,8 +116,8 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 }
 
 /*
- * Without the watchdog nothing may stay frozen: if this process died now, it would stay frozen for
- * ever.
+ * Without the watchdog, a frozen container would stay frozen for ever if this process were killed.
+ * So thaws everything.
  */
 static void watchdog_died(void *data, uint32_t events)
 {
@@ -134,8 +136,9 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Version 1 keeps even killed processes frozen, so they are thawed to die. It may also miss
- * processes. Version 2 lets killed processes die, and misses none.
+ * Checks the containers that are frozen by cgroup version 1. It keeps even killed processes frozen,
+ * so a container with a killed process is thawed. It may also miss processes, so every other
+ * container is frozen again. Version 2 has neither fault.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -157,7 +160,7 @@ static void look_at_v1(void *data, uint32_t events)
 	}
 }
 
-/* ---- policy ---- */
+/* ---- calling freeze_policy.h ---- */
 
 static struct freeze_config policy(const struct freezer *f)
 {
@@ -166,7 +169,10 @@ static struct freeze_config policy(const struct freezer *f)
 				       .bounds = { ORDER_PATIENCE_NS, ORDER_PASSES_MOST } };
 }
 
-/* All containers with a decision and remaining work. The caller frees the list. */
+/*
+ * Lists the containers about which the policy has to decide. The caller frees the list, which is
+ * NULL if out of memory.
+ */
 static struct freeze_item **gather(const struct freezer *f, size_t *ret_count)
 {
 	struct freeze_item **items = calloc(f->tasks->container_count + 1, sizeof(*items));
@@ -185,7 +191,7 @@ static struct gpu_container *container_of(struct freeze_item *item)
 	return (struct gpu_container *)(void *)at;
 }
 
-/* Freezes or thaws the container, as policy and requests demand. */
+/* Freezes or thaws the container, as its policy state and a user's request demand. */
 static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (c->item.by_hand || freeze_is_held(&c->item))
@@ -236,7 +242,7 @@ static void say_held(const struct freezer *f, const struct gpu_container *c)
 static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
 {
 	freeze_let_go(&c->item, clock_now_ns());
-	/* The container ended meanwhile, which is no error. */
+	/* The container has ended meanwhile, so not freezing it is no failure. */
 	if (err->code == ENOENT || err->code == ENODEV)
 		return;
 	f->failures++;
@@ -255,7 +261,8 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	size_t count;
 	if (!is_governed(f, c)) {
 		/*
-		 * The container may have got the library. Then it waits in its allocations instead.
+		 * The container may have got the library since it was frozen. Then it waits in its
+		 * allocations instead, so the policy lets it go.
 		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_let_go(&c->item, now_ns);
@@ -300,7 +307,10 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 		thaw(f, c);
 }
 
-/* Decides on containers that asked before the census began, in the order of their arrival. */
+/*
+ * Decides about containers whose start came before the census began, so that its figures include
+ * them, in the order of their arrival.
+ */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)
 {

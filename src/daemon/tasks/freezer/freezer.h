@@ -1,7 +1,7 @@
 /*
- * The freezer carries out freeze_policy.h's decisions about containers, and requests by hand. A
- * cgroup is in the watchdog's list and in the state file before it is frozen, and is thawed when
- * this process ends. Main thread only.
+ * The freezer freezes and thaws containers, by the decisions of freeze_policy.h and by users'
+ * requests. A cgroup is in the watchdog's list and in the state file before it is frozen, so that
+ * it is thawed even if this process is killed. Main thread only.
  *
  * The freezer never freezes: a container with the library (it waits in its allocations instead);
  * the container of this daemon; processes outside containers; and, while MPS serves processes of
@@ -21,40 +21,47 @@ int freezer_new(struct loop *loop, const struct config *config, const char *run_
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*
- * A task has begun in a container. The container may be frozen when this returns. `cards`: cards
- * that the task may use. `runs`: the task is older than this daemon, so its container is not
- * frozen.
+ * Call when a task has begun in a container. The container may be frozen when this returns.
+ * `cards`: bit mask of the cards that the task may use. `runs`: the task is older than this daemon,
+ * so its container is not frozen.
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
-/* A task has ended, perhaps the last one of its container. */
+/* Call when a task has ended, perhaps the last one of its container. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /*
  * Call when a census that began at begun_ns has read all cards, and the containers' held_bytes are
  * updated. Thaws the containers that may run.
  */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
-/* Memory of a card that thawed containers may still allocate. */
+/* Returns how much memory of a card thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Whether something waits for a census, which should then come soon. */
+/* Whether a container's start waits for a census, so that the next one should come soon. */
 bool freezer_wants_reading(const struct freezer *freezer);
-/* Whether a container is frozen only until a census is complete, which should then come at once. */
+/*
+ * Whether a container is frozen until its first census decides about it, so that a census should
+ * come at once.
+ */
 bool freezer_is_asked(const struct freezer *freezer);
 
 /*
- * Freeze and thaw by request. Return -EOPNOTSUPP or another -errno, with one line of text on why
- * the container cannot be frozen.
+ * Freeze or thaw a container by request. If the container cannot be frozen, return -EOPNOTSUPP or
+ * another -errno, with the reason in one line of text.
  */
 int freezer_pause(struct freezer *freezer, struct gpu_container *container, struct error *err);
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {
-	/* numbers of containers, in total; failures: could not be frozen */
+	/*
+	 * how often containers were frozen and thawed so far; failures: how often freezing failed
+	 */
 	uint64_t freezes, thaws, failures;
-	uint64_t frozen_ns; /* sum over all containers so far */
+	uint64_t frozen_ns; /* total time for which containers were frozen so far */
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/* "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended". */
+/*
+ * Returns "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended".
+ */
 const char *freezer_state_name(const struct gpu_container *container);
 /* Total time for which the container has been frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

@@ -14,7 +14,7 @@
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)
 #define MOST_S 1e12 /* limit for times since 1970 and for durations */
 
-/* ---- writing ---- */
+/* ---- writing records ---- */
 
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
@@ -38,7 +38,7 @@ static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
 			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
 }
 
-/* The engine's name of a container, because the engine forgets a container that is gone. */
+/* Saves the engine's name of a container, because the engine forgets a container that is gone. */
 static json_t *name_to_json(const struct gpu_container *c)
 {
 	return c->has_name
@@ -75,9 +75,12 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 	json_object_set_new(json, "tasks", list);
 }
 
-/* ---- reading ---- */
+/* ---- reading records ---- */
 
-/* Reads a text that fits and is valid. Leaves the field empty if the member is absent. */
+/*
+ * Reads a text member into `field`. Refuses a text that is too long or has unprintable characters.
+ * Leaves the field empty if the member is absent.
+ */
 static int read_text(const json_t *json, const char *key, char *field, size_t size,
 		     struct error *err)
 {
@@ -172,7 +175,10 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
-	/* Only the difference matters. begun_ns may wrap to before the clock's start. */
+	/*
+	 * Only the difference of ended_ns and begun_ns matters. So begun_ns may wrap to before the
+	 * clock's start.
+	 */
 	t->ended_ns = when->now_ns;
 	t->begun_ns = when->now_ns - (uint64_t)lasted_ns;
 	return cards_from_json(json, cards, t->card, err);
@@ -208,7 +214,10 @@ static int read_tasks(struct gpu_records *records, const json_t *list,
 		if (!t)
 			return error_set_errno(err, ENOMEM, "tasks");
 		int r = read_task(t, json_array_get(list, i), cards, when, &ended, err);
-		/* After a reboot, the pid belongs to another process. */
+		/*
+		 * A task that still ran continues only if the machine has not been rebooted:
+		 * otherwise its pid belongs to another process.
+		 */
 		if (r >= 0 && !ended && when->is_same_boot)
 			TAILQ_INSERT_TAIL(&records->running, t, link);
 		else
@@ -271,7 +280,7 @@ struct gpu_records *gpu_records_free(struct gpu_records *records)
 	return NULL;
 }
 
-/* ---- taking over ---- */
+/* ---- taking over records ---- */
 
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks)
 {
@@ -299,7 +308,9 @@ void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 	for (unsigned i = 0; i < tasks->card_count; i++) {
 		live->card[i].used_ns = record->card[i].used_ns;
 		live->card[i].most_bytes = record->card[i].most_bytes;
-		/* Nothing was counted while there was no daemon. */
+		/*
+		 * The time while there was no daemon is not counted, so counting starts anew here.
+		 */
 		live->card[i].seen_ns = live->begun_ns;
 	}
 	live->begun_ns = record->begun_ns - records->passed_ns;

@@ -11,18 +11,18 @@
 
 #define GPU_RECORDS_CARDS 64
 
-/* The present index of each card in the file; -1 if the card is gone. */
+/* For each card in the file, its present index; -1 if the card is gone. */
 struct gpu_records_cards {
 	unsigned old_count;
 	int now[GPU_RECORDS_CARDS];
 	unsigned count; /* present cards */
 };
 
-/* When the file was written, relative to now. */
+/* When the file was written, and what that means for its times and pids. */
 struct gpu_records_when {
 	uint64_t passed_ns;
 	bool is_same_boot; /* the file's pids are still meaningful */
-	uint64_t now_ns;   /* base/clock.h */
+	uint64_t now_ns;   /* the present time (base/clock.h) */
 	uint64_t half_life_ns;
 };
 
@@ -33,7 +33,7 @@ struct gpu_records {
 	struct gpu_task_list ended, running; /* `running`: they ran when it was written */
 };
 
-/* Adds "containers" and "tasks". */
+/* Adds the members "containers" and "tasks" to `json`. */
 void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, uint64_t now_ns,
 			 json_t *json);
 /* Reads all records or, on -EINVAL or -ENOMEM, none. An absent list is empty. */
@@ -44,13 +44,13 @@ int gpu_records_from_json(const json_t *json, const struct gpu_records_cards *ca
 struct gpu_records *gpu_records_free(struct gpu_records *records);
 
 /*
- * Moves containers and ended tasks to an empty registry. `running` is left to
- * gpu_records_take_task().
+ * Moves the containers and the ended tasks of the records to an empty registry. The caller passes
+ * each task of records->running to gpu_records_take_task().
  */
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
 /*
- * Takes one record of `running`, which is freed or moved. If `live` is the task of the same
- * process, that task continues from the record. If `live` is NULL, the process is gone, and the
+ * Takes over one record of records->running; the record is freed or moved. `live` is the task of
+ * the same process: it continues from the record. If `live` is NULL, the process is gone, and the
  * record becomes an ended task.
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,

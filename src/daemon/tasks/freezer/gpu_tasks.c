@@ -37,7 +37,8 @@ static void forget_container(struct gpu_tasks *tasks, struct gpu_container *c)
 }
 
 /*
- * The list is ordered by last use, so the first container without tasks is the least recently used.
+ * Forgets the least recently used container without tasks: the first such container, because the
+ * list is ordered by last use.
  */
 static void forget_one(struct gpu_tasks *tasks)
 {
@@ -53,7 +54,10 @@ static struct gpu_container *get_container(struct gpu_tasks *tasks, const struct
 {
 	struct gpu_container *c = gpu_tasks_find_id(tasks, what->id);
 	if (c) {
-		/* After a restart, the container's cgroup may be elsewhere. */
+		/*
+		 * The container had no tasks meanwhile. It may have been restarted, so its cgroup
+		 * may be another now.
+		 */
 		if (!c->live && !c->is_frozen)
 			c->what = *what;
 		TAILQ_REMOVE(&tasks->containers, c, link);
@@ -197,7 +201,7 @@ static int watch_end(struct gpu_task *t)
 	if (t->pidfd < 0)
 		return -errno;
 	fcntl(t->pidfd, F_SETFD, FD_CLOEXEC);
-	/* The pid may have been reused before the pidfd was opened. */
+	/* If the start time differs, the pid was reused before the pidfd was opened. */
 	if (procfs_start_time(t->pid, &start_time) < 0 || start_time != t->start_time)
 		return -ESRCH;
 	return loop_add(t->tasks->loop, t->pidfd, EPOLLIN, process_ended, t, &t->source);

@@ -24,9 +24,9 @@
 #include "net/loop.h"
 
 #define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
-#define GPU_TASKS_LIVE_MAX 4096 /* each uses a file descriptor, which are limited */
+#define GPU_TASKS_LIVE_MAX 4096 /* limited because each task uses a file descriptor */
 #define GPU_TASKS_CONTAINERS \
-	1024 /* containers that are kept; more only while all have live tasks */
+	1024 /* most containers that are kept; exceeded only while all of them have live tasks */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 
@@ -37,11 +37,16 @@ struct gpu_task_card {
 	bool is_present; /* held memory there at the last census */
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
-	uint64_t sample_us;  /* task: end of the last counted sample, on the driver's clock */
-	double sample_share; /* task: its share of the card in that sample */
-	uint64_t sampled_ns; /* when that sample was read; 0: no sample yet */
-	uint64_t seen_ns;    /* task: time of the last census */
-	uint64_t frozen_ns;  /* task: its container's frozen time when the task was last counted */
+	/* tasks only: when the last counted sample ended, on the driver's clock */
+	uint64_t sample_us;
+	double sample_share; /* tasks only: the task's share of the card in that sample */
+	uint64_t sampled_ns; /* when that sample was read; 0: there was none yet */
+	uint64_t seen_ns;    /* tasks only: when the last census was counted */
+	/*
+	 * tasks only: how long its container had been frozen in total when the last sample was
+	 * counted
+	 */
+	uint64_t frozen_ns;
 };
 
 struct gpu_container {
@@ -49,21 +54,26 @@ struct gpu_container {
 	struct container what;
 	unsigned live;     /* number of live tasks */
 	bool has_library;  /* a tenant's process is in it */
-	struct fade fade;  /* over all cards */
+	struct fade fade;  /* its decaying use of all cards together */
 	uint64_t faded_ns; /* use already added to `fade` */
-	/* frozen time before the present freeze; start of that freeze, 0: not frozen */
+	/*
+	 * how long it was frozen before the present freeze, in total; when the present freeze
+	 * began, 0: not frozen
+	 */
 	uint64_t frozen_ns, frozen_since_ns;
-	/* Used by freezer.c. */
+	/* the following three are used by freezer.c */
 	struct freeze_item item;
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/* Its name, if the engine reports it (gpu_watch_names.c). */
+	/*
+	 * its name, if the engine reports it (gpu_watch_names.c); is_asked: the answer is awaited
+	 */
 	struct engine_name name;
 	bool has_name, is_asked;
 	/* the name was reported since its first task began; an older name may have changed */
 	bool is_told;
 	unsigned name_failures;
-	uint64_t name_again_ns;      /* not asked before then */
+	uint64_t name_again_ns;      /* the engine is not asked again before this time */
 	struct container_swap *swap; /* NULL: never requested; see container_swap.h */
 	struct gpu_task_card card[]; /* by card index */
 };
@@ -113,22 +123,23 @@ struct gpu_tasks *gpu_tasks_free(struct gpu_tasks *tasks);
  * gone, -ENOSPC if there are GPU_TASKS_LIVE_MAX tasks.
  */
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new);
-/* The live task of that pid, or NULL. */
+/* Returns the live task of that pid, or NULL. */
 struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 
-/* The container of exactly that id, or NULL if it is unknown. */
+/* Returns the container of exactly that id, or NULL. */
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
- * Finds containers with GPU work or frozen ones by `text`: the whole id, a prefix of the id (at
- * least four characters), the name, "pod/name" or "namespace/pod/name". Returns their number and
- * writes at most `max` of them to ret. A whole id matches only that container.
+ * Finds containers that have GPU work or are frozen, by `text`: the whole id, a prefix of the id
+ * (at least four characters), the name, "pod/name" or "namespace/pod/name". Returns their number
+ * and writes at most `max` of them to ret. A whole id matches only that container.
  */
 size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Add records of the previous daemon (gpu_records.h), which the registry then owns: a container
- * without tasks and with an unknown id; an ended task, later than all others in the list.
+ * Add what the previous daemon recorded (gpu_records.h); the registry then owns it.
+ * gpu_tasks_put_container(): a container without tasks, whose id is not in the registry yet.
+ * gpu_tasks_put_ended(): an ended task, which ended later than those in the list.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);

@@ -76,7 +76,7 @@ static void freeze(struct suspect *s)
 	struct error err = { 0 };
 	int r = gpu_watch_hold(s->violations->node->watch, s->pid, s->container, &err);
 	if (r < 0) {
-		/* Then only the process itself is stopped. */
+		/* The container cannot be frozen. The next decision stops the process itself. */
 		s->no_container = true;
 		log_debug("violation: process %d: %s", s->pid, err.text);
 		return;
@@ -93,8 +93,8 @@ static void stop(struct suspect *s)
 {
 	bool again = s->is_stopped;
 	/*
-	 * Written to the file first. If this daemon is killed in between, the next one only
-	 * continues a process that was not stopped.
+	 * Write the file before stopping. If this daemon is killed in between, the next one only
+	 * continues a process that was not stopped, which is harmless.
 	 */
 	s->is_stopped = true;
 	if (!again)
@@ -185,7 +185,10 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/* The container was thawed, by request or because the watchdog died, so it is to run. */
+	/*
+	 * Somebody's request, or the end of the watchdog, has thawed the container. So let the
+	 * process run from now on.
+	 */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;
@@ -194,7 +197,8 @@ static void act(struct suspect *s)
 		c = case_of(s);
 		switch (violation_next(&c, clock_now_ns())) {
 		case VIOLATION_LEAVE: return;
-		case VIOLATION_FREEZE: freeze(s); break; /* if freezing fails, decide once more */
+		/* if freezing failed, the second round decides anew */
+		case VIOLATION_FREEZE: freeze(s); break;
 		case VIOLATION_STOP: stop(s); return;
 		case VIOLATION_TERM: tell_to_end(s); return;
 		case VIOLATION_KILL: end(s); return;
@@ -215,7 +219,7 @@ void offenders_act(struct violations *v)
 		loop_disarm(v->timer);
 }
 
-/* ---- undo ---- */
+/* ---- undoing actions ---- */
 
 static bool is_held_for_another(const struct suspect *s)
 {

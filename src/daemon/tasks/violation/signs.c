@@ -23,7 +23,9 @@
 
 /* ---- ancestors ---- */
 
-/* The tenant to which this process or command belongs. */
+/*
+ * The tenant of which this process is a registered process or the command; NULL if there is none.
+ */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;
@@ -43,8 +45,8 @@ static const struct tenant *by_descent(struct node *node, int pid)
 	for (unsigned i = 0; i < ANCESTORS_MOST; i++) {
 		pid = procfs_parent(pid);
 		/*
-		 * Children of this daemon belong to the daemon, even if a tenant's process started
-		 * the daemon.
+		 * Stop at this daemon. If a tenant's process started the daemon, then the daemon's
+		 * children are still no part of that tenant.
 		 */
 		if (pid <= 1 || pid == getpid())
 			return NULL;
@@ -68,8 +70,8 @@ bool signs_is_untouchable(int pid)
 /* ---- the mounted socket ---- */
 
 /*
- * Whether a line of mountinfo (proc(5)) looks like this tenant's directory. Any process can make a
- * directory with such a path, so is_mounted() decides.
+ * Whether a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and where it
+ * is mounted. Any process can make a directory with such a path, so is_mounted() decides.
  */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
@@ -80,7 +82,10 @@ static bool names_tenants_dir(const char *line, const char *id, char ret_point[M
 	return last && !strcmp(last + 1, id);
 }
 
-/* Opens a path below a process's root. Follows no links, which could lead anywhere on the host. */
+/*
+ * Opens a path below a process's root directory. Follows no links, because a link may lead anywhere
+ * on the host.
+ */
 static int open_below_root(int pid, char *path)
 {
 	char root[32];
@@ -96,7 +101,7 @@ static int open_below_root(int pid, char *path)
 	return steal_fd(&fd);
 }
 
-/* Whether the file at this path of the process is the tenant's directory itself. */
+/* Whether the directory at path `point` in the process's root is the tenant's directory itself. */
 static bool is_mounted(const struct tenant *t, int pid, char *point)
 {
 	char path[NODE_PATH_MAX];
@@ -108,8 +113,9 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * The user who may mount in the process's mount namespace (ioctl_ns(2)): in a user namespace, its
- * maker. Any user can mount any directory in a user namespace of its own.
+ * Finds the user who may mount in the process's mount namespace (ioctl_ns(2)): if a user namespace
+ * owns it, the maker of that user namespace. Needed because any user can mount any directory in a
+ * user namespace of its own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {
@@ -130,7 +136,10 @@ static bool is_in_own_namespace(int pid)
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/* If two tenants' directories are mounted, the mounts identify neither. */
+/*
+ * Finds the tenant whose directory is mounted in the process's own mount namespace. If two tenants'
+ * directories are mounted there, returns NULL, because the mounts identify neither.
+ */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);
@@ -160,8 +169,8 @@ static const struct tenant *by_mount(struct node *node, int pid)
 /* ---- the container ---- */
 
 /*
- * Looks up the cgroup of the process's container, and in which hierarchy; "" if the process is in
- * no container.
+ * Sets p->cgroup to the cgroup of the process's container, and in which hierarchy it is; "" if the
+ * process is in no container.
  */
 static void note_container(struct process *p)
 {
@@ -181,7 +190,7 @@ static bool is_below(const char *path, const char *above)
 	return n > 1 && !strncmp(path, above, n) && (path[n] == '/' || path[n] == '\0');
 }
 
-/* A process's cgroups in both hierarchies; "" if unknown. */
+/* The cgroup path of a process in each of the two hierarchies; "" if unknown. */
 struct place {
 	char v2[CONTAINER_PATH_MAX], v1[CONTAINER_PATH_MAX];
 };
@@ -206,8 +215,8 @@ static bool lives_at(struct process *p, const struct place *place)
 }
 
 /*
- * The tenant whose registered processes are in the same container. *ret_several: several tenants
- * are, so none is returned.
+ * Returns the tenant whose registered processes are in the container at `place`. *ret_several:
+ * several tenants have processes there, and NULL is returned.
  */
 static const struct tenant *tenant_at(struct node *node, const struct place *place,
 				      bool *ret_several)
@@ -225,7 +234,7 @@ static const struct tenant *tenant_at(struct node *node, const struct place *pla
 	return *ret_several ? NULL : found;
 }
 
-/* A container with this daemon in it belongs to no tenant. */
+/* Whether this daemon itself is in the container, which then belongs to no tenant. */
 static bool is_where_we_are(const struct place *place)
 {
 	struct place own;

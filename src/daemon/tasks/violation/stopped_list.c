@@ -28,7 +28,10 @@ int stopped_list_write(const char *run_dir, const struct stopped_process *list, 
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "%s/stopped", run_dir);
-	/* Not synced: after a crash of the machine nothing is stopped. */
+	/*
+	 * Not synced to disk: after a crash of the machine, no process is stopped, so the file does
+	 * not matter.
+	 */
 	return whole_file_write_lines(path, lines, false);
 }
 

@@ -24,7 +24,9 @@ struct suspect *suspects_get(struct violations *v, int pid)
 {
 	uint64_t start_time;
 	struct suspect *s = suspects_find(v, pid);
-	/* A watched process cannot have been replaced by another of the same pid. */
+	/*
+	 * A process with an open pidfd is still the same process: its pid cannot have been reused.
+	 */
 	if (s && s->source)
 		return s;
 	if (procfs_start_time(pid, &start_time) < 0)
@@ -66,7 +68,7 @@ int suspects_watch(struct suspect *s)
 	if (s->pidfd < 0)
 		return -errno;
 	fcntl(s->pidfd, F_SETFD, FD_CLOEXEC);
-	/* The pid may have been reused before the pidfd was opened. */
+	/* If the start time differs, the pid was reused before the pidfd was opened. */
 	int r = procfs_start_time(s->pid, &start_time) < 0 || start_time != s->start_time
 			? -ESRCH
 			: loop_add(s->violations->node->loop, s->pidfd, EPOLLIN, process_ended, s,

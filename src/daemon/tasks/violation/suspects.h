@@ -22,9 +22,9 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* identifies the process together with the pid */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;        /* listed in the present census */
-	uint64_t held_bytes; /* on all cards, by that census */
-	bool is_ours;        /* never an offender */
+	bool is_seen;        /* the driver lists it in the present census */
+	uint64_t held_bytes; /* memory on all cards together, by that census */
+	bool is_ours;        /* a process that is never an offender, such as this daemon's own */
 	struct violation_track track;
 	const char *how; /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX];
@@ -33,12 +33,14 @@ struct suspect {
 	bool is_offender; /* the following fields are valid */
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
-	enum on_violation own_wanted; /* its tenant's choice, last known */
+	enum on_violation own_wanted; /* what its tenant wants done with offenders, as last known */
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	bool no_container;                /* cannot be frozen with its container, or not any more */
-	char container[CONTAINER_ID_MAX]; /* container frozen because of it; "": none */
+	/* the container cannot be frozen because of it, or not any more */
+	bool no_container;
+	/* the container that was frozen because of it; "": none */
+	char container[CONTAINER_ID_MAX];
 	uint64_t told_ns;
 };
 
@@ -57,7 +59,7 @@ struct violations {
 	struct violations_figures figures;
 };
 
-/* The suspect of that pid, or NULL. */
+/* Returns the suspect of that pid, or NULL. */
 struct suspect *suspects_find(const struct violations *v, int pid);
 /*
  * Finds or makes the suspect of that pid. Returns NULL if the process is gone or there are
@@ -68,16 +70,16 @@ struct suspect *suspects_get(struct violations *v, int pid);
  * Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone.
  */
 int suspects_watch(struct suspect *s);
-/* Removes the suspect, whatever was done about it. */
+/* Removes the suspect from the list. Undoes no action on the process. */
 void suspects_remove(struct suspect *s);
 
-/* Takes the due action for each offender. */
+/* Takes, for each offender, the action that is due by now. */
 void offenders_act(struct violations *v);
 /* Lets the process continue, if it was frozen or stopped. */
 void offenders_let_go(struct suspect *s);
 /* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);
-/* "reported", "frozen", "stopped", "ending" or "resumed". */
+/* Returns the last action: "reported", "frozen", "stopped", "ending" or "resumed". */
 const char *offenders_action(const struct suspect *s);
 /* Records an action in the audit log. */
 void offenders_note(const struct suspect *s, const char *action);

@@ -23,7 +23,8 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define SIGNS_LOOKS 10 /* signs of a process without a tenant are read once in so many censuses */
+/* if a process's signs showed no tenant, they are not read again for so many censuses */
+#define SIGNS_LOOKS 10
 #define HOST_PID_NAMESPACE \
 	0xEFFFFFFCU /* inode of the first pid namespace: Linux, include/linux/proc_ns.h */
 
@@ -31,7 +32,10 @@ enum on_violation violations_wanted(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
-	/* A stopped MPS client would block all clients of its server. */
+	/*
+	 * Only report the offenders of an MPS client, because a stopped client would block all
+	 * clients of its server.
+	 */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
@@ -65,7 +69,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 
 static void note_unregistered(struct suspect *s, struct tenant *t)
 {
-	/* The process has ended. */
+	/* The process has ended, so there is no offender. */
 	if (suspects_watch(s) < 0)
 		return;
 	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
@@ -111,8 +115,9 @@ static bool is_registered(struct node *node, int pid)
 }
 
 /*
- * Old drivers may report pids of other namespaces to a daemon in its own pid namespace. Then the
- * list is trusted only if it contains a process known to hold memory, or if there is no such
+ * Whether the pids in the driver's list are those of this daemon's pid namespace. Old drivers may
+ * report pids of another namespace to a daemon that is in a pid namespace of its own. Then the list
+ * is trusted only if it contains a tenant's process that holds memory, or if no tenant has such a
  * process.
  */
 static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
@@ -168,7 +173,7 @@ static struct tenant *find_owner(struct suspect *s)
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
 	const struct tenant *owner = violation_owner(&signs, &s->how);
-	/* A new tenant restarts the observation. */
+	/* If the process now seems to belong to another tenant, the observation starts again. */
 	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
 		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
@@ -226,7 +231,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	for (s = TAILQ_FIRST(&v->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		forgive_registered(s);
-		/* A card that could not be read leaves the process's memory unknown. */
+		/* An unlisted process counts as gone only if all cards were read (is_whole). */
 		if (!s->is_offender && !s->is_ours)
 			look_at(s, is_sound && (s->is_seen || is_whole), now_ns);
 		if (!s->source && !s->is_seen && is_whole)
@@ -277,7 +282,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 	return count;
 }
 
-/* ---- state for others ---- */
+/* ---- getters ---- */
 
 json_t *violations_of_tenant(const struct violations *v, const char *tenant)
 {

@@ -1,14 +1,15 @@
 /*
- * Processes that bypass the library. After each census, processes in the driver's list that no
- * tenant has registered are checked, and census_compare.c reports processes that hold more than
- * their ledger. violation_policy.h decides what follows, and it is done here. Each offender is
- * counted and logged once. It is also reported, frozen or ended, by `on_violation` of the settings
- * or the tenant, whichever is stricter.
+ * Finds processes that bypass the library, and acts on them. After each census, it checks the
+ * processes in the driver's list that no tenant has registered. census_compare.c reports processes
+ * that hold more than their ledger. violation_policy.h decides which of them are offenders, and
+ * which action is due. Each offender is counted and logged once. It is also reported, frozen or
+ * ended: the settings and its tenant each choose one of these (`on_violation`), and the stricter
+ * choice wins.
  *
  * To freeze, the freezer freezes the cgroup of the process's container if only that one tenant uses
- * it. Otherwise the process itself is stopped, again each time it is continued. When this daemon
- * ends, all of them continue, as with `allot resume`. If the daemon is killed, the next one
- * continues the stopped processes (file "stopped").
+ * it. Otherwise the process itself is stopped with SIGSTOP, and stopped again whenever it is
+ * continued. When this daemon ends, all of them continue, as with `allot resume`. If the daemon is
+ * killed, the next one continues the stopped processes (file "stopped").
  *
  * Main thread only.
  */
@@ -32,21 +33,24 @@ struct violations;
  */
 int violations_start(struct node *node, struct violations **ret, struct error *err);
 /*
- * Continues the stopped processes. The freezer thaws frozen containers. NULL is allowed; returns
- * NULL.
+ * Continues the stopped processes and frees the state. Frozen containers are left to the freezer,
+ * which thaws them at its end. NULL is allowed; returns NULL.
  */
 struct violations *violations_stop(struct violations *violations);
 
 /* Call with the readings of all cards, after they were compared with the tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /*
- * Reports that a process holds held_bytes, and that it or its tenant exceeds its ledger or quota by
- * beyond_bytes, as several censuses have shown.
+ * Call when several censuses in a row have shown that a process holds held_bytes, and that the
+ * process or its tenant exceeds its ledger or quota by beyond_bytes.
  */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
-/* Whether a process is still undecided, so that the next census matters. */
+/*
+ * Whether it is still undecided if some unregistered process is an offender, so that the next
+ * census matters.
+ */
 bool violations_has_open(const struct node *node);
 
 /*
@@ -57,12 +61,17 @@ bool violations_has_open(const struct node *node);
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);
 
-/* The offenders of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */
+/* Returns the offenders of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */
 json_t *violations_of_tenant(const struct violations *violations, const char *tenant);
-/* The state of a process: {"tenant","reason","action"}, or null. */
+/*
+ * Returns what is known of an offender: {"tenant","reason","action"}; null if the process is none.
+ */
 json_t *violations_of_process(const struct violations *violations, int pid);
 
 struct violations_figures violations_figures(const struct violations *violations);
 
-/* The action for this tenant's offenders: its own choice or the setting, whichever is stricter. */
+/*
+ * Returns the action for this tenant's offenders: its own choice or the setting, whichever is
+ * stricter.
+ */
 enum on_violation violations_wanted(const struct tenant *tenant);

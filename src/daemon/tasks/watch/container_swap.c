@@ -23,8 +23,9 @@ struct container_swap {
 	struct gpu_container *container;
 	struct checkpoint *checkpoint;
 	struct helper_order order; /* the last order, with the memory it freed on each card */
-	bool is_reserved;          /* that memory is reserved for its return */
-	uint64_t back_ns;          /* when it returned */
+	/* the memory in `order` is reserved for the container's return */
+	bool is_reserved;
+	uint64_t back_ns;          /* when the container returned */
 	int failed;                /* errno of the last request; 0: it did not fail */
 };
 

@@ -19,25 +19,25 @@ struct gpu_watch;
 int container_swap(struct gpu_watch *watch, struct gpu_container *container, bool out, bool poll,
 		   bool *ret_moving, struct error *err);
 
-/* Whether the container is off its GPUs or moving. */
+/* Whether any part of the container is off its GPUs or moving. */
 bool container_swap_is_away(const struct gpu_container *container);
 /*
- * "leaving", "swapped", "returning", or "stuck" if only a part of it is off its GPUs. NULL if it is
- * on its GPUs.
+ * Returns "leaving", "swapped", "returning", or "stuck" if only a part of the container is off its
+ * GPUs. NULL if it is on its GPUs.
  */
 const char *container_swap_state(const struct gpu_container *container);
-/* Member "swap" of the container's JSON; null if there is nothing to report. */
+/* Makes member "swap" of the container's JSON; null if no swap was ever requested. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 
 /*
- * Call after a census that began at begun_ns. It includes containers that returned before that, so
- * their reserved memory is released.
+ * Call after a census that began at begun_ns. Releases the memory reserved for containers that had
+ * returned by then, because the census includes what they hold.
  */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 
 /*
- * container_swap_forget(): the container's last task has ended. container_swap_forget_all(): the
- * daemon ends; containers that are off their GPUs then return.
+ * Free the state. Call container_swap_forget() when the container's last task has ended, and
+ * container_swap_forget_all() when the daemon ends: containers that are off their GPUs then return.
  */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);

@@ -19,7 +19,10 @@ struct answer {
 	char rest[1024];
 };
 
-/* A BPF load converts from network byte order, so constants are converted with htonl. */
+/*
+ * Attaches the filter. BPF_LD reads a word as big-endian, so the constants are converted with
+ * htonl().
+ */
 static int set_filter(int fd)
 {
 	struct sock_filter code[] = {
@@ -51,8 +54,8 @@ static int subscribe(int fd)
 }
 
 /*
- * Waits for the kernel's answer to the subscription. If the kernel does not support it, no answer
- * comes.
+ * Waits for the kernel's answer to the subscription. Without support in the kernel, no answer
+ * comes, and the wait times out.
  */
 static int read_answer(int fd)
 {
@@ -72,7 +75,7 @@ static int read_answer(int fd)
 		if (event.what == PROC_EVENT_NONE)
 			return event.event_data.ack.err ? -(int)event.event_data.ack.err : 0;
 	}
-	return 0; /* events arrive, so the subscription works */
+	return 0; /* so many events arrived that the subscription must work */
 }
 
 int exec_events_open(void)
@@ -108,7 +111,10 @@ int exec_events_read(int fd)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
-		/* Any process may send to a netlink socket. Port 0 is the kernel. */
+		/*
+		 * Any process may send to a netlink socket. Only messages of port 0 come from the
+		 * kernel.
+		 */
 		if (from.nl_pid != 0 || n <= (ssize_t)EVENT_AT)
 			continue;
 		size_t size = (size_t)n - EVENT_AT;

@@ -1,7 +1,7 @@
 /*
- * The process connector (Documentation/driver-api/connector.rst of the kernel, linux/cn_proc.h):
- * the kernel reports each exec. A socket filter drops all other events, so forks and exits cause no
- * wake-up. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
+ * Events of the process connector (Documentation/driver-api/connector.rst of the kernel,
+ * linux/cn_proc.h): the kernel reports each exec. A socket filter drops all other events, so forks
+ * and exits cause no wake-up. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
  */
 #pragma once
 

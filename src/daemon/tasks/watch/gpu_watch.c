@@ -22,7 +22,8 @@
 #define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
 #define SOON_NS (50 * NSEC_PER_MSEC)  /* census interval while a container starts or waits */
-#define SELDOM_NS (10 * NSEC_PER_SEC) /* census interval while openings would report any change */
+/* census interval while openings report new tasks and all tasks belong to tenants */
+#define SELDOM_NS (10 * NSEC_PER_SEC)
 
 /* ---- intervals of the census ---- */
 
@@ -62,7 +63,10 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/* A process may join a tenant after its task has begun, and the tenant may be gone later. */
+/*
+ * Notes in the task which tenant its process belongs to, if any. Only the first tenant is noted,
+ * and it stays noted after the tenant has ended.
+ */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);
@@ -74,7 +78,10 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-/* A known task may have joined a tenant since. */
+/*
+ * Notes the tenant of a known task that has joined one since. The freezer then lets its container
+ * run.
+ */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
 	if (t->tenant[0])
@@ -117,13 +124,14 @@ static void node_opened(void *data, int pid)
 {
 	struct gpu_watch *w = data;
 	/*
-	 * The daemon's own helper (checkpoint.h) opens the node for a driver call and has no work.
+	 * Ignore the daemon's own helper (checkpoint.h): it opens the node for a driver call and
+	 * has no GPU work.
 	 */
 	if (procfs_is_same_program(pid) || !note_task(w, pid))
 		return;
 	if (freezer_wants_reading(w->freezer))
 		census_request(w->node->census);
-	w->foreign = true; /* until the next census shows */
+	w->foreign = true; /* until the next census shows whether it belongs to a tenant */
 	plan_reading(w);
 }
 
@@ -144,7 +152,7 @@ static void task_ended(void *data, struct gpu_task *t)
 
 /* ---- free memory ---- */
 
-/* Whether only containers that the freezer controls hold memory on the card. */
+/* Whether all memory in use on the card is held by containers that the freezer controls. */
 static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	for (size_t i = 0; i < seen->process_count; i++) {
@@ -160,8 +168,8 @@ static bool is_all_governed(const struct gpu_watch *w, const struct census_card 
 }
 
 /*
- * Memory granted to tenants that waited, and memory kept for waiting tenants, is not free for
- * others.
+ * Memory that is not free for containers: what is granted to tenants that waited, beyond what they
+ * hold, and what is kept for waiting tenants.
  */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
@@ -190,7 +198,10 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 	uint64_t begun_ns = UINT64_MAX;
 	for (unsigned i = 0; i < w->tasks->card_count; i++) {
 		uint64_t size = w->node->card[i].info.memory_bytes;
-		/* If a card cannot be read, no container waits for it. */
+		/*
+		 * If a card cannot be read, count all of it as free, so that no container waits for
+		 * it.
+		 */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
@@ -209,7 +220,10 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
-			/* A pidfd reports the end of a known task, so /proc need not be read. */
+			/*
+			 * For a known task, do not read /proc: its pidfd reports its end, so it is
+			 * still the same process.
+			 */
 			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
 			if (t)
 				look_again(w, t);
@@ -225,7 +239,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	census_want_use(w->node->census, w->foreign);
 	gpu_watch_ask_names(w);
 	plan_reading(w);
-	/* A request that arrived after this census began. */
+	/* A container's start came after this census began, so it needs another census at once. */
 	if (freezer_is_asked(w->freezer))
 		census_request(w->node->census);
 }
@@ -295,7 +309,9 @@ static void start_openings(struct gpu_watch *w)
 			 "once a second");
 }
 
-/* Tasks that the previous daemon recorded and that still run are not new. */
+/*
+ * Continues the records of tasks that the previous daemon knew, so that they do not count as new.
+ */
 static void take_records(struct gpu_watch *w)
 {
 	struct gpu_records *records = w->node->records;
@@ -344,7 +360,7 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 		return r;
 	}
 	start_openings(w);
-	/* Tasks that already exist. */
+	/* Find the tasks that already exist: from the records, and by a census. */
 	take_records(w);
 	w->foreign = true;
 	census_want_use(node->census, true);

@@ -1,11 +1,12 @@
 /*
  * Watches all GPU work of this machine, including work without the library. It notices a task when
  * the task opens the device node (openings.h), or at the latest when the driver lists it
- * (census.h). It counts each task's use and informs the freezer. A tenant's task is charged by its
- * leases; another task by the driver's samples, or by its presence.
+ * (census.h). It counts each task's GPU time and memory, and informs the freezer. The GPU time of a
+ * tenant's task comes from its leases; that of any other task, from the driver's samples or,
+ * without samples, from its presence on the driver's list.
  *
- * If openings cannot be watched, the driver's list is read every census_interval; that is logged
- * once. A private daemon watches only with freezer = on. Main thread only.
+ * If openings cannot be watched, the driver's list is read every census_interval, and a log line
+ * says so once. A private daemon watches only with freezer = on. Main thread only.
  */
 #pragma once
 
@@ -23,8 +24,8 @@ struct engine_name;
 struct tenant;
 
 /*
- * Call after the node's cards, census and tenants are ready. Takes ownership of node->records. *ret
- * is NULL if the settings disable the watch.
+ * Starts to watch. Call after the node's cards, census and tenants are ready. Takes ownership of
+ * node->records. *ret is NULL if the settings disable the watch.
  */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
 /* Thaws everything. NULL is allowed; returns NULL. */
@@ -34,8 +35,8 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * Memory of a card that containers without the library may still allocate after they were thawed;
- * it counts as taken. `watch` may be NULL.
+ * Returns how much memory of a card containers without the library may still allocate after they
+ * were thawed; it counts as taken. `watch` may be NULL.
  */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
@@ -54,24 +55,24 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
-/* Whether the container of that id is frozen as by request. */
+/* Whether the container of that id is frozen by gpu_watch_hold() or by request. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
 void gpu_watch_let_go(struct gpu_watch *watch, const char *id);
 /* Whether the process is in a container that is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 
-/* The known tasks and containers, and the freezer, for reading only. */
+/* Return the registry of known tasks and containers, and the freezer, for reading only. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /*
- * The engine's name for the container of the tenant's processes. NULL if it is in none, or the name
- * is unknown, or `watch` is NULL. Valid until control returns to the event loop.
+ * Returns the engine's name for the container of the tenant's processes. NULL if they are in none,
+ * or the name is unknown, or `watch` is NULL. Valid until control returns to the event loop.
  */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);
 
-/* The tenant was renamed. `watch` may be NULL. */
+/* Call when a tenant was renamed. `watch` may be NULL. */
 void gpu_watch_rename_tenant(struct gpu_watch *watch, const char *from, const char *to);
 
 /*
@@ -79,7 +80,9 @@ void gpu_watch_rename_tenant(struct gpu_watch *watch, const char *from, const ch
  */
 void gpu_watch_records(struct gpu_watch *watch, json_t *json);
 
-/* The containers with tasks of that tenant, as in `allot ps --json`. `watch` may be NULL. */
+/*
+ * Returns the containers with tasks of that tenant, as in `allot ps --json`. `watch` may be NULL.
+ */
 json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *tenant);
 
 /* Adds "tasks", "containers" and "watch" to the reply (docs/reference/protocol.md). */

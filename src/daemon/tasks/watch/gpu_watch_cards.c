@@ -1,4 +1,4 @@
-/* Which cards a process may come to use. */
+/* Finds out which cards a process may come to use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,10 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 	return access(path, F_OK) == 0;
 }
 
-/* A MIG instance has its card's device file. Its own file is the capability. */
+/*
+ * Whether the process has the device's file. A MIG instance shares its card's file; the file of its
+ * own is that of its capability.
+ */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
 	if (info->caps.is_known)
@@ -26,7 +29,10 @@ static bool is_visible(const struct gpu_info *info, int pid)
 	return has_node(pid, "nvidia", info->minor);
 }
 
-/* The cards that the process can open, by its device files. All cards if they are simulated. */
+/*
+ * The cards that the process can open, by its device files. All cards if they are simulated or if a
+ * card's device number is unknown.
+ */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
 	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1

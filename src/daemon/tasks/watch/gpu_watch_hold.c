@@ -1,4 +1,7 @@
-/* Freezes containers because of a process in them (daemon/tasks/violation/violations.h). */
+/*
+ * Freezes and thaws containers because a process in them bypasses the library
+ * (daemon/tasks/violation/violations.h).
+ */
 #include <errno.h>
 #include <string.h>
 

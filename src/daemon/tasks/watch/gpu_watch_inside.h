@@ -15,24 +15,24 @@ struct gpu_watch {
 	struct engine_names *names; /* NULL: no engine is asked */
 	struct loop_source *timer;
 	uint64_t every_ns; /* interval of the timer */
-	/* a census was read; tasks in the first one are older than this daemon */
+	/* a census was read; until then, the tasks found are older than this daemon */
 	bool has_read;
 	bool said_many;
-	bool foreign; /* there are, or may be, tasks of no tenant */
+	bool foreign; /* there are, or may be, tasks that belong to no tenant */
 };
 
-/* Counts the use of tasks and containers until this census. */
+/* Adds to each task and container what it used up to this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * The cards (bit mask) that a process can open, by its device files, and that its
- * CUDA_VISIBLE_DEVICES named when it started. In gpu_watch_cards.c.
+ * Returns the cards (bit mask) that a process may use: those whose device files it can open and
+ * that its CUDA_VISIBLE_DEVICES, as of its start, names. In gpu_watch_cards.c.
  */
 uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 
 /*
- * Starts asking the engines of the settings, and asks for names that are not known yet. In
- * gpu_watch_names.c.
+ * gpu_watch_start_names() connects to the container engines of the settings. gpu_watch_ask_names()
+ * asks them for the names that are not known yet. In gpu_watch_names.c.
  */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
 void gpu_watch_ask_names(struct gpu_watch *watch);

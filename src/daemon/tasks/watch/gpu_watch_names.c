@@ -1,6 +1,6 @@
 /*
- * The engines' names of containers with GPU work. Each is asked for once, when the container's
- * first task begins.
+ * Gets the names of containers with GPU work from the container engines. Each name is asked for
+ * when the container's first task begins, and again only if that failed.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * What each task and container uses from one census to the next: memory, GPU time, and decayed GPU
- * time.
+ * Counts what each task and container uses from one census to the next: memory, GPU time, and
+ * decayed GPU time.
  */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"
@@ -26,15 +26,18 @@ static const struct gpu_use *find_use(const struct census_card *seen, int pid)
 }
 
 /*
- * A sampling period may be longer than the time between two censuses, so the last sample stays
- * valid for a while.
+ * Whether the task's last sample still counts. A sampling period may be longer than the time
+ * between two censuses, so a sample stays valid for a while.
  */
 static bool has_recent_sample(const struct gpu_task_card *c, uint64_t now_ns)
 {
 	return c->sampled_ns && now_ns - c->sampled_ns < 3 * GPU_ACCOUNT_SAMPLE_NS;
 }
 
-/* Whether the task may have work but is in no sample. */
+/*
+ * Whether the task, which belongs to no tenant, holds memory on the card and may have work there,
+ * but is in none of the driver's samples.
+ */
 static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct census_card *seen,
 			uint64_t now_ns)
 {
@@ -43,7 +46,10 @@ static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct ce
 	       !has_recent_sample(&t->card[card], now_ns);
 }
 
-/* The share of each task that the driver's samples leave out. */
+/*
+ * Estimates the share of the card that each unlisted task uses: the card's busy time that neither
+ * samples nor leases explain, in equal parts.
+ */
 static double unlisted_share(struct gpu_watch *w, unsigned card, const struct census_card *seen,
 			     uint64_t now_ns)
 {
@@ -126,10 +132,7 @@ static void count_card(struct gpu_watch *w, unsigned card, const struct census_c
 		count_task(t, card, seen, unlisted, now_ns);
 }
 
-/*
- * A tenant's time is that of its leases. It is divided among its processes by their recent busy
- * time.
- */
+/* Divides the time of a tenant's leases among its processes, by their recent busy time. */
 static void count_tenant(struct gpu_watch *w, struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {

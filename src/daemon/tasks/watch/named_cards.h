@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 /*
- * Returns those of the cards in `visible` (bit mask) that `list` names, by CUDA's rules: numbers
- * count the visible cards, a UUID may be abbreviated if the prefix is unique, and the first entry
- * that names no card ends the list. Returns `visible` if the list names no card. Also if it uses
- * numbers and has_order is false: then the visible cards are of several models, which CUDA sorts by
+ * Returns the cards (bit mask) of `visible` that `list` names, by CUDA's rules: numbers count the
+ * visible cards, a UUID may be abbreviated if the prefix is unique, and the first entry that names
+ * no card ends the list. Returns all of `visible` if the list names no card. Likewise if it uses
+ * numbers and has_order is false: the visible cards are then of several models, which CUDA sorts by
  * speed. uuid: `count` texts, "GPU-..." or "MIG-...".
  */
 uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, uint64_t visible,
 		     bool has_order);
 
 /*
- * The value of `name` ("CUDA_VISIBLE_DEVICES=") in an environment of `length` bytes; NULL if it is
- * not set.
+ * Returns the value of `name`, which includes the "=" ("CUDA_VISIBLE_DEVICES="), in an environment
+ * of `length` bytes; NULL if it is not set.
  */
 const char *named_in_environment(const char *environment, int length, const char *name);

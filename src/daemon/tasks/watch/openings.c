@@ -23,10 +23,12 @@
 #define FAN_REPORT_FID 0x00000200
 #endif
 
-#define SEEN_MAX 256               /* remembered mount namespaces, by a hash */
-#define SEEN_NS (1 * NSEC_PER_SEC) /* namespace numbers are reused, and nodes may be made later */
+/* size of the hash table of mount namespaces that were looked at */
+#define SEEN_MAX 256
+/* after this time a namespace is looked at again: its number may be reused, or nodes made later */
+#define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
-#define READS_MOST 64 /* most events per turn of the loop */
+#define READS_MOST 64 /* most events that are read in one turn of the event loop */
 
 struct openings {
 	openings_handler handler;
@@ -42,9 +44,12 @@ struct openings {
 	} seen[SEEN_MAX];
 };
 
-/* ---- marks ---- */
+/* ---- fanotify marks on device nodes ---- */
 
-/* Marks the nodes of this process's own namespace. Returns 0, or -errno for a node that exists. */
+/*
+ * Marks the nodes in this process's own mount namespace, so that fanotify reports their opening.
+ * Returns 0, or the -errno of a node that exists.
+ */
 static int mark_own(struct openings *o)
 {
 	int r = 0;
@@ -67,8 +72,9 @@ static int open_beneath(int root_fd, const char *path)
 }
 
 /*
- * Marks the nodes that a process has of its own. Its files may be hostile. So links are resolved
- * below its root (Linux 5.6), and only a device is marked; otherwise any file of the host could be.
+ * Marks the nodes in the process's root directory, whose files may be hostile. So links are
+ * resolved below its root (Linux 5.6), and only a character device is marked. Otherwise the process
+ * could make the daemon mark any file of the host.
  */
 static void mark_of(struct openings *o, int pid)
 {
@@ -88,8 +94,8 @@ static void mark_of(struct openings *o, int pid)
 }
 
 /*
- * Checks whether the process has a new mount namespace. Called for each exec, and for each scanned
- * process.
+ * Marks the nodes of the process's mount namespace, unless that was done within SEEN_NS. Called for
+ * each exec, and for each scanned process.
  */
 static void look_at(struct openings *o, int pid)
 {
@@ -100,7 +106,7 @@ static void look_at(struct openings *o, int pid)
 	if (n <= 0)
 		return;
 	text[n] = '\0';
-	/* "mnt:[4026531841]" */
+	/* the text is like "mnt:[4026531841]" */
 	uint64_t number = strtoull(text + strcspn(text, "0123456789"), NULL, 10);
 	unsigned slot = (unsigned)(number % SEEN_MAX);
 	if (o->seen[slot].number == number && now_ns - o->seen[slot].at_ns < SEEN_NS)
@@ -131,8 +137,8 @@ static void exec_ready(void *data, uint32_t events)
 	struct openings *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * The driver may make a node at its first use. The process that executed may have ended by
-	 * the time of the check.
+	 * Mark this namespace's nodes again now and then, because the driver may make a node at its
+	 * first use. Not only by pid, because the process that called exec may have ended by now.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
@@ -160,8 +166,8 @@ static void handle_events(struct openings *o, const char *buffer, size_t length)
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
 		/*
-		 * Lost events do not matter: the census finds the task. A process opens a node
-		 * several times.
+		 * Skip an overflow, because the census will find the tasks of lost events. Skip a
+		 * repeated pid, because a process opens a node several times.
 		 */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;
@@ -244,7 +250,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 		openings_stop(o);
 		return r;
 	}
-	/* Finds the namespaces that already exist. */
+	/* Mark the nodes of the mount namespaces that already exist. */
 	scan(o);
 	*ret = o;
 	return 0;

@@ -6,9 +6,10 @@
  * fs/notify/fanotify/fanotify.c).
  *
  * A container may have a node of its own instead of the host's (runc makes one; the NVIDIA runtime
- * mounts the host's). So the process connector (CAP_NET_ADMIN, the host's network namespace)
- * reports each exec. If the process's mount namespace has not been checked for a second, its nodes
- * are watched too. Without the connector, all processes are scanned once a second.
+ * mounts the host's), which must be watched too. To find it, the process connector (CAP_NET_ADMIN,
+ * the host's network namespace) reports each exec. If the nodes in the process's mount namespace
+ * have not been looked up within a second, they are looked up and watched. Without the connector,
+ * all processes are scanned once a second instead.
  *
  * Main thread only.
  */
@@ -23,13 +24,16 @@
 
 struct openings;
 
-/* A process has opened one of the nodes. It may have ended already. `pid` is never this process. */
+/*
+ * Called when a process has opened one of the nodes. The process may have ended already. `pid` is
+ * never this process.
+ */
 typedef void (*openings_handler)(void *data, int pid);
 
 /*
  * Watches the nodes of these comma-separated paths (at most OPENINGS_MAX_NODES), in all mount
- * namespaces. A missing node is looked for again. Returns -EPERM or another -errno, and one line of
- * text on what is missing, if watching is impossible.
+ * namespaces. A node that is missing now is watched once it exists. If watching is impossible,
+ * returns -EPERM or another -errno, and one line of text on what is missing.
  */
 int openings_start(struct loop *loop, const char *paths, openings_handler handler, void *data,
 		   struct openings **ret, struct error *err);
@@ -37,6 +41,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 struct openings *openings_stop(struct openings *openings);
 
 /*
- * Whether the connector reports new mount namespaces. Without it, they are found within a second.
+ * Whether the process connector works, so that new mount namespaces are found at once. Without it,
+ * they are found within a second.
  */
 bool openings_has_connector(const struct openings *openings);

@@ -43,7 +43,7 @@ static int save(struct node *node, struct error *err)
 	char path[NODE_PATH_MAX];
 	cleanup_json json_t *json = to_json(node);
 	find_path(node, path);
-	/* Not synced: after a crash of the machine no task is left. */
+	/* Not synced to disk, because after a crash of the machine no task is left to continue. */
 	return state_file_write(path, json, JSON_COMPACT, MOST_BYTES, false, err);
 }
 
@@ -66,14 +66,14 @@ void use_state_save_due(void *data, uint32_t events)
 void use_state_save(struct node *node)
 {
 	struct error err = { 0 };
-	/* If the start failed, the file was not taken over, so keep it. */
+	/* If the start failed before the file's records were taken over, keep the file as it is. */
 	if (node->use_loaded && !node->records && save(node, &err) < 0)
 		log_warning("%s", err.text);
 }
 
 /* ---- reading ---- */
 
-/* Finds this daemon's card for each card of the file; -1 if there is none. */
+/* Finds the present index of each card that the file lists; -1 if the card is gone. */
 static int cards_from_json(struct node *node, const json_t *root, struct gpu_records_cards *ret,
 			   struct error *err)
 {

@@ -1,9 +1,9 @@
 /*
  * The state file "<run dir>/use.json": the GPU time that tenants and containers have used, and the
- * GPU tasks. So used time is not forgotten when a daemon ends or is killed. It is written a few
- * seconds after a change, so at most that much is lost. Use keeps decaying while there is no daemon
- * (stamp.h). A torn or foreign file is set aside with one line in the log, and counting starts from
- * zero. Main thread only.
+ * GPU tasks. With it, the next daemon continues these counts, even if this one is killed. It is
+ * written a few seconds after a change, so at most that much is lost. Use keeps decaying while
+ * there is no daemon (stamp.h). A torn or foreign file is set aside with one line in the log, and
+ * counting starts from zero. Main thread only.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 struct node;
 
 /*
- * Loads the file into use.h and node->records. Call after the cards were opened, and before tenants
- * and GPU watch.
+ * Loads tenants' use for use.h, and tasks and containers into node->records. Call after the cards
+ * were opened, and before there are tenants and the GPU watch starts.
  */
 void use_state_load(struct node *node);
 /* Handler of node->use_timer, which node_save_use_soon() starts. `data` is the node. */
