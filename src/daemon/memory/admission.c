@@ -23,8 +23,8 @@
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
- * Growth is granted in such steps while twice as much is free on the card, so that one request
- * serves many allocations.
+ * A grant grows in such steps, so that one request serves many allocations. While a step is more
+ * than half of the card's free memory, only the requested bytes are granted.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -90,7 +90,9 @@ static void publish(struct tenant *t)
 		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
 }
 
-/* Counts the end of a wait. Does nothing if the tenant does not wait. */
+/*
+ * Counts the end of the tenant's wait with this outcome. Does nothing if the tenant does not wait.
+ */
 static void count_end(struct tenant *t, const struct tenant_admission *wait,
 		      enum wait_outcome outcome, uint64_t now_ns)
 {
@@ -134,7 +136,10 @@ void admission_restore(struct tenant *tenant, const struct admission_past *past)
 		if (past->granted_bytes[i])
 			a->state = ADMISSION_HOLDING;
 	}
-	/* A time on the monotonic clock of an earlier boot is meaningless. */
+	/*
+	 * Restore the place in the queue. A since_ns in the future is from an earlier boot of the
+	 * machine and means nothing.
+	 */
 	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
@@ -151,7 +156,7 @@ static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
 								     : p->quota_bytes;
 }
 
-/* The bytes that the tenant needs on a device to begin. */
+/* Returns how many bytes must be free on a device before the tenant may begin. */
 static uint64_t first_bytes(struct tenant *t, unsigned device)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
@@ -163,7 +168,7 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 	return need;
 }
 
-/* ---- states ---- */
+/* ---- changes of a tenant's state ---- */
 
 void admission_forget(struct tenant *tenant)
 {
@@ -184,7 +189,10 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	tenant_save_soon(t);
 }
 
-/* Whether the tenant waited under the previous daemon and may be about to ask again. */
+/*
+ * Whether the tenant waited under the previous daemon and has not asked again yet, so that its
+ * place in the queue must be kept.
+ */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
 	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
@@ -225,7 +233,7 @@ static void hold_what_it_has(struct tenant *t)
 	answer(t);
 }
 
-/* If the quota was lowered, takes back granted memory beyond it that is not held. */
+/* If the quota was lowered below the grant, lowers the grant to the quota. */
 static void follow_quota(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -281,7 +289,7 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 	}
 }
 
-/* ---- one decision ---- */
+/* ---- one decision for all waiting tenants ---- */
 
 struct admit_card admission_card(struct node *node, const struct card *card)
 {
@@ -325,7 +333,11 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 {
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
 	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
-	/* A paused tenant would not use new memory, and a removed tenant gets no more. */
+	/*
+	 * No request: it neither waits nor holds; or it was removed, so it gets no more; or it is
+	 * paused, so it would not use its first memory. A paused holder may grow, because its
+	 * processes may allocate.
+	 */
 	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
 		return false;
@@ -352,8 +364,9 @@ static void grow(struct tenant *t, const struct admit_request *r)
 }
 
 /*
- * Whether more is granted than the card has, because a tenant without a promise allocated first.
- * Its quota has been lowered by now.
+ * Whether more is granted and promised than a card has, because a tenant without a promise
+ * allocated before a grant was taken into account. Lowers the quotas of tenants without a promise
+ * first.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {
@@ -428,7 +441,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 	}
 }
 
-/* Numbers the tenants that still wait, and logs those that have just begun to wait. */
+/* Sets the place of each tenant that still waits, and logs those that have just begun to wait. */
 static void renumber(struct admit_request *list, size_t count)
 {
 	unsigned place = 0;
@@ -503,7 +516,10 @@ void admission_due(void *data, uint32_t events)
 	struct node *node = data;
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
-	/* Until all processes have moved to this daemon, it is unknown which tenant holds what. */
+	/*
+	 * Decide nothing until all processes have moved to this daemon, because it is unknown which
+	 * tenant holds what.
+	 */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)

@@ -1,17 +1,17 @@
 /*
  * Admission of tenants that wait for memory (on_full "wait"). It reads what their processes ask for
  * (region_want), lets policy/memory/admit.h decide for all cards at once, writes the grants and
- * wakes the processes.
+ * wakes the processes. A tenant is in one of three states:
  *
  *   NONE     holds nothing and asks for nothing
  *   QUEUED   a process asks: waits until the tenant's whole reservation is free, on all its cards
- *   HOLDING  granted, until it holds nothing and has no live process. Requests to grow beyond the
- *            grant are answered at once: see admit.h
+ *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
+ *            grant is answered at once: see admit.h
  *
- * These count as taken on a card: grants, promises to tenants that do not wait, memory of tenants
- * without a promise, draining memory, and memory of processes of no tenant. A grant is saved in the
- * state file before the tenant learns of it, so a restarted daemon knows every holder. Main thread
- * only.
+ * These count as taken on a card: grants, promises to tenants that do not wait, memory that tenants
+ * without a promise hold, draining memory, and memory of processes that belong to no tenant. A
+ * grant is saved in the state file before the tenant learns of it, so a restarted daemon knows
+ * every holder. Main thread only.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
  * "wait".
  */
 void admission_begin(struct tenant *tenant);
-/* Restores what the previous daemon knew of the tenant. */
+/* Restores the grant, or the place in the queue, that the tenant had under the previous daemon. */
 void admission_restore(struct tenant *tenant, const struct admission_past *past);
 
 /*
@@ -37,16 +37,24 @@ void admission_restore(struct tenant *tenant, const struct admission_past *past)
  */
 void admission_set_on_full(struct tenant *tenant, enum on_full on_full);
 
-/* Handler of node->admission_timer, which node_admit_soon() starts. `data` is the node. */
+/*
+ * Handler of node->admission_timer, which node_admit_soon() starts: makes one decision for all
+ * waiting tenants. `data` is the node.
+ */
 void admission_due(void *data, uint32_t events);
 
-/* The tenant is being removed: ends its wait. */
+/* Ends the wait of a tenant that is being removed. */
 void admission_forget(struct tenant *tenant);
 
 /* Denies the tenant's pending request for memory. Does nothing if there is none. */
 void admission_give_up(struct tenant *tenant);
 
-/* The unanswered request of the tenant on a device, in bytes; 0 if there is none. */
+/*
+ * Returns how many bytes the tenant's unanswered requests on a device ask for; 0 if there are none.
+ */
 uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
-/* A card as admission sees it. kept_bytes is from the last decision. */
+/*
+ * Returns a card as admission sees it. kept_bytes, the memory reserved for waiting tenants, is from
+ * the last decision.
+ */
 struct admit_card admission_card(struct node *node, const struct card *card);

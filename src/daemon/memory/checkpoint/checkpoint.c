@@ -19,9 +19,11 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-#define BYTES_PER_S (UINT64_C(256) << 20) /* a tenth of a measured checkpoint's speed */
+/* the slowest speed that is waited for: a tenth of a measured checkpoint's */
+#define BYTES_PER_S (UINT64_C(256) << 20)
 #define ROOM_NS (5 * NSEC_PER_SEC)        /* how long other tenants have to make room */
-#define RETRIES_MOST 3                    /* helpers lost in a row */
+/* after so many lost helpers in a row, the place is STUCK */
+#define RETRIES_MOST 3
 
 struct checkpoint {
 	struct node *node;
@@ -31,7 +33,7 @@ struct checkpoint {
 	enum checkpoint_place place;
 	struct helper_order order; /* the last order */
 	uint64_t begun_ns, moved_ns, failed;
-	unsigned lost; /* helpers lost since one answered */
+	unsigned lost; /* helpers lost since the last answer of a helper */
 	char said[HELPER_TEXT_MAX];
 	int fd, pidfd; /* of the helper; -1: none */
 	struct loop_source *source, *timer;
@@ -39,7 +41,7 @@ struct checkpoint {
 
 /* ---- the helper's process ---- */
 
-/* If NVML is given by a path, looks for libcuda in the same directory. */
+/* Finds libcuda: if the settings give NVML by a path, in the same directory, if it is there. */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
 {
 	const char *slash = strrchr(node->config.nvml, '/');
@@ -181,8 +183,8 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * The helper is gone. Another one undoes what was begun, or keeps the processes that are off the
- * card.
+ * The helper has ended without an answer, or was killed. Starts another, which undoes what was
+ * begun. If the processes were off the card, it keeps them off instead.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {
@@ -238,7 +240,7 @@ static void timed_out(void *data, uint32_t events)
 	helper_lost(c, "the driver did not answer in time");
 }
 
-/* ---- state for others ---- */
+/* ---- getters ---- */
 
 enum checkpoint_place checkpoint_place(const struct checkpoint *c)
 {

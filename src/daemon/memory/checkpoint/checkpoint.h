@@ -1,12 +1,14 @@
 /*
  * The daemon's side of a helper (checkpoint_helper.h). A helper takes processes off their cards
  * with the driver's checkpoint calls: the processes of one tenant, or of one container without the
- * library.
+ * library. The place of these processes changes by the helper's orders:
  *
- *     IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
- *            ^         |         ^                    |
- *            +---------+         +--------------------+     a failed order is undone,
- *                      +------> STUCK <---------------+     or ends here; a new order tries again
+ *  IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
+ *       ^
+ * ^
+ *
+ *       +---------+    +--------------------+   a failed order is undone,
+ *           +------> STUCK <---------------+    or ends here; a new order tries again
  *
  * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is
  * killed, and another helper undoes what it began. Main thread only.
@@ -26,8 +28,8 @@ struct node;
 struct checkpoint;
 
 /*
- * Called when the place has changed, but not from within checkpoint_order(). It may free the
- * checkpoint.
+ * Called when the processes' place has changed, but not from within checkpoint_order(). The
+ * function may free the checkpoint.
  */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
@@ -41,21 +43,25 @@ int checkpoint_new(struct node *node, const char *key, checkpoint_changed change
 struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
- * Starts an order. The caller fills in goal, processes and bytes; this function fills in the times.
- * Returns -EBUSY while another order is carried out, or another -errno if no helper can be started.
+ * Gives the helper an order; starts a helper if none runs. The caller fills in goal, processes and
+ * bytes; this function fills in the times. Returns -EBUSY while another order is carried out, or
+ * another -errno if no helper can be started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 
-/* NULL gives PLACE_IN */
+/* Returns the processes' place; PLACE_IN if `checkpoint` is NULL. */
 enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint);
 /* The names are "in", "leaving", "out", "returning" and "stuck". */
 const char *checkpoint_place_name(enum checkpoint_place place);
-/* Why the last order failed; "" if it did not fail. */
+/* Returns why the last order failed; "" if it did not fail. */
 const char *checkpoint_error(const struct checkpoint *checkpoint);
-/* For the last order: bytes to be moved on all cards, and how long it took. */
+/*
+ * Return, for the last order, how many bytes were to be moved on all cards, and how long the move
+ * took.
+ */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
-/* number of failed orders so far */
+/* Returns the number of failed orders so far. */
 uint64_t checkpoint_failed(const struct checkpoint *checkpoint);
 
 /*

@@ -62,8 +62,8 @@ static const struct helper_process *find_in(const struct helper *k, enum checkpo
 }
 
 /*
- * Does step after step until the goal is reached or a step fails. A process that dies meanwhile
- * needs no further step.
+ * Does step after step until the goal is reached or a step fails. A step that fails because its
+ * process has died is no failure.
  */
 static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
@@ -103,8 +103,8 @@ static int open_nvml(struct helper *k, struct error *err)
 }
 
 /*
- * Call just before a restore: on a real driver, a restore without room leaves the process stuck for
- * good.
+ * Checks that the cards have room for the processes. Call just before a restore: with a real
+ * driver, a restore without room leaves the process stuck for good.
  */
 static int check_room(struct helper *k, struct error *err)
 {
@@ -132,7 +132,8 @@ static int check_room(struct helper *k, struct error *err)
 }
 
 /*
- * Sleeps. Returns true if another helper that takes over has asked this process to end (SIGTERM).
+ * Sleeps for `ns`. Returns true at once if another helper asks this process to end (SIGTERM), to
+ * take over from it.
  */
 static bool rest(uint64_t ns)
 {
@@ -168,7 +169,7 @@ static enum helper_result leave(struct helper *k, struct error *err)
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
 	/*
-	 * The memory is still reserved for a return: the daemon counts it as held until the
+	 * Undo the order. There is room on the card: the daemon counts the memory as held until the
 	 * processes have left.
 	 */
 	if (drive(k, CHECKPOINT_IN, &back) >= 0)
@@ -196,7 +197,7 @@ static enum helper_result come_back(struct helper *k, struct error *err)
 	}
 	if (drive(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
-	/* No process has run yet, so the restored ones are taken off again. */
+	/* Undo the order if no process runs yet: take the restored processes off again. */
 	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
@@ -214,9 +215,9 @@ static void obey(struct helper *k, int fd)
 }
 
 /*
- * The daemon is gone, or has left these processes to the helper. Brings all back when there is
- * room. Meanwhile processes may die, and another helper may take over. Processes that the driver
- * cannot restore are given up.
+ * Brings all processes back when there is room, because the daemon has ended or has left them to
+ * this helper. Meanwhile processes may die, and another helper may take over. Gives up on processes
+ * that the driver cannot restore.
  */
 static void bring_all_back(struct helper *k)
 {
@@ -245,8 +246,8 @@ static void bring_all_back(struct helper *k)
 /* ---- life cycle ---- */
 
 /*
- * Call before any library starts threads. SIGTERM stays blocked, and is taken only at points where
- * the helper can end.
+ * Ignores the signals that end a daemon, and blocks SIGTERM, which is taken only at points where
+ * the helper can end. Call before any library starts threads.
  */
 static void set_signals(void)
 {
@@ -291,7 +292,10 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* A list from the environment of the daemon's caller would hide cards from the driver. */
+	/*
+	 * The environment is that of the daemon's caller, whose list would hide cards from the
+	 * driver.
+	 */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

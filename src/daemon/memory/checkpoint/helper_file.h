@@ -1,10 +1,10 @@
 /*
- * The state of a helper, in a file of the run directory. The helper holds a lock on the file while
- * it lives:
+ * The state of a helper (checkpoint_helper.h), in a file of the run directory. The helper holds a
+ * lock on the file while it lives:
  *
- *     keeper 4711             its pid
- *     card 0 3221225472       bytes of each card that its processes take
- *     process 123 88123456    pid and start time
+ *  keeper 4711             the helper's pid
+ *  card 0 3221225472       bytes of each card that its processes take
+ *  process 123 88123456    pid and start time of each of its processes
  *
  * Single-threaded.
  */
@@ -14,9 +14,9 @@
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
 /*
- * Opens and locks the file; creates it if there is none. If another helper holds the lock, asks it
- * to release it (SIGTERM). That helper does so between two steps, and a step may take as long as
- * the driver does. The caller owns *ret_fd. Returns 0 or -errno.
+ * Opens and locks the file; creates it if there is none. If another helper holds the lock, asks
+ * that helper to end (SIGTERM) and waits for the lock. That helper ends between two steps, and a
+ * step may take as long as the driver does. The caller owns *ret_fd. Returns 0 or -errno.
  */
 int helper_file_take(const char *path, int *ret_fd, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * How the daemon starts a helper (checkpoint_helper.h), and their messages: one order at a time,
- * with one answer each.
+ * How the daemon starts a helper (checkpoint_helper.h), and the messages between them: the daemon
+ * sends one order at a time, and the helper sends one answer to each.
  */
 #pragma once
 
@@ -23,14 +23,14 @@ struct helper_order {
 	uint32_t lock_ms;
 	uint32_t room_ms; /* for goal IN: how long to wait for room on the cards */
 	uint32_t process_count;
-	/* what the processes take of each card, by NVML's index */
+	/* the memory that the processes take of each card, by NVML's index */
 	uint64_t bytes[HELPER_MAX_CARDS];
 	struct helper_process process[HELPER_MAX_PROCESSES];
 };
 
 enum helper_result {
 	HELPER_DONE,
-	HELPER_NOT,   /* not possible; all processes are where they were before */
+	HELPER_NOT,   /* not possible; all processes are where they were before the order */
 	HELPER_STUCK, /* some processes are off the card and some are not */
 };
 

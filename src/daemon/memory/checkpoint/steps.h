@@ -1,10 +1,10 @@
 /*
- * The order of checkpoint steps for the processes of one tenant. It depends only on the processes'
- * present states in the driver. So another helper can continue correctly after a helper died at any
- * step. Pure; thread safe.
+ * Decides the next checkpoint step for the processes of one tenant. The decision depends only on
+ * the processes' present states in the driver. So another helper can continue correctly after a
+ * helper died at any step. Pure; thread safe.
  *
- *     to OUT: all are locked, then all are checkpointed
- *     to IN:  all are restored, then all are unlocked
+ *  to OUT: all are locked, then all are checkpointed
+ *  to IN:  all are restored, then all are unlocked
  *
  * So no process runs while another's memory is off the card. Processes that are gone or have failed
  * for good get no steps.
@@ -22,9 +22,12 @@ struct checkpoint_next {
 	size_t index;              /* the process for the step */
 };
 
-/* The next step to the goal, by the states of all `count` processes. */
+/* Returns the next step to the goal, by the states of all `count` processes. */
 struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 				       const enum checkpoint_state *states, size_t count);
 
-/* The most steps to a goal. If more are needed, the driver's answers make no sense. */
+/*
+ * Returns the most steps that can be needed to a goal. If more seem to be needed, the driver's
+ * answers contradict each other.
+ */
 size_t checkpoint_most_steps(size_t count);

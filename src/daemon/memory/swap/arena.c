@@ -19,8 +19,10 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-#define SPARED_BYTES (UINT64_C(64) << 20) /* left free in a tenant's cgroup for its processes */
-#define BUDGET_PART 2                     /* of the machine's memory */
+/* kept free in the tenant's cgroup for its own processes */
+#define SPARED_BYTES (UINT64_C(64) << 20)
+/* default limit of all arenas: this part (1/2) of the machine's memory */
+#define BUDGET_PART 2
 
 struct arena {
 	int fd;
@@ -29,13 +31,13 @@ struct arena {
 	bool is_tenants, has_thread;
 	pthread_t thread;
 	_Atomic bool stop, is_short, has_ended;
-	/* Only if charged to the tenant: */
+	/* The following are used only if the arena is charged to the tenant. */
 	struct memory_cgroup cgroup;
-	char tenant[REGION_NAME_MAX + 16]; /* for the log; "": unknown */
-	_Atomic pid_t child;               /* 0: none */
+	char tenant[REGION_NAME_MAX + 16]; /* the tenant's name, for the log; "": unknown */
+	_Atomic pid_t child;               /* the child that backs the file; 0: none */
 };
 
-/* A value of /proc/meminfo in bytes; 0 if it is missing. */
+/* Reads a value of /proc/meminfo, in bytes; 0 if it is missing. */
 static uint64_t read_meminfo(const char *key)
 {
 	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
@@ -65,9 +67,9 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 }
 
 /*
- * Backs the file from where it ends now. Returns 0 or an errno. Uses fallocate: without memory it
- * fails, while touching pages would get the process killed. Also runs in a forked child, so it
- * makes only system calls.
+ * Backs the rest of the file. Returns 0 or an errno. Uses fallocate(), which fails without memory,
+ * while touching pages would get the process killed. Also runs in a forked child, so it makes only
+ * system calls.
  */
 static int back(struct arena *a, const struct memory_cgroup *cgroup)
 {
@@ -106,8 +108,8 @@ static void *back_here(void *data)
 }
 
 /*
- * Runs in the child. If its cgroup runs out of memory anyway, the kernel is to kill the child and
- * no process of the tenant.
+ * Backs the file in a child process. The child sets its OOM score highest: if the cgroup runs out
+ * of memory anyway, the kernel kills it and no process of the tenant.
  */
 static _Noreturn void back_as_child(struct arena *a)
 {
@@ -121,8 +123,8 @@ static _Noreturn void back_as_child(struct arena *a)
 }
 
 /*
- * Needs a child process, because the kernel charges memory to the cgroup of the process that
- * allocates it.
+ * Backs a file that is charged to the tenant, and waits for the end. Needs a child process, because
+ * the kernel charges memory to the cgroup of the process that allocates it.
  */
 static void *back_there(void *data)
 {
@@ -139,7 +141,10 @@ static void *back_there(void *data)
 		return NULL;
 	}
 	atomic_store(&a->child, child);
-	/* A stop before that line did not see the child. */
+	/*
+	 * If arena_free() set `stop` before a->child was stored, it could not kill the child, so do
+	 * it here.
+	 */
 	if (atomic_load(&a->stop))
 		kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -207,8 +212,8 @@ static void *close_it(void *data)
 }
 
 /*
- * Closing the last descriptor frees the pages, which takes seconds for many GiB. So a thread does
- * it.
+ * Closes `fd` in a thread of its own: closing the last descriptor frees the pages, which takes
+ * seconds for many GiB.
  */
 static void close_apart(int fd)
 {

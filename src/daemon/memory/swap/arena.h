@@ -1,12 +1,12 @@
 /*
  * The daemon's side of a tenant's swap arena: a memory file of one tenant, into which its library
- * copies what it takes off the card. A thread backs the file with memory in advance, so that no
- * eviction fails for lack of a page; the control page says how much is backed. Each tenant gets a
- * new, zeroed file, so it sees no other tenant's data.
+ * copies what it takes off the card. A thread of the daemon allocates the file's pages in advance
+ * (backs the file), so that no eviction fails for lack of memory; the control page says how much is
+ * backed. Each tenant gets a new, zeroed file, so it sees no other tenant's data.
  *
- * The memory is charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the
- * tenant's. For the latter, a child process enters the tenant's cgroup and backs the file. It stops
- * before the cgroup's limit, where the kernel would kill.
+ * The pages are charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the
+ * tenant's. In the second case, a child process enters the tenant's cgroup and backs the file. It
+ * stops before the cgroup's limit, where the kernel would kill.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct arena;
 
 /*
- * Total bytes of all arenas of this machine's daemon if setting swap_arena is not set: half of the
+ * Returns how many bytes all arenas together may have if setting swap_arena is not set: half of the
  * machine's memory.
  */
 uint64_t arena_default_budget(void);
@@ -35,16 +35,21 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	      struct error *err);
 
 /*
- * Only for an arena charged to the tenant, else does nothing. `pid` is a process of the tenant.
- * Starts backing, or continues if backing stopped early; the reason is logged with the tenant's
- * name. Main thread.
+ * Starts backing an arena that is charged to its tenant, or continues if backing stopped early; the
+ * reason is then logged with the tenant's name. `pid` is a process of the tenant, whose cgroup is
+ * charged. Does nothing for other arenas. Main thread.
  */
 void arena_charge_to(struct arena *arena, int pid, const char *tenant);
 
-/* The file is deleted with its last mapping. NULL is allowed; returns NULL. */
+/*
+ * Stops backing and closes the file, which lasts until its last mapping ends. NULL is allowed;
+ * returns NULL.
+ */
 struct arena *arena_free(struct arena *arena);
 
-/* The descriptor for the tenant's processes. The arena keeps ownership. */
+/*
+ * Returns the file's descriptor, to be sent to the tenant's processes. The arena keeps ownership.
+ */
 int arena_fd(const struct arena *arena);
-/* Bytes that are still to be backed; also 0 if backing has failed. */
+/* Returns how many bytes are still to be backed; 0 also if backing has failed. */
 uint64_t arena_pending_bytes(struct arena *arena);

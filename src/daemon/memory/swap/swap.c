@@ -21,7 +21,10 @@ uint64_t swap_budget_bytes(const struct node *node)
 					     : arena_default_budget();
 }
 
-/* Includes arenas of adopted tenants, whose processes hold the previous daemon's files. */
+/*
+ * Sums the sizes of all arenas. *ret_pending: how much of that is still to be backed. The sum
+ * includes arenas of adopted tenants, whose processes hold the files that the previous daemon made.
+ */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {
 	const struct tenant *t;
@@ -140,7 +143,7 @@ static uint64_t bounded(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Bounds both the value and the sum by `most`. */
+/* Adds `value` to *sum. Bounds both the value and the sum by `most`. */
 static void add(uint64_t *sum, uint64_t value, uint64_t most)
 {
 	*sum = bounded(*sum + bounded(value, most), most);

@@ -25,12 +25,17 @@ struct swap_device_figures {
 
 /* What a tenant's processes report. */
 struct swap_figures {
-	unsigned in, moving, out, is_short; /* numbers of processes; `out` includes is_short */
-	unsigned behind;       /* have neither carried out the present order nor given up on it */
+	/*
+	 * numbers of processes by place; is_short: out, without room to return; `out` includes them
+	 */
+	unsigned in, moving, out, is_short;
+	/* number of processes that have neither carried out the present order nor given up on it */
+	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by moving processes in this move */
 	uint64_t failed;       /* number of failed orders */
 	uint64_t moved_ns;     /* the longest of the processes' last moves */
-	uint64_t progress;     /* changes while any process moves */
+	/* a sum that changes as long as any process makes progress with its move */
+	uint64_t progress;
 	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
@@ -42,8 +47,9 @@ struct swap_figures {
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 
 /*
- * Whether the machine has this much host memory for a checkpoint, beside what arenas will still
- * take. Returns -ENOSPC if not. A simulated card's memory is host memory already, so it needs none.
+ * Checks that the machine has this much host memory for a checkpoint, beside what arenas will still
+ * take. Returns -ENOSPC if not. Always succeeds for a simulated card, whose memory is host memory
+ * already.
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
@@ -51,20 +57,20 @@ int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
-/* Host memory that all arenas together may have, and that they have. */
+/* Return how much host memory all arenas together may have, and how much they have. */
 uint64_t swap_budget_bytes(const struct node *node);
 uint64_t swap_reserved_bytes(const struct node *node);
 
 /* Orders the tenant's processes onto their cards or off them. */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
-/* Repeats the order, also to processes that have given up on it. */
+/* Gives the present order again, so that processes that have given up on it try again. */
 void swap_repeat_order(struct tenant *tenant);
 
 /* Sums the reports of the tenant's processes. */
 struct swap_figures swap_figures(const struct tenant *tenant);
 /*
- * Where the tenant's memory is. PLACE_IN also if its processes have given up on leaving, or cannot
- * leave. PLACE_STUCK: some processes are out and others have given up on leaving.
+ * Returns where the tenant's memory is. PLACE_IN also if its processes have given up on leaving, or
+ * cannot leave. PLACE_STUCK: some processes are out and others have given up on leaving.
  */
 enum checkpoint_place swap_place(const struct tenant *tenant);
 /*
@@ -77,9 +83,12 @@ struct swap_progress {
 struct swap_progress swap_progress(struct tenant *tenant);
 
 /*
- * Whether all processes have carried out the order to leave or given up on it, but some memory is
- * still on the cards.
+ * Whether leaving the cards has ended without success: all processes have carried out the order to
+ * leave or given up on it, but some memory is still on the cards.
  */
 bool swap_has_refused(const struct tenant *tenant);
-/* The name of the tenant's place, or "short". NULL if there is nothing to report. */
+/*
+ * Returns the name of the tenant's place, or "short" if there is no room for its return. NULL if it
+ * has no memory that can be moved.
+ */
 const char *swap_state_text(const struct tenant *tenant);

@@ -14,11 +14,11 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
 /*
- * If a card turns out to have less free memory than calculated, this much more is left free from
- * then on.
+ * Whenever a card turns out to have less free memory than was calculated, this much more of it is
+ * left free from then on.
  */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
-#define MARGIN_PART 4 /* limit: a quarter of the card's memory */
+#define MARGIN_PART 4 /* limit of that margin: a quarter of the card's memory */
 #define SCALE_STEP 0.03
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -37,7 +37,10 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/* Whether threads wait at the gate or for swapped-out memory, or work is in flight. */
+/*
+ * Whether the tenant could use its card now: threads wait at the gate or for swapped-out memory, or
+ * work is in flight.
+ */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -57,7 +60,10 @@ static enum swap_schedule_place place_of(const struct tenant *t, const struct sw
 	return f->out || f->moving ? SWAP_SCHEDULE_RETURNING : SWAP_SCHEDULE_IN;
 }
 
-/* The cards had less room for the tenant than calculated: leaves more free from now on. */
+/*
+ * Call when the cards had less room for the tenant than was calculated: leaves more free from now
+ * on.
+ */
 static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 			  const struct swap_figures *f)
 {
@@ -70,8 +76,8 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 }
 
 /*
- * A tenant's weight is its guarantee. Tenants without a guarantee share what the others leave, at
- * least 1 each (arbiter.h).
+ * Returns the tenant's weight in the schedule: its guarantee. Tenants without a guarantee share
+ * what the others' guarantees leave; each counts as at least 1 (arbiter.h).
  */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
@@ -95,7 +101,8 @@ static double weight_of(const struct node *node, const struct tenant *t)
 }
 
 /*
- * Publishes a new scale only if it differs enough, because a change restarts lending (elastic.h).
+ * Scales the tenant's share (turn_share.h), but only if the scale has changed enough, because a
+ * change restarts lending (elastic.h).
  */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {
@@ -159,8 +166,8 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 }
 
 /*
- * The memory that swappable tenants can use: without what others are promised or hold, and without
- * what the driver has not freed yet.
+ * Returns the memory of the card that swappable tenants can use: without what others are promised
+ * or hold, and without what the driver has not freed yet.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
@@ -178,8 +185,8 @@ static void publish_hope(struct tenant *t)
 }
 
 /*
- * If the quotas of all swappable tenants fit together, no tenant leaves its card, except by
- * request.
+ * Tells each swappable tenant whether it may have to leave its cards. If the quotas of all
+ * swappable tenants fit together, no tenant has to leave, except by request.
  */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
@@ -201,8 +208,9 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 }
 
 /*
- * Call before any order: memory reserved for a returning tenant then belongs to no other. Uses the
- * figures that the decision used.
+ * Publishes how much the tenant may hold, by the figures on which the decision was based. Call
+ * before any order is given, so that no tenant takes the memory that is reserved for a returning
+ * tenant.
  */
 static void publish_bounds(struct tenant *t)
 {
@@ -224,7 +232,10 @@ static bool obey(struct tenant *t)
 	bool is_in = r->is_to_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
-	/* A tenant without room to return to may run its calls, which then report that. */
+	/*
+	 * A tenant without room to return to is not held back: its calls run and report the lack of
+	 * memory.
+	 */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
@@ -233,8 +244,8 @@ static bool obey(struct tenant *t)
 }
 
 /*
- * Adds the tenant at the place that its processes report, because an adopted tenant's memory may be
- * off the card.
+ * Adds the tenant to the schedule: on its card or off it, as its processes report, because an
+ * adopted tenant's memory may be off the card.
  */
 static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
@@ -263,7 +274,7 @@ static struct swap_turns *begin(void)
 	return turns;
 }
 
-/* Returns true while any tenant moves. */
+/* Reads all tenants' figures, decides and gives orders. Returns true while any tenant moves. */
 static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 {
 	uint64_t capacity_bytes[NODE_MAX_CARDS];

@@ -18,8 +18,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define PARK_LOOK_NS (2 * NSEC_PER_MSEC)
 /*
- * Longest wait for a library to park. It may never answer, if its process is stopped or its build
- * is old.
+ * Longest wait for a library to park. A library may never answer, if its process is stopped or its
+ * build is old.
  */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
@@ -27,7 +27,8 @@ struct tenant_checkpoint {
 	struct loop_source *timer; /* runs while its libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
-	bool was_paused; /* paused before the request to leave; restored if leaving fails */
+	/* whether it was paused before the request to leave; restored if leaving fails */
+	bool was_paused;
 	int failed;      /* errno of the last request; 0: it did not fail */
 };
 
@@ -80,7 +81,10 @@ void tenant_checkpoint_forget(struct tenant *t)
 
 /* ---- orders ---- */
 
-/* Lists the tenant's processes, including those that have not found this daemon after a restart. */
+/*
+ * Fills in the order's processes: all of the tenant's, also those that have not found this daemon
+ * after a restart.
+ */
 static void fill(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
@@ -107,7 +111,10 @@ static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* The tenant's place determines what it may hold and what others may be promised. */
+/*
+ * Call when the tenant's place has changed: publishes the quota that results, and tells the other
+ * parts, because others may be promised more or less.
+ */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -123,7 +130,10 @@ static void save(struct tenant *t)
 		log_error("%s", err.text);
 }
 
-/* A tenant that is away gets no lease, whatever its terms say. */
+/*
+ * Sets and saves the tenant's terms. `is_away`: some of its memory is off the card, so it gets no
+ * lease even if it is not paused.
+ */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;
@@ -131,7 +141,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 	save(t);
 }
 
-/* All of the tenant is on its card again. */
+/* Call when all of the tenant is on its card again: lets its libraries and its work continue. */
 static void go_on(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
@@ -262,7 +272,10 @@ void tenant_checkpoint_adopted(struct tenant *t)
 
 /* ---- returning ---- */
 
-/* What the tenant needs on a card: its promise, or what it holds. */
+/*
+ * Returns what the tenant needs on a card for its return: its promise or, without one, what it
+ * holds.
+ */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
@@ -304,14 +317,15 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 		return r;
 	t->checkpoint_request->failed = 0;
 	/*
-	 * From here on the tenant counts on its card again, so others are promised no more of it.
+	 * From here on, the tenant's promise counts on its card again, so its memory is promised to
+	 * no other.
 	 */
 	publish_place(t);
 	set_terms(t, true, paused, false);
 	return 0;
 }
 
-/* ---- state for others ---- */
+/* ---- getters ---- */
 
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Tenants whose memory leaves the card by the driver's checkpoint call (checkpoint.h), because
- * their library cannot move it (swap_way_of()). Only on request: allot pause --swap-out, allot
+ * Takes a tenant's memory off its cards by the driver's checkpoint call (checkpoint.h), for tenants
+ * whose library cannot move it (swap_way_of()). Only on request: allot pause --swap-out, allot
  * resume.
  *
  * Before the driver is locked, each process's library must confirm that it makes no driver calls of
@@ -8,8 +8,8 @@
  * nor find the next daemon.
  *
  * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not
- * allocate, because no memory is reserved for it. It returns when all that it was promised or holds
- * is free, which is reserved before the restore begins. Main thread only.
+ * allocate, because no memory is reserved for it. It can return only when as much is free as it was
+ * promised or holds; that much is reserved before the restore begins. Main thread only.
  */
 #pragma once
 
@@ -24,24 +24,30 @@
  */
 int tenant_checkpoint_leave(struct tenant *tenant, struct error *err);
 /*
- * Begins to bring the tenant back; afterwards it stays paused or runs. Returns -ENOSPC if there is
- * no room, and the tenant stays off the card. Returns -EBUSY if it is moving.
+ * Begins to bring the tenant back. After the return it stays paused (`paused`) or runs. Returns
+ * -ENOSPC if there is no room; the tenant then stays off the card. Returns -EBUSY if it is moving.
  */
 int tenant_checkpoint_return(struct tenant *tenant, bool paused, struct error *err);
 /*
- * The state of an accepted request: 1 while it is carried out, 0 when it has succeeded, -errno when
- * it has failed.
+ * Returns the state of the last accepted request: 1 while it is carried out, 0 when it has
+ * succeeded, -errno when it has failed.
  */
 int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);
 
-/* A checkpoint moves all at once, so the progress stays zero until all has left. */
+/*
+ * Returns the progress of leaving. A checkpoint reports nothing in between, so the progress is zero
+ * until all memory has left.
+ */
 struct swap_progress tenant_checkpoint_progress(struct tenant *tenant);
 
-/* The tenant was adopted and its state says that it was off the card. Takes it off again. */
+/* Call for an adopted tenant whose state file says that it was off the card: takes it off again. */
 void tenant_checkpoint_adopted(struct tenant *tenant);
 void tenant_checkpoint_forget(struct tenant *tenant);
 
-/* Where the tenant is. While its libraries still park, it counts as leaving. */
+/*
+ * Returns where the tenant's memory is. While its processes' libraries still park, it counts as
+ * leaving.
+ */
 enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
 /*
  * Whether the tenant is off its card or moving. Then NVML's figures for its processes are
@@ -49,5 +55,8 @@ enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
  */
 bool tenant_is_checkpointing(const struct tenant *tenant);
 
-/* The tenant's "swap" in the list. null if it is on its card and no request has failed. */
+/*
+ * Makes member "swap" of the tenant in the reply to `list`. null if it is on its card and no
+ * request has failed.
+ */
 json_t *tenant_checkpoint_to_json(struct tenant *tenant);
