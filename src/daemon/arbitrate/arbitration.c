@@ -16,7 +16,8 @@
 #define ARBITRATION_NICE (-10)
 #define GANG_ROUNDS \
 	4 /* Most rounds of decisions in one step: decisions shared with other cards are new input for the arbiter. */
-#define SLIP_DEPTH_NS 1 /* depth while gang_word.is_slip: the gate's minimum */
+/* permitted in-flight work while gang_word.is_slip: the gate then lets through its minimum */
+#define SLIP_DEPTH_NS 1
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
 #define LOOK_RUNG_NS UINT64_C(20000000)
@@ -26,8 +27,7 @@
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 /*
- * Whether the lessee needs no polling because it rings. A lessee without processes never needs
- * polling.
+ * Whether the lessee need not be polled: its doorbell works and is trusted, or it has no processes.
  */
 static bool rings(const struct lessee *l, uint64_t now_ns)
 {
@@ -40,9 +40,9 @@ static bool rings(const struct lessee *l, uint64_t now_ns)
 }
 
 /*
- * Whether a lessee may be polled less often. While another tenant has the lease, all that matters
- * is which lessees begin or cease to want it. Polling all of 50 tenants in each step took most of
- * the step's time.
+ * Whether the lessee need not be read in this step. While another tenant has the lease, all that
+ * matters is which lessees begin or cease to want it, so they are read less often. Reading all of
+ * 50 tenants in each step took most of the step's time.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -55,7 +55,10 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < LOOK_WAITING_NS;
 	if (!seen->rings)
 		return passed_ns < LOOK_IDLE_NS;
-	/* The bell rings for changes on this card, but not for waits at other cards' gates. */
+	/*
+	 * A gang is read from time to time even if it rings: it does not ring for waits at other
+	 * cards' gates.
+	 */
 	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
 		return false;
 	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
@@ -82,7 +85,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 			 arbiter_is_draining(a->arbiter, l->index) ||
 			 arbiter_mode(a->arbiter) == ARBITER_SLICED;
 	struct arbiter_observation before = l->seen;
-	/* Read the bell first, so that a later ring is not missed. */
+	/* Read the bell before the slots, so that a ring for a later change is not missed. */
 	bool has_rung = bell_hear(&l->bell, now_ns);
 
 	l->observer.in_gang = l->gang_word.order != GANG_NONE;
@@ -98,7 +101,10 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 						 memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
-		/* The library counts work after it has paid for it, so read the work first. */
+		/*
+		 * Read the work before the payments: the library counts work only after it has
+		 * paid, so the payments read here cover that work.
+		 */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
 		l->seen.spent = atomic_load(&spent->tokens);
@@ -136,8 +142,8 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Collects the bells to wait on. A waiting tenant without work needs none: it is observed when it
- * gets the lease.
+ * Collects the bells on which the next sleep waits. Leaves out a tenant that waits for the lease
+ * and has no work: it is read anyway when it gets the lease.
  */
 static void listen(struct arbitration *a)
 {
@@ -196,7 +202,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Tells the tenant at which of its sync points to ring. */
+/* Publishes at which of its sync points the tenant is to ring. */
 static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
 	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);
@@ -207,7 +213,10 @@ static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Revokes leases in the first pass and grants new ones in the second. */
+/*
+ * Publishes the decided lease states: revokes leases in the first pass and grants new ones in the
+ * second.
+ */
 static void publish(struct arbitration *a)
 {
 	unsigned grants = 0;
@@ -234,8 +243,9 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * The arbiter counts at most max_step_ns per step, so that a stopped daemon has no effect.
- * Deliberate sleep must count in full, for tokens, budgets and debts. So it is split into steps.
+ * Call after a sleep: counts its time in several arbiter steps. One step counts at most
+ * max_step_ns, so that a time in which the daemon was stopped does not count. But this sleep was
+ * intended and must count in full, for tokens, budgets and debts.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
@@ -253,7 +263,7 @@ static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* No lessee has work, and no bell has rung. */
+	/* Nothing can have changed: no lessee has work, and no bell has rung. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
 	if (!is_still)
@@ -279,7 +289,10 @@ static uint64_t step(struct arbitration *a)
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }
 
-/* Sleeps until until_ns or until a change, but at least STEP_RUNG_NS after the last step. */
+/*
+ * Sleeps until until_ns or a bell or other change, but at least until STEP_RUNG_NS after the last
+ * step.
+ */
 static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {
 	a->is_still = bell_sleep(&a->listened, &a->changed, changed, until_ns);
@@ -295,13 +308,17 @@ static void *run(void *data)
 	struct arbitration *a = data;
 	prctl(PR_SET_NAME, "allot-arbiter");
 	prctl(PR_SET_TIMERSLACK, 1);
-	/* A late arbiter wastes GPU time. Without the privilege, it keeps the normal priority. */
+	/*
+	 * Raise this thread's priority, because a late decision wastes GPU time. Without the
+	 * privilege, the priority stays normal.
+	 */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
 
 	pthread_mutex_lock(&a->worker.lock);
 	while (!a->worker.stop) {
 		/*
-		 * Any later change, including a wake-up by another card's thread, ends the sleep.
+		 * Read the counter before the step: any change after this, including a wake-up by
+		 * another card's thread, ends the sleep.
 		 */
 		uint32_t changed = atomic_load(&a->changed);
 		/* An absolute time, so that delays do not add up. */

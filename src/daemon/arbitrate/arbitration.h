@@ -1,12 +1,12 @@
 /*
- * An arbitration is a thread that shares one card between tenants. It reads every tenant's slots,
- * lets the arbiter decide (policy/lease/arbiter.h), writes the lease words and wakes the affected
- * processes. It also increments the regions' heartbeats, samples what each tenant got, and
+ * An arbitration is a thread that divides one card's time among tenants. It reads every tenant's
+ * slots, lets the arbiter decide (policy/lease/arbiter.h), writes the lease words and wakes the
+ * affected processes. It also increments the regions' heartbeats, samples what each tenant got, and
  * periodically adapts the limits of tenants that may borrow (policy/lease/rules/elastic.h).
  *
- * A lessee is one tenant on one card. All calls are thread safe, and none waits for more than one
- * step. Without a lessee the thread sleeps. While no lessee works and all of them ring their
- * doorbells, it wakes once a second.
+ * A lessee is one tenant on one card. All calls are thread safe, and none waits for longer than one
+ * step of the thread. Without a lessee the thread sleeps. While no lessee works and all of them
+ * ring their doorbells, it wakes once a second.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000) /* interval of heartbeats and window samples */
 #define ARBITRATION_SLEEP_NS \
-	UINT64_C(1000000000) /* the same interval while no lessee has anything to do */
+	UINT64_C(1000000000) /* interval of heartbeats while no lessee has anything to do */
 
 struct arbitration;
 struct lessee;
@@ -38,14 +38,17 @@ struct lessee_figures {
 	bool waiting;        /* threads wait at its gates */
 	bool busy;           /* it has work in flight */
 	bool stopped;        /* none of its processes can run */
-	bool in_gang;        /* gets its turns on this and other cards at the same time */
-	uint64_t gang_turns; /* number of such turns, on all its cards together */
-	/* charge for one step of its program (policy/lease/rules/steps.h); 0: unknown */
+	bool in_gang;        /* its turns on this and other cards are at the same time */
+	uint64_t gang_turns; /* number of gang turns, on all its cards together */
+	/* GPU time charged for one step of its program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
 	struct step_figures steps;
-	/* turns of its processes on this card (policy/lease/turns.h) */
+	/*
+	 * turns within its leases that its processes took, and that were given up
+	 * (policy/lease/turns.h)
+	 */
 	uint64_t turns, turns_given_up;
-	/* From the elastic policy: */
+	/* the following are from the elastic policy */
 	double limit_now_pct; /* its own limit plus what others lend to it */
 	double spare_pct;     /* the part of its guarantee that it leaves to others */
 	enum elastic_reason elastic_reason;
@@ -54,12 +57,17 @@ struct lessee_figures {
 
 /* Figures of one card. */
 struct arbitration_figures {
-	/* Time charged in the last second to all lessees, including removed ones; at most 100. */
+	/*
+	 * percent of the last second that was charged to all lessees, including removed ones; at
+	 * most 100
+	 */
 	double busy_pct;
-	uint64_t charged_ns;  /* of all present and past lessees */
-	uint64_t quantum_ns;  /* in force */
+	uint64_t charged_ns;  /* time charged to all present and past lessees */
+	uint64_t quantum_ns;  /* the quantum in force */
 	uint64_t handover_ns; /* measured cost of one handover of the card */
-	/* how often the other sensor began to miss a lessee: arbitration_set_use() */
+	/*
+	 * how many times a lessee went missing from the other sensor's list: arbitration_set_use()
+	 */
 	uint64_t unnamed;
 };
 
@@ -73,7 +81,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
  */
 typedef void (*arbitration_fresh)(void *data);
 void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);
-/* Sets how limits are adapted. Until then the policy's defaults apply. */
+/* Sets the configuration by which limits are adapted. Until then the policy's defaults apply. */
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
 /* Sets whether a tenant's processes take turns within its leases. The default is no. */
 void arbitration_set_turns(struct arbitration *a, bool has_turns);
@@ -90,21 +98,21 @@ bool arbitration_is_resting(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
- * Sets the use of the card by process as another sensor (sensor.h) measured it. It holds until the
- * next call. If no process of a lessee is in the list, the lessee's charge is used instead. A
- * lessee that worked during ARBITRATION_UNNAMED calls but was in none of their lists is logged,
- * once per card.
+ * Sets each process's use of the card, as another sensor (sensor.h) measured it. It holds until the
+ * next call. For a lessee none of whose processes is in the list, its own charge is used instead. A
+ * lessee that worked during ARBITRATION_UNNAMED calls without being in their lists is logged, once
+ * per card.
  */
 #define ARBITRATION_UNNAMED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*
- * Starts or stops recording which tenant has the card. Callers are counted, and without any the
- * records are dropped and recording costs nothing. On -ENOMEM nothing is recorded, but the caller
- * still counts.
+ * Starts or stops recording which tenant has the card when. Calls that start are counted: the
+ * recording ends, and the records are dropped, when all have been stopped. On -ENOMEM nothing is
+ * recorded, but the call still counts and must be undone.
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
-/* Like lease_spans_since(). Returns none while nothing is recorded. */
+/* Returns recorded spans, like lease_spans_since(). Returns none while nothing is recorded. */
 size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
@@ -114,12 +122,15 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
-/* NULL is allowed; returns NULL. The lease word keeps its value. */
+/*
+ * Removes the lessee and frees it. The lease word in the region keeps its value. NULL is allowed;
+ * returns NULL.
+ */
 struct lessee *lessee_remove(struct lessee *lessee);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
 /*
- * Sets whether the lessee may borrow beyond its limit; the default is no. When disabled, its limit
+ * Sets whether the lessee may borrow beyond its limit; the default is no. With false, its own limit
  * is in force again at once.
  */
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
@@ -131,13 +142,16 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
- * Makes the lessee run on the card at the same time as the others of the group, for good. part_pct
- * is its contexts' share of the SMs: arbiter_set_space_group(). Returns -EINVAL under a policy
- * other than leases, -ENOSPC if there is no room.
+ * Makes the lessee run on the card at the same time as the other members of a space group, for
+ * good. part_pct is its contexts' share of the SMs: arbiter_set_space_group(). Returns -EINVAL
+ * under a policy other than leases, -ENOSPC if there is no room.
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 
-/* Call when a process gets a slot, and before the slot of a process is zeroed. */
+/*
+ * Call lessee_add_process() when a process gets a slot, and lessee_remove_process() before a
+ * process's slot is zeroed.
+ */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 

@@ -13,8 +13,8 @@ void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t 
 }
 
 /*
- * Publishes the utilization that NVML shows inside the tenant. Returns false if the value is zero
- * and stays zero without new charge.
+ * Publishes the utilization that NVML shows inside the tenant. Returns false if all published
+ * values are zero and will stay so until the tenant is charged again.
  */
 static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
@@ -42,7 +42,10 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 		l->quiet_ns = now_ns;
 		return true;
 	}
-	/* Windows need a sample that shows that nothing was charged until then. */
+	/*
+	 * After a quiet time, first add a sample of its end to the windows, so that they show that
+	 * nothing was charged until then.
+	 */
 	if (l->is_quiet)
 		sample(l, l->quiet_ns, l->pulsed_ns);
 	sample(l, now_ns, charged_ns);
@@ -53,7 +56,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 	return l->is_quiet;
 }
 
-/* Decides again how much each lessee that may borrow is lent. */
+/* Decides how much each lessee that may borrow is lent from now on. */
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
 	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
@@ -78,8 +81,8 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Whether the thread may sleep as far as this lessee goes: all its processes notice the daemon's
- * end without a heartbeat, and none needs polling.
+ * Whether this lessee permits the thread to sleep: the lessee has no work or demand, it needs no
+ * polling, and all its processes notice the daemon's end without a heartbeat.
  */
 static bool lets_sleep(const struct lessee *l)
 {
@@ -123,7 +126,10 @@ bool arbitration_is_resting(struct arbitration *a)
 	return is_sleeping;
 }
 
-/* Sums the use of the lessee's processes. Returns false if none of them is in the list. */
+/*
+ * Sums the shares of the lessee's processes in the sensor's list. Returns false if none of them is
+ * in the list.
+ */
 static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
 {
 	bool is_named = false;

@@ -27,9 +27,9 @@ struct gangs;
 struct lessee {
 	/* The fields that each step reads of waiting lessees come first, in one cache line. */
 	_Alignas(64) struct lessee *next;
-	int index; /* number in the arbiter */
+	int index; /* the lessee's number in the arbiter */
 	enum lease_state published;
-	enum region_sync_point wants_sync_point; /* as published */
+	enum region_sync_point wants_sync_point; /* as last published to the tenant */
 	uint64_t seen_ns;                        /* when `seen` was observed */
 	struct arbiter_observation seen;
 
@@ -40,24 +40,25 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct bell bell;
-	/* at the last observation it was busy without a lease that permits launches */
+	/* at the last observation it had work in flight, but no lease that permits launches */
 	bool is_ending;
 	struct elastic_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	bool has_use; /* `use` is valid: the card's use by another sensor */
+	bool has_use; /* `use` is valid: its use of the card, by another sensor */
 	double use;
 	uint64_t use_busy_ns; /* its own busy time at that sensor's last report */
-	unsigned unnamed;     /* state and last result of arbitration_is_missed() */
+	/* the count that arbitration_is_missed() keeps; is_missed: its last result */
+	unsigned unnamed;
 	bool is_missed;
-	uint64_t charged_counted_ns; /* the part of its charge that is in the card's sum */
+	uint64_t charged_counted_ns; /* the part of its charge that is already in the card's sum */
 	uint64_t pulsed_ns;          /* its charge at the last pulse */
 	bool is_quiet;               /* all its published figures are zero */
 	uint64_t quiet_ns;           /* when it was last seen to be quiet */
-	int gang;                    /* number as a possible gang; negative: none */
+	int gang;                    /* its number in the table of gangs; negative: none */
 	struct gang_word gang_word;
-	uint32_t turn;     /* as published */
+	uint32_t turn;     /* as last published to the tenant */
 	bool shares_space; /* in a space group: its launches may have to pay tokens */
 };
 
@@ -67,45 +68,47 @@ struct arbitration {
 	_Atomic uint32_t changed;
 	bool has_bells; /* the kernel can wait on several doorbells */
 	struct bell_list listened;
-	struct gangs *gangs; /* shared with the other cards; or NULL */
+	struct gangs *gangs; /* shared with the other cards' arbitrations; may be NULL */
 	unsigned card;
-	unsigned gang_count; /* lessees with a gang number */
+	unsigned gang_count; /* number of lessees that have a gang number */
 	uint64_t to_wake;    /* bit mask of cards whose threads must be woken */
 	struct arbiter *arbiter;
 	struct arbiter_config config;
 	bool is_paced;  /* ARBITER_POLICY_FEEDBACK: launches pay tokens, and grants are published */
 	bool has_turns; /* a tenant's processes take turns within its leases */
-	int had_lease;  /* the arbiter's number of the last lease holder */
+	int had_lease;  /* number, in the arbiter, of the last lease holder */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
 	unsigned space_count;  /* lessees that share by space */
 	bool has_told;         /* a lessee that the other sensor misses has been logged */
-	uint64_t missed_count; /* how often that sensor began to miss a lessee */
+	uint64_t missed_count; /* how many times a lessee went missing from that sensor's list */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;     /* no doorbell has rung since the last step */
 	bool needs_looks;  /* some lessee may change without ringing, so it must be polled */
 	uint64_t pulse_ns; /* when the next pulse is due */
 	/* No lessee has work or demand: pulses and polls are rare until a doorbell rings. */
 	bool is_sleeping;
-	uint64_t fresh_ns; /* last call of on_fresh for measured memory */
-	/* a memory request is still to be reported; asked_ns: last such report */
+	uint64_t fresh_ns; /* when on_fresh was last called because of measured memory */
+	/*
+	 * has_asked: a memory request is still to be reported; asked_ns: when one was last reported
+	 */
 	bool has_asked;
 	uint64_t asked_ns;
 	void (*on_fresh)(void *data); /* arbitration_set_fresh() */
 	void *fresh_data;
-	uint64_t charged_ns; /* of all present and past lessees */
+	uint64_t charged_ns; /* time charged to all present and past lessees */
 	struct elastic_config elastic;
-	uint64_t lent_ns; /* when limits were last decided */
+	uint64_t lent_ns; /* when lent limits were last decided */
 	struct window window_1s;
 	struct lease_spans *spans; /* NULL: not recorded */
 	int span_watchers;
 };
 
 /*
- * Evaluates one call of the other sensor. Returns true if the sensor misses this lessee
- * permanently. *unnamed counts calls that missed it although it worked, since the sensor last named
- * it. Single misses are normal: the sensor is late for new processes, and may miss a lessee with a
- * small share or on an overloaded machine. Pure.
+ * Evaluates one list of the other sensor for one lessee. Returns true if the sensor misses the
+ * lessee permanently. *unnamed counts the lists without it although it worked, since the last list
+ * with it. Single misses are normal: the sensor is late for new processes, and may miss a lessee
+ * with a small share or on an overloaded machine. Pure.
  */
 bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
 /* Adds a lessee's new charge to the card's sum. */
@@ -118,11 +121,11 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
  */
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /*
- * Publishes how long the lessee may be idle in its lease before it should ring. The value is
- * learned from the gaps between its leases and its processes' turns.
+ * Publishes how long the lessee may be idle in its lease before it should ring the doorbell. The
+ * value is learned from the gaps between its leases and its processes' turns.
  */
 void arbitration_publish_patience(struct lessee *l);
-/* Records which tenant has the card now. `spans` must not be NULL. */
+/* Records which tenant has the card now. a->spans must not be NULL. */
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
  * Whether nothing needs to be done until a lessee rings: no lessee has work, demand, or state that
@@ -131,7 +134,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /*
- * Updates windows, the figures for NVML inside tenants, heartbeats and lent limits. Sets when the
- * next pulse is due.
+ * Updates windows, the figures that NVML shows inside tenants, heartbeats and lent limits. Sets
+ * when the next pulse is due.
  */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);

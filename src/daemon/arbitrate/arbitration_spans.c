@@ -7,7 +7,10 @@
 
 #define FREE_KEY (UINT64_C(1) << 63) /* marks the key of a tenant that runs without a lease */
 
-/* The tenant that has the lease. Of several that share by space, the first that has work. */
+/*
+ * Returns the tenant that has the lease, or NULL. Of several that share by space, the first that
+ * has work.
+ */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
@@ -17,7 +20,7 @@ static const struct lessee *find_lessee(const struct arbitration *a)
 	return l;
 }
 
-/* The tenant that runs alone without a lease, if there is one. */
+/* Returns the tenant that runs alone without a lease, or NULL. */
 static const struct lessee *find_free(const struct arbitration *a)
 {
 	if (arbiter_mode(a->arbiter) != ARBITER_FREE)
@@ -38,7 +41,10 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 		.end = arbiter_last_end(a->arbiter),
 	};
 	uint64_t key = 0;
-	/* The key combines the tenant's index with the number of its lease. */
+	/*
+	 * The key combines the tenant's index with the number of its lease, so it is different for
+	 * each lease.
+	 */
 	if (l)
 		key = state.is_free
 			      ? FREE_KEY | (uint64_t)(l->index + 1)
@@ -57,7 +63,10 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/* A span that begins after this call must not count as begun earlier. */
+		/*
+		 * Note now who has the card, so that only this span counts as begun before the
+		 * recording.
+		 */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

@@ -8,16 +8,16 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
 	/*
-	 * In a gang's turn, processes on one card may wait for processes on another card. So all of
-	 * them may run.
+	 * Without turns, or in a gang's turn, all processes may run: in a gang, processes on one
+	 * card may wait for processes on another card.
 	 */
 	if (!a->has_turns || l->gang_word.order != GANG_NONE)
 		return TURNS_OPEN;
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;
 	/*
-	 * A lessee may have GO without holding the lease: its first launch needs no permission
-	 * while it is alone.
+	 * Only in a lease that the lessee holds do its processes take turns. It may have GO without
+	 * holding the lease, because its first launch needs no permission while it is alone.
 	 */
 	return l->index == arbiter_holder(a->arbiter) && state == LEASE_GO ? TURNS_HELD : TURNS_OPEN;
 }
@@ -62,11 +62,14 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	struct observer *o = &l->observer;
 	uint64_t next_ns, given_up = o->turns.given_up;
 
-	/* Turns are for several processes of a tenant. A single process needs none. */
+	/* A single process needs no turns. */
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);
-	/* Nothing needs publishing for a tenant that waits for the lease. */
+	/*
+	 * A tenant that waits for the lease has no turns to decide, unless turns of its last lease
+	 * are still open.
+	 */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))
 		return UINT64_MAX;

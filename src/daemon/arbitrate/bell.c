@@ -27,7 +27,10 @@ struct waitv { /* struct futex_waitv */
 void bell_init(struct bell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct bell){ .word = word, .heard = atomic_load(word) };
-	/* An adopted tenant may have rung already. The word of a new tenant is zero. */
+	/*
+	 * A value other than 0 shows that an adopted tenant has rung before. A new tenant's word is
+	 * 0.
+	 */
 	b->has_rung = b->heard != 0;
 }
 
@@ -62,7 +65,7 @@ void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung)
 		b->owed_since_ns = 0;
 	else if (is_owed && !b->owed_since_ns)
 		b->owed_since_ns = now_ns;
-	/* The ring may come a moment after the change. */
+	/* No miss yet: the ring may come a moment after the change. */
 	if (!b->owed_since_ns || now_ns - b->owed_since_ns < BELL_LATE_NS)
 		return;
 	b->owed_since_ns = 0;
@@ -105,8 +108,8 @@ bool bell_is_offered(void)
 	struct timespec now = clock_to_timespec(clock_now_ns());
 
 	/*
-	 * The expected value differs from the word's, so a kernel with futex_waitv returns EAGAIN
-	 * at once.
+	 * If the kernel has futex_waitv, it returns EAGAIN at once, because the expected value
+	 * differs from the word's.
 	 */
 	return wait_for_all(&none, &word, 1, &now) < 0 && errno == EAGAIN;
 }

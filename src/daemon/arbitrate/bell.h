@@ -19,26 +19,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BELL_LATE_NS UINT64_C(10000000) /* a ring this long after the change counts as missing */
+/* a ring that comes later than this after the change counts as missing */
+#define BELL_LATE_NS UINT64_C(10000000)
 /*
- * After a missing ring the tenant is distrusted for this long. The time doubles with each further
- * miss, up to BELL_DOUBLINGS times. Misses are forgiven BELL_FORGIVEN_NS after the distrust ended.
+ * After a missing ring, the tenant is polled for this long, because its bell is not trusted. The
+ * time doubles with each further miss, up to BELL_DOUBLINGS times. Misses are forgiven
+ * BELL_FORGIVEN_NS after such a time ended.
  */
 #define BELL_DISTRUST_NS UINT64_C(100000000)
 #define BELL_DOUBLINGS 7
 #define BELL_FORGIVEN_NS UINT64_C(30000000000)
-/* Rate limit (token bucket): a burst of BELL_BURST rings, and one ring per BELL_EVERY_NS. */
+/*
+ * Rings beyond this rate make a tenant be polled (token bucket): a burst of BELL_BURST rings, and
+ * one more per BELL_EVERY_NS.
+ */
 #define BELL_BURST 50
 #define BELL_EVERY_NS UINT64_C(2000000)
 
 struct bell {
 	const _Atomic uint32_t *word; /* in the tenant's report */
-	uint32_t heard;               /* value last read */
+	uint32_t heard;               /* the counter's value as last read */
 	bool has_rung;
-	uint64_t owed_since_ns; /* when a change without a ring was seen; 0: none open */
+	uint64_t owed_since_ns; /* when a change was seen for which no ring has come yet; 0: none */
 	uint64_t distrusted_until_ns;
 	unsigned misses; /* missing rings not yet forgiven */
-	/* heard rings x BELL_EVERY_NS, less the time since; above the burst, rings are ignored */
+	/*
+	 * tokens of the rate limit that are used up: BELL_EVERY_NS for each ring heard, less the
+	 * time passed since
+	 */
 	uint64_t spent_ns;
 	uint64_t spent_at_ns;
 };
@@ -70,12 +78,12 @@ struct bell_list {
 	size_t count;
 };
 
-/* Returns false if the list is full. */
+/* Adds a bell, with the value last heard, to the list. Returns false if the list is full. */
 bool bell_list_add(struct bell_list *list, const struct bell *b);
 
 /*
- * Returns false if the kernel cannot wait on several words (before Linux 5.16). Then no ring is
- * heard.
+ * Whether the kernel can wait on several words (since Linux 5.16). If not, no ring wakes the
+ * thread, so tenants must be polled.
  */
 bool bell_is_offered(void);
 /*

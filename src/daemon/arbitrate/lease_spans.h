@@ -16,7 +16,8 @@
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not ended yet */
-	uint64_t closing_ns;       /* for a lease: when launches were stopped; 0: not yet */
+	/* for a lease: when launches were stopped before its end; 0: not yet */
+	uint64_t closing_ns;
 	uint64_t number;           /* number of the span on this GPU, from 1 */
 	bool is_free;              /* ran without a lease, alone on the GPU */
 	bool began_earlier; /* began before recording did: begin_ns is the start of recording */
@@ -26,29 +27,32 @@ struct lease_span {
 struct lease_spans {
 	struct lease_span span[LEASE_SPANS_MAX]; /* span n is at index n % LEASE_SPANS_MAX */
 	uint64_t last;                           /* number of the newest span; 0: none */
-	/* Identifies the newest span until it ends; then 0. */
+	/* the key of lease_spans_note() for the newest span, until that span ends; then 0 */
 	uint64_t key;
 	bool is_begun; /* lease_spans_note() was called, perhaps without a tenant */
 };
 
-/* The state of the present lease, and how the previous lease ended. */
+/*
+ * The state of the present lease (is_free: the tenant runs without one), and how the previous lease
+ * ended.
+ */
 struct lease_span_state {
 	bool is_free, is_closing;
 	struct arbiter_lease_end end;
 };
 
 /*
- * Records the tenant that has the card now, or NULL if none has it. `key` is not 0 and differs for
- * each tenant and each lease. As long as `key` stays the same, the span continues.
+ * Records which tenant has the card now; NULL: none. `key` is not 0 and is different for each
+ * tenant and each lease: the newest span continues as long as `key` stays the same.
  */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
 		      struct lease_span_state state);
 
 /*
- * Copies the spans after number `since` as they were at `now_ns`, oldest first, and returns their
- * count. A span that began after now_ns is left for the next call; one that ended after now_ns is
- * copied as not ended. *ret_since is the last ended span, and is `since` of the next call. So a
- * span that has not ended is copied again.
+ * Copies the spans with numbers above `since`, as they were at `now_ns`, oldest first, and returns
+ * their count. A span that began after now_ns is left for the next call; one that ended after
+ * now_ns is copied as not ended. *ret_since is the number of the last ended span: pass it as
+ * `since` in the next call, which then copies the span that had not ended again.
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);

@@ -50,8 +50,8 @@ void observer_free(struct observer *o)
 }
 
 /*
- * Adds a process's work since the last observation. A process cannot have worked for longer than it
- * has existed.
+ * Adds what the process did since the last observation. Bounds its busy time: a process cannot have
+ * worked for longer than it has existed.
  */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
@@ -59,7 +59,10 @@ static void add_progress(struct observer *o, struct observed_process *p,
 	const struct region_slot_device *d = &slot->device[o->device];
 	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
 
-	/* Counters copied from an earlier daemon's report are not new work. */
+	/*
+	 * The process has just copied its counters from the earlier daemon's report. They are not
+	 * new work.
+	 */
 	if (!p->migrated && load(slot->migrated)) {
 		p->migrated = true;
 		p->busy_seen = busy;
@@ -113,8 +116,8 @@ static bool all_stopped(const struct observer *o)
 }
 
 /*
- * Checks /proc only for a tenant that has work or demand but makes no progress, and repeats the
- * check until it does.
+ * Finds out from /proc whether the tenant's processes are stopped. Only for a tenant that has the
+ * lease and work or demand, but makes no progress; repeated until it makes progress.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)
@@ -141,7 +144,10 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
 	return inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
 }
 
-/* Reads `launching` before `busy`, so a launch that ends between the two reads is seen as busy. */
+/*
+ * Reads one process's state, and adds it to *sum. Reads `launching` before `busy`, so that a launch
+ * that ends between the two reads is seen as busy.
+ */
 static struct turns_seen look_at(const struct region_slot_device *d, struct arbiter_observation *sum)
 {
 	bool launching = load_ordered(d->launching) != 0;
@@ -169,7 +175,7 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		struct turns_seen own = look_at(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
-		/* A tenant is idle since its last process became idle. */
+		/* A tenant is idle since the last of its processes became idle. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
 		turns_see(&o->turns, &o->turn[i], &own, now_ns);

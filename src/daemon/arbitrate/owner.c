@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 static struct robust_list_head head;
-static pid_t thread; /* the thread that the list belongs to */
+static pid_t thread; /* the thread for which the list is registered */
 
-/* Registers this thread's list if needed. A forked child has none yet. */
+/*
+ * Registers the robust list for this thread, unless that was done. A forked child must register its
+ * own. Returns false if the kernel has no robust lists.
+ */
 static bool has_list(void)
 {
 	pid_t self = (pid_t)syscall(SYS_gettid);

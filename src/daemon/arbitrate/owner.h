@@ -16,7 +16,7 @@
 
 #include "abi/shm/region.h"
 
-/* A control page is mapped with as much private memory behind it, for its link. */
+/* A control page is mapped with as much private memory behind it, which holds its link. */
 #define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");
@@ -27,8 +27,8 @@ _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behi
  */
 void *owner_map(int fd);
 /*
- * Marks the page as owned until this thread ends or calls owner_let_go(). The word stays 0 if the
- * kernel has no robust lists.
+ * Marks the page as owned until this thread ends or calls owner_let_go(). If the kernel has no
+ * robust lists, the owner word stays 0: no owner.
  */
 void owner_hold(struct region_control *control);
 /* Reports that the owner has ended. Call before unmapping the page. */

@@ -185,7 +185,10 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/* A thread that waits for a grant would not notice that no grant is needed any more. */
+	/*
+	 * The lease is no longer LEASE_PACED: wake the threads that wait for a grant, because they
+	 * need none any more.
+	 */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -254,7 +257,10 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/* Readers that sum the slots must see the slot before anything is counted in it. */
+	/*
+	 * Raise the limit first: readers that sum the slots must include the slot before anything
+	 * is counted in it.
+	 */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
 	/* The tenant can write to empty slots too, so reset whatever it left there. */

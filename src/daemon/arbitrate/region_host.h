@@ -22,21 +22,21 @@ struct region_host {
 };
 
 /*
- * Makes both files for a tenant of that name. Header fields are set, and each device is zero except
- * for its lease, LEASE_STOP. *host is written only on success. Needs /proc.
+ * Makes both files for a tenant of that name. Sets the header fields; each device is zero except
+ * for its lease, which is LEASE_STOP. *host is written only on success. Needs /proc.
  */
 int region_host_create(struct region_host *host, const char *tenant_name, uint64_t epoch,
 		       unsigned device_count, struct error *err);
-/* Unmaps and closes. A zeroed or freed host is allowed. */
+/* Unmaps and closes both files. A zeroed or freed host is allowed. */
 void region_host_free(struct region_host *host);
 
 /* Sets the lease word of a device. */
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
 /*
- * Publishes which process has its turn (region.h: turn). If the lease word stays at LEASE_GO
- * (`is_going`), increments its counter and wakes waiters; else the next change of the lease does
- * that. Any thread may call it, one at a time.
+ * Publishes which process has its turn (region.h: turn). `is_going`: the lease word stays at
+ * LEASE_GO, so increments the word's counter and wakes waiters. Otherwise the next change of the
+ * lease word does that. Any thread may call it, one at a time.
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
@@ -46,16 +46,16 @@ void region_set_turn(struct region_control *control, unsigned device, uint32_t t
  */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
- * Writes a changed grant under LEASE_PACED. Wakes threads that wait for it, unless `is_waited_for`
- * is false. A thread that just began to wait is then woken by the next grant or by its own timeout.
- * Any thread may call it, one at a time.
+ * Writes a changed grant under LEASE_PACED, and wakes the threads that wait for it. If
+ * `is_waited_for` is false, wakes none; a thread that has just begun to wait is then woken by the
+ * next grant or by its own timeout. Any thread may call it, one at a time.
  */
 void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
 		      bool is_waited_for);
 
 /*
- * region_set_memory_grant() writes the granted memory. region_tell_memory_grant() wakes waiters, to
- * read the grant or to learn that there is none.
+ * region_set_memory_grant() writes how much memory is granted. region_tell_memory_grant() wakes the
+ * waiting threads, which then read the grant or learn that there is none.
  */
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
 void region_tell_memory_grant(struct region_control *control, unsigned device);

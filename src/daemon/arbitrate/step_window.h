@@ -1,10 +1,10 @@
 /*
- * Step figures: a tenant's steps per second on a device, with the median and 99th percentile of
- * their lengths. They are the difference between the present counts in the report
- * (abi/shm/step_counts.h) and the counts at an earlier moment:
+ * Step figures: a tenant's steps per second on a device, with the median and 99th percentile of the
+ * steps' lengths. They are computed from the present counts in the report (abi/shm/step_counts.h)
+ * less the counts at an earlier, stored moment:
  *
- *     ---- older ---------- newer ------ now
- *          |<---- the figures' span ---->|
+ *      ---- older ---------- newer ------ now
+ *           |<---- the figures' span ---->|
  *
  * A new moment is stored 5 s after the last one, so the span is 5 to 10 s. With fewer than 20 steps
  * in the span, the next moment is stored only after 30 s, so that slow programs have figures too.

@@ -26,7 +26,7 @@ void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t v
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 
 /*
- * The share in percent over the last span, or since window_init() if that is shorter (0 at first).
- * Never negative. Exceeds 100 if the counter grows faster than time.
+ * Returns the counter's growth in percent of the last span, or of the time since window_init() if
+ * that is shorter (0 at first). Never negative. Exceeds 100 if the counter grows faster than time.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);

@@ -3,12 +3,10 @@
  * with the driver's checkpoint calls: the processes of one tenant, or of one container without the
  * library. The place of these processes changes by the helper's orders:
  *
- *  IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
- *       ^
- * ^
- *
- *       +---------+    +--------------------+   a failed order is undone,
- *           +------> STUCK <---------------+    or ends here; a new order tries again
+ *     IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
+ *            ^         |         ^                    |
+ *            +---------+         +--------------------+     a failed order is undone,
+ *                      +------> STUCK <---------------+     or ends here; a new order tries again
  *
  * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is
  * killed, and another helper undoes what it began. Main thread only.
