@@ -13,7 +13,7 @@
 struct mps_ask {
 	struct loop *loop;
 	struct loop_source *source, *timer;
-	int fd; /* its output */
+	int fd; /* reads the tool's output */
 	pid_t pid;
 	mps_answered answered;
 	void *data;
@@ -22,8 +22,8 @@ struct mps_ask {
 };
 
 /*
- * Returns its exit status. It has closed its output or is killed here, so this does not wait for
- * long.
+ * Returns the tool's exit status. The tool has closed its output, or is killed here, so this does
+ * not wait for long.
  */
 static int reap(struct mps_ask *ask, bool is_killed)
 {
@@ -61,7 +61,7 @@ static void heard(void *data, uint32_t events)
 	struct mps_ask *ask = data;
 	char rest[256];
 	bool is_full = ask->length == sizeof(ask->text) - 1;
-	/* Output that does not fit is read and dropped, so that the tool can end. */
+	/* Read and drop output that does not fit, so that the tool is not blocked and can end. */
 	ssize_t n = read(ask->fd, is_full ? rest : ask->text + ask->length,
 			 is_full ? sizeof(rest) : sizeof(ask->text) - 1 - ask->length);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -16,7 +16,8 @@
 
 #define FILE_VERSION 1
 #define FILE_MAX_BYTES 4096
-#define DEPTH_MOST 8 /* limit for nested directories that a user made in its own */
+/* deepest directory that is emptied: a user can nest directories in its pipe directory */
+#define DEPTH_MOST 8
 #define LONGEST_SOCKET "control_privileged"
 
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX])
@@ -28,7 +29,9 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 {
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	/* The path was ours until now, so no other user can have put a link there. */
+	/*
+	 * Until now the path belonged to this daemon, so no other user can have put a link there.
+	 */
 	if (uid != geteuid() && lchown(path, uid, (gid_t)-1) < 0)
 		return error_set_errno(err, errno, "give %s to uid %u", path, (unsigned)uid);
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
@@ -64,7 +67,7 @@ int mps_make_dirs(const struct node *node, const struct mps_record *record, bool
 
 /* ---- deleting ---- */
 
-/* Takes ownership of dir_fd. */
+/* Deletes everything in a directory. Takes ownership of dir_fd. */
 static void empty(int dir_fd, unsigned depth)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -104,8 +107,8 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 	char path[NODE_PATH_MAX];
 	mps_path(node, id, "/log", path);
 	/*
-	 * Opens through the directory, which nobody else can have replaced. The file in it may be a
-	 * link.
+	 * Open the file through its directory, which no other user can have replaced. The file
+	 * itself may be a link, hence O_NOFOLLOW.
 	 */
 	cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = dir_fd < 0 ? -1
@@ -123,7 +126,7 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 	return fd;
 }
 
-/* ---- the record ---- */
+/* ---- the .json file ---- */
 
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err)
 {

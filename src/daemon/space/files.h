@@ -27,28 +27,28 @@ struct mps_record {
 	uid_t uid;
 	char group[SPACE_GROUP_MAX];
 	unsigned number;
-	int pid; /* of the control daemon; 0: none */
+	int pid; /* pid of the control daemon; 0: none */
 	uint64_t start_time;
 };
 
-/* leaf: "", ".json", "/pipe" etc. */
+/* Writes the path of a group's file to `path`. leaf: "", ".json", "/pipe" etc. */
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX]);
 
 /* Makes "<run dir>/mps". Clients of other users can pass through it but not list it. */
 int mps_make_top(const struct node *node, struct error *err);
 
 /*
- * Makes the group's directories. is_open: clients may have any user id, because only containers
- * with the pipe directory mounted can reach it.
+ * Makes the group's directories. is_open: clients may have any user id; access is then limited
+ * because only containers with the pipe directory mounted can reach it.
  */
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);
-/* Deletes all files of a group. What cannot be deleted is logged. */
+/* Deletes all files of a group. Logs the files that cannot be deleted. */
 void mps_delete(const struct node *node, const char *id);
 
 /*
- * Opens an empty log for reading and for appending, by this process and by the process that gets
- * the descriptor.
+ * Opens the group's log for reading and for appending, by this process and by the process that gets
+ * the descriptor. `is_new`: makes it, or empties it. Returns the descriptor, or -errno.
  */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 

@@ -17,10 +17,11 @@
 #include "daemon/util/procfs.h"
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
-#define QUIT_NS (3 * NSEC_PER_SEC)    /* time to end by itself */
-#define OVER_NS (5 * NSEC_PER_SEC)    /* longest wait for killed servers */
-#define SETTLE_NS (10 * NSEC_PER_SEC) /* how long after an end a failed start is retried */
-#define RESTARTS_MOST 5               /* without a new member, within RESTARTS_NS */
+#define QUIT_NS (3 * NSEC_PER_SEC)    /* how long a control daemon may take to end by itself */
+#define OVER_NS (5 * NSEC_PER_SEC)    /* longest wait for the end of killed servers */
+/* for so long after the old processes' end, a failed start is retried */
+#define SETTLE_NS (10 * NSEC_PER_SEC)
+#define RESTARTS_MOST 5               /* most restarts within RESTARTS_NS without a new member */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
 
 static const char *const states[] = {
@@ -75,9 +76,9 @@ void mps_kill(struct mps_group *g)
 	if (g->pidfd < 0)
 		return;
 	/*
-	 * We hold the control daemon by its pidfd, so it has not been reaped, and its children were
-	 * listed just now. Their pids can belong to other processes only if both end within this
-	 * moment.
+	 * The pids are those of the control daemon's children: its pidfd is open, so it has not
+	 * been reaped, and its children were listed just now. Their pids can belong to other
+	 * processes only if both end within this moment.
 	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
@@ -101,7 +102,7 @@ void mps_keep_old(struct mps_group *g, const struct mps_server *server)
 void mps_renew(struct mps_group *g)
 {
 	g->ask = mps_ask_free(g->ask);
-	g->state = MPS_ENDING; /* starts again when it is gone */
+	g->state = MPS_ENDING; /* mps_gone() starts it again */
 	g->begun_ns = clock_now_ns();
 	*g->why = '\0';
 	mps_kill(g);
@@ -122,9 +123,11 @@ void mps_fail(struct mps_group *g, const char *why)
 	mps_tell(g, MPS_FAULT_START, 0, g->why);
 }
 
-/* ---- start ---- */
+/* ---- starting a control daemon ---- */
 
-/* The control daemon ended before it could be watched. Its output is the only explanation. */
+/*
+ * Reports that the control daemon ended before it could be watched. Only its output explains that.
+ */
 static int ended_at_once(const struct mps_group *g, struct error *err)
 {
 	char text[MPS_WHY_MAX];
@@ -174,7 +177,7 @@ static int spawn(struct mps_group *g, struct error *err)
 	g->log_at = 0;
 	g->line_length = 0;
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	s.argument = "-f"; /* foreground: control daemon and servers write to the given log */
+	s.argument = "-f"; /* foreground mode, so that control daemon and servers write to out_fd */
 	s.log_dir = log_dir;
 	s.device = g->record.card->info.uuid_text;
 	s.in_fd = null_fd;
@@ -217,7 +220,8 @@ static int take_over(struct mps_group *g, struct error *err)
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		g->log_at = lseek(g->log_fd, 0, SEEK_END); /* skip what was written before */
+		/* skip what the previous daemon has read already */
+		g->log_at = lseek(g->log_fd, 0, SEEK_END);
 		r = watch(g, err);
 	}
 	if (r < 0) {
@@ -272,9 +276,12 @@ int mps_group_want(struct mps_group *g, struct error *err)
 	return 0;
 }
 
-/* ---- end ---- */
+/* ---- after the end of a control daemon ---- */
 
-/* Servers without a control daemon end by themselves, but a stopped one, for example, does not. */
+/*
+ * Kills the servers of earlier control daemons. They end by themselves, but one that is stopped,
+ * for example, does not. Returns true if all have ended.
+ */
 static bool end_old(struct mps_group *g)
 {
 	unsigned count = 0;
@@ -318,7 +325,7 @@ bool mps_is_settling(const struct mps_group *g)
 	return g->again_ns && clock_now_ns() - g->again_ns < SETTLE_NS;
 }
 
-/* Returns false if there were too many restarts recently. */
+/* Counts a restart. Returns false if there were too many restarts recently. */
 static bool count_restart(struct mps_group *g, uint64_t now_ns)
 {
 	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {
@@ -381,7 +388,8 @@ void mps_group_end(struct mps_group *g)
 	if (is_hung ||
 	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
 		mps_kill(g);
-	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC); /* then watch.c kills it */
+	/* if it has not ended by then, watch.c kills it */
+	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);
 }
 
 struct mps_group *mps_group_free(struct mps_group *g)

@@ -1,15 +1,16 @@
 /*
- * Starts, watches and ends one group's MPS control daemon.
+ * Starts, watches and ends the MPS control daemon of one group. A group is the tenants that run on
+ * a card at the same time.
  *
- *   off --start--> starting --its server is active--> ready <--> hung
- *                     |                                 |
- *                     +--> failed      its server or the control daemon ends: ending, then
- *                                      starting again while the group has members
+ *  off --start--> starting --its server is active--> ready <--> hung
+ *  starting --> failed
+ *  ready, hung --its server or the control daemon ends--> ending; then starting again while the
+ *                                                        group has members
  *
- * The control daemon sees one card, by its UUID, and changes no setting of it. After a server's
- * end, the control daemon would start another server for the next client, but it refuses clients
- * until it has noticed that end. So this code ends the control daemon together with its server, and
- * starts a new one once both are gone. Main thread only.
+ * The control daemon sees one card, by its UUID, and changes no setting of it. When a server ends,
+ * the control daemon would start another for the next client; but until it has noticed that end, it
+ * refuses clients. So this code ends the control daemon together with its server, and starts a new
+ * one once both are gone. Main thread only.
  */
 #pragma once
 
@@ -22,23 +23,23 @@
 int mps_group_new(struct node *node, const struct mps_record *record, bool is_open,
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*
- * Call when a member joins. Makes sure that the group is ready, starting, or will start once it has
- * ended. A hung control daemon is killed, because its clients hang too.
+ * Call when a member joins. Makes sure that the group is ready or starting, or will start once its
+ * present processes have ended. A hung control daemon is killed, because its clients hang too.
  */
 int mps_group_want(struct mps_group *group, struct error *err);
 /*
- * Whether a new client has to wait. Checks the processes first, so that the answer is up to date.
- * Calls no callback that frees the group.
+ * Whether a new client has to wait for MPS. Looks at the processes first, so that the answer is up
+ * to date. Calls no callback that frees the group.
  */
 bool mps_group_is_starting(struct mps_group *group);
 /*
- * Call when the group has no member left. Ends the control daemon and calls ended(), perhaps before
- * it returns.
+ * Call when the group has no member left. Ends the control daemon and then calls ended(), perhaps
+ * before this function returns.
  */
 void mps_group_end(struct mps_group *group);
 /*
- * Call when this daemon ends. A control daemon with members keeps running for the next daemon. NULL
- * is allowed; returns NULL.
+ * Call when this daemon ends. If the group has members, its control daemon keeps running for the
+ * next daemon. NULL is allowed; returns NULL.
  */
 struct mps_group *mps_group_free(struct mps_group *group);
 

@@ -9,7 +9,10 @@
 void mps_watch_due(void *data, uint32_t events);
 void mps_control_gone(void *data, uint32_t events);
 
-/* How to run the tool for this group: which control daemon, and as which user. */
+/*
+ * Returns how to run the tool for this group: which control daemon it talks to, and as which user
+ * it runs.
+ */
 struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
 
 /* mps_fail() ends the start and reports the fault; mps_tell() only reports a fault. */
@@ -22,11 +25,16 @@ void mps_kill(struct mps_group *group);
  * Kills a control daemon that cannot reliably take new clients; the group then starts another one.
  */
 void mps_renew(struct mps_group *group);
-/* Remembers a server that the scan no longer lists but that may not have ended. */
+/*
+ * Remembers a server in group->old: mps_scan() no longer lists it, but it may not have ended yet.
+ */
 void mps_keep_old(struct mps_group *group, const struct mps_server *server);
-/* The control daemon is gone: decides what is next. */
+/* Call when the control daemon has ended: starts again, ends the group or reports a failure. */
 void mps_gone(struct mps_group *group);
-/* Starts again once the old processes are gone. Until then, the group's timer calls it again. */
+/* Starts again if all old processes have ended. If not, the group's timer calls this again. */
 void mps_start_again(struct mps_group *group);
-/* Whether a failed start may be due to the old processes, so that it should be retried. */
+/*
+ * Whether the group's old processes have only just ended. They may be the cause if a start fails
+ * now, so it should be retried.
+ */
 bool mps_is_settling(const struct mps_group *group);

@@ -15,7 +15,7 @@ enum mps_state {
 	MPS_STARTING,
 	MPS_READY,
 	MPS_HUNG,   /* the control daemon or a server is stopped or does not answer */
-	MPS_FAILED, /* could not be started; the next member tries again */
+	MPS_FAILED, /* could not be started; the next member that joins makes it try again */
 	MPS_ENDING, /* processes are ending, for good or before a restart */
 };
 
@@ -33,7 +33,7 @@ struct mps_group;
 /* Reports a fault to the group's members, in one line. `pid` is the process concerned. */
 typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int pid,
 			    const char *what);
-/* The group is off for good, because it has no member. The callee frees it. */
+/* Called when the group has ended for good, because it has no member. The callee frees it. */
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
@@ -46,25 +46,31 @@ struct mps_group {
 	mps_ended ended;
 
 	enum mps_state state;
-	char why[MPS_WHY_MAX]; /* reason of MPS_HUNG or MPS_FAILED */
+	char why[MPS_WHY_MAX]; /* why it is MPS_HUNG or MPS_FAILED */
 	char program[PATHS_MAX];
 	int pidfd; /* of the control daemon */
 	struct loop_source *source, *timer;
 	struct mps_ask *ask;
-	bool has_listed, has_asked_start; /* steps between "starting" and "ready" */
+	bool has_listed, has_asked_start; /* steps done since MPS_STARTING */
 	uint64_t begun_ns, asked_ns;
-	uint64_t again_ns;          /* when the restart began; 0: not restarting */
-	struct mps_processes sight; /* processes at the last scan */
+	uint64_t again_ns;          /* when restarting began; 0: not restarting */
+	struct mps_processes sight; /* the processes that the last scan found */
 	/* servers of earlier control daemons that have not ended yet */
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
 	unsigned stopped_looks; /* scans in a row that found a stopped process */
-	/* pid of the last server that was asked to quit; pid of the last that was gone */
+	/*
+	 * quitting: pid of the server that was last asked to quit; gone: pid of the server whose
+	 * end was noticed last
+	 */
 	int quitting, gone;
-	/* pid of the last server that reported a fatal fault, 0: none; faulty_ns: when */
+	/*
+	 * faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when it
+	 * did
+	 */
 	int faulty;
 	uint64_t faulty_ns;
-	unsigned restarts; /* since restarts_since_ns */
+	unsigned restarts; /* number of restarts since restarts_since_ns */
 	uint64_t restarts_since_ns;
 	int log_fd;
 	off_t log_at;

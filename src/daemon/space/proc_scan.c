@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "daemon/util/procfs.h"
 
-/* procfs_start_time() fails for a zombie, which serves no client. */
+/* Adds a server, unless it is a zombie (procfs_start_time() fails), which serves no client. */
 static void add_server(struct mps_processes *s, int pid)
 {
 	struct mps_server server = { .pid = pid, .is_stopped = procfs_is_stopped(pid) };
@@ -16,7 +16,10 @@ static void add_server(struct mps_processes *s, int pid)
 		s->server[s->server_count++] = server;
 }
 
-/* /proc/PID/task/TID/children, proc(5): any thread of the control daemon may start a server. */
+/*
+ * Adds the children of one thread as servers (/proc/PID/task/TID/children, proc(5)), because any
+ * thread of the control daemon may start a server.
+ */
 static void add_children(struct mps_processes *s, int pid, const char *task)
 {
 	char name[64], text[512], *save = NULL;
@@ -47,7 +50,9 @@ bool mps_is_over(const struct mps_server *server)
 		return start_time != server->start_time;
 	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
 		return true;
-	/* A zombie's thread count includes itself and threads that have not ended yet. */
+	/*
+	 * A zombie's thread count includes the zombie itself and threads that have not ended yet.
+	 */
 	const char *line = strstr(text, "\nThreads:");
 	return !line || sscanf(line, " Threads: %d", &threads) != 1 || threads <= 1;
 }

@@ -1,6 +1,6 @@
 /*
- * The state of a control daemon and its servers, from /proc and from their log, because the driver
- * offers no other source. Any thread.
+ * Reads the state of a control daemon and its servers from /proc and from their log, because the
+ * driver offers no other source. Any thread.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define MPS_SERVERS_MAX \
-	4 /* per control daemon; it has one per user, and further ones are ignored */
+	4 /* most servers per control daemon; it has one per user, and further ones are ignored */
 
 struct mps_server {
 	int pid;
@@ -30,13 +30,17 @@ struct mps_processes {
 void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*
- * Whether nothing is left of the server, or only a zombie. A killed server stops serving when its
- * main thread becomes a zombie, and mps_scan() no longer lists it. But its last thread frees its
- * memory on the card a while later, and only then does the control daemon notice the end.
+ * Whether nothing is left of the server but perhaps a zombie without other threads. A killed server
+ * stops serving when its main thread becomes a zombie, and mps_scan() no longer lists it. But its
+ * last thread frees its memory on the card a while later, and only then does the control daemon
+ * notice the end.
  */
 bool mps_is_over(const struct mps_server *server);
 
-/* Kinds of log lines of control daemon and servers in the foreground. */
+/*
+ * Kinds of lines in the log of a control daemon (run in the foreground) and its servers. "With
+ * pid": the line names a process.
+ */
 enum mps_line {
 	MPS_LINE_OTHER,
 	MPS_LINE_SERVER_READY,  /* with pid */
@@ -47,8 +51,8 @@ enum mps_line {
 	MPS_LINE_SERVER_FAULT,
 };
 
-/* The kind of a line, and its process. Pure. */
+/* Returns the kind of a log line, and the process that it names. Pure. */
 enum mps_line mps_read_line(const char *line, int *ret_pid);
 
-/* The line without its "[...]" prefix, for messages. */
+/* Returns the log line without its "[...]" prefix, for messages. */
 const char *mps_line_text(const char *line);

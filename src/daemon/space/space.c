@@ -33,9 +33,12 @@ static bool is_namespaces(const char *group)
 	return !strncmp(group, "namespace/", strlen("namespace/"));
 }
 
-/* ---- reports of a group ---- */
+/* ---- faults that a group reports ---- */
 
-/* A client's fault concerns only that client's tenant. */
+/*
+ * Whether a fault of the group is reported to this tenant. A fault of a client concerns only the
+ * tenant of that client.
+ */
 static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
 		     int pid)
 {
@@ -46,7 +49,7 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && t->process[i]->pid == pid)
 			return true;
-	/* Most programs end at once when their work fails. */
+	/* The process may have ended already: most programs end at once when their work fails. */
 	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
 		if (t->gone_pid[i] == pid)
 			return true;
@@ -145,8 +148,8 @@ void space_close(struct node *node)
 }
 
 /*
- * Lists the present groups. Groups that are ending keep their numbers and names until they have
- * ended.
+ * Lists the present groups for space_find(). A group that is ending is listed too, because it keeps
+ * its number and name until it has ended.
  */
 static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
 {
@@ -302,7 +305,8 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 }
 
 /*
- * An adopted tenant may have running processes, so a failure is reported to it, and it continues.
+ * The event tenant_added. If an adopted tenant cannot join its group, it continues, because it may
+ * have running processes; the failure is reported to it.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {
@@ -348,7 +352,7 @@ bool space_is_client(const struct tenant *tenant)
 	return tenant->terms.sharing.way == SHARING_SPACE;
 }
 
-/* ---- state for others ---- */
+/* ---- getters ---- */
 
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 {
@@ -358,9 +362,9 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Limits that MPS applies to a client from its first context on: the limit rounded to the nearest
- * pair of SMs, and the promised memory quota. Raising either takes effect only when the process is
- * started again.
+ * Passes on the limits that MPS applies to a client from its first context on: the limit rounded to
+ * the nearest pair of SMs, and the promised memory quota. If either is raised later, a process gets
+ * more only when it is started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {
@@ -372,7 +376,10 @@ int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add 
 	snprintf(text, sizeof(text), "%g", threads_of(t).pct);
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
-	/* MPS has two levels, 0 and the lower 1. A tenant with a priority gets 0. */
+	/*
+	 * MPS has two priority levels, 0 and the lower 1. A tenant with a priority above 0 gets
+	 * level 0.
+	 */
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority > 0 ? "0" : "1");
 	/* Device 0 is the only card that the client sees. */

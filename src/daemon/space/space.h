@@ -1,6 +1,6 @@
 /*
- * Tenants that share a card at the same time with the others of their group: the group of each
- * tenant, the environment that its processes need to find the group's MPS server, and the group's
+ * Tenants that run on a card at the same time as the others of their group: which group a tenant is
+ * in, the environment that its processes need to find the group's MPS server, and the group's
  * faults. Main thread only.
  */
 #pragma once
@@ -19,8 +19,8 @@ struct space_figures {
 };
 
 /*
- * space_open() loads the previous daemon's groups. space_sweep(), once its tenants are adopted,
- * ends groups without a tenant.
+ * space_open() loads the previous daemon's groups. space_sweep() ends the groups without a tenant:
+ * call it once the previous daemon's tenants are adopted.
  */
 int space_open(struct node *node, struct error *err);
 void space_sweep(struct node *node);
@@ -32,8 +32,9 @@ void space_let_run(struct node *node);
 void space_close(struct node *node);
 
 /*
- * Decides how a tenant shares and writes that to `terms`. namespace_name is the Kubernetes
- * namespace, or "". Returns the errors of sharing_choose() and space_find().
+ * Decides whether a tenant gets time slices or joins a group, and writes that to `terms`.
+ * namespace_name is the Kubernetes namespace, or "". Returns the errors of sharing_choose() and
+ * space_find().
  */
 int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
 		 struct tenant_terms *terms, struct error *err);
@@ -46,10 +47,16 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
-/* A process of the tenant has ended. MPS may report a fault of that process later. */
+/*
+ * Call when a process of the tenant has ended. Its pid is remembered, because MPS may report a
+ * fault of it later.
+ */
 void space_note_gone(struct tenant *tenant, int pid, unsigned slot);
 
-/* Whether a process that needs MPS must wait. If it continued now, it would run without MPS. */
+/*
+ * Whether MPS for this tenant is still starting, so that a new process must wait: if it continued
+ * now, it would run without MPS.
+ */
 bool space_is_starting(const struct tenant *tenant);
 /*
  * Whether a new process may start. Returns -EHOSTDOWN if MPS could not be started, -ENOSPC if the
@@ -57,8 +64,8 @@ bool space_is_starting(const struct tenant *tenant);
  */
 int space_check_process(const struct tenant *tenant, struct error *err);
 /*
- * Whether MPS serves the tenant. If so, its memory cannot be moved off the card, and it cannot be
- * frozen.
+ * Whether the tenant's processes are clients of MPS. If so, its memory cannot be moved off the
+ * card, and it cannot be frozen.
  */
 bool space_is_client(const struct tenant *tenant);
 
@@ -67,14 +74,14 @@ typedef int (*space_add)(void *data, const char *name, const char *value);
 int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add,
 			void *data);
 /*
- * The directory on the host where the tenant's group listens. Returns false if the tenant is in no
- * group.
+ * Gives the directory on the host where the tenant's group listens. Returns false if the tenant is
+ * in no group.
  */
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
 /* Adds the group to the reply to `create`. */
 void space_describe(const struct tenant *tenant, json_t *reply);
-/* Member "space" of the list; null for a time-sliced tenant. */
+/* Makes member "space" of the tenant in the reply to `list`; null for a time-sliced tenant. */
 json_t *space_to_json(const struct tenant *tenant);
 const char *space_fault_name(unsigned kind); /* "server" etc. */
 struct space_figures space_figures(const struct node *node);

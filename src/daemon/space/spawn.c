@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/install.h"
 
-#define GROUPS_MAX 64 /* supplementary groups of a user */
+#define GROUPS_MAX 64 /* most supplementary groups of a user */
 #define PLACE "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"
 #define ENVIRONMENT_MAX 8
 
@@ -55,7 +55,10 @@ struct identity {
 	int group_count;
 };
 
-/* A user without a passwd entry gets the group of the same number and no other. */
+/*
+ * Looks up the ids to run with. A user without a passwd entry gets the group of the same number and
+ * no other.
+ */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };
@@ -69,8 +72,8 @@ static void identify(uid_t uid, struct identity *ret)
 }
 
 /*
- * Direct system calls: libc's functions synchronize with other threads, which a forked child does
- * not have.
+ * Takes on the user's ids in the forked child. Makes system calls directly, because libc's
+ * functions synchronize with other threads, which a forked child does not have.
  */
 static bool become(const struct identity *who)
 {
@@ -98,7 +101,10 @@ static void add(struct environment *e, const char *name, const char *value)
 	e->list[++e->count] = NULL;
 }
 
-/* Passes on only where programs and libraries are. */
+/*
+ * Fills in the program's environment. Of this daemon's own variables, it gets only the paths of
+ * programs and libraries.
+ */
 static void fill_environment(const struct mps_spawn *s, struct environment *e)
 {
 	e->count = 0;
@@ -118,7 +124,8 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	umask(022); /* its directory is already closed to others */
+	/* its files may be readable for all, because other users cannot enter their directory */
+	umask(022);
 	if (s->is_detached)
 		setsid();
 	if (dup2(s->in_fd, STDIN_FILENO) < 0 || dup2(s->out_fd, STDOUT_FILENO) < 0 ||
@@ -128,7 +135,10 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	_exit(127);
 }
 
-/* Starts a grandchild: see checkpoint.c. The grandchild's parent sends the pid. */
+/*
+ * Runs in the child: starts the program as a grandchild of the daemon, so that the daemon need not
+ * wait for its end (as in checkpoint.c), and sends the grandchild's pid to the daemon.
+ */
 static _Noreturn void be_parent(int fd, const struct mps_spawn *s, char *const *argv,
 				char *const *envp, const struct identity *who)
 {

@@ -14,8 +14,8 @@
 #define MPS_PROGRAM "nvidia-cuda-mps-control"
 
 /*
- * Finds the program's absolute path: this installation's simulated program, or the first on PATH or
- * in /usr/bin. Returns -ENOENT with text on what to do.
+ * Finds the program's absolute path. For a simulated card: this installation's simulated program.
+ * Otherwise the first on PATH or in /usr/bin. Returns -ENOENT with text on what to do.
  */
 int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *err);
 
@@ -25,15 +25,19 @@ struct mps_spawn {
 	const char *pipe_dir, *log_dir;
 	const char *device;     /* UUID of the only visible card; NULL: not set */
 	const char *sim_socket; /* "": not simulated */
-	uid_t uid;              /* user to run as: our own or, if we are root, any */
-	/* its stdin, and both its stdout and stderr; the caller keeps them */
+	uid_t uid;              /* user to run as: this daemon's own or, if it is root, any */
+	/* in_fd: its stdin; out_fd: its stdout and stderr; the caller keeps both descriptors */
 	int in_fd, out_fd;
 	/*
-	 * If true, it runs in its own session and is not our child, so that it outlives us and
-	 * leaves no zombie. If false, it is a child, and the caller waits for its end.
+	 * If true, it runs in its own session and is not this daemon's child, so that it outlives
+	 * the daemon and leaves no zombie. If false, it is a child, and the caller waits for its
+	 * end.
 	 */
 	bool is_detached;
 };
 
-/* Returns the pid or -errno. If the program cannot be executed, it ends with status 127. */
+/*
+ * Starts the program. Returns the pid or -errno. If the program cannot be executed, its process
+ * ends with status 127.
+ */
 pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err);

@@ -7,8 +7,8 @@
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 {
 	/*
-	 * Rounds to the nearest pair, so that two limits with a sum of 100 share no SM. Of two
-	 * equally near pairs, takes the smaller.
+	 * Round to the nearest pair of SMs, so that two limits with a sum of 100 share no SM. Of
+	 * two equally near pairs, take the smaller.
 	 */
 	double wanted = fmax(ceil(limit_pct * sms / 100 / PAIR - 0.5 - 1e-6), 1) * PAIR;
 
@@ -16,7 +16,7 @@ struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 		return (struct mps_threads){ limit_pct, limit_pct };
 	if (wanted >= sms)
 		return (struct mps_threads){ 100, 100 };
-	/* Prefers a whole percentage that MPS rounds down to this number of SMs. */
+	/* Give MPS a whole percentage, if one exists that MPS rounds down to this number of SMs. */
 	return (struct mps_threads){ .pct = sms <= PAIR * 100 ? ceil(100 * wanted / sms)
 							      : ceil(10000 * wanted / sms) / 100,
 				     .part_pct = 100 * wanted / sms };

@@ -14,16 +14,17 @@
 
 #define START_NS \
 	(60 * NSEC_PER_SEC)        /* from nothing to an active server; a faulty card takes long */
-#define ANSWER_NS (NSEC_PER_SEC)   /* timeout of a command that does nothing */
-#define ASK_NS (10 * NSEC_PER_SEC) /* interval of checking that it still answers */
-#define END_NS (10 * NSEC_PER_SEC) /* longest end of killed processes */
+#define ANSWER_NS (NSEC_PER_SEC)   /* timeout of a command that only asks */
+/* how often the control daemon is asked whether it still answers */
+#define ASK_NS (10 * NSEC_PER_SEC)
+#define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
 #define STOPPED_LOOKS \
 	3 /* scans in a row; a debugger or freezer that soon continues it is no fault */
-#define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
+#define LOG_MOST (1 << 20) /* bytes; the log is emptied when it is longer */
 
-/* ---- their log ---- */
+/* ---- the log of control daemon and servers ---- */
 
 static void server_gone(struct mps_group *g, int pid)
 {
@@ -40,8 +41,8 @@ static void server_gone(struct mps_group *g, int pid)
 }
 
 /*
- * Whether a log line may explain a failed start. "rror" and "annot" match either case of the first
- * letter.
+ * Whether a log line may explain a failed start. The words "rror" and "annot" lack their first
+ * letter, so that they match both cases of it.
  */
 static bool tells_failure(const char *text)
 {
@@ -85,7 +86,7 @@ static void take_text(struct mps_group *g, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (text[i] != '\n') {
-			/* Too long lines are cut. */
+			/* The rest of a line that is too long is dropped. */
 			if (g->line_length < sizeof(g->line) - 1)
 				g->line[g->line_length++] = text[i];
 			continue;
@@ -108,7 +109,10 @@ static void read_log(struct mps_group *g)
 		g->log_at += n;
 		take_text(g, text, (size_t)n);
 	}
-	/* Its writers append, so truncation is safe. */
+	/*
+	 * Empty a log that is too long. Control daemon and servers append to it, so they go on at
+	 * its new end.
+	 */
 	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
 		g->log_at = 0;
 }
@@ -132,8 +136,8 @@ static void status_answered(void *data, int status, const char *text)
 	if (g->state != MPS_STARTING)
 		return;
 	/*
-	 * A driver without this command answers something else. Then a listed server counts as
-	 * ready.
+	 * Other states mean not ready yet. A driver without this command answers something else, so
+	 * then the listed server counts as ready.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		say_ready(g);
@@ -229,8 +233,9 @@ static void still_answered(void *data, int status, const char *text)
 }
 
 /*
- * A server with a fault takes no new client until its last client has ended. Those clients may
- * never end, but their work is lost already.
+ * Receives the state of a server that reported a fault. A server in state FAULT takes no new client
+ * until its last client has ended, which may never happen. Those clients' work is lost already, so
+ * end the control daemon and start a new one.
  */
 static void fault_answered(void *data, int status, const char *text)
 {
@@ -258,7 +263,8 @@ static void look_for_stopped(struct mps_group *g)
 		pid = g->sight.server[i].is_stopped ? g->sight.server[i].pid : 0;
 	if (!pid) {
 		if (g->stopped_looks)
-			g->asked_ns = 0; /* it may have been continued: ask at once */
+			/* a stopped process may have been continued: ask at once */
+			g->asked_ns = 0;
 		g->stopped_looks = 0;
 		return;
 	}
@@ -267,8 +273,8 @@ static void look_for_stopped(struct mps_group *g)
 }
 
 /*
- * mps_control_gone() reports the control daemon's end. It is not reported as the end of its
- * servers, which end with it.
+ * Whether the control daemon has ended. Then mps_control_gone() reports that, and the end of its
+ * servers, which end with it, must not be reported.
  */
 static bool is_control_over(const struct mps_group *g)
 {
@@ -276,7 +282,10 @@ static bool is_control_over(const struct mps_group *g)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Returns false if the group is ending now. */
+/*
+ * Looks for servers that have ended since the last scan, and reports them. Returns false if the
+ * group is ending now.
+ */
 static bool look_for_gone(struct mps_group *g)
 {
 	struct mps_processes before = g->sight;
@@ -285,8 +294,8 @@ static bool look_for_gone(struct mps_group *g)
 		if (is_in(&g->sight, before.server[i].pid))
 			continue;
 		/*
-		 * Checked after the servers, so that servers that ended with the control daemon are
-		 * not reported.
+		 * Check the control daemon only now, after the servers: if it has ended too, its
+		 * servers ended with it and are not reported.
 		 */
 		if (is_control_over(g)) {
 			g->sight = before;
@@ -319,7 +328,7 @@ static void watch_due(struct mps_group *g)
 	ask(g, "get_server_list", ANSWER_NS, still_answered);
 }
 
-/* It had its time to end by itself; now it is killed. */
+/* Call when the control daemon has had its time to end by itself: kills it. */
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
