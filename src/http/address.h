@@ -1,7 +1,7 @@
 /*
- * The address at which something is served, as in settings. Main thread only.
+ * An address to listen at, as written in settings. Main thread only.
  *
- *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
+ *  off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
 #pragma once
 
@@ -17,18 +17,28 @@ struct address {
 	socklen_t length; /* 0 if the address is "off" */
 };
 
-/* Parses an address; IP addresses must be numeric, since names are not looked up. -EINVAL, with what would be right. Pure. */
+/*
+ * Parses an address. IP addresses must be numeric: names are not looked up. For any other text,
+ * returns -EINVAL and an error that says what is accepted. Pure.
+ */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
 /* True if only this machine can reach the address: a unix socket or a loopback address. Pure. */
 bool address_is_local(const struct address *address);
 
 /*
- * Makes a non-blocking listening socket, owned by the caller. Replaces a unix socket on which nobody listens any more.
- * `is_open` lets everyone connect to a unix socket. -EADDRINUSE and others, naming the address.
+ * Makes a non-blocking listening socket, owned by the caller. Replaces the file of a unix socket on
+ * which nobody listens any more. `is_open` lets everyone connect to a unix socket. Returns
+ * -EADDRINUSE or another -errno, with an error that names the address.
  */
 int address_listen(const struct address *address, bool is_open, int *ret_fd, struct error *err);
-/* Writes the address of a listening socket, as in the setting, with the actual port if the kernel chose it. */
+/*
+ * Writes the address of a listening socket as a setting would have it, with the actual port if the
+ * kernel chose it.
+ */
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
-/* Removes the file of a unix socket on which this process listens. */
+/*
+ * Removes the file of a unix socket on which this process listens. Does nothing for other
+ * addresses.
+ */
 void address_forget(const struct address *address);

@@ -1,6 +1,7 @@
 /*
- * libmicrohttpd, loaded when the first server starts: most daemons serve nothing, and the library with its dependencies costs
- * each process 3 MiB and 2.5 ms. Thread safe once loaded.
+ * Loads libmicrohttpd when the first server starts, not at program start: most daemons serve
+ * nothing, and the library with its dependencies costs each process 3 MiB and 2.5 ms. Thread safe
+ * once loaded.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 #define MHD_LIBRARY "libmicrohttpd.so.12"
 
-/* All functions of the library that are used. */
+/* The functions of the library that this program uses, without the prefix MHD_. */
 #define MHD_FUNCTIONS(X) \
 	X(start_daemon) \
 	X(stop_daemon) \

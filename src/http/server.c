@@ -10,15 +10,20 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* How long a connection is safe from being closed when all places are taken and others wait. */
-#define IDLE_LEAST_NS \
-	(1 * NSEC_PER_SEC) /* a client that was idle for less time would connect again at once */
-#define SILENT_LEAST_NS \
-	(100 * NSEC_PER_MSEC) /* time for a handshake and a request's first line to arrive */
-#define REQUEST_LEAST_NS (2 * NSEC_PER_SEC) /* time for the rest of a request to arrive */
-#define MEMORY_BYTES ((size_t)16384)        /* per connection: request, headers and read buffer */
+/*
+ * While all connections are taken and others wait, one is closed only after it was in its stage for
+ * this long.
+ */
+/* in STAGE_IDLE: a client that was idle for less would connect again at once */
+#define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
+/* in STAGE_NEW: time for a handshake and a request's first line to arrive */
+#define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)
+/* in STAGE_REQUEST: time for the rest of a request to arrive */
+#define REQUEST_LEAST_NS (2 * NSEC_PER_SEC)
+/* for each connection: request line, headers and read buffer */
+#define MEMORY_BYTES ((size_t)16384)
 
-/* ---- the loop ---- */
+/* ---- accepting and the event loop ---- */
 
 void server_set_deaf(struct server *s, bool is_deaf)
 {
@@ -42,7 +47,7 @@ static void drop_if_done(struct generation *g)
 	generation_end(g);
 }
 
-/* Runs libmicrohttpd. Some of its work may be due without a further event. */
+/* Runs libmicrohttpd, and sets a timer if some of its work will be due without a further event. */
 static void turn(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -65,7 +70,10 @@ static void mhd_ready(void *data, uint32_t events)
 
 static int generation_begin(struct server *s, struct error *err);
 
-/* Checks for replaced files: new connections get the new certificate. */
+/*
+ * Reads the certificate files again if they were replaced; new connections then get the new
+ * certificate.
+ */
 static void renew(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -90,11 +98,12 @@ static void renew(struct server *s)
 	}
 	log_error("TLS: %s: going on with what was read before", err.text);
 	tls_free(&s->tls);
-	memcpy(before.seen, s->tls.seen, sizeof(before.seen)); /* logs an error only once */
+	/* keep the new file states, so that an error in these files is logged only once */
+	memcpy(before.seen, s->tls.seen, sizeof(before.seen));
 	s->tls = before;
 }
 
-/* May the connection be closed for another when all places are taken? */
+/* Whether the connection may be closed to make room for another. */
 static bool can_give_way(const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - c->since_ns;
@@ -114,7 +123,10 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 	return count;
 }
 
-/* Returns the oldest connection that may be closed, of the address with the most connections, or NULL if there is none. */
+/*
+ * Chooses the connection to close: of the address with the most connections, the oldest that may be
+ * closed. Returns NULL if there is none.
+ */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
 	struct server_call *first = NULL;
@@ -131,7 +143,10 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
 	return first;
 }
 
-/* For libmicrohttpd it looks as if the client had closed the connection. */
+/*
+ * Closes a connection if all places are taken: for libmicrohttpd it looks as if the client had
+ * closed it. Returns whether there is room now.
+ */
 static bool make_room(struct server *s)
 {
 	struct server_call *first = first_to_give_way(s, clock_now_ns());
@@ -143,14 +158,20 @@ static bool make_room(struct server *s)
 	return s->count < s->terms.connections_max;
 }
 
-/* This server accepts connections itself instead of libmicrohttpd, so that it can apply its limits first. */
+/*
+ * A connection has come. This server accepts it itself instead of libmicrohttpd, to apply its
+ * limits first.
+ */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	renew(s);
-	/* The connection waits in the kernel's queue until another ends or times out: look(). */
+	/*
+	 * No room: leave the connection in the kernel's queue until another ends or times out,
+	 * which look() notices.
+	 */
 	if (s->count >= s->terms.connections_max && !make_room(s)) {
 		server_set_deaf(s, true);
 		return;
@@ -158,12 +179,15 @@ static void somebody_comes(void *data, uint32_t events)
 	int fd = accept4(s->terms.listen_fd, (struct sockaddr *)&from, &length,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
-		/* The address of a unix socket may be longer than the buffer. On failure add_connection() closes the socket. */
+		/*
+		 * accept4() may report a longer address than the buffer holds. If add_connection()
+		 * fails, it closes the socket.
+		 */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
 		turn(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		/* Without a pause, this would be called again at once. */
+		/* Pause accepting: otherwise this function would be called again at once. */
 		server_set_deaf(s, true);
 		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
 	}
@@ -176,7 +200,10 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/* For libmicrohttpd it looks as if the client had closed the connection. */
+/*
+ * Closes the connections that are overdue: for libmicrohttpd it looks as if the clients had closed
+ * them. Accepts again if there is room.
+ */
 static void look(void *data, uint32_t events)
 {
 	struct server *s = data;
@@ -193,7 +220,7 @@ static void look(void *data, uint32_t events)
 	}
 }
 
-/* ---- texts ---- */
+/* ---- bodies that several answers share ---- */
 
 static struct server_text *text_of(const struct server *s, struct MHD_Response *response,
 				   const char *type)
@@ -269,7 +296,7 @@ static int start_daemon(struct generation *g, struct error *err)
 		       : error_set(err, EIO, "libmicrohttpd does not start");
 }
 
-/* Makes a generation, which becomes the server's first. */
+/* Makes a generation with the present certificate, as the first in the server's list. */
 static int generation_begin(struct server *s, struct error *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));
@@ -296,7 +323,10 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/* Ends each connection with its callback. Suspended connections are resumed first, as libmicrohttpd requires. */
+/*
+ * Ends the generation: libmicrohttpd ends each connection and calls its callback. Suspended
+ * connections are resumed first, as libmicrohttpd requires.
+ */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -352,7 +382,7 @@ int server_start(const struct server_terms *terms, struct server **ret, struct e
 	if (r >= 0)
 		r = generation_begin(s, err);
 	if (r < 0) {
-		s->terms.listen_fd = -1; /* the caller still owns it */
+		s->terms.listen_fd = -1; /* on failure the caller keeps its socket */
 		server_stop(s);
 		return r;
 	}

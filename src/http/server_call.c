@@ -106,7 +106,7 @@ void server_connection_told(void *data, struct MHD_Connection *at, void **contex
 		connection_ended(*context);
 }
 
-/* The first line of a request has arrived; its deadline starts now. */
+/* Callback: the first line of a request has arrived. The deadline for the rest starts now. */
 void *server_request_began(void *data, const char *uri, struct MHD_Connection *at)
 {
 	const struct generation *g = data;
@@ -116,7 +116,10 @@ void *server_request_began(void *data, const char *uri, struct MHD_Connection *a
 	return NULL;
 }
 
-/* An answer was sent; the deadline for the next request starts now. */
+/*
+ * Callback: an answer was sent, or its connection has ended. The deadline for the next request
+ * starts now.
+ */
 void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 			  enum MHD_RequestTerminationCode why)
 {
@@ -141,7 +144,10 @@ void server_wake(struct server_call *c)
 {
 	c->is_suspended = false;
 	c->generation->server->mhd->resume_connection(c->at);
-	/* Run libmicrohttpd soon, since no event would otherwise make it handle the resumed call. */
+	/*
+	 * Run libmicrohttpd soon: without this, no event would make it continue with the resumed
+	 * call.
+	 */
 	c->generation->has_resumed = true;
 	loop_arm(c->generation->soon_timer, 0, 0);
 }
@@ -150,7 +156,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 					  const struct server_answer *answer)
 {
 	const char *line = answer->own ? answer->own : answer->line;
-	/* Copy the line: it may be valid only until the handler is called again. */
+	/* A `line` is copied, because it may be valid only until the handler is called again. */
 	struct MHD_Response *response = s->mhd->create_response_from_buffer(
 		strlen(line), (void *)(uintptr_t)line,
 		answer->own ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
@@ -163,7 +169,10 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 	if (answer->header)
 		s->mhd->add_response_header(response, answer->header, answer->header_value);
 	server_add_headers(s, response);
-	/* Closing makes a client with the old certificate reconnect and get the new one. */
+	/*
+	 * The connection is of an older generation, with the old certificate. Close it, so that the
+	 * client reconnects and gets the new one.
+	 */
 	if (g != s->generations)
 		s->mhd->add_response_header(response, "Connection", "close");
 	return response;
@@ -269,7 +278,10 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 	return MHD_YES;
 }
 
-/* A refused body is still read, so that the client reads the answer. */
+/*
+ * Stores a part of the body. If the body is refused (too large, out of memory), goes on reading it
+ * without storing it, because the client reads the answer only after it has sent everything.
+ */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
 	if (!c->refused && size > s->terms.body_max - c->size)
@@ -302,9 +314,10 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Called when the headers have arrived, for each part of a body, and once more at its end; also when a later answer is ready.
- * If bodies are not accepted, a request that must not have a body is answered at the headers. A request with a body is then
- * answered at once; the body stays unread, so the connection ends.
+ * libmicrohttpd calls this when the headers have arrived, for each part of a body, and once more at
+ * the body's end; also when a later answer is ready. If bodies are not accepted, a request that
+ * must not have a body (GET, HEAD) is answered when its headers have arrived. Any other request is
+ * refused at once; its body stays unread, so its connection ends.
  */
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,

@@ -15,7 +15,10 @@
 
 #define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* interval for checking deadlines */
 
-/* What a connection is doing. Each stage has a deadline, except the handler's, and a stream that waits for its next part. */
+/*
+ * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (the answer is
+ * awaited), and STAGE_STREAM (a stream waits for its next part).
+ */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
 /* The address of a connection's peer without its port; for IPv6, the /64 network. All zero for a unix socket. */
@@ -28,16 +31,17 @@ struct server_peer {
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;
-	struct MHD_Connection *at; /* the connection of the request */
+	struct MHD_Connection *at; /* libmicrohttpd's connection */
 	int fd;                    /* owned by libmicrohttpd */
 	struct server_peer peer;
 	enum stage stage;
 	uint64_t since_ns;
 	char *body;
 	size_t size, room;
-	unsigned refused;            /* status for an invalid request; 0 so far if valid */
+	/* HTTP status that will refuse the request; 0 while it is valid */
+	unsigned refused;
 	bool is_begun, is_suspended; /* state of the request */
-	struct MHD_Response *answer; /* the answer that came later */
+	struct MHD_Response *answer; /* the answer, if server_call_answer() gave it later */
 	unsigned status;
 	bool is_stream;
 	struct server_part *part; /* the part being sent; NULL if none */
@@ -46,8 +50,9 @@ struct server_call {
 };
 
 /*
- * A libmicrohttpd daemon with one certificate. The server's first generation accepts connections; older generations end with
- * their last connection.
+ * A libmicrohttpd daemon with one certificate. A new certificate begins a new generation, which is
+ * the first in the server's list and accepts all new connections. Older generations end with their
+ * last connection.
  */
 struct generation {
 	struct generation *next;
@@ -68,10 +73,10 @@ struct server {
 	size_t bodies; /* total bytes of all requests' bodies */
 	bool is_deaf;  /* accepting is paused */
 	struct tls tls;
-	uint64_t renewed_ns; /* when the files were last checked */
+	uint64_t renewed_ns; /* when the certificate files were last checked for changes */
 };
 
-/* `is_deaf` pauses accepting; false resumes it. */
+/* Pauses the accepting of connections (`is_deaf`), or resumes it. */
 void server_set_deaf(struct server *server, bool is_deaf);
 
 void server_set_stage(struct server_call *call, enum stage stage);
@@ -80,9 +85,12 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 /* Lets libmicrohttpd continue a suspended call. */
 void server_wake(struct server_call *call);
 
-/* Makes the answer that sends a stream. Returns NULL if out of memory. */
+/*
+ * Makes libmicrohttpd's response for a stream of content type `type`. Returns NULL if out of
+ * memory.
+ */
 struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
-/* To be called when the call's stream has ended. */
+/* Call when the call's stream has ended. */
 void server_stream_end(struct server_call *call);
 
 /* Callbacks for libmicrohttpd; `data` is the generation. */

@@ -1,4 +1,4 @@
-/* Streams of events: one part at a time, without waiting for any reader. */
+/* Sends streams of events: one part at a time, without waiting for any reader. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +39,18 @@ struct server_part *server_part_free(struct server_part *part)
 	return NULL;
 }
 
-/* Callback of libmicrohttpd, called while there is room for more data. */
+/*
+ * Callback of libmicrohttpd that gives it the next bytes of the stream. Called while there is room
+ * for them.
+ */
 static ssize_t give(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
 	if (!c->part) {
-		/* All data is in the kernel's buffer: suspend the connection until the next part. */
+		/*
+		 * The whole part is in the kernel's buffer: suspend the connection until the next
+		 * part comes.
+		 */
 		server_set_stage(c, STAGE_STREAM);
 		c->is_suspended = true;
 		c->generation->server->mhd->suspend_connection(c->at);
@@ -63,9 +69,14 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 {
 	const struct server *s = c->generation->server;
 	int kept = KERNEL_BYTES;
-	/* The default of megabytes would let a slow reader see states that are a minute old. */
+	/*
+	 * Make the kernel's send buffer small. With the default of megabytes, a slow reader would
+	 * get states that are a minute old.
+	 */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
-	/* Set also if no response can be made: the handler is then told that the stream ended. */
+	/*
+	 * Set this even if no response can be made, so that stream_ended is called for the handler.
+	 */
 	c->is_stream = true;
 	struct MHD_Response *response = s->mhd->create_response_from_callback(
 		MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);

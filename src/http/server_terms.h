@@ -23,31 +23,39 @@ typedef void (*server_handler)(void *data, const struct server_request *request,
 
 struct server_terms {
 	struct loop *loop;
-	/* A listening socket, which the server takes over on success. */
+	/* A listening socket; the server takes ownership on success. */
 	int listen_fd;
 	/*
-	 * PEM files. After a change, the server reads both again at the next connection, within SERVER_RENEW_NS. If the new
-	 * files are unusable, the server logs that and keeps the old certificate. A connection keeps its certificate until its
-	 * next answer. NULL means no TLS. The names must stay valid.
+	 * PEM files; NULL: no TLS. After a change of either, the server reads both again at the
+	 * next connection, but at most once in SERVER_RENEW_NS. If the new files are unusable, the
+	 * server logs that and keeps the old certificate. An open connection keeps its certificate
+	 * until its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*
-	 * PEM file of the CA certificates for clients. The server asks each client for a certificate, but also accepts clients
-	 * without one: the handler gets the session and verifies it. Read again like the files above. NULL means that the
-	 * server does not ask.
+	 * PEM file of the CA certificates for clients; NULL: clients are not asked for a
+	 * certificate. Otherwise the server asks each client for one, but also accepts clients
+	 * without one: the handler gets the session and verifies it. Read again after changes, like
+	 * the files above.
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */
-	/* Time between an answer and the next request; 0 means SERVER_DEADLINE_NS. Shorter while all connections are taken. */
+	/*
+	 * longest time between an answer and the next request; 0: SERVER_DEADLINE_NS. Shorter while
+	 * connections_max are open.
+	 */
 	uint64_t idle_ns;
 	/*
-	 * Largest size of a request's body. A longer body is read, dropped and answered with 413. 0 means no bodies: a request
-	 * with a body is answered before the body is read. All requests together may hold SERVER_BODIES times this size; beyond
-	 * that they get 503.
+	 * Largest size of a request's body. A longer body is read, dropped and answered with 413.
+	 * 0: no bodies, so a request with a body is answered before the body is read. All requests
+	 * together may hold SERVER_BODIES times this size; a request beyond that gets 503.
 	 */
 	size_t body_max;
 	server_handler handler;
-	/* A stream has ended; its call must not be used again. NULL if no handler begins streams. */
+	/*
+	 * Called when a stream has ended; its call must not be used again. NULL if no handler
+	 * begins streams.
+	 */
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data;
 	/* Headers of every answer; constant, and owned by the caller. NULL if none. */

@@ -35,10 +35,13 @@ int tls_read(struct tls *tls, struct error *err)
 					       tls->client_ca_file };
 	char **const texts[TLS_FILES] = { &tls->certificate, &tls->key, &tls->client_ca };
 	char *fresh[TLS_FILES] = { NULL };
-	/* libmicrohttpd would accept a CA file without certificates, and then no client could be verified. */
+	/*
+	 * Each file must have these texts. Of the CA file libmicrohttpd would accept one without
+	 * certificates, and then no client could be verified.
+	 */
 	static const char *const begin[TLS_FILES] = { BEGIN, BEGIN, BEGIN_CERTIFICATE };
 	int r = 0;
-	/* Stat before reading, so that a file replaced meanwhile is seen as changed. */
+	/* Stat before reading, so that a file that is replaced in between is noticed as changed. */
 	for (int i = 0; i < TLS_FILES; i++)
 		if (files[i] && stat(files[i], &tls->seen[i]) < 0)
 			memset(&tls->seen[i], 0, sizeof(tls->seen[i]));
@@ -59,7 +62,7 @@ bool tls_is_changed(const struct tls *tls)
 	for (int i = 0; i < TLS_FILES; i++) {
 		const struct stat *seen = &tls->seen[i];
 		struct stat now;
-		/* A file that is missing for a moment is probably about to be replaced. */
+		/* A missing file does not count as changed: it is probably about to be replaced. */
 		if (files[i] && stat(files[i], &now) == 0 &&
 		    (now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
 		     now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||

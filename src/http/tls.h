@@ -1,6 +1,6 @@
 /*
- * The certificate and key of an HTTP server, and the CA certificates for its clients. These PEM files may be replaced while the
- * server runs. Main thread only.
+ * Reads the certificate and key of an HTTP server, and the CA certificates for its clients. These
+ * PEM files may be replaced while the server runs. Main thread only.
  */
 #pragma once
 
@@ -17,11 +17,14 @@ struct tls {
 	const char *client_ca_file; /* owned by the caller; NULL if clients are not asked for certificates */
 	/* Contents as last read; NULL if not read yet. */
 	char *certificate, *key, *client_ca;
-	struct stat seen[TLS_FILES]; /* state of the files when they were last read or tried */
+	struct stat seen[TLS_FILES]; /* state of the files at the last attempt to read them */
 };
 
-/* Reads all files that are set. -errno, with the path and what is wrong; the old contents then stay. */
+/*
+ * Reads all files that are set. On -errno, the error has the path and what is wrong, and the old
+ * contents stay.
+ */
 int tls_read(struct tls *tls, struct error *err);
-/* True if a file was replaced or written since the last tls_read(). */
+/* Whether a file was replaced or written since the last tls_read(). */
 bool tls_is_changed(const struct tls *tls);
 void tls_free(struct tls *tls);

@@ -1,6 +1,7 @@
 /*
- * A bearer token that clients must present, like that of metrics (allotd's setting metrics_token_file). The file is read at
- * each use, so a new token needs no restart. Thread safe.
+ * Reads and checks a bearer token that clients must present, for example for metrics (allotd's
+ * setting metrics_token_file). The file is read at each use, so a new token needs no restart.
+ * Thread safe.
  */
 #pragma once
 
@@ -11,11 +12,14 @@
 #define TOKEN_MIN 16 /* bytes; a shorter token could be guessed */
 #define TOKEN_MAX 255
 
-/* Reads the token: the first line of the file without surrounding white space. -errno, with the path and what is wrong. */
+/*
+ * Reads the token: the first line of the file without surrounding white space. On -errno, the error
+ * has the path and what is wrong.
+ */
 int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *err);
 
 /*
- * True if the Authorization header presents the token; `authorization` is NULL if there is none. Takes constant time for any
- * difference. Pure.
+ * Whether the Authorization header presents the token; `authorization` is NULL if there is none.
+ * The comparison takes the same time wherever the texts differ. Pure.
  */
 bool token_is_named(const char *token, const char *authorization);

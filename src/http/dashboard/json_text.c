@@ -8,7 +8,7 @@
 
 #define FIRST_BYTES ((size_t)4096)
 #define DIGITS_MAX 24
-#define REAL_MOST 1e15 /* larger values have no exact two decimals */
+#define REAL_MOST 1e15 /* doubles above this have no two exact decimals */
 
 static bool make_room(struct json_text *t, size_t size)
 {
@@ -101,7 +101,7 @@ void json_text_string(struct json_text *t, const char *key, const char *value)
 	json_text_bytes(t, "\"", 1);
 }
 
-/* Writes digits backwards from `end`; returns their start. */
+/* Writes the decimal digits so that they end at `end`; returns their start. */
 static char *write_digits(char *end, uint64_t value)
 {
 	do

@@ -1,11 +1,11 @@
 /*
- * Writes JSON directly as text, without building a tree, since a state of 200 tenants is written four times a second. Commas
- * are added automatically. Running out of memory is remembered: all functions may still be called, and json_text_end() reports
- * it. Pure; not thread safe.
+ * Writes JSON directly as text. Builds no tree, because a state of 200 tenants is written four
+ * times a second. Commas are added automatically. Running out of memory is remembered: all
+ * functions may still be called, and json_text_end() reports it. Pure; not thread safe.
  *
- *     json_text_open(&t, NULL, '{');
- *     json_text_whole(&t, "index", 0);
- *     json_text_close(&t, '}');
+ *  json_text_open(&t, NULL, '{');
+ *  json_text_whole(&t, "index", 0);
+ *  json_text_close(&t, '}');
  */
 #pragma once
 
@@ -20,7 +20,11 @@ struct json_text {
 	bool failed;
 };
 
-/* `key` is NULL for an element of a list, or for the outermost value. `key` is written unescaped, so it must need no escapes. */
+/*
+ * Open and close an object ('{' and '}') or list ('[' and ']'). In all functions, `key` is the
+ * member's name; NULL for an element of a list, or for the outermost value. It is written as it is,
+ * so it must need no escapes.
+ */
 void json_text_open(struct json_text *t, const char *key, char bracket);
 void json_text_close(struct json_text *t, char bracket);
 /* A NULL value is written as null. Control characters and bytes that are not UTF-8 become '?'. */
@@ -30,7 +34,7 @@ void json_text_whole(struct json_text *t, const char *key, int64_t value);
 void json_text_real(struct json_text *t, const char *key, double value);
 void json_text_bool(struct json_text *t, const char *key, bool value);
 void json_text_null(struct json_text *t, const char *key);
-/* Inserts text that is JSON already. */
+/* Writes a member whose value is JSON text already. */
 void json_text_raw(struct json_text *t, const char *key, const char *json);
 
 /* Appends any bytes, for example text around the JSON. */

@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "http/token.h"
 
-/* The page loads nothing from other sites, and runs only its own files: no inline script or style, and no frame around it. */
+/*
+ * Headers of every answer. They tell the browser that the page loads nothing from other sites and
+ * runs only its own files, without inline script or style, and that no other page may frame it.
+ */
 static const struct server_header headers[] = {
 	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
 				     "frame-ancestors 'none'; object-src 'none'" },
@@ -24,7 +27,7 @@ struct site {
 	struct site_terms terms;
 	struct address address;
 	struct server *server;
-	bool token_failed; /* that was logged */
+	bool token_failed; /* that the token could not be read has been logged */
 };
 
 static bool is_none(const char *file)
@@ -42,7 +45,7 @@ struct server *site_server(const struct site *site)
 	return site->server;
 }
 
-/* ---- who may ask ---- */
+/* ---- access control ---- */
 
 static struct access_terms terms_of(const struct site *site)
 {
@@ -57,7 +60,7 @@ static struct access_request request_of(const struct server_request *request)
 	return (struct access_request){ request->authorization, request->host, request->origin };
 }
 
-/* If it returns false, *ret says why. */
+/* Whether the verdict permits the request. If false, *ret is the answer that refuses it. */
 static bool is_granted(struct site *site, enum access_verdict verdict, const struct error *err,
 		       struct server_answer *ret)
 {
@@ -94,7 +97,7 @@ static bool may(struct site *site, enum site_right right, const struct server_re
 	return is_granted(site, verdict, &err, ret);
 }
 
-/* ---- what is answered ---- */
+/* ---- answers to requests ---- */
 
 void site_answer_no_memory(struct server_answer *ret)
 {
@@ -162,7 +165,10 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->terms.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/* The server releases the text after sending; the bytes are part of the program. */
+		/*
+		 * is_last: the server frees the text after sending. The bytes themselves are part
+		 * of the program.
+		 */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };
@@ -209,7 +215,7 @@ static int check_token(const char *key, const char *file, struct error *err)
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
-/* Logs who may see the page. */
+/* Logs the page's address, who may see it, and what it can change. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
 	const struct access_settings *settings = &site->terms.settings;
