@@ -5,9 +5,12 @@
 
 #include "net/closer.h"
 
-#define FDS_MOST 253 /* per message: SCM_MAX_FD of Linux, include/net/scm.h */
+#define FDS_MOST 253 /* most descriptors per message: SCM_MAX_FD of Linux, include/net/scm.h */
 
-/* Closes descriptors that the kernel gave us with the peeked message; the message in the socket still has them too. */
+/*
+ * Closes the descriptors that the kernel gave us, except the first if ret_first is not NULL. A
+ * peeked message still has its own copies of them in the socket.
+ */
 static void give_up_fds(const struct cmsghdr *c, uid_t uid, int *ret_first)
 {
 	size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -9,11 +9,12 @@
 
 #include "base/clock.h"
 
-#define QUEUES 64 /* the first is for root */
+#define QUEUES 64 /* the first is for root alone */
 #define STACK_BYTES ((size_t)65536)
-#define STUCK_NS NSEC_PER_SEC /* a single close() that takes longer is stuck */
+/* while one close() takes longer than this, the queue counts as stuck */
+#define STUCK_NS NSEC_PER_SEC
 #define STUCK_COUNT 1024
-#define EMPTY_READS 16 /* limit for a peer that keeps writing */
+#define EMPTY_READS 16 /* most reads to empty a socket, because its peer may keep writing */
 
 struct waiting {
 	struct waiting *next;
@@ -25,7 +26,7 @@ struct queue {
 	pthread_cond_t filled;
 	bool has_thread;
 	struct waiting *first, **last;
-	unsigned count;    /* includes the one being closed */
+	unsigned count;    /* number of descriptors, with the one that is being closed */
 	uint64_t since_ns; /* when the current close() began; 0 if none */
 };
 
@@ -78,7 +79,10 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* The program's signals must go to its own threads. */
+/*
+ * Starts the queue's thread with all signals blocked, so that the program's signals go to its own
+ * threads.
+ */
 static bool start_thread(struct queue *q)
 {
 	pthread_attr_t attributes;
@@ -113,7 +117,7 @@ void closer_close(uid_t uid, int fd)
 	}
 	pthread_mutex_unlock(&q->lock);
 	free(w);
-	/* Out of memory: close it here, although that may block. */
+	/* Without memory or a thread, close the descriptor here, although that may block. */
 	if (fd >= 0)
 		close(fd);
 }

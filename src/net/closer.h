@@ -9,7 +9,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Takes over fd and never blocks. A socket is read empty first, so that the peer can still read our reply. */
+/*
+ * Closes fd without blocking the caller, who must not use it any more. A socket is read empty
+ * first, so that the peer can still read our reply.
+ */
 void closer_close(uid_t uid, int fd);
-/* True if descriptors of that user currently can't be closed: accept no more from that user. */
+/*
+ * Whether descriptors of that user currently can't be closed. If so, accept no more from that user.
+ */
 bool closer_is_stuck(uid_t uid);

@@ -55,7 +55,7 @@ void grpc_text_decode(const char *value, size_t size, char ret_text[GRPC_TEXT_MA
 			       digit(value[i + 2]) >= 0;
 		char c = is_code ? (char)(digit(value[i + 1]) << 4 | digit(value[i + 2])) : value[i];
 		i += is_code ? 2 : 0;
-		/* A NUL would end the text for its readers. */
+		/* Replace a NUL, which would end the text for its readers. */
 		ret_text[n++] = c ? c : '?';
 	}
 	ret_text[n] = '\0';
@@ -118,7 +118,10 @@ static int take_head(struct grpc_inbox *inbox, size_t most_bytes)
 	return inbox->size > most_bytes ? -EMSGSIZE : 0;
 }
 
-/* Grow with the received bytes, since the announced length is untrusted. */
+/*
+ * Makes room for `wanted` bytes. The room grows with the received bytes, not at once to the
+ * announced length, which is untrusted.
+ */
 static int make_room(struct grpc_inbox *inbox, size_t wanted)
 {
 	if (wanted <= inbox->room)

@@ -9,7 +9,7 @@
 
 #define CHUNK 16384
 
-/* One call under way. */
+/* The state of the call. */
 struct exchange {
 	uint8_t *out; /* the request with its frame header */
 	size_t out_size, out_sent;
@@ -56,7 +56,10 @@ static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
-/* The status comes after the message in trailers, or alone in the headers. */
+/*
+ * Callback for each header. Reads the status, which comes in trailers after the message, or alone
+ * in the headers.
+ */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
 		       void *user)
@@ -162,7 +165,10 @@ static int exchange(const struct net_link *link, nghttp2_session *session, struc
 		n = nghttp2_session_mem_recv(session, chunk, (size_t)n);
 		if (x->error < 0 || n < 0)
 			return x->error < 0 ? x->error : -EPROTO;
-		/* nghttp2 has seen a violation of HTTP/2, and silently ignores further input. */
+		/*
+		 * nghttp2 wants no more input although the call is not over: the server has
+		 * violated HTTP/2.
+		 */
 		if (!x->is_closed && !nghttp2_session_want_read(session))
 			return -EPROTO;
 	}
@@ -185,7 +191,10 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/* An empty message has no bytes; the status alone distinguishes it from no message. */
+			/*
+			 * data is NULL for an empty message too. The status GRPC_OK distinguishes
+			 * that from no message.
+			 */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

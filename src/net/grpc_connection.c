@@ -9,10 +9,10 @@
 
 #define CHUNK 16384
 #define CHUNKS_A_TURN 4
-/* Limit for queued answers to a peer's PINGs and SETTINGS; beyond it the connection is closed. */
+/* Limit for unsent answers to a peer's PINGs and SETTINGS; beyond it the connection is closed. */
 #define ACKS_MOST 256
 
-/* ---- what nghttp2 tells ---- */
+/* ---- nghttp2's callbacks ---- */
 
 static struct grpc_call *find_call(nghttp2_session *session, int32_t stream)
 {
@@ -68,7 +68,10 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 	return 0;
 }
 
-/* The answer is complete before the request: the rest of the request is not needed (RFC 9113, 8.1). */
+/*
+ * Resets the stream if the answer is complete before the request, because the rest of the request
+ * is not needed (RFC 9113, 8.1).
+ */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct grpc_call *call;
@@ -108,7 +111,10 @@ static int make_session(struct grpc_connection *c)
 		nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame_came);
 		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
-		/* grpc_call_header() checks the HTTP rules that matter here; see grpc_server.h. */
+		/*
+		 * Turn nghttp2's own checks off, because they are too strict (grpc_server.h).
+		 * grpc_call_header() makes those that matter.
+		 */
 		nghttp2_option_set_no_http_messaging(option, 1);
 		nghttp2_option_set_max_outbound_ack(option, ACKS_MOST);
 		r = nghttp2_session_server_new2(&c->session, callbacks, c, option);
@@ -121,9 +127,12 @@ static int make_session(struct grpc_connection *c)
 	return r == 0 ? 0 : -ENOMEM;
 }
 
-/* ---- bytes ---- */
+/* ---- sending and receiving ---- */
 
-/* Returns 0, also if the socket takes no more; negative if the connection is over. */
+/*
+ * Sends the session's output until the socket takes no more. Returns 0, or a negative number if the
+ * connection is over.
+ */
 static int send_waiting(struct grpc_connection *c)
 {
 	for (;;) {
@@ -175,7 +184,10 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* Backpressure: stop reading from a peer while our output to it is blocked. */
+/*
+ * The socket's handler. Backpressure: it stops reading from a peer while our output to it is
+ * blocked.
+ */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;
@@ -184,7 +196,7 @@ static void ready(void *data, uint32_t events)
 		r = take_waiting(c);
 	if (r >= 0)
 		r = send_waiting(c);
-	/* Both sides have sent GOAWAY, or the input was not HTTP/2. */
+	/* The session is over if both sides have sent GOAWAY, or the input was not HTTP/2. */
 	bool is_over = !nghttp2_session_want_read(c->session) &&
 		       !nghttp2_session_want_write(c->session) && !c->out_size;
 	if (r < 0 || is_over || (c->out_size && (events & EPOLLHUP)))
@@ -198,7 +210,7 @@ void grpc_connection_wake(struct grpc_connection *c)
 	watch(c, c->watched | EPOLLOUT);
 }
 
-/* ---- life ---- */
+/* ---- beginning and end of a connection ---- */
 
 int grpc_connection_new(struct grpc_server *server, int fd)
 {
@@ -231,7 +243,7 @@ void grpc_connection_free(struct grpc_connection *c)
 	struct grpc_call *call;
 	loop_remove(c->source);
 	if (c->session && c->has_begun) {
-		/* Send GOAWAY as far as the socket takes it now; may also send data of calls. */
+		/* Send GOAWAY, and perhaps data of calls, as far as the socket takes it now. */
 		nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
 		send_waiting(c);
 	}

@@ -13,7 +13,7 @@
 #include "net/grpc_service.h"
 #include "net/loop.h"
 
-#define GRPC_HEADERS_MOST_BYTES 8192 /* limit for a request */
+#define GRPC_HEADERS_MOST_BYTES 8192 /* limit for all headers of one request together */
 
 struct grpc_connection;
 TAILQ_HEAD(grpc_connections, grpc_connection);
@@ -24,7 +24,7 @@ struct grpc_server {
 	int listen_fd;
 	struct grpc_service service;
 	struct loop_source *listen_source, *due_timer;
-	bool is_armed; /* the timer is armed */
+	bool is_armed; /* due_timer is armed, for due_ns */
 	uint64_t due_ns;
 	bool is_deaf; /* accepting is paused for a moment, because descriptors ran out */
 	struct grpc_connections connections;
@@ -41,7 +41,7 @@ struct grpc_connection {
 	nghttp2_session *session;
 	const uint8_t *out; /* output of the session that the socket has not taken yet */
 	size_t out_size;
-	uint64_t out_since_ns; /* since when the socket has taken nothing */
+	uint64_t out_since_ns; /* when the socket last took some of `out` */
 	bool has_begun;        /* the peer's SETTINGS have arrived */
 	uint64_t begin_by_ns;
 	uint64_t idle_since_ns; /* since when the connection has no call */
@@ -50,7 +50,7 @@ struct grpc_connection {
 
 struct grpc_message {
 	unsigned references;
-	size_t size;    /* including the head */
+	size_t size;    /* of `data`, which includes the head */
 	uint8_t data[]; /* the head, then the message */
 };
 
@@ -60,25 +60,26 @@ enum grpc_fault {
 	GRPC_FAULT_TIMEOUT,   /* grpc-timeout is malformed */
 	GRPC_FAULT_METHOD,    /* no such method */
 	GRPC_FAULT_MEDIA,     /* not gRPC: answered with HTTP status 415 */
-	GRPC_FAULT_MALFORMED, /* not HTTP/2: the stream is reset */
+	GRPC_FAULT_MALFORMED, /* the request breaks the rules of HTTP/2: its stream is reset */
 };
 
 struct grpc_call {
 	TAILQ_ENTRY(grpc_call) link;
 	struct grpc_connection *connection;
 	int32_t stream;
-	/* The request so far. */
+	/* what has arrived of the request */
 	size_t header_bytes;
 	bool has_post, has_path, has_type;
 	enum grpc_fault fault;
 	const struct grpc_method *method;
 	struct grpc_inbox in;
-	size_t held_bytes; /* bytes counted towards the server's limit */
+	/* bytes of this request that count towards the server's limit held_bytes */
+	size_t held_bytes;
 	bool has_arrived;
 	uint64_t arrive_by_ns;
 	bool has_deadline;
 	uint64_t deadline_ns;
-	/* The answer. */
+	/* state of the answer */
 	struct grpc_message *now, *next; /* the message being sent, and the next one */
 	size_t sent;                     /* bytes sent of `now` */
 	uint64_t sent_ns;                /* when the peer last took some bytes */
@@ -93,12 +94,15 @@ struct grpc_call {
 
 /* ---- grpc_server.c ---- */
 
-/* Makes the server check its deadlines at that time. */
+/* Makes the server check all deadlines at at_ns, or earlier if an earlier time is set already. */
 void grpc_server_due(struct grpc_server *server, uint64_t at_ns);
 
 /* ---- grpc_connection.c ---- */
 
-/* Takes over fd. -ENOMEM, -errno. */
+/*
+ * Makes the connection of an accepted socket. Takes ownership of fd, also on failure. Returns 0 or
+ * -errno.
+ */
 int grpc_connection_new(struct grpc_server *server, int fd);
 void grpc_connection_free(struct grpc_connection *c);
 /* Sends the session's pending output in the loop's next turn. */

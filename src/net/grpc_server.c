@@ -22,7 +22,7 @@ struct grpc_limits grpc_limits_default(void)
 				     .stall_ns = 10 * NSEC_PER_SEC };
 }
 
-/* ---- what is due ---- */
+/* ---- deadlines ---- */
 
 void grpc_server_due(struct grpc_server *server, uint64_t at_ns)
 {
@@ -42,7 +42,7 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/* Checks all deadlines; each connection and call then sets its next one. */
+/* Handler of the timer: checks all deadlines. Each connection and call then sets its next one. */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
@@ -56,7 +56,7 @@ static void look(void *data, uint32_t events)
 	}
 }
 
-/* ---- who comes ---- */
+/* ---- accepting connections ---- */
 
 static bool may_come(int fd)
 {
@@ -66,7 +66,10 @@ static bool may_come(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/* Returns false if all other connections have calls. */
+/*
+ * If there are too many connections, closes the one that was longest without a call. Returns false
+ * if all of them have calls.
+ */
 static bool make_room(struct grpc_server *server)
 {
 	struct grpc_connection *c, *longest = NULL;
@@ -85,7 +88,7 @@ static void somebody_comes(void *data, uint32_t events)
 	struct grpc_server *server = data;
 	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* Without a pause, this would be called again at once. */
+		/* Pause accepting: otherwise this function would be called again at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			set_deaf(server, true);
 			grpc_server_due(server, clock_now_ns() + DEAF_NS);

@@ -1,10 +1,11 @@
 /*
- * A gRPC server on a unix socket, for one service. It supports calls with one message each way, and streams of answers. All of
- * it belongs to the loop's thread.
+ * A gRPC server on a unix socket, for one service. It supports unary calls, and calls that answer
+ * one request with a stream of messages. All of it belongs to the loop's thread.
  *
- * Peers must be root or the user of this process; connections of others are closed at once. No peer can block the loop or
- * exhaust memory: connections, calls, sizes and times have limits, and about 64 KiB are read from a connection per turn.
- * `:authority` may have any value, since older kubelets send the socket's path, which nghttp2's own check would refuse.
+ * Peers must be root or the user of this process; connections of others are closed at once. No peer
+ * can block the loop or exhaust memory: connections, calls, sizes and times have limits, and about
+ * 64 KiB are read from a connection per turn of the loop. `:authority` may have any value, because
+ * older kubelets send the socket's path, which nghttp2's own check would refuse.
  */
 #pragma once
 
@@ -19,19 +20,22 @@
 struct grpc_server;
 struct grpc_message;
 
-/* 32 connections, 32 calls each, 1 MiB per request, 8 MiB in all, 5 s to arrive, 10 s of stall. */
+/*
+ * Returns 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s
+ * for a request to arrive, 10 s for a peer that takes nothing.
+ */
 struct grpc_limits grpc_limits_default(void);
 
 /*
- * listen_fd is a non-blocking listening socket; the server owns it after success. The service is copied, but its methods are
- * not.
+ * Starts a server. listen_fd is a non-blocking listening socket; the server owns it after success.
+ * *service is copied, but the array of its methods is not.
  */
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
 /*
- * Closes all connections without waiting for their peers. Kept calls end with their `gone` callback. NULL is fine; returns
- * NULL. Not to be called from a handler.
+ * Closes all connections without waiting for their peers. The `gone` callbacks of kept calls are
+ * called. NULL is allowed; returns NULL. Not to be called from a handler.
  */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
@@ -43,21 +47,23 @@ unsigned grpc_server_connections(const struct grpc_server *server);
 struct grpc_message *grpc_message_new(size_t size);
 /* Returns the bytes of the message, to be filled in before it is sent. */
 uint8_t *grpc_message_data(struct grpc_message *message);
-/* Releases the caller's reference. NULL is fine; returns NULL. */
+/* Releases the caller's reference. NULL is allowed; returns NULL. */
 struct grpc_message *grpc_message_unref(struct grpc_message *message);
 
 /* ---- calls ---- */
 
 /*
- * Keeps the call alive after its handler returns. `gone` is called if the call ends other than by grpc_call_end(): the peer
- * left, cancelled or stalled, the deadline passed, or the server ends. The call must not be used from then on.
+ * For a handler: keeps the call open after the handler returns, to be answered later. `gone` is
+ * called if the call ends otherwise than by grpc_call_end(): the peer left, cancelled or stalled,
+ * the deadline passed, or the server ends. The call must not be used from then on.
  */
 void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc_call *call),
 		    void *data);
 
 /*
- * Sends a message. It replaces a waiting message of which nothing was sent yet. This suits streams whose newest message says
- * everything, so that a slow peer costs at most two messages. The caller keeps its reference to the message.
+ * Sends a message. A message that waits behind another, and of which nothing was sent yet, is
+ * replaced. This suits streams whose newest message says everything: a slow peer costs at most two
+ * messages. The caller keeps its reference to the message.
  */
 void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
 

@@ -7,8 +7,8 @@
 struct grpc_call;
 
 /*
- * Called when a request has arrived. `message` belongs to the server, and is valid until the handler returns. The handler ends
- * the call, or keeps it (grpc_call_keep()).
+ * Called when a request has arrived. `message` belongs to the server, and is valid until the
+ * handler returns. The handler must end the call (grpc_call_end()) or keep it (grpc_call_keep()).
  */
 typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
 			     size_t size);
@@ -19,12 +19,14 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	unsigned connections; /* if exceeded, the connection that was longest without a call is closed */
-	unsigned calls;       /* at a time per connection */
-	size_t message_bytes; /* per request */
-	size_t held_bytes;    /* incomplete requests of all connections together */
-	uint64_t arrive_ns;   /* time for a request, or a new connection's preface, to arrive */
-	uint64_t stall_ns;    /* time for a peer to take some of the sent bytes */
+	/* most connections; for a further one, that which was longest without a call is closed */
+	unsigned connections;
+	unsigned calls;       /* most calls at a time per connection */
+	size_t message_bytes; /* largest request */
+	size_t held_bytes;    /* most bytes of incomplete requests, of all connections together */
+	/* longest time for a request, or a new connection's preface, to arrive */
+	uint64_t arrive_ns;
+	uint64_t stall_ns;    /* longest time in which a peer takes none of the sent bytes */
 };
 
 struct grpc_service {

@@ -35,7 +35,7 @@ struct grpc_message *grpc_message_unref(struct grpc_message *message)
 	return NULL;
 }
 
-/* ---- life ---- */
+/* ---- beginning and end of a call ---- */
 
 static struct grpc_server *server_of(const struct grpc_call *call)
 {
@@ -88,7 +88,10 @@ static nghttp2_nv header(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
-/* Makes the two headers of a status. `number` is space provided by the caller. Returns the number of headers. */
+/*
+ * Writes the one or two headers of the call's status to `headers`, and returns their number.
+ * `number` is space for the status as text.
+ */
 static size_t status_headers(const struct grpc_call *call, char number[4], nghttp2_nv *headers)
 {
 	snprintf(number, 4, "%d", (int)call->status);
@@ -145,7 +148,7 @@ static void reset(struct grpc_call *call, uint32_t code)
 	grpc_connection_wake(call->connection);
 }
 
-/* Answers with headers only: the call failed or was not valid. */
+/* Answers with headers only, because the call failed or was not valid. */
 static void answer_headers(struct grpc_call *call, const char *http_status)
 {
 	char number[4];
@@ -157,7 +160,10 @@ static void answer_headers(struct grpc_call *call, const char *http_status)
 		reset(call, NGHTTP2_INTERNAL_ERROR);
 }
 
-/* Sends data. The first time it also sends the headers; later it resumes the stream. */
+/*
+ * Lets nghttp2 fetch the call's data. The first time, it submits the headers; later it resumes the
+ * stream.
+ */
 static void answer_data(struct grpc_call *call)
 {
 	nghttp2_session *session = call->connection->session;
@@ -198,7 +204,10 @@ static void end(struct grpc_call *call, enum grpc_status status, const char *tex
 	call->gone = NULL;
 	call->status = status;
 	grpc_text_encode(text ? text : "", call->text);
-	/* Otherwise the handler may still be reading the request: see grpc_call_arrived(). */
+	/*
+	 * Free the request only if it has not arrived completely. Otherwise its handler may still
+	 * be reading it: grpc_call_arrived() frees it.
+	 */
 	if (!call->has_arrived)
 		free_request(call);
 	if (has_more(call) || call->has_headers)
@@ -262,7 +271,7 @@ static void take_timeout(struct grpc_call *call, const char *value, size_t size)
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer)
 {
-	/* Counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, 6.5.2). */
+	/* Count as SETTINGS_MAX_HEADER_LIST_SIZE does (RFC 9113, 6.5.2). */
 	call->header_bytes += name_size + value_size + 32;
 	if (call->header_bytes > GRPC_HEADERS_MOST_BYTES)
 		return false;
@@ -362,9 +371,12 @@ void grpc_call_arrived(struct grpc_call *call)
 	free_request(call);
 }
 
-/* ---- time ---- */
+/* ---- deadlines ---- */
 
-/* Ends a kept call and calls its `gone` callback; only grpc_call_end() itself ends a call without the callback. */
+/*
+ * Ends a call and, if it was kept, calls its `gone` callback. (grpc_call_end() ends a call without
+ * the callback.)
+ */
 static void end_kept(struct grpc_call *call, enum grpc_status status, const char *text)
 {
 	void (*gone)(void *data, struct grpc_call *call) = call->gone;
@@ -377,7 +389,10 @@ void grpc_call_look(struct grpc_call *call, uint64_t now_ns)
 {
 	uint64_t stalled_ns = call->sent_ns + server_of(call)->service.limits.stall_ns;
 	if (has_more(call) && now_ns >= stalled_ns) {
-		/* The stream is closed in the loop's next turn, which then calls `gone`. */
+		/*
+		 * The peer has stalled. The stream is closed in the loop's next turn, which then
+		 * calls `gone`.
+		 */
 		call->sent_ns = now_ns;
 		reset(call, NGHTTP2_CANCEL);
 	}

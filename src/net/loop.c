@@ -107,7 +107,7 @@ static void set_timer(struct loop_source *timer, struct timespec first, struct t
 
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns)
 {
-	/* A first time of zero would turn the timer off. */
+	/* A first time of zero would disarm the timer. */
 	set_timer(timer, clock_to_timespec(in_ns ? in_ns : 1), clock_to_timespec(interval_ns));
 }
 
@@ -140,7 +140,10 @@ int loop_step(struct loop *loop, int timeout_ms)
 		uint64_t expirations;
 		if (source->dead)
 			continue;
-		/* The timer was disarmed or re-armed after it became readable, so it is not due. */
+		/*
+		 * Skip a timer that was disarmed or re-armed after it became readable, because it
+		 * is not due.
+		 */
 		if (source->is_timer && read(source->fd, &expirations, sizeof(expirations)) < 0)
 			continue;
 		source->handler(source->data, event[i].events);

@@ -1,6 +1,6 @@
 /*
- * The main thread's event loop over epoll: file descriptors and timers, with one handler each. Use from one thread. A handler
- * may remove any source, including its own.
+ * An event loop over epoll: file descriptors and timers, with one handler each. Use from one
+ * thread. A handler may remove any source, including its own.
  */
 #pragma once
 
@@ -27,14 +27,23 @@ int loop_watch(struct loop_source *source, uint32_t events);
 
 /* Makes a timer, initially off. */
 int loop_add_timer(struct loop *loop, loop_handler handler, void *data, struct loop_source **ret);
-/* Rings first after in_ns (0 means now), then each interval_ns (0 means once). */
+/*
+ * Starts a timer: its handler is called after in_ns (0: at once), then each interval_ns (0: only
+ * once). Replaces an earlier setting.
+ */
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns);
 void loop_disarm(struct loop_source *timer);
 
-/* Stops watching and frees the source; a timer's descriptor is closed. NULL is fine. */
+/*
+ * Stops watching and frees the source; closes the descriptor of a timer, but not of others. NULL is
+ * allowed; returns NULL.
+ */
 struct loop_source *loop_remove(struct loop_source *source);
 
-/* Handles ready sources, waiting at most timeout_ms (-1 means forever). Returns 0 or -errno. */
+/*
+ * Handles the sources that are ready, after waiting at most timeout_ms for one (-1: forever).
+ * Returns 0 or -errno.
+ */
 int loop_step(struct loop *loop, int timeout_ms);
 /* Calls loop_step() until loop_quit(). */
 int loop_run(struct loop *loop);
