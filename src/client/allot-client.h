@@ -49,7 +49,10 @@ extern "C" {
 
 #define ALLOT_ERROR_TEXT_MAX 512
 
-/* Owned by the caller, usually on its stack. `text` ends with a NUL, and has no newline. */
+/*
+ * An error. The caller owns the struct, usually on its stack. `text` ends with a NUL, and has no
+ * newline.
+ */
 struct allot_error {
 	int code; /* positive errno */
 	char text[ALLOT_ERROR_TEXT_MAX];
@@ -68,33 +71,35 @@ const char *allot_client_version(void);
 /* ---- connections ---- */
 
 /*
- * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is the daemon that `allot ps`
- * uses: the system's, else the caller's own. simulated is NULL for the machine's GPUs, else the simulated GPU that `allot run
- * --sim` was given, such as "h200"; ignored if run_dir is given.
+ * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is
+ * the daemon that `allot ps` uses: the system's or, if that does not run, the caller's own.
+ * simulated is NULL for the machine's GPUs, or the name of the simulated GPU that `allot run --sim`
+ * was given, such as "h200"; ignored if run_dir is given.
  *
- * -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the socket belongs neither to root nor to
- * the caller. Free the client with allot_client_close().
+ * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the
+ * socket belongs neither to root nor to the caller. Free the client with allot_client_close().
  */
 int allot_client_open(const char *run_dir, const char *simulated, allot_client **ret_client,
 		      struct allot_error *err);
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void allot_client_close(allot_client *client);
 
 /* Returns the daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
 const char *allot_client_daemon(const allot_client *client);
 
 /*
- * Returns a descriptor for poll(): readable or hung up when the daemon has gone. It belongs to the client; do not read from it.
+ * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. It
+ * belongs to the client; do not read from it.
  */
 int allot_client_fd(const allot_client *client);
 
-/* ---- what there is ---- */
+/* ---- lists: devices, tenants and their shares ---- */
 
 /* Gets a snapshot of all devices and tenants. Free it with allot_list_free(). */
 int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_error *err);
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void allot_list_free(allot_list *list);
 
 /*
@@ -103,7 +108,7 @@ void allot_list_free(allot_list *list);
  */
 const char *allot_list_json(const allot_list *list);
 
-/* Return NULL if i is not less than the count. */
+/* Count and return the devices and the tenants of a list. NULL if i is not less than the count. */
 size_t allot_list_device_count(const allot_list *list);
 const allot_device *allot_list_device(const allot_list *list, size_t i);
 size_t allot_list_tenant_count(const allot_list *list);
@@ -120,17 +125,23 @@ const char *allot_device_name(const allot_device *device);
 /* Returns the device's memory without the driver's own reserve. */
 uint64_t allot_device_memory_bytes(const allot_device *device);
 
-/* Memory used by all processes, tenants or not; at most a second old. -ENODATA if the driver does not say. */
+/*
+ * Gets the memory used by all processes, of tenants or not; the value is at most a second old.
+ * Returns -ENODATA if the driver does not say.
+ */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
-/* GPU time charged to all tenants in the last second. */
+/* Returns the GPU time charged to all tenants in the last second. */
 double allot_device_busy_pct(const allot_device *device);
 
-/* The quotas and guarantees promised to tenants, as far as they were requested. */
+/*
+ * Return the sums of the quotas and of the guarantees that tenants were promised. Tenants that
+ * requested no quota or guarantee are left out.
+ */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);
 
-/* Returns NULL if the device is healthy; else one line with the reason. */
+/* Returns NULL if the device is healthy, or else the reason in one line. */
 const char *allot_device_fault(const allot_device *device);
 
 /* Returns 1 if the device takes no new tenants, else 0. */
@@ -154,8 +165,8 @@ uint32_t allot_tenant_uid(const allot_tenant *tenant);
 int allot_tenant_priority(const allot_tenant *tenant);
 
 /*
- * A tenant has one share for each device it may use, in its own order: the first is the tenant's GPU 0. Returns NULL if i is
- * not less than the count.
+ * Count and return the tenant's shares. A tenant has one share for each device that it may use, in
+ * its own order: the first is the tenant's GPU 0. NULL if i is not less than the count.
  */
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
@@ -172,8 +183,8 @@ uint64_t allot_share_memory_used_bytes(const allot_share *share);
 double allot_share_cores_pct(const allot_share *share);
 
 /*
- * The highest share that the tenant may reach when others leave time unused: as requested, and as in force now, including lent
- * time.
+ * Return the highest share that the tenant may reach when others leave time unused: ..._limit_pct()
+ * as requested, ..._limit_now_pct() as in force now, with the time that others lend.
  */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
@@ -188,7 +199,7 @@ uint64_t allot_share_denied(const allot_share *share);
 
 /* ---- changes ---- */
 
-/* Use instead of a device's index for a tenant that has only one device. */
+/* Use this instead of a device's index for a tenant that has only one device. */
 #define ALLOT_ONLY_DEVICE (-1)
 
 /*
@@ -197,16 +208,20 @@ uint64_t allot_share_denied(const allot_share *share);
  */
 allot_change *allot_change_new(void);
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void allot_change_free(allot_change *change);
 
 /*
- * Each returns 0, -EINVAL for a value that no daemon would accept (the change then stays as it was), or -ENOMEM. A later call
- * for the same device replaces an earlier one.
+ * Set one value of the change. Each returns 0, -EINVAL for a value that no daemon would accept (the
+ * change then stays as it was), or -ENOMEM. A later call for the same device replaces an earlier
+ * one.
  */
 int allot_change_memory_bytes(allot_change *change, int device_index, uint64_t quota_bytes);
 
-/* Instead of a fixed quota: the memory not promised to others, now and as that changes. */
+/*
+ * Sets no fixed quota: the tenant may hold the memory that is not promised to others, which changes
+ * with their promises.
+ */
 int allot_change_memory_rest(allot_change *change, int device_index);
 int allot_change_cores_pct(allot_change *change, int device_index, double cores_pct);
 int allot_change_cores_limit_pct(allot_change *change, int device_index, double limit_pct);
@@ -215,13 +230,16 @@ int allot_change_priority(allot_change *change, int priority);
 /* Sets whether the tenant may use time that others leave unused, on all of its devices: 1 or 0. */
 int allot_change_elastic(allot_change *change, int is_elastic);
 
-/* Applies the change. tenant is a name or an id. Warnings of the daemon are then in allot_client_warnings(). */
+/*
+ * Applies the change. tenant is a name or an id. After success, allot_client_warnings() has the
+ * daemon's warnings.
+ */
 int allot_client_set(allot_client *client, const char *tenant, const allot_change *change,
 		     struct allot_error *err);
 
 /*
- * Returns the daemon's warnings in its last reply to allot_client_set(), one per line; "" if none. The text belongs to the
- * client, until its next call.
+ * Returns the daemon's warnings in its reply to the last allot_client_set(), one per line; "" if
+ * none. The text belongs to the client, and is valid until the client's next call.
  */
 const char *allot_client_warnings(const allot_client *client);
 
@@ -231,17 +249,19 @@ const char *allot_client_warnings(const allot_client *client);
 #define ALLOT_PAUSE_NO_WAIT 2U
 
 /*
- * A paused tenant starts no more work on its devices; running work completes. If memory is moved out, or back by the driver's
- * checkpoint call, these functions return when the move is over; its duration grows with the number of bytes. -EBUSY or -ENOSPC
- * if the tenant is paused, but its memory can't be moved; -ECANCELED if the tenant was resumed by another client meanwhile;
- * -ESRCH if it ended meanwhile; -EINVAL if this version does not know the flags. For root and group allot, `tenant` may also be
- * a container with GPU work, by name or by the beginning of its id.
+ * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work
+ * completes. If its memory is moved out, or back by the driver's checkpoint call, these functions
+ * return when the move is over; the duration of the move grows with the number of bytes. -EBUSY or
+ * -ENOSPC: the tenant is paused, but its memory can't be moved. -ECANCELED: another client resumed
+ * the tenant meanwhile. -ESRCH: it ended meanwhile. -EINVAL: this version does not know the flags.
+ * For root and group "allot", `tenant` may also be a container with GPU work, by name or by the
+ * beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);
 int allot_client_resume(allot_client *client, const char *tenant, struct allot_error *err);
 
-/* ---- everything else ---- */
+/* ---- any other request ---- */
 
 /*
  * Sends any request of docs/reference/protocol.md: `op` with `members`, which is a JSON object, "{}" or NULL. *ret_reply gets
@@ -250,7 +270,7 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 int allot_client_request(allot_client *client, const char *op, const char *members,
 			 char **ret_reply, struct allot_error *err);
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void allot_free(char *reply);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* liballot-client's changes: collects the members of the request "set". */
+/* The type allot_change of liballot-client: collects the JSON members of a request named "set". */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +25,10 @@ ALLOT_PUBLIC void allot_change_free(allot_change *change)
 	free(change);
 }
 
-/* An entry without an index is for the tenant's only device. */
+/*
+ * Whether an entry of "devices" is for device `index`. An entry without an index is for the
+ * tenant's only device.
+ */
 static bool is_device(const json_t *device, int index)
 {
 	const json_t *own = json_object_get(device, "index");
@@ -58,7 +61,7 @@ static json_t *get_device(allot_change *change, int index)
 	return json_array_append_new(devices, device) ? NULL : device;
 }
 
-/* Takes over `value`. */
+/* Sets a member of the device's entry. Takes ownership of `value`. */
 static int put(allot_change *change, int index, const char *key, json_t *value)
 {
 	json_t *device = get_device(change, index);
@@ -72,7 +75,7 @@ static int put(allot_change *change, int index, const char *key, json_t *value)
 
 static int put_pct(allot_change *change, int index, const char *key, double pct)
 {
-	/* Written so that NaN is refused. */
+	/* The condition on pct is negated as a whole, so that NaN is refused too. */
 	if (index < ALLOT_ONLY_DEVICE || !(pct >= 0 && pct <= 100))
 		return -EINVAL;
 	return put(change, index, key, json_real(pct));
@@ -122,7 +125,10 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 {
 	json_t *request = json_deep_copy(change->members);
 
-	/* A name that is not UTF-8 can't be sent, and no tenant has such a name. Send an empty name, which the daemon refuses. */
+	/*
+	 * json_string() fails for a name that is not UTF-8, which no tenant can have. Send an empty
+	 * name instead, which the daemon refuses.
+	 */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {
 		json_decref(request);

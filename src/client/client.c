@@ -18,7 +18,7 @@
 struct client {
 	int fd;
 	char run_dir[PATHS_MAX];
-	/* Bytes after the last reply's newline: buffer[0..used). Usually there are none. */
+	/* received bytes after the last reply's newline: buffer[0..used); usually there are none */
 	char *buffer;
 	size_t used, size;
 	int fds[CLIENT_FDS_MAX]; /* received with the last reply */
@@ -77,7 +77,7 @@ static int connect_socket(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Anyone can create a socket in /tmp, so talk only to root and to ourselves. */
+/* Checks that the peer is root or this user, because anyone can create a socket in /tmp. */
 static int check_peer(int fd, const char *run_dir, struct error *err)
 {
 	struct ucred peer;
@@ -172,7 +172,7 @@ static int send_request(struct client *client, const char *op, json_t *body, uin
 	if (!text)
 		return error_set(err, ENOMEM, "out of memory");
 	length = strlen(text);
-	text[length] = '\n'; /* overwrites the NUL, which is not needed any more */
+	text[length] = '\n'; /* replaces the NUL; from here on the text is used with its length */
 	return send_all(client, text, length + 1, deadline_ns, err);
 }
 
@@ -210,7 +210,7 @@ static void keep_fds(struct client *client, struct msghdr *message)
 	}
 }
 
-/* Like recv(), without blocking; descriptors that come along are stored. */
+/* Like recv(), without blocking. Stores the descriptors that come along in client->fds. */
 static ssize_t receive(struct client *client)
 {
 	union {

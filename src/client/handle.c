@@ -1,4 +1,4 @@
-/* liballot-client's connections, and its requests to the daemon. */
+/* The type allot_client of liballot-client: connections to the daemon, and requests. */
 #include "client/handle.h"
 
 #include <errno.h>

@@ -7,7 +7,9 @@
 #include "client/allot-client.h"
 #include "client/client.h"
 
-/* Marks exported functions; everything else is hidden. They are also listed in liballot-client.map. */
+/*
+ * Marks exported functions; all others are hidden. Each must also be listed in liballot-client.map.
+ */
 #define ALLOT_PUBLIC __attribute__((visibility("default")))
 
 struct allot_client {
@@ -16,7 +18,7 @@ struct allot_client {
 	char *warnings; /* NULL if none */
 };
 
-/* Members of the request that make the change. */
+/* The JSON members that the change adds to the request "set". */
 struct allot_change {
 	json_t *members;
 };
@@ -27,5 +29,8 @@ int handle_fail(int result, const struct error *from, struct allot_error *err);
 /* Makes the request "set" for a tenant. The caller owns it. Returns NULL if out of memory. */
 json_t *change_to_request(const struct allot_change *change, const char *tenant);
 
-/* Makes a list from a reply. Takes over the reply, also on failure. Returns NULL if out of memory. */
+/*
+ * Makes a list from a reply to "list". Takes ownership of the reply, also on failure. Returns NULL
+ * if out of memory.
+ */
 struct allot_list *list_new(json_t *reply);

@@ -1,4 +1,7 @@
-/* liballot-client's lists: the reply to "list", read in place. The list's objects are members of the reply. */
+/*
+ * The type allot_list of liballot-client: the reply to "list", read in place. The list's devices,
+ * tenants and shares are JSON objects inside the reply.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +44,16 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/* Devices, tenants and shares are JSON objects of the reply, cast to other types. */
+/*
+ * Returns a member of a device, tenant or share: each is a JSON object of the reply, cast to
+ * another type.
+ */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);
 }
 
-/* Values that an older daemon does not send are "" or 0. */
+/* Read a member of one type. A value that an older daemon does not send is read as "" or 0. */
 static const char *text_of(const void *object, const char *key)
 {
 	const char *text = json_string_value(member(object, key));

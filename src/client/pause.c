@@ -5,7 +5,10 @@
 
 #define POLL_NS 50000000
 
-/* Uses the tenant's id if known, since another tenant may get the name. */
+/*
+ * Asks the daemon how the request stands. Names the tenant by its id if known, because another
+ * tenant may get its name meanwhile.
+ */
 static int ask(struct client *client, const char *op, const char *name, const json_t *first,
 	       bool swap_out, json_t **ret_reply, struct error *err)
 {
@@ -21,7 +24,7 @@ static int ask(struct client *client, const char *op, const char *name, const js
 	return r;
 }
 
-/* The move goes on in the daemon: polls until there is an outcome. */
+/* Polls until the move, which goes on in the daemon, has an outcome. */
 static int await(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, const json_t *first, struct error *err)
 {

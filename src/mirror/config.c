@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Libraries for compute and monitoring. Graphics and video must be listed in the configuration. */
+/*
+ * The default libraries: those for compute and monitoring. Libraries for graphics and video must be
+ * listed in a configuration.
+ */
 static const char *const default_libraries[] = {
 	"libcuda.so",
 	"libcudadebugger.so",
@@ -90,7 +93,10 @@ int mirror_config_default(struct mirror_config *ret_config, struct error *err)
 	return r;
 }
 
-/* A name must be a file name, not a path, so that only the looked-up directories can be read. */
+/*
+ * Reads a list of names. A name must be a file name and no path, so that only the searched
+ * directories can be read.
+ */
 static int read_names(const json_t *list, const char *what, char ***names, struct error *err)
 {
 	size_t i;

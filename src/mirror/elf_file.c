@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Where fields are; sizes of addresses and of a dynamic entry's halves are `word`. */
+/*
+ * Offsets of the fields that are read. `word`: the size of an address, and of each half of a
+ * dynamic entry.
+ */
 struct layout {
 	unsigned word;
 	unsigned header_size, header_offset, header_entry, header_count; /* of the file header */
@@ -59,7 +62,10 @@ static const char *string_at(const struct image *image, uint64_t table, uint64_t
 	return (const char *)image->bytes + at;
 }
 
-/* Calls for each entry of the dynamic section; two rounds, since strings come after their users. */
+/*
+ * Reads the SONAME and the needed libraries from the dynamic section. Two rounds, because the
+ * string table's entry may come after the entries that need it.
+ */
 static int read_dynamic(const struct image *image, uint64_t start, struct elf_file *ret)
 {
 	unsigned word = image->layout->word;

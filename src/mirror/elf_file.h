@@ -6,7 +6,7 @@
 
 #define ELF_FILE_NEEDED_MAX 32
 
-/* The strings point into the file's bytes. */
+/* What was read. The strings point into the file's bytes. */
 struct elf_file {
 	unsigned bits; /* 32 or 64 */
 	uint16_t machine;
@@ -15,5 +15,8 @@ struct elf_file {
 	unsigned needed_count;
 };
 
-/* Returns 0, or -ENOEXEC if the bytes are no shared library or a damaged library. */
+/*
+ * Reads a library from its file's bytes. Returns 0, or -ENOEXEC if they are no shared library or a
+ * damaged one.
+ */
 int elf_file_read(const void *bytes, size_t size, struct elf_file *ret_file);

@@ -64,7 +64,7 @@ static int copy_file(const char *from, const char *to, struct error *err)
 	if (out < 0)
 		return error_set_errno(err, errno, "%s", to);
 	int r = copy_bytes(in, out);
-	/* Drop set-user-id bits, since containers run the copy from their search path. */
+	/* Drop set-user-id bits, because containers run the copy from their search path. */
 	if (r == 0 && (fchmod(out, st.st_mode & 0755) < 0 || fsync(out) < 0))
 		r = -errno;
 	return r < 0 ? error_set_errno(err, -r, "copy %s to %s", from, to) : 0;
@@ -75,13 +75,19 @@ static int place_file(const char *from, const char *to, struct error *err)
 	struct stat st;
 	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
 
-	/* Hard links fail across file systems, if the kernel protects them, or if the link count is full. Then copy. */
+	/*
+	 * A hard link fails across file systems, if the kernel forbids it for this file, or if the
+	 * link count is full. Then copy the file.
+	 */
 	if (is_plain && link(from, to) == 0)
 		return 0;
 	return copy_file(from, to, err);
 }
 
-/* The shim's SONAME is "liballot-shim-libcuda.so.1", which differs from the driver's; see shim.h. */
+/*
+ * Writes a shim. Its SONAME, such as "liballot-shim-libcuda.so.1", differs from the driver's: see
+ * shim.h.
+ */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };
@@ -115,7 +121,7 @@ static int perform(const struct mirror_action *action, const char *dir, struct e
 	return 0;
 }
 
-/* Describes a file in enough detail to detect a change. */
+/* Describes an action's file for the record, in enough detail to detect a change. */
 static json_t *describe(const struct mirror_action *action)
 {
 	struct stat st = { 0 };
@@ -130,7 +136,10 @@ static json_t *describe(const struct mirror_action *action)
 			 (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
 }
 
-/* Returns the text of the record, or NULL if out of memory. The caller frees it. */
+/*
+ * Returns the text of the file that records what the mirror was made from, or NULL if out of
+ * memory. The caller frees it.
+ */
 static char *make_record(const struct mirror_plan *plan)
 {
 	json_t *files = json_object();
@@ -200,7 +209,10 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	return 0;
 }
 
-/* Moves `made` to its place. An old mirror in the place is moved to `made`. */
+/*
+ * Moves the directory `made` to `place`. If an old mirror is there, it is moved to `made` at the
+ * same moment.
+ */
 static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
 {
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;

@@ -23,7 +23,10 @@ static void unmap(struct mapping *m)
 		munmap(m->bytes, m->size);
 }
 
-/* Returns 0 or -errno; -ENODATA if the file is empty. */
+/*
+ * Maps a file for reading. Returns 0 or -errno; -ENODATA if the file is empty or not a regular
+ * file.
+ */
 static int map_file(const char *path, struct mapping *ret)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -71,7 +74,7 @@ static char *join_needed(const struct elf_file *elf)
 	return text;
 }
 
-/* Takes ownership of `path`. */
+/* Appends a file; `elf` is NULL for a program. Takes ownership of `path`, also on failure. */
 static int append(struct mirror_files *files, char *path, const struct elf_file *elf,
 		  struct error *err)
 {
@@ -101,7 +104,10 @@ struct search {
 	struct mirror_files *files;
 };
 
-/* "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only libcuda.so.1. */
+/*
+ * Whether one of the names matches: "libcuda.so" matches libcuda.so and libcuda.so.1;
+ * "libcuda.so.1" matches only libcuda.so.1.
+ */
 static bool is_wanted(char *const *names, const char *name)
 {
 	for (; *names; names++) {

@@ -6,7 +6,10 @@
 
 #define MAGIC "glibc-ld.so.cache1.1"
 
-/* The format of glibc's sysdeps/generic/dl-cache.h; integers are in the machine's byte order. */
+/*
+ * The structs of the cache file, as in glibc's sysdeps/generic/dl-cache.h. Integers are in the
+ * machine's byte order.
+ */
 struct header {
 	char magic[20];
 	uint32_t count;

@@ -7,7 +7,10 @@
 
 #include "base/cleanup.h"
 
-/* The hooked libraries, and the names by which programs open them. */
+/*
+ * The libraries whose functions liballot.so hooks, and the names under which the mirror has shims
+ * for them, because programs open them by these names.
+ */
 static const struct governed {
 	const char *soname;
 	const char *shims[3];
@@ -22,7 +25,7 @@ static const struct governed {
  * because they need an NVIDIA library or the dispatcher.
  */
 static const struct blocked {
-	const char *name; /* up to ".so" */
+	const char *name; /* the library's name up to ".so" */
 	const char *unless; /* allowed if it needs a library with this prefix; if NULL, always blocked */
 } blocked[] = {
 	{ "ld-linux", NULL },
@@ -70,7 +73,7 @@ static bool is_named(const char *file_name, const char *name)
 	return strncmp(file_name, name, length) == 0 && strncmp(file_name + length, ".so", 3) == 0;
 }
 
-/* Returns true if one of the needed libraries has this prefix. */
+/* Whether one of the needed libraries has this prefix. */
 static bool needs(const char *needed, const char *prefix)
 {
 	for (const char *c = needed; c && *c; c += strcspn(c, " ")) {
@@ -120,7 +123,10 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/* Adds an action. The first action for a place wins, since the cache lists the preferred file first. */
+/*
+ * Adds an action, unless there is one for the same path already: the first wins, because the cache
+ * lists the preferred file first.
+ */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {
@@ -145,8 +151,9 @@ static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir,
 }
 
 /*
- * The driver under a name that is no shim's, then the shims. "libcuda.so.580.159.04" is one; a driver
- * whose file has the SONAME for a name gets one.
+ * Plans a hooked library: the driver's file under a name that no shim has, and then the shims. A
+ * name like "libcuda.so.580.159.04" is kept. A file that has one of the shims' names gets another
+ * name.
  */
 static int plan_governed(struct mirror_plan *plan, const struct mirror_file *file,
 			 const struct governed *g, struct error *err)

@@ -1,12 +1,13 @@
 /*
- * Turns the files found into a list of actions that make a mirror. Pure: reads no file.
+ * Turns the files that were found (find.h) into a list of actions that make a mirror. Pure: reads
+ * no file. A mirror contains:
  *
- *     lib64/ lib/   the driver's libraries by word size, under their own names, and links by SONAME
- *     lib64/        liballot.so, and the shims (shim.h) in place of libcuda.so.1, libnvidia-ml.so.1
- *     bin/          the driver's programs
+ *    lib64/ lib/   the driver's libraries by word size, under their own names, and links by SONAME
+ *    lib64/        liballot.so, and the shims (shim.h) in place of libcuda.so.1, libnvidia-ml.so.1
+ *    bin/          the driver's programs
  *
- * The plan skips libraries that are not the driver's (a table of names), and 32-bit copies of the two
- * hooked libraries, since liballot.so is 64-bit.
+ * The plan skips libraries that are not the driver's (a table of names), and 32-bit copies of
+ * libcuda and libnvidia-ml, because liballot.so is 64-bit.
  */
 #pragma once
 
@@ -19,8 +20,8 @@
 /* A file that was found. */
 struct mirror_file {
 	char *path;    /* path that can be opened, symbolic links resolved; owned */
-	char *soname;  /* of a library; NULL if there is none; owned */
-	char *needed;  /* needed libraries, separated by ' '; owned */
+	char *soname;  /* SONAME of a library; NULL if there is none; owned */
+	char *needed;  /* names of the libraries that it needs, separated by ' '; owned */
 	unsigned bits; /* 32 or 64; 0 for a program */
 	uint16_t machine;
 };
@@ -40,13 +41,13 @@ struct mirror_action {
 	enum mirror_kind kind;
 	char *to; /* path in the mirror, such as "lib64/libcuda.so.1"; unique */
 	char *from;
-	uint16_t machine; /* MIRROR_SHIM */
+	uint16_t machine; /* only for MIRROR_SHIM */
 };
 
 struct mirror_plan {
 	struct mirror_action *action;
 	size_t count;
-	size_t left_out; /* files found that are not mirrored */
+	size_t left_out; /* number of files that were found but are not mirrored */
 	char driver[64]; /* version: the part after "libcuda.so." in the file's name */
 };
 

@@ -5,16 +5,22 @@
 
 #define RUNPATH "$ORIGIN"
 #define STRINGS_MAX (SHIM_SIZE_MAX - 1024)
-/* The largest page size of the supported machines: some arm64 kernels use 64 KiB. */
+/*
+ * Alignment of the segment: the largest page size of the supported machines, because some arm64
+ * kernels use 64 KiB.
+ */
 #define ALIGNMENT 0x10000
 
-/* The file is its own image: one segment, writable because older loaders relocate the dynamic section. */
+/*
+ * The file, which is loaded as it is: one segment. The segment is writable, because older loaders
+ * relocate the dynamic section in place.
+ */
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment[3];
 	Elf64_Sym symbol; /* the reserved null symbol */
 	Elf64_Dyn dynamic[12];
-	uint32_t hash[4]; /* one bucket, one chain: empty */
+	uint32_t hash[4]; /* an empty hash table: one bucket, one chain */
 	char strings[STRINGS_MAX];
 };
 _Static_assert(sizeof(struct image) <= SHIM_SIZE_MAX, "fits");
