@@ -135,8 +135,8 @@ int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_byt
 double allot_device_busy_pct(const allot_device *device);
 
 /*
- * Return the sums of the quotas and of the guarantees that tenants were promised. Tenants that
- * requested no quota or guarantee are left out.
+ * Return the sums of the quotas and of the guarantees that tenants were promised. A quota counts
+ * only if it was requested, and not if its tenant waits or swaps when memory is short.
  */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);

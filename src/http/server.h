@@ -49,9 +49,9 @@ struct server_answer {
 	unsigned status;
 	struct server_text *text;          /* owned by the caller */
 	char *own;                         /* from malloc(); the server takes ownership */
-	const char *line;                  /* copied */
-	const char *type;                  /* type of own and line; NULL means plain text */
-	const char *header, *header_value; /* one more header; NULL if none */
+	const char *line;                  /* a short body, which the server copies */
+	const char *type;                  /* content type of own and line; NULL: plain text */
+	const char *header, *header_value; /* one additional header; NULL: none */
 	bool is_last;                      /* the server takes ownership of `text` */
 	bool is_later; /* no answer yet: server_call_answer() will give it. Only from a handler. */
 	/*
@@ -87,7 +87,10 @@ void server_call_answer(struct server_call *call, const struct server_answer *an
 struct server_part *server_part_new(size_t size);
 char *server_part_bytes(struct server_part *part);
 struct server_part *server_part_free(struct server_part *part); /* NULL is allowed; returns NULL */
-/* Sends the next part to a stream. Parts are not queued: -EAGAIN while the previous part has not been fully taken. */
+/*
+ * Sends the next part to a stream. Parts are not queued: returns -EAGAIN while the previous part is
+ * not sent completely.
+ */
 int server_stream_send(struct server_call *call, struct server_part *part);
 /*
  * Whether server_stream_send() would accept a part now. If no stream is ready, the caller need not

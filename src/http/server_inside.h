@@ -46,7 +46,7 @@ struct server_call {
 	bool is_stream;
 	struct server_part *part; /* the part being sent; NULL if none */
 	size_t part_taken;
-	uint64_t known_ns; /* for the handler's use */
+	uint64_t known_ns; /* server_request.known_ns: for the handler's use */
 };
 
 /*

@@ -1,8 +1,8 @@
 /*
- * Closes descriptors that a peer may have influenced. close() of such a descriptor can block for as long as the peer likes: a
- * socket with SO_LINGER, a file of FUSE or of a hung network file system, or a unix socket whose queue contains such
- * descriptors. So threads close them. All users with the same remainder of the uid share a thread, so that a stuck thread
- * affects only those users. Thread safe.
+ * Closes descriptors that a peer may have influenced. close() of such a descriptor can block for as
+ * long as the peer likes: a socket with SO_LINGER, a file of FUSE or of a hung network file system,
+ * or a unix socket whose queue contains such descriptors. So threads close them. The uid determines
+ * the thread, so that a thread that hangs affects only some users. Thread safe.
  */
 #pragma once
 

@@ -12,12 +12,15 @@
 struct loop;
 struct loop_source;
 
-/* `events` has the EPOLLIN | ... bits that occurred; for a timer, EPOLLIN. */
+/*
+ * Called when a source is ready. `events` has the bits that occurred, such as EPOLLIN; for a timer,
+ * EPOLLIN.
+ */
 typedef void (*loop_handler)(void *data, uint32_t events);
 
 int loop_new(struct loop **ret, struct error *err);
 struct loop *loop_free(
-	struct loop *loop); /* all sources must be removed before; NULL is fine; returns NULL */
+	struct loop *loop); /* all sources must be removed before; NULL is allowed; returns NULL */
 
 /* Watches fd, which the caller still owns. -errno if the kernel refuses. */
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_handler handler, void *data,

@@ -12,10 +12,13 @@
 
 #define STEP_MIN_NS UINT64_C(20000) /* shortest step: never spin, whatever the arbiter asks for */
 #define STEP_RUNG_NS \
-	UINT64_C(50000) /* shortest step with constant rings: as often as a drain is polled */
+	UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
-#define GANG_ROUNDS \
-	4 /* Most rounds of decisions in one step: decisions shared with other cards are new input for the arbiter. */
+/*
+ * Most rounds of decisions in one step: the decisions on gangs, which all cards share, are new
+ * input for this card's arbiter.
+ */
+#define GANG_ROUNDS 4
 /* permitted in-flight work while gang_word.is_slip: the gate then lets through its minimum */
 #define SLIP_DEPTH_NS 1
 #define LOOK_IDLE_NS UINT64_C(1000000)

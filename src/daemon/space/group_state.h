@@ -37,7 +37,7 @@ typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int p
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* used by the owner */
+	struct mps_group *next; /* used by space.c for its list */
 	struct node *node;
 	struct mps_record record;
 	bool is_open;     /* see files.h */

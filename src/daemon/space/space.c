@@ -213,7 +213,7 @@ static int check_full(const struct node *node, const struct mps_group *group, st
 			 group->record.group, node->config.mps_clients, group->record.card->index);
 }
 
-/* ---- decisions ---- */
+/* ---- deciding how a tenant shares ---- */
 
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err)
 {
@@ -265,7 +265,7 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 	return r >= 0 && group ? check_full(node, group, err) : r;
 }
 
-/* ---- tenants ---- */
+/* ---- joining and leaving a group ---- */
 
 static struct mps_threads threads_of(const struct tenant *t)
 {

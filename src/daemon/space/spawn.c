@@ -45,7 +45,7 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 
-/* ---- user ---- */
+/* ---- the user to run as ---- */
 
 struct identity {
 	bool changes;
@@ -84,7 +84,7 @@ static bool become(const struct identity *who)
 	       syscall(SYS_setresuid, who->uid, who->uid, who->uid) == 0;
 }
 
-/* ---- environment ---- */
+/* ---- the program's environment ---- */
 
 struct environment {
 	char text[ENVIRONMENT_MAX][PATHS_MAX + 32];

@@ -12,8 +12,8 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-#define START_NS \
-	(60 * NSEC_PER_SEC)        /* from nothing to an active server; a faulty card takes long */
+/* longest start until a server is active; a faulty card takes long */
+#define START_NS (60 * NSEC_PER_SEC)
 #define ANSWER_NS (NSEC_PER_SEC)   /* timeout of a command that only asks */
 /* how often the control daemon is asked whether it still answers */
 #define ASK_NS (10 * NSEC_PER_SEC)
@@ -21,7 +21,7 @@
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
 #define STOPPED_LOOKS \
-	3 /* scans in a row; a debugger or freezer that soon continues it is no fault */
+	3 /* so many scans in a row make a fault; a debugger may continue it before */
 #define LOG_MOST (1 << 20) /* bytes; the log is emptied when it is longer */
 
 /* ---- the log of control daemon and servers ---- */

@@ -35,7 +35,7 @@ struct stage_item {
 	struct stage_amount amount;
 };
 
-/* The result points into `key`, which must stay valid. */
+/* Parses the key of a claim. The result points into `key`, which must stay valid. */
 struct pod_stage pod_stage_of(const char *key);
 
 /*

@@ -137,7 +137,8 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	int swap_schedule; /* number in swap_turns.h; negative: none, or not assigned yet */
+	/* its number in the swap schedule (swap_turns.h); negative: none, or not assigned yet */
+	int swap_schedule;
 	struct turn_share turn_share;
 	/* its guarantee and cap are multiplied by this factor now; at least 1: see turn_share.h */
 	double share_scale;
@@ -189,13 +190,13 @@ struct tenant {
 	struct old_process *old; /* processes still to be adopted; NULL: none left */
 	bool adopting;
 	uint64_t adopting_end_ns;
-	struct registration *registration; /* its socket */
+	struct registration *registration; /* the socket where its processes register */
 	struct tenant_trace *trace;        /* the trace session that records it; NULL: not traced */
 	/* number of its last trace, as written in the trace's control page; 0: never traced */
 	uint32_t trace_order;
 	struct sharing *sharing;   /* what its processes share with each other; NULL: nothing yet */
-	bool unsaved;              /* the state file is out of date */
-	bool save_failed;          /* a failed save has been logged */
+	bool unsaved;              /* its state file is out of date */
+	bool save_failed;          /* that its state file could not be saved has been logged */
 	/* sum of the used bytes that the state file has of its processes */
 	uint64_t saved_used_bytes;
 };

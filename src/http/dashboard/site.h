@@ -33,7 +33,7 @@ struct site_terms {
 	bool is_open;    /* let everyone connect to a unix socket */
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
-	const char *what; /* name for the log: "the page" */
+	const char *what; /* what the log calls the site: "the page" */
 	/*
 	 * what the page can change, for the log: "it changes nothing"; NULL: web_change_token_file
 	 * decides

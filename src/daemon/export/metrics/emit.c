@@ -1,4 +1,4 @@
-/* Samples of rows that have one value for each thing. */
+/* Writes the samples of rows that have one value for each card, tenant and so on. */
 #include "daemon/export/metrics/metric.h"
 
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x)

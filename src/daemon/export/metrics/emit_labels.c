@@ -1,4 +1,4 @@
-/* Samples of rows that carry information, a state or a reason in labels. */
+/* Writes the samples of rows that carry information, a state or a reason in labels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Samples with other projects' names and labels. */
+/* Writes the samples that have other projects' names and labels. */
 #include <stdio.h>
 
 #include "daemon/export/metrics/metric.h"

@@ -119,7 +119,7 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 	x->used += (size_t)(at - begin);
 }
 
-/* ---- numbers ---- */
+/* ---- writing numbers ---- */
 
 /*
  * Writes the decimal digits so that they end at `end`, and returns their start. Not by printf,
@@ -169,7 +169,7 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
 	add_sample(x, name, labels, number);
 }
 
-/* ---- labels ---- */
+/* ---- writing labels ---- */
 
 /* Returns the length in bytes of the UTF-8 character at `c`, or 0 if malformed. Overlong forms and surrogates are malformed. */
 static size_t character_length(const unsigned char *c)

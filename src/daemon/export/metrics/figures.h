@@ -38,7 +38,7 @@ enum metrics_container_state {
 };
 
 struct metrics_daemon {
-	char labels[1]; /* always empty */
+	char labels[1]; /* always empty: the daemon's samples have no labels in common */
 	const char *version, *driver;
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];

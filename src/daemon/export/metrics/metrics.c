@@ -19,7 +19,7 @@
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page may be reused for this long */
 #define DRIVER_NS \
-	(10 * NSEC_PER_SEC) /* a driver that does not answer within this time counts as unhealthy */
+	(10 * NSEC_PER_SEC) /* /readyz fails if the driver does not answer within this time */
 
 struct metrics {
 	struct node *node;

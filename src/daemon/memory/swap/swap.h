@@ -7,7 +7,7 @@
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/tenant.h"
 
-/* How a tenant's memory leaves its card. Only this function decides it. */
+/* How a tenant's memory leaves its card. Only swap_way_of() decides it. */
 enum swap_way { SWAP_BY_LIBRARY, SWAP_BY_CHECKPOINT };
 static inline enum swap_way swap_way_of(const struct tenant_terms *terms)
 {

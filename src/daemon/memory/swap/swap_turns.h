@@ -11,7 +11,7 @@
 /* Call when a tenant was added or changed: decides now and starts the timer. */
 void swap_turns_look(struct node *node);
 
-/* The timer's handler. `data` is the node. */
+/* Handler of node->swap_timer: looks and decides again. `data` is the node. */
 void swap_turns_due(void *data, uint32_t events);
 
 /* Call when the tenant is being removed. */

@@ -292,7 +292,10 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 			o->registered = false;
 }
 
-/* Returns true while the tenant still needs polling. */
+/*
+ * Forgets old processes that have copied their usage, and ends the adoption when it is due. Returns
+ * true while the tenant still needs polling.
+ */
 static bool look_at(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;

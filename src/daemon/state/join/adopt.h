@@ -33,7 +33,10 @@ bool adopt_is_anybody_expected(const struct node *node);
 /* Whether process `pid` of the previous daemon has yet to move over to this tenant. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
-/* A slot was freed. If a process was moving into it, adoption waits for that process again. */
+/*
+ * Call when a slot was freed. If a process was still moving into it, adoption waits for that
+ * process again.
+ */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
 /*

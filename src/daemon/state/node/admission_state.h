@@ -22,7 +22,10 @@ struct admission_counts {
 
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
-/* Saved in the state file. All zero if the tenant neither held memory nor waited. */
+/*
+ * A tenant's grant, or its place in the queue, as saved in the state file. All zero if it neither
+ * held memory nor waited.
+ */
 struct admission_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
 	uint64_t arrival, since_ns; /* on the monotonic clock */

@@ -134,9 +134,11 @@ struct node {
 	struct text_index tenant_names, tenant_ids;
 	unsigned tenant_count;
 	unsigned waiter_count; /* tenants with on_full "wait" */
-	uint64_t arrivals;     /* tenants that have ever begun to wait */
+	/* how many waits for memory have ever begun; numbers the waiting tenants */
+	uint64_t arrivals;
 	struct admission_counts waits;
-	uint64_t requests, refused; /* on the control socket */
+	/* requests on the control socket, and how many of them were refused */
+	uint64_t requests, refused;
 	/* last reply to `list`, for requests that came before it was made; NULL: none */
 	char *list_text;
 	uint64_t list_ns;           /* when work on list_text began */

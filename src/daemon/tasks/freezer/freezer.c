@@ -34,7 +34,7 @@ struct freezer {
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
-/* ---- frozen containers ---- */
+/* ---- freezing and thawing containers ---- */
 
 static void write_list(struct freezer *f, const struct gpu_container *more)
 {

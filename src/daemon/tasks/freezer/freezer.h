@@ -14,10 +14,13 @@
 
 struct freezer;
 
-/* `run_dir` and `config` must outlive the freezer. Thaws what an earlier freezer left frozen. */
+/*
+ * Makes a freezer, and thaws what an earlier freezer left frozen. `run_dir` and `config` must
+ * outlive it.
+ */
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err);
-/* Thaws everything. NULL is allowed; returns NULL. */
+/* Thaws everything and frees the freezer. NULL is allowed; returns NULL. */
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*

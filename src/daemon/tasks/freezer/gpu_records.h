@@ -15,7 +15,7 @@
 struct gpu_records_cards {
 	unsigned old_count;
 	int now[GPU_RECORDS_CARDS];
-	unsigned count; /* present cards */
+	unsigned count; /* number of present cards */
 };
 
 /* When the file was written, and what that means for its times and pids. */
@@ -26,7 +26,7 @@ struct gpu_records_when {
 	uint64_t half_life_ns;
 };
 
-/* Records that were read and checked, but not yet taken over. */
+/* Records that were read and checked, but are not in the registry yet. */
 struct gpu_records {
 	uint64_t passed_ns; /* since the file was written */
 	struct gpu_container_list containers;

@@ -30,8 +30,8 @@ int watchdog_start(struct watchdog **ret, struct error *err);
 struct watchdog *watchdog_stop(struct watchdog *watchdog);
 
 /*
- * Becomes readable when the child has died. Then nothing may stay frozen. The watchdog owns the
- * descriptor.
+ * Returns a pidfd that becomes readable when the child has died. Nothing may stay frozen then. The
+ * watchdog owns the descriptor.
  */
 int watchdog_pidfd(const struct watchdog *watchdog);
 

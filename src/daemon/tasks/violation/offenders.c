@@ -69,7 +69,7 @@ void offenders_note(const struct suspect *s, const char *action)
 	audit_write(audit, "violation_action", what);
 }
 
-/* ---- actions ---- */
+/* ---- actions on offenders ---- */
 
 static void freeze(struct suspect *s)
 {
@@ -151,7 +151,7 @@ static void end(struct suspect *s)
 		       s->tenant, s->pid, s->name);
 }
 
-/* ---- decisions ---- */
+/* ---- deciding which action is due ---- */
 
 static bool has_own_container(struct suspect *s)
 {

@@ -21,7 +21,7 @@
 #define MOUNT_POINT_MAX 512
 #define CGROUP_TEXT_MOST 8192
 
-/* ---- ancestors ---- */
+/* ---- first sign: an ancestor that belongs to a tenant ---- */
 
 /*
  * The tenant of which this process is a registered process or the command; NULL if there is none.
@@ -67,7 +67,7 @@ bool signs_is_untouchable(int pid)
 	return false;
 }
 
-/* ---- the mounted socket ---- */
+/* ---- second sign: a tenant's directory is mounted ---- */
 
 /*
  * Whether a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and where it
@@ -166,7 +166,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 	return found;
 }
 
-/* ---- the container ---- */
+/* ---- third sign: a container in which a tenant's process has registered ---- */
 
 /*
  * Sets p->cgroup to the cgroup of the process's container, and in which hierarchy it is; "" if the
@@ -270,7 +270,7 @@ bool signs_has_own_container(struct node *node, const struct tenant *tenant, int
 	return !several && (!found || found == tenant);
 }
 
-/* ---- the environment ---- */
+/* ---- fourth sign: the environment variables ---- */
 
 static bool is_of_user(int pid, uid_t uid)
 {

@@ -39,7 +39,7 @@ enum on_violation violations_wanted(const struct tenant *t)
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
-/* ---- offenders ---- */
+/* ---- making a process an offender ---- */
 
 static void note_in_audit(const struct suspect *s, const struct tenant *t)
 {
@@ -103,7 +103,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			       beyond_bytes / MIB);
 }
 
-/* ---- census ---- */
+/* ---- checking the processes of a census ---- */
 
 static bool is_registered(struct node *node, int pid)
 {

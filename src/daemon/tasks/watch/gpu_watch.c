@@ -51,7 +51,7 @@ static void reading_due(void *data, uint32_t events)
 		census_request_if_changed(w->node);
 }
 
-/* ---- tenants of tasks ---- */
+/* ---- finding the tenants of tasks ---- */
 
 static struct process *find_process(struct node *node, int pid)
 {
@@ -143,14 +143,14 @@ static void task_ended(void *data, struct gpu_task *t)
 	if (t->container && !t->container->live)
 		container_swap_forget(w, t->container);
 	node_save_use_soon(w->node);
-	/* Memory has become free, so containers that wait for it should be checked soon. */
+	/* Memory has become free, so a census should soon check the containers that wait for it. */
 	if (freezer_wants_reading(w->freezer)) {
 		census_request(w->node->census);
 		plan_reading(w);
 	}
 }
 
-/* ---- free memory ---- */
+/* ---- free memory of the cards, for the freezer ---- */
 
 /* Whether all memory in use on the card is held by containers that the freezer controls. */
 static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)

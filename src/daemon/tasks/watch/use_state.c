@@ -22,7 +22,7 @@ static void find_path(const struct node *node, char path[NODE_PATH_MAX])
 	snprintf(path, NODE_PATH_MAX, "%s/use.json", node->run_dir);
 }
 
-/* ---- writing ---- */
+/* ---- writing the file ---- */
 
 static json_t *to_json(struct node *node)
 {
@@ -71,7 +71,7 @@ void use_state_save(struct node *node)
 		log_warning("%s", err.text);
 }
 
-/* ---- reading ---- */
+/* ---- reading the file ---- */
 
 /* Finds the present index of each card that the file lists; -1 if the card is gone. */
 static int cards_from_json(struct node *node, const json_t *root, struct gpu_records_cards *ret,
