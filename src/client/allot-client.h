@@ -49,10 +49,7 @@ extern "C" {
 
 #define ALLOT_ERROR_TEXT_MAX 512
 
-/*
- * An error. The caller owns the struct, usually on its stack. `text` ends with a NUL, and has no
- * newline.
- */
+/* An error. The caller owns the struct, usually on its stack. `text` ends with a NUL, and has no newline. */
 struct allot_error {
 	int code; /* positive errno */
 	char text[ALLOT_ERROR_TEXT_MAX];
@@ -71,13 +68,12 @@ const char *allot_client_version(void);
 /* ---- connections ---- */
 
 /*
- * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is
- * the daemon that `allot ps` uses: the system's or, if that does not run, the caller's own.
- * simulated is NULL for the machine's GPUs, or the name of the simulated GPU that `allot run --sim`
- * was given, such as "h200"; ignored if run_dir is given.
+ * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is the daemon that `allot ps`
+ * uses: the system's or, if that does not run, the caller's own. simulated is NULL for the machine's GPUs, or the name of the
+ * simulated GPU that `allot run --sim` was given, such as "h200"; ignored if run_dir is given.
  *
- * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the
- * socket belongs neither to root nor to the caller. Free the client with allot_client_close().
+ * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the socket belongs neither to
+ * root nor to the caller. Free the client with allot_client_close().
  */
 int allot_client_open(const char *run_dir, const char *simulated, allot_client **ret_client,
 		      struct allot_error *err);
@@ -89,8 +85,8 @@ void allot_client_close(allot_client *client);
 const char *allot_client_daemon(const allot_client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. It
- * belongs to the client; do not read from it.
+ * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. It belongs to the client; do not
+ * read from it.
  */
 int allot_client_fd(const allot_client *client);
 
@@ -126,8 +122,8 @@ const char *allot_device_name(const allot_device *device);
 uint64_t allot_device_memory_bytes(const allot_device *device);
 
 /*
- * Gets the memory used by all processes, of tenants or not; the value is at most a second old.
- * Returns -ENODATA if the driver does not say.
+ * Gets the memory used by all processes, of tenants or not; the value is at most a second old. Returns -ENODATA if the driver
+ * does not say.
  */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
@@ -135,8 +131,8 @@ int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_byt
 double allot_device_busy_pct(const allot_device *device);
 
 /*
- * Return the sums of the quotas and of the guarantees that tenants were promised. A quota counts
- * only if it was requested, and not if its tenant waits or swaps when memory is short.
+ * Return the sums of the quotas and of the guarantees that tenants were promised. A quota counts only if it was requested, and
+ * not if its tenant waits or swaps when memory is short.
  */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);
@@ -165,8 +161,8 @@ uint32_t allot_tenant_uid(const allot_tenant *tenant);
 int allot_tenant_priority(const allot_tenant *tenant);
 
 /*
- * Count and return the tenant's shares. A tenant has one share for each device that it may use, in
- * its own order: the first is the tenant's GPU 0. NULL if i is not less than the count.
+ * Count and return the tenant's shares. A tenant has one share for each device that it may use, in its own order: the first is
+ * the tenant's GPU 0. NULL if i is not less than the count.
  */
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
@@ -183,8 +179,8 @@ uint64_t allot_share_memory_used_bytes(const allot_share *share);
 double allot_share_cores_pct(const allot_share *share);
 
 /*
- * Return the highest share that the tenant may reach when others leave time unused: ..._limit_pct()
- * as requested, ..._limit_now_pct() as in force now, with the time that others lend.
+ * Return the highest share that the tenant may reach when others leave time unused: ..._limit_pct() as requested,
+ * ..._limit_now_pct() as in force now, with the time that others lend.
  */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
@@ -212,16 +208,12 @@ allot_change *allot_change_new(void);
 void allot_change_free(allot_change *change);
 
 /*
- * Set one value of the change. Each returns 0, -EINVAL for a value that no daemon would accept (the
- * change then stays as it was), or -ENOMEM. A later call for the same device replaces an earlier
- * one.
+ * Set one value of the change. Each returns 0, -EINVAL for a value that no daemon would accept (the change then stays as it
+ * was), or -ENOMEM. A later call for the same device replaces an earlier one.
  */
 int allot_change_memory_bytes(allot_change *change, int device_index, uint64_t quota_bytes);
 
-/*
- * Sets no fixed quota: the tenant may hold the memory that is not promised to others, which changes
- * with their promises.
- */
+/* Sets no fixed quota: the tenant may hold the memory that is not promised to others, which changes with their promises. */
 int allot_change_memory_rest(allot_change *change, int device_index);
 int allot_change_cores_pct(allot_change *change, int device_index, double cores_pct);
 int allot_change_cores_limit_pct(allot_change *change, int device_index, double limit_pct);
@@ -230,16 +222,13 @@ int allot_change_priority(allot_change *change, int priority);
 /* Sets whether the tenant may use time that others leave unused, on all of its devices: 1 or 0. */
 int allot_change_elastic(allot_change *change, int is_elastic);
 
-/*
- * Applies the change. tenant is a name or an id. After success, allot_client_warnings() has the
- * daemon's warnings.
- */
+/* Applies the change. tenant is a name or an id. After success, allot_client_warnings() has the daemon's warnings. */
 int allot_client_set(allot_client *client, const char *tenant, const allot_change *change,
 		     struct allot_error *err);
 
 /*
- * Returns the daemon's warnings in its reply to the last allot_client_set(), one per line; "" if
- * none. The text belongs to the client, and is valid until the client's next call.
+ * Returns the daemon's warnings in its reply to the last allot_client_set(), one per line; "" if none. The text belongs to the
+ * client, and is valid until the client's next call.
  */
 const char *allot_client_warnings(const allot_client *client);
 
@@ -249,13 +238,11 @@ const char *allot_client_warnings(const allot_client *client);
 #define ALLOT_PAUSE_NO_WAIT 2U
 
 /*
- * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work
- * completes. If its memory is moved out, or back by the driver's checkpoint call, these functions
- * return when the move is over; the duration of the move grows with the number of bytes. -EBUSY or
- * -ENOSPC: the tenant is paused, but its memory can't be moved. -ECANCELED: another client resumed
- * the tenant meanwhile. -ESRCH: it ended meanwhile. -EINVAL: this version does not know the flags.
- * For root and group "allot", `tenant` may also be a container with GPU work, by name or by the
- * beginning of its id.
+ * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If its memory is moved
+ * out, or back by the driver's checkpoint call, these functions return when the move is over; the duration of the move grows
+ * with the number of bytes. -EBUSY or -ENOSPC: the tenant is paused, but its memory can't be moved. -ECANCELED: another client
+ * resumed the tenant meanwhile. -ESRCH: it ended meanwhile. -EINVAL: this version does not know the flags. For root and group
+ * "allot", `tenant` may also be a container with GPU work, by name or by the beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);

@@ -25,10 +25,7 @@ ALLOT_PUBLIC void allot_change_free(allot_change *change)
 	free(change);
 }
 
-/*
- * Whether an entry of "devices" is for device `index`. An entry without an index is for the
- * tenant's only device.
- */
+/* Whether an entry of "devices" is for device `index`. An entry without an index is for the tenant's only device. */
 static bool is_device(const json_t *device, int index)
 {
 	const json_t *own = json_object_get(device, "index");
@@ -126,8 +123,8 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 	json_t *request = json_deep_copy(change->members);
 
 	/*
-	 * json_string() fails for a name that is not UTF-8, which no tenant can have. Send an empty
-	 * name instead, which the daemon refuses.
+	 * json_string() fails for a name that is not UTF-8, which no tenant can have. Send an empty name instead, which the
+	 * daemon refuses.
 	 */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {

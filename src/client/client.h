@@ -14,38 +14,33 @@
 struct client;
 
 /*
- * Connects to the daemon of a run directory, and checks that the socket belongs to root or the
- * caller. Returns -ENOENT if no daemon runs there, -EACCES if the caller may not open the socket.
- * The caller owns the client.
+ * Connects to the daemon of a run directory, and checks that the socket belongs to root or the caller. Returns -ENOENT if no
+ * daemon runs there, -EACCES if the caller may not open the socket. The caller owns the client.
  */
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
-/*
- * Closes the connection. The daemon then releases the tenants that were held through it. NULL is
- * allowed; returns NULL.
- */
+/* Closes the connection. The daemon then releases the tenants that were held through it. NULL is allowed; returns NULL. */
 struct client *client_free(struct client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon is gone, because
- * the daemon sends only replies. It belongs to the client.
+ * Returns a descriptor for poll(): it becomes readable or hung up when the daemon is gone, because the daemon sends only
+ * replies. It belongs to the client.
  */
 int client_fd(const struct client *client);
 
 const char *client_run_dir(const struct client *client);
 
 /*
- * Sends request `op` with the members of `body`, and waits some seconds for the reply. Takes
- * ownership of `body`, which may be NULL. If the daemon refuses, returns its -errno with its text;
- * -ECONNRESET if the daemon went away; -ETIMEDOUT if it does not answer. The caller owns
- * *ret_reply; ret_reply may be NULL.
+ * Sends request `op` with the members of `body`, and waits some seconds for the reply. Takes ownership of `body`, which may be
+ * NULL. If the daemon refuses, returns its -errno with its text; -ECONNRESET if the daemon went away; -ETIMEDOUT if it does not
+ * answer. The caller owns *ret_reply; ret_reply may be NULL.
  */
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);
 
 /*
- * client_request() in two steps. client_request_text() gets the reply as text, which the caller
- * frees; client_read_reply() interprets it.
+ * client_request() in two steps. client_request_text() gets the reply as text, which the caller frees; client_read_reply()
+ * interprets it.
  */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);

@@ -7,9 +7,7 @@
 #include "client/allot-client.h"
 #include "client/client.h"
 
-/*
- * Marks exported functions; all others are hidden. Each must also be listed in liballot-client.map.
- */
+/* Marks exported functions; all others are hidden. Each must also be listed in liballot-client.map. */
 #define ALLOT_PUBLIC __attribute__((visibility("default")))
 
 struct allot_client {
@@ -29,8 +27,5 @@ int handle_fail(int result, const struct error *from, struct allot_error *err);
 /* Makes the request "set" for a tenant. The caller owns it. Returns NULL if out of memory. */
 json_t *change_to_request(const struct allot_change *change, const char *tenant);
 
-/*
- * Makes a list from a reply to "list". Takes ownership of the reply, also on failure. Returns NULL
- * if out of memory.
- */
+/* Makes a list from a reply to "list". Takes ownership of the reply, also on failure. Returns NULL if out of memory. */
 struct allot_list *list_new(json_t *reply);

@@ -1,6 +1,6 @@
 /*
- * The type allot_list of liballot-client: the reply to "list", read in place. The list's devices,
- * tenants and shares are JSON objects inside the reply.
+ * The type allot_list of liballot-client: the reply to "list", read in place. The list's devices, tenants and shares are JSON
+ * objects inside the reply.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,10 +44,7 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/*
- * Returns a member of a device, tenant or share: each is a JSON object of the reply, cast to
- * another type.
- */
+/* Returns a member of a device, tenant or share: each is a JSON object of the reply, cast to another type. */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);

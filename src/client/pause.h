@@ -14,10 +14,9 @@ struct client_pause_options {
 };
 
 /*
- * Makes the request `op`, "pause" or "resume" (docs/reference/protocol.md). If memory is moved out,
- * or back by checkpoint, waits until the move is over; its duration grows with the number of bytes.
- * The daemon continues the move even if the caller ends. Returns 0, or the daemon's error; -ESRCH
- * if the target ended meanwhile; -EINTR if `watch` returned false.
+ * Makes the request `op`, "pause" or "resume" (docs/reference/protocol.md). If memory is moved out, or back by checkpoint,
+ * waits until the move is over; its duration grows with the number of bytes. The daemon continues the move even if the caller
+ * ends. Returns 0, or the daemon's error; -ESRCH if the target ended meanwhile; -EINTR if `watch` returned false.
  */
 int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err);

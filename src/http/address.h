@@ -1,7 +1,7 @@
 /*
  * An address to listen at, as written in settings. Main thread only.
  *
- *  off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
+ * off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct address {
 };
 
 /*
- * Parses an address. IP addresses must be numeric: names are not looked up. For any other text,
- * returns -EINVAL and an error that says what is accepted. Pure.
+ * Parses an address. IP addresses must be numeric: names are not looked up. For any other text, returns -EINVAL and an error
+ * that says what is accepted. Pure.
  */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
@@ -27,18 +27,12 @@ int address_parse(const char *text, struct address *ret, struct error *err);
 bool address_is_local(const struct address *address);
 
 /*
- * Makes a non-blocking listening socket, owned by the caller. Replaces the file of a unix socket on
- * which nobody listens any more. `is_open` lets everyone connect to a unix socket. Returns
- * -EADDRINUSE or another -errno, with an error that names the address.
+ * Makes a non-blocking listening socket, owned by the caller. Replaces the file of a unix socket on which nobody listens any
+ * more. `is_open` lets everyone connect to a unix socket. Returns -EADDRINUSE or another -errno, with an error that names the
+ * address.
  */
 int address_listen(const struct address *address, bool is_open, int *ret_fd, struct error *err);
-/*
- * Writes the address of a listening socket as a setting would have it, with the actual port if the
- * kernel chose it.
- */
+/* Writes the address of a listening socket as a setting would have it, with the actual port if the kernel chose it. */
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
-/*
- * Removes the file of a unix socket on which this process listens. Does nothing for other
- * addresses.
- */
+/* Removes the file of a unix socket on which this process listens. Does nothing for other addresses. */
 void address_forget(const struct address *address);

@@ -10,10 +10,7 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/*
- * While all connections are taken and others wait, one is closed only after it was in its stage for
- * this long.
- */
+/* While all connections are taken and others wait, one is closed only after it was in its stage for this long. */
 /* in STAGE_IDLE: a client that was idle for less would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
 /* in STAGE_NEW: time for a handshake and a request's first line to arrive */
@@ -70,10 +67,7 @@ static void mhd_ready(void *data, uint32_t events)
 
 static int generation_begin(struct server *s, struct error *err);
 
-/*
- * Reads the certificate files again if they were replaced; new connections then get the new
- * certificate.
- */
+/* Reads the certificate files again if they were replaced; new connections then get the new certificate. */
 static void renew(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -124,8 +118,8 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 }
 
 /*
- * Chooses the connection to close: of the address with the most connections, the oldest that may be
- * closed. Returns NULL if there is none.
+ * Chooses the connection to close: of the address with the most connections, the oldest that may be closed. Returns NULL if
+ * there is none.
  */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
@@ -144,8 +138,8 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
 }
 
 /*
- * Closes a connection if all places are taken: for libmicrohttpd it looks as if the client had
- * closed it. Returns whether there is room now.
+ * Closes a connection if all places are taken: for libmicrohttpd it looks as if the client had closed it. Returns whether there
+ * is room now.
  */
 static bool make_room(struct server *s)
 {
@@ -158,20 +152,14 @@ static bool make_room(struct server *s)
 	return s->count < s->terms.connections_max;
 }
 
-/*
- * A connection has come. This server accepts it itself instead of libmicrohttpd, to apply its
- * limits first.
- */
+/* A connection has come. This server accepts it itself instead of libmicrohttpd, to apply its limits first. */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	renew(s);
-	/*
-	 * No room: leave the connection in the kernel's queue until another ends or times out,
-	 * which look() notices.
-	 */
+	/* No room: leave the connection in the kernel's queue until another ends or times out, which look() notices. */
 	if (s->count >= s->terms.connections_max && !make_room(s)) {
 		server_set_deaf(s, true);
 		return;
@@ -180,8 +168,7 @@ static void somebody_comes(void *data, uint32_t events)
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		/*
-		 * accept4() may report a longer address than the buffer holds. If add_connection()
-		 * fails, it closes the socket.
+		 * accept4() may report a longer address than the buffer holds. If add_connection() fails, it closes the socket.
 		 */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
@@ -201,8 +188,8 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 }
 
 /*
- * Closes the connections that are overdue: for libmicrohttpd it looks as if the clients had closed
- * them. Accepts again if there is room.
+ * Closes the connections that are overdue: for libmicrohttpd it looks as if the clients had closed them. Accepts again if there
+ * is room.
  */
 static void look(void *data, uint32_t events)
 {
@@ -324,8 +311,8 @@ static int generation_begin(struct server *s, struct error *err)
 }
 
 /*
- * Ends the generation: libmicrohttpd ends each connection and calls its callback. Suspended
- * connections are resumed first, as libmicrohttpd requires.
+ * Ends the generation: libmicrohttpd ends each connection and calls its callback. Suspended connections are resumed first, as
+ * libmicrohttpd requires.
  */
 static struct generation *generation_end(struct generation *g)
 {

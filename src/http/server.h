@@ -1,10 +1,9 @@
 /*
- * A small HTTP server on an event loop, by libmicrohttpd. No client can block the loop. Sockets are
- * non-blocking. A request's line and headers must fit into 16 KiB together. The size of bodies and
- * the number of connections are limited (server_terms.h). A request must arrive within
- * SERVER_DEADLINE_NS, and its answer must be taken within the same time; otherwise the connection
- * is closed. While as many connections are open as are allowed, a new one replaces an idle one of
- * the address that has the most. Main thread only.
+ * A small HTTP server on an event loop, by libmicrohttpd. No client can block the loop. Sockets are non-blocking. A request's
+ * line and headers must fit into 16 KiB together. The size of bodies and the number of connections are limited
+ * (server_terms.h). A request must arrive within SERVER_DEADLINE_NS, and its answer must be taken within the same time;
+ * otherwise the connection is closed. While as many connections are open as are allowed, a new one replaces an idle one of the
+ * address that has the most. Main thread only.
  */
 #pragma once
 
@@ -21,25 +20,22 @@ struct server_call; /* a request that can be answered later */
 struct server_part; /* part of a stream; can be sent to several streams */
 
 /*
- * The header that replaces Authorization behind a proxy that authorizes its clients and does not
- * pass their Authorization header on, like the Kubernetes API server.
+ * The header that replaces Authorization behind a proxy that authorizes its clients and does not pass their Authorization
+ * header on, like the Kubernetes API server.
  */
 #define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct server_request {
 	const char *method, *path;
-	/*
-	 * Headers; NULL if missing. `authorization` may be that of SERVER_PROXIED_AUTHORIZATION
-	 * instead.
-	 */
+	/* Headers; NULL if missing. `authorization` may be that of SERVER_PROXIED_AUTHORIZATION instead. */
 	const char *authorization, *host, *origin;
 	const char *body; /* valid until the handler returns; followed by a NUL; NULL if there is none */
 	size_t body_size;
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * One value per connection for the handler's use, initially 0: when the handler identified
-	 * the client. NULL without TLS.
+	 * One value per connection for the handler's use, initially 0: when the handler identified the client. NULL without
+	 * TLS.
 	 */
 	uint64_t *known_ns;
 };
@@ -55,9 +51,8 @@ struct server_answer {
 	bool is_last;                      /* the server takes ownership of `text` */
 	bool is_later; /* no answer yet: server_call_answer() will give it. Only from a handler. */
 	/*
-	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream
-	 * lasts until its reader closes it, or does not take a part within SERVER_DEADLINE_NS; then
-	 * terms.stream_ended is called. Only from a handler.
+	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream lasts until its reader closes
+	 * it, or does not take a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. Only from a handler.
 	 */
 	bool is_stream;
 };
@@ -70,8 +65,7 @@ const char *server_request_argument(const struct server_request *request, const 
 
 int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
 /*
- * Closes every connection. Calls whose answer was to come later must not be answered any more. NULL
- * is allowed; returns NULL.
+ * Closes every connection. Calls whose answer was to come later must not be answered any more. NULL is allowed; returns NULL.
  */
 struct server *server_stop(struct server *server);
 
@@ -87,28 +81,19 @@ void server_call_answer(struct server_call *call, const struct server_answer *an
 struct server_part *server_part_new(size_t size);
 char *server_part_bytes(struct server_part *part);
 struct server_part *server_part_free(struct server_part *part); /* NULL is allowed; returns NULL */
-/*
- * Sends the next part to a stream. Parts are not queued: returns -EAGAIN while the previous part is
- * not sent completely.
- */
+/* Sends the next part to a stream. Parts are not queued: returns -EAGAIN while the previous part is not sent completely. */
 int server_stream_send(struct server_call *call, struct server_part *part);
-/*
- * Whether server_stream_send() would accept a part now. If no stream is ready, the caller need not
- * make the part.
- */
+/* Whether server_stream_send() would accept a part now. If no stream is ready, the caller need not make the part. */
 bool server_stream_is_ready(const struct server_call *call);
 
 /* Makes a body from constant bytes. Returns NULL if out of memory. */
 struct server_text *server_text_of(struct server *server, const void *bytes, size_t length,
 				   const char *type);
 /*
- * Makes a body from `text`, for one or several answers. Takes ownership of `text` even on failure.
- * Returns NULL if out of memory.
+ * Makes a body from `text`, for one or several answers. Takes ownership of `text` even on failure. Returns NULL if out of
+ * memory.
  */
 struct server_text *server_text_new(struct server *server, char *text, size_t length,
 				    const char *type);
-/*
- * Frees the caller's reference to the body; answers that are being sent keep theirs. NULL is
- * allowed; returns NULL.
- */
+/* Frees the caller's reference to the body; answers that are being sent keep theirs. NULL is allowed; returns NULL. */
 struct server_text *server_text_free(struct server *server, struct server_text *text);

@@ -116,10 +116,7 @@ void *server_request_began(void *data, const char *uri, struct MHD_Connection *a
 	return NULL;
 }
 
-/*
- * Callback: an answer was sent, or its connection has ended. The deadline for the next request
- * starts now.
- */
+/* Callback: an answer was sent, or its connection has ended. The deadline for the next request starts now. */
 void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 			  enum MHD_RequestTerminationCode why)
 {
@@ -144,10 +141,7 @@ void server_wake(struct server_call *c)
 {
 	c->is_suspended = false;
 	c->generation->server->mhd->resume_connection(c->at);
-	/*
-	 * Run libmicrohttpd soon: without this, no event would make it continue with the resumed
-	 * call.
-	 */
+	/* Run libmicrohttpd soon: without this, no event would make it continue with the resumed call. */
 	c->generation->has_resumed = true;
 	loop_arm(c->generation->soon_timer, 0, 0);
 }
@@ -170,8 +164,8 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 		s->mhd->add_response_header(response, answer->header, answer->header_value);
 	server_add_headers(s, response);
 	/*
-	 * The connection is of an older generation, with the old certificate. Close it, so that the
-	 * client reconnects and gets the new one.
+	 * The connection is of an older generation, with the old certificate. Close it, so that the client reconnects and gets
+	 * the new one.
 	 */
 	if (g != s->generations)
 		s->mhd->add_response_header(response, "Connection", "close");
@@ -279,8 +273,8 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 }
 
 /*
- * Stores a part of the body. If the body is refused (too large, out of memory), goes on reading it
- * without storing it, because the client reads the answer only after it has sent everything.
+ * Stores a part of the body. If the body is refused (too large, out of memory), goes on reading it without storing it, because
+ * the client reads the answer only after it has sent everything.
  */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
@@ -314,10 +308,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * libmicrohttpd calls this when the headers have arrived, for each part of a body, and once more at
- * the body's end; also when a later answer is ready. If bodies are not accepted, a request that
- * must not have a body (GET, HEAD) is answered when its headers have arrived. Any other request is
- * refused at once; its body stays unread, so its connection ends.
+ * libmicrohttpd calls this when the headers have arrived, for each part of a body, and once more at the body's end; also when a
+ * later answer is ready. If bodies are not accepted, a request that must not have a body (GET, HEAD) is answered when its
+ * headers have arrived. Any other request is refused at once; its body stays unread, so its connection ends.
  */
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,

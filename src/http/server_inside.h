@@ -16,8 +16,8 @@
 #define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* interval for checking deadlines */
 
 /*
- * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (the answer is
- * awaited), and STAGE_STREAM (a stream waits for its next part).
+ * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (the answer is awaited), and STAGE_STREAM (a
+ * stream waits for its next part).
  */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
@@ -50,9 +50,8 @@ struct server_call {
 };
 
 /*
- * A libmicrohttpd daemon with one certificate. A new certificate begins a new generation, which is
- * the first in the server's list and accepts all new connections. Older generations end with their
- * last connection.
+ * A libmicrohttpd daemon with one certificate. A new certificate begins a new generation, which is the first in the server's
+ * list and accepts all new connections. Older generations end with their last connection.
  */
 struct generation {
 	struct generation *next;
@@ -85,10 +84,7 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 /* Lets libmicrohttpd continue a suspended call. */
 void server_wake(struct server_call *call);
 
-/*
- * Makes libmicrohttpd's response for a stream of content type `type`. Returns NULL if out of
- * memory.
- */
+/* Makes libmicrohttpd's response for a stream of content type `type`. Returns NULL if out of memory. */
 struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
 /* Call when the call's stream has ended. */
 void server_stream_end(struct server_call *call);

@@ -1,6 +1,6 @@
 /*
- * Reads the certificate and key of an HTTP server, and the CA certificates for its clients. These
- * PEM files may be replaced while the server runs. Main thread only.
+ * Reads the certificate and key of an HTTP server, and the CA certificates for its clients. These PEM files may be replaced
+ * while the server runs. Main thread only.
  */
 #pragma once
 
@@ -20,10 +20,7 @@ struct tls {
 	struct stat seen[TLS_FILES]; /* state of the files at the last attempt to read them */
 };
 
-/*
- * Reads all files that are set. On -errno, the error has the path and what is wrong, and the old
- * contents stay.
- */
+/* Reads all files that are set. On -errno, the error has the path and what is wrong, and the old contents stay. */
 int tls_read(struct tls *tls, struct error *err);
 /* Whether a file was replaced or written since the last tls_read(). */
 bool tls_is_changed(const struct tls *tls);

@@ -1,7 +1,6 @@
 /*
- * Reads and checks a bearer token that clients must present, for example for metrics (allotd's
- * setting metrics_token_file). The file is read at each use, so a new token needs no restart.
- * Thread safe.
+ * Reads and checks a bearer token that clients must present, for example for metrics (allotd's setting metrics_token_file). The
+ * file is read at each use, so a new token needs no restart. Thread safe.
  */
 #pragma once
 
@@ -13,13 +12,13 @@
 #define TOKEN_MAX 255
 
 /*
- * Reads the token: the first line of the file without surrounding white space. On -errno, the error
- * has the path and what is wrong.
+ * Reads the token: the first line of the file without surrounding white space. On -errno, the error has the path and what is
+ * wrong.
  */
 int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *err);
 
 /*
- * Whether the Authorization header presents the token; `authorization` is NULL if there is none.
- * The comparison takes the same time wherever the texts differ. Pure.
+ * Whether the Authorization header presents the token; `authorization` is NULL if there is none. The comparison takes the same
+ * time wherever the texts differ. Pure.
  */
 bool token_is_named(const char *token, const char *authorization);

@@ -21,8 +21,8 @@ struct mirror_config {
 int mirror_config_parse(const char *text, struct mirror_config *ret_config, struct error *err);
 
 /*
- * Makes the default configuration: the NVIDIA driver's libraries and programs that programs in
- * containers use. Returns 0 or -ENOMEM.
+ * Makes the default configuration: the NVIDIA driver's libraries and programs that programs in containers use. Returns 0 or
+ * -ENOMEM.
  */
 int mirror_config_default(struct mirror_config *ret_config, struct error *err);
 

@@ -76,18 +76,15 @@ static int place_file(const char *from, const char *to, struct error *err)
 	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
 
 	/*
-	 * A hard link fails across file systems, if the kernel forbids it for this file, or if the
-	 * link count is full. Then copy the file.
+	 * A hard link fails across file systems, if the kernel forbids it for this file, or if the link count is full. Then
+	 * copy the file.
 	 */
 	if (is_plain && link(from, to) == 0)
 		return 0;
 	return copy_file(from, to, err);
 }
 
-/*
- * Writes a shim. Its SONAME, such as "liballot-shim-libcuda.so.1", differs from the driver's: see
- * shim.h.
- */
+/* Writes a shim. Its SONAME, such as "liballot-shim-libcuda.so.1", differs from the driver's: see shim.h. */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };
@@ -136,10 +133,7 @@ static json_t *describe(const struct mirror_action *action)
 			 (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
 }
 
-/*
- * Returns the text of the file that records what the mirror was made from, or NULL if out of
- * memory. The caller frees it.
- */
+/* Returns the text of the file that records what the mirror was made from, or NULL if out of memory. The caller frees it. */
 static char *make_record(const struct mirror_plan *plan)
 {
 	json_t *files = json_object();
@@ -209,10 +203,7 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	return 0;
 }
 
-/*
- * Moves the directory `made` to `place`. If an old mirror is there, it is moved to `made` at the
- * same moment.
- */
+/* Moves the directory `made` to `place`. If an old mirror is there, it is moved to `made` at the same moment. */
 static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
 {
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;

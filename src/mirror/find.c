@@ -23,10 +23,7 @@ static void unmap(struct mapping *m)
 		munmap(m->bytes, m->size);
 }
 
-/*
- * Maps a file for reading. Returns 0 or -errno; -ENODATA if the file is empty or not a regular
- * file.
- */
+/* Maps a file for reading. Returns 0 or -errno; -ENODATA if the file is empty or not a regular file. */
 static int map_file(const char *path, struct mapping *ret)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -105,8 +102,7 @@ struct search {
 };
 
 /*
- * Whether one of the names matches: "libcuda.so" matches libcuda.so and libcuda.so.1;
- * "libcuda.so.1" matches only libcuda.so.1.
+ * Whether one of the names matches: "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only libcuda.so.1.
  */
 static bool is_wanted(char *const *names, const char *name)
 {

@@ -1,24 +1,17 @@
-/*
- * Finds the files of the configured names: libraries in the loader's cache, programs along a search
- * path.
- */
+/* Finds the files of the configured names: libraries in the loader's cache, programs along a search path. */
 #pragma once
 
 #include "mirror/config.h"
 #include "mirror/plan.h"
 
 /*
- * Appends the libraries found below `root` ("" for the machine's own root) to *files. The caller
- * frees *files, also after a failure. Skips names that are not found, because drivers differ in
- * their files, and files that resolve outside of `root`. Returns 0, or -ENOENT or -EINVAL if the
- * cache can't be read.
+ * Appends the libraries found below `root` ("" for the machine's own root) to *files. The caller frees *files, also after a
+ * failure. Skips names that are not found, because drivers differ in their files, and files that resolve outside of `root`.
+ * Returns 0, or -ENOENT or -EINVAL if the cache can't be read.
  */
 int mirror_find_libraries(const char *root, char *const *names, struct mirror_files *files,
 			  struct error *err);
 
-/*
- * Like mirror_find_libraries(), for programs. `search` is a list of directories in the format of
- * PATH.
- */
+/* Like mirror_find_libraries(), for programs. `search` is a list of directories in the format of PATH. */
 int mirror_find_binaries(const char *root, const char *search, char *const *names,
 			 struct mirror_files *files, struct error *err);

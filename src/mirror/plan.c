@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 
 /*
- * The libraries whose functions liballot.so hooks, and the names under which the mirror has shims
- * for them, because programs open them by these names.
+ * The libraries whose functions liballot.so hooks, and the names under which the mirror has shims for them, because programs
+ * open them by these names.
  */
 static const struct governed {
 	const char *soname;
@@ -124,8 +124,8 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 }
 
 /*
- * Adds an action, unless there is one for the same path already: the first wins, because the cache
- * lists the preferred file first.
+ * Adds an action, unless there is one for the same path already: the first wins, because the cache lists the preferred file
+ * first.
  */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
@@ -151,9 +151,8 @@ static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir,
 }
 
 /*
- * Plans a hooked library: the driver's file under a name that no shim has, and then the shims. A
- * name like "libcuda.so.580.159.04" is kept. A file that has one of the shims' names gets another
- * name.
+ * Plans a hooked library: the driver's file under a name that no shim has, and then the shims. A name like
+ * "libcuda.so.580.159.04" is kept. A file that has one of the shims' names gets another name.
  */
 static int plan_governed(struct mirror_plan *plan, const struct mirror_file *file,
 			 const struct governed *g, struct error *err)

@@ -5,15 +5,12 @@
 
 #define RUNPATH "$ORIGIN"
 #define STRINGS_MAX (SHIM_SIZE_MAX - 1024)
-/*
- * Alignment of the segment: the largest page size of the supported machines, because some arm64
- * kernels use 64 KiB.
- */
+/* Alignment of the segment: the largest page size of the supported machines, because some arm64 kernels use 64 KiB. */
 #define ALIGNMENT 0x10000
 
 /*
- * The file, which is loaded as it is: one segment. The segment is writable, because older loaders
- * relocate the dynamic section in place.
+ * The file, which is loaded as it is: one segment. The segment is writable, because older loaders relocate the dynamic section
+ * in place.
  */
 struct image {
 	Elf64_Ehdr header;

@@ -17,8 +17,8 @@
 #define SHIM_SIZE_MAX 4096
 
 /*
- * Writes the shim's bytes and returns their number, or 0 if the names are too long. `machine` is
- * the driver's ELF machine (e_machine).
+ * Writes the shim's bytes and returns their number, or 0 if the names are too long. `machine` is the driver's ELF machine
+ * (e_machine).
  */
 size_t shim_make(uint16_t machine, const char *soname, const char *const needed[2],
 		 uint8_t ret_bytes[SHIM_SIZE_MAX]);

@@ -1,7 +1,6 @@
 /*
- * The part of gRPC above HTTP/2 that client and server share (github.com/grpc/grpc,
- * doc/PROTOCOL-HTTP2.md and doc/statuscodes.md): statuses, the values of headers, and the framing
- * of messages.
+ * The part of gRPC above HTTP/2 that client and server share (github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md and
+ * doc/statuscodes.md): statuses, the values of headers, and the framing of messages.
  *
  * Pure except for the memory of a struct grpc_inbox; thread safe.
  */
@@ -32,16 +31,12 @@ enum grpc_status {
 
 /* ---- headers ---- */
 
-/*
- * Parses a status: 0 to 16 in decimal. Any other value becomes GRPC_UNKNOWN, as the protocol
- * requires of clients.
- */
+/* Parses a status: 0 to 16 in decimal. Any other value becomes GRPC_UNKNOWN, as the protocol requires of clients. */
 enum grpc_status grpc_status_parse(const char *value, size_t size);
 
 /*
- * Encode a status text as the value of `grpc-message`, and decode such a value. '%' and bytes that
- * are not printable ASCII become %XX; a malformed %XX is decoded to itself. Results end with a NUL,
- * and are cut if too long.
+ * Encode a status text as the value of `grpc-message`, and decode such a value. '%' and bytes that are not printable ASCII
+ * become %XX; a malformed %XX is decoded to itself. Results end with a NUL, and are cut if too long.
  */
 void grpc_text_encode(const char *text, char ret_value[GRPC_CODED_TEXT_MAX]);
 void grpc_text_decode(const char *value, size_t size, char ret_text[GRPC_TEXT_MAX]);
@@ -70,9 +65,8 @@ struct grpc_inbox {
 };
 
 /*
- * Adds received bytes to the message. Returns -EMSGSIZE if it is longer than `most_bytes`;
- * -EOPNOTSUPP if it is compressed, which we never offer; -EPROTO if a second message begins;
- * -ENOMEM. After an error only grpc_inbox_free() may be called.
+ * Adds received bytes to the message. Returns -EMSGSIZE if it is longer than `most_bytes`; -EOPNOTSUPP if it is compressed,
+ * which we never offer; -EPROTO if a second message begins; -ENOMEM. After an error only grpc_inbox_free() may be called.
  */
 int grpc_inbox_take(struct grpc_inbox *inbox, const uint8_t *data, size_t size, size_t most_bytes);
 

@@ -56,10 +56,7 @@ static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
-/*
- * Callback for each header. Reads the status, which comes in trailers after the message, or alone
- * in the headers.
- */
+/* Callback for each header. Reads the status, which comes in trailers after the message, or alone in the headers. */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
 		       void *user)
@@ -165,10 +162,7 @@ static int exchange(const struct net_link *link, nghttp2_session *session, struc
 		n = nghttp2_session_mem_recv(session, chunk, (size_t)n);
 		if (x->error < 0 || n < 0)
 			return x->error < 0 ? x->error : -EPROTO;
-		/*
-		 * nghttp2 wants no more input although the call is not over: the server has
-		 * violated HTTP/2.
-		 */
+		/* nghttp2 wants no more input although the call is not over: the server has violated HTTP/2. */
 		if (!x->is_closed && !nghttp2_session_want_read(session))
 			return -EPROTO;
 	}
@@ -191,10 +185,7 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/*
-			 * data is NULL for an empty message too. The status GRPC_OK distinguishes
-			 * that from no message.
-			 */
+			/* data is NULL for an empty message too. The status GRPC_OK distinguishes that from no message. */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

@@ -1,7 +1,6 @@
 /*
- * Makes one unary gRPC call over a freshly opened link (HTTP/2 with prior knowledge, RFC 9113, 3.3,
- * by nghttp2). `:authority` is "localhost", because servers written in Go refuse a socket's path
- * there.
+ * Makes one unary gRPC call over a freshly opened link (HTTP/2 with prior knowledge, RFC 9113, 3.3, by nghttp2). `:authority`
+ * is "localhost", because servers written in Go refuse a socket's path there.
  *
  * May be used from any thread. Blocks at most as long as the link does.
  */
@@ -27,9 +26,9 @@ struct grpc_reply {
 };
 
 /*
- * Makes the call. Returns 0 if the server sent a status, whatever it is; then *ret is written.
- * -EPROTO if the answer is not gRPC, or a message is incomplete; -EMSGSIZE if the reply exceeds
- * request->most_bytes; or the errors of net_link_read() and net_link_write().
+ * Makes the call. Returns 0 if the server sent a status, whatever it is; then *ret is written. -EPROTO if the answer is not
+ * gRPC, or a message is incomplete; -EMSGSIZE if the reply exceeds request->most_bytes; or the errors of net_link_read() and
+ * net_link_write().
  */
 int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
 		    struct grpc_reply *ret);

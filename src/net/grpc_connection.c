@@ -69,8 +69,8 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 }
 
 /*
- * Resets the stream if the answer is complete before the request, because the rest of the request
- * is not needed (RFC 9113, 8.1).
+ * Resets the stream if the answer is complete before the request, because the rest of the request is not needed (RFC 9113,
+ * 8.1).
  */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
@@ -112,8 +112,8 @@ static int make_session(struct grpc_connection *c)
 		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
 		/*
-		 * Turn nghttp2's own checks off, because they are too strict (grpc_server.h).
-		 * grpc_call_header() makes those that matter.
+		 * Turn nghttp2's own checks off, because they are too strict (grpc_server.h). grpc_call_header() makes those
+		 * that matter.
 		 */
 		nghttp2_option_set_no_http_messaging(option, 1);
 		nghttp2_option_set_max_outbound_ack(option, ACKS_MOST);
@@ -129,10 +129,7 @@ static int make_session(struct grpc_connection *c)
 
 /* ---- sending and receiving ---- */
 
-/*
- * Sends the session's output until the socket takes no more. Returns 0, or a negative number if the
- * connection is over.
- */
+/* Sends the session's output until the socket takes no more. Returns 0, or a negative number if the connection is over. */
 static int send_waiting(struct grpc_connection *c)
 {
 	for (;;) {
@@ -184,10 +181,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/*
- * The socket's handler. Backpressure: it stops reading from a peer while our output to it is
- * blocked.
- */
+/* The socket's handler. Backpressure: it stops reading from a peer while our output to it is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;

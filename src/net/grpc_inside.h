@@ -99,10 +99,7 @@ void grpc_server_due(struct grpc_server *server, uint64_t at_ns);
 
 /* ---- grpc_connection.c ---- */
 
-/*
- * Makes the connection of an accepted socket. Takes ownership of fd, also on failure. Returns 0 or
- * -errno.
- */
+/* Makes the connection of an accepted socket. Takes ownership of fd, also on failure. Returns 0 or -errno. */
 int grpc_connection_new(struct grpc_server *server, int fd);
 void grpc_connection_free(struct grpc_connection *c);
 /* Sends the session's pending output in the loop's next turn. */

@@ -1,11 +1,10 @@
 /*
- * A gRPC server on a unix socket, for one service. It supports unary calls, and calls that answer
- * one request with a stream of messages. All of it belongs to the loop's thread.
+ * A gRPC server on a unix socket, for one service. It supports unary calls, and calls that answer one request with a stream of
+ * messages. All of it belongs to the loop's thread.
  *
- * Peers must be root or the user of this process; connections of others are closed at once. No peer
- * can block the loop or exhaust memory: connections, calls, sizes and times have limits, and about
- * 64 KiB are read from a connection per turn of the loop. `:authority` may have any value, because
- * older kubelets send the socket's path, which nghttp2's own check would refuse.
+ * Peers must be root or the user of this process; connections of others are closed at once. No peer can block the loop or
+ * exhaust memory: connections, calls, sizes and times have limits, and about 64 KiB are read from a connection per turn of the
+ * loop. `:authority` may have any value, because older kubelets send the socket's path, which nghttp2's own check would refuse.
  */
 #pragma once
 
@@ -21,21 +20,21 @@ struct grpc_server;
 struct grpc_message;
 
 /*
- * Returns 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s
- * for a request to arrive, 10 s for a peer that takes nothing.
+ * Returns 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s for a request to arrive, 10
+ * s for a peer that takes nothing.
  */
 struct grpc_limits grpc_limits_default(void);
 
 /*
- * Starts a server. listen_fd is a non-blocking listening socket; the server owns it after success.
- * *service is copied, but the array of its methods is not.
+ * Starts a server. listen_fd is a non-blocking listening socket; the server owns it after success. *service is copied, but the
+ * array of its methods is not.
  */
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
 /*
- * Closes all connections without waiting for their peers. The `gone` callbacks of kept calls are
- * called. NULL is allowed; returns NULL. Not to be called from a handler.
+ * Closes all connections without waiting for their peers. The `gone` callbacks of kept calls are called. NULL is allowed;
+ * returns NULL. Not to be called from a handler.
  */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
@@ -53,17 +52,16 @@ struct grpc_message *grpc_message_unref(struct grpc_message *message);
 /* ---- calls ---- */
 
 /*
- * For a handler: keeps the call open after the handler returns, to be answered later. `gone` is
- * called if the call ends otherwise than by grpc_call_end(): the peer left, cancelled or stalled,
- * the deadline passed, or the server ends. The call must not be used from then on.
+ * For a handler: keeps the call open after the handler returns, to be answered later. `gone` is called if the call ends
+ * otherwise than by grpc_call_end(): the peer left, cancelled or stalled, the deadline passed, or the server ends. The call
+ * must not be used from then on.
  */
 void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc_call *call),
 		    void *data);
 
 /*
- * Sends a message. A message that waits behind another, and of which nothing was sent yet, is
- * replaced. This suits streams whose newest message says everything: a slow peer costs at most two
- * messages. The caller keeps its reference to the message.
+ * Sends a message. A message that waits behind another, and of which nothing was sent yet, is replaced. This suits streams
+ * whose newest message says everything: a slow peer costs at most two messages. The caller keeps its reference to the message.
  */
 void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
 

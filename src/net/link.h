@@ -15,16 +15,15 @@ struct net_link {
 };
 
 /*
- * Connects a stream socket to `path`. Close it with net_link_close(). Returns 0; -ETIMEDOUT if the
- * server's queue of connections stayed full; -ECANCELED if stop_fd became readable; or another
- * -errno.
+ * Connects a stream socket to `path`. Close it with net_link_close(). Returns 0; -ETIMEDOUT if the server's queue of
+ * connections stayed full; -ECANCELED if stop_fd became readable; or another -errno.
  */
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns);
 void net_link_close(struct net_link *link);
 
 /*
- * Reads at least one and up to `size` bytes, and returns their number; 0 if the other side has
- * closed. -ETIMEDOUT, -ECANCELED if stop_fd became readable, or another -errno.
+ * Reads at least one and up to `size` bytes, and returns their number; 0 if the other side has closed. -ETIMEDOUT, -ECANCELED
+ * if stop_fd became readable, or another -errno.
  */
 ssize_t net_link_read(const struct net_link *link, void *data, size_t size);
 /* Writes all bytes; errors as for net_link_read(). */

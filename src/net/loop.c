@@ -140,10 +140,7 @@ int loop_step(struct loop *loop, int timeout_ms)
 		uint64_t expirations;
 		if (source->dead)
 			continue;
-		/*
-		 * Skip a timer that was disarmed or re-armed after it became readable, because it
-		 * is not due.
-		 */
+		/* Skip a timer that was disarmed or re-armed after it became readable, because it is not due. */
 		if (source->is_timer && read(source->fd, &expirations, sizeof(expirations)) < 0)
 			continue;
 		source->handler(source->data, event[i].events);

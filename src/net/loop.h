@@ -1,6 +1,6 @@
 /*
- * An event loop over epoll: file descriptors and timers, with one handler each. Use from one
- * thread. A handler may remove any source, including its own.
+ * An event loop over epoll: file descriptors and timers, with one handler each. Use from one thread. A handler may remove any
+ * source, including its own.
  */
 #pragma once
 
@@ -12,10 +12,7 @@
 struct loop;
 struct loop_source;
 
-/*
- * Called when a source is ready. `events` has the bits that occurred, such as EPOLLIN; for a timer,
- * EPOLLIN.
- */
+/* Called when a source is ready. `events` has the bits that occurred, such as EPOLLIN; for a timer, EPOLLIN. */
 typedef void (*loop_handler)(void *data, uint32_t events);
 
 int loop_new(struct loop **ret, struct error *err);
@@ -31,22 +28,16 @@ int loop_watch(struct loop_source *source, uint32_t events);
 /* Makes a timer, initially off. */
 int loop_add_timer(struct loop *loop, loop_handler handler, void *data, struct loop_source **ret);
 /*
- * Starts a timer: its handler is called after in_ns (0: at once), then each interval_ns (0: only
- * once). Replaces an earlier setting.
+ * Starts a timer: its handler is called after in_ns (0: at once), then each interval_ns (0: only once). Replaces an earlier
+ * setting.
  */
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns);
 void loop_disarm(struct loop_source *timer);
 
-/*
- * Stops watching and frees the source; closes the descriptor of a timer, but not of others. NULL is
- * allowed; returns NULL.
- */
+/* Stops watching and frees the source; closes the descriptor of a timer, but not of others. NULL is allowed; returns NULL. */
 struct loop_source *loop_remove(struct loop_source *source);
 
-/*
- * Handles the sources that are ready, after waiting at most timeout_ms for one (-1: forever).
- * Returns 0 or -errno.
- */
+/* Handles the sources that are ready, after waiting at most timeout_ms for one (-1: forever). Returns 0 or -errno. */
 int loop_step(struct loop *loop, int timeout_ms);
 /* Calls loop_step() until loop_quit(). */
 int loop_run(struct loop *loop);

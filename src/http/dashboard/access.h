@@ -1,21 +1,18 @@
 /*
- * Decides who may see the page's state, and who may change something: as far as HTTP can tell, the
- * same people as on the command line. Pure, except for reading the token's file; main thread only.
+ * Decides who may see the page's state, and who may change something: as far as HTTP can tell, the same people as on the
+ * command line. Pure, except for reading the token's file; main thread only.
  *
- * In allotd, `allot ps` shows all tenants to everyone who may open the control socket. For the
- * system daemon this is everyone on the machine, for a private daemon its user. But a TCP
- * connection does not show the user. So reading the page needs the token of web_token_file, with
- * two exceptions. On a unix socket, the socket's mode decides. And without web_token_file, the
- * system daemon's page is open to all, if only this machine can reach it. Changing always needs the
- * token of web_change_token_file, which gives the rights of a member of group "allot".
+ * In allotd, `allot ps` shows all tenants to everyone who may open the control socket. For the system daemon this is everyone
+ * on the machine, for a private daemon its user. But a TCP connection does not show the user. So reading the page needs the
+ * token of web_token_file, with two exceptions. On a unix socket, the socket's mode decides. And without web_token_file, the
+ * system daemon's page is open to all, if only this machine can reach it. Changing always needs the token of
+ * web_change_token_file, which gives the rights of a member of group "allot".
  *
- * A request that another site makes a browser send has no token: the token is in a header that only
- * the page's own script sets, never in a cookie. If reading needs no token, another site could
- * point its own host name at this machine and so read the page. To prevent this, the Host header
- * must then be an IP address or "localhost".
+ * A request that another site makes a browser send has no token: the token is in a header that only the page's own script sets,
+ * never in a cookie. If reading needs no token, another site could point its own host name at this machine and so read the
+ * page. To prevent this, the Host header must then be an IP address or "localhost".
  *
- * In allot-scheduler, whose page changes nothing: reading is allowed from its own machine or pod;
- * others need the token.
+ * In allot-scheduler, whose page changes nothing: reading is allowed from its own machine or pod; others need the token.
  */
 #pragma once
 
@@ -25,8 +22,7 @@
 #include "http/address.h"
 
 /*
- * The settings of a page; both programs have settings of these names. The caller owns the texts.
- * "none" and "off" mean unset.
+ * The settings of a page; both programs have settings of these names. The caller owns the texts. "none" and "off" mean unset.
  */
 struct access_settings {
 	const char *web_listen, *web_token_file, *web_tls_certificate, *web_tls_key;
@@ -52,8 +48,8 @@ enum access_verdict {
 };
 
 /*
- * Check the settings that depend on each other. Return 0, -EINVAL or, if too many could read the
- * page, -EACCES. `is_private`: the daemon belongs to one user. Pure.
+ * Check the settings that depend on each other. Return 0, -EINVAL or, if too many could read the page, -EACCES. `is_private`:
+ * the daemon belongs to one user. Pure.
  */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,
@@ -65,8 +61,8 @@ enum access_verdict access_may_change(const struct access_terms *terms,
 				      const struct access_request *request, struct error *err);
 
 /*
- * Whether the Host header is a numeric IP address or "localhost", with or without a port. `host` is
- * NULL if the request has no Host header.
+ * Whether the Host header is a numeric IP address or "localhost", with or without a port. `host` is NULL if the request has no
+ * Host header.
  */
 bool access_is_plain_host(const char *host);
 /* Whether the Origin header names the same site as the Host header. True if `origin` is NULL. */

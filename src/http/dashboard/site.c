@@ -9,8 +9,8 @@
 #include "http/token.h"
 
 /*
- * Headers of every answer. They tell the browser that the page loads nothing from other sites and
- * runs only its own files, without inline script or style, and that no other page may frame it.
+ * Headers of every answer. They tell the browser that the page loads nothing from other sites and runs only its own files,
+ * without inline script or style, and that no other page may frame it.
  */
 static const struct server_header headers[] = {
 	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -165,10 +165,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->terms.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/*
-		 * is_last: the server frees the text after sending. The bytes themselves are part
-		 * of the program.
-		 */
+		/* is_last: the server frees the text after sending. The bytes themselves are part of the program. */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };

@@ -34,16 +34,10 @@ struct site_terms {
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
 	const char *what; /* what the log calls the site: "the page" */
-	/*
-	 * what the page can change, for the log: "it changes nothing"; NULL: web_change_token_file
-	 * decides
-	 */
+	/* what the page can change, for the log: "it changes nothing"; NULL: web_change_token_file decides */
 	const char *changes;
 	const struct site_route *
-		/*
-		 * served besides /api/rights and the files; the array ends with a route without a
-		 * path
-		 */
+		/* served besides /api/rights and the files; the array ends with a route without a path */
 		routes;
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data; /* passed to the routes' handlers and to stream_ended */
@@ -52,32 +46,20 @@ struct site_terms {
 struct site;
 
 /*
- * Reads the tokens once, so that errors in them are found now, and starts to listen. Sets *ret to
- * NULL if web_listen is off. On -errno, the error names the setting.
+ * Reads the tokens once, so that errors in them are found now, and starts to listen. Sets *ret to NULL if web_listen is off. On
+ * -errno, the error names the setting.
  */
 int site_open(const struct site_terms *terms, struct site **ret, struct error *err);
 /* Stops listening and frees the site. NULL is allowed; returns NULL. */
 struct site *site_close(struct site *site);
 struct server *site_server(const struct site *site);
 
-/*
- * Answers with the JSON, or with an error if memory ran out. Takes ownership of the text; *text is
- * empty afterwards.
- */
+/* Answers with the JSON, or with an error if memory ran out. Takes ownership of the text; *text is empty afterwards. */
 void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
-/*
- * Answers with JSON text from malloc(), which the server then owns. `text` is NULL if out of
- * memory.
- */
+/* Answers with JSON text from malloc(), which the server then owns. `text` is NULL if out of memory. */
 void site_answer_own(char *text, struct server_answer *ret);
-/*
- * For a route of server-sent events: whether this request may begin a stream. If false, *ret is the
- * answer instead.
- */
+/* For a route of server-sent events: whether this request may begin a stream. If false, *ret is the answer instead. */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
-/*
- * Answers with a stream of server-sent events. `added` is negative if there are too many streams;
- * the answer then says so.
- */
+/* Answers with a stream of server-sent events. `added` is negative if there are too many streams; the answer then says so. */
 void site_answer_stream(int added, struct server_answer *ret);

@@ -58,9 +58,7 @@ static void add_text(struct exposition *x, const char *text)
 	add(x, text, strlen(text));
 }
 
-/*
- * Appends a help text. The format escapes backslashes and newlines in it, but not quotation marks.
- */
+/* Appends a help text. The format escapes backslashes and newlines in it, but not quotation marks. */
 static void add_help(struct exposition *x, const char *help)
 {
 	for (; *help; help++) {
@@ -122,8 +120,8 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 /* ---- writing numbers ---- */
 
 /*
- * Writes the decimal digits so that they end at `end`, and returns their start. Not by printf,
- * which would take half of the time for a page with thousands of numbers.
+ * Writes the decimal digits so that they end at `end`, and returns their start. Not by printf, which would take half of the
+ * time for a page with thousands of numbers.
  */
 static char *write_digits(char *end, uint64_t value)
 {
@@ -186,10 +184,7 @@ static size_t character_length(const unsigned char *c)
 	return length;
 }
 
-/*
- * Writes the next character of *value to `to`, escaped if needed, and advances *value. Returns the
- * number of bytes written.
- */
+/* Writes the next character of *value to `to`, escaped if needed, and advances *value. Returns the number of bytes written. */
 static size_t escape(const char **value, char to[4])
 {
 	size_t length = character_length((const unsigned char *)*value);

@@ -37,16 +37,15 @@ struct exposition {
 const char *exposition_type_name(enum exposition_type type);
 
 /*
- * Begins a metric: writes its # HELP line (`help` is escaped here) and # TYPE line. They are
- * removed again if no sample follows.
+ * Begins a metric: writes its # HELP line (`help` is escaped here) and # TYPE line. They are removed again if no sample
+ * follows.
  */
 void exposition_family(struct exposition *x, const char *name, enum exposition_type type,
 		       const char *help);
 
 /*
- * Add one sample. `labels` is the text between the braces, made by exposition_label(), or "".
- * exposition_seconds() writes nanoseconds as seconds without rounding. exposition_real() writes
- * nine digits, or NaN, +Inf or -Inf.
+ * Add one sample. `labels` is the text between the braces, made by exposition_label(), or "". exposition_seconds() writes
+ * nanoseconds as seconds without rounding. exposition_real() writes nine digits, or NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);
 void exposition_seconds(struct exposition *x, const char *name, const char *labels, uint64_t ns);

@@ -1,10 +1,9 @@
 /*
- * All figures of the metrics as plain data, gathered anew for each page (gather.h). Each struct
- * whose fields become samples begins with a text: the labels that all its samples have.
+ * All figures of the metrics as plain data, gathered anew for each page (gather.h). Each struct whose fields become samples
+ * begins with a text: the labels that all its samples have.
  *
- * Pointers to text point into the node or to constants, so the figures are valid only during the
- * call for which they were gathered. Times are in nanoseconds, shares in percent. A field whose
- * validity bit is false has no sample.
+ * Pointers to text point into the node or to constants, so the figures are valid only during the call for which they were
+ * gathered. Times are in nanoseconds, shares in percent. A field whose validity bit is false has no sample.
  */
 #pragma once
 
@@ -43,8 +42,8 @@ struct metrics_daemon {
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
-	 * The part of all unpromised memory, and of all unpromised GPU time, that is on devices
-	 * where something else is promised. The bits are false if nothing is unpromised.
+	 * The part of all unpromised memory, and of all unpromised GPU time, that is on devices where something else is
+	 * promised. The bits are false if nothing is unpromised.
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;

@@ -8,17 +8,12 @@
 
 struct node;
 
-/*
- * Reads all figures. Leaves fields at 0 that the node does not know (started_ns, pages, pages_ns).
- * Returns 0 or -ENOMEM.
- */
+/* Reads all figures. Leaves fields at 0 that the node does not know (started_ns, pages, pages_ns). Returns 0 or -ENOMEM. */
 int metrics_gather(struct node *node, struct metrics_figures *ret);
 /* Frees the contents, not the struct itself. */
 void metrics_figures_free(struct metrics_figures *figures);
 
-/*
- * Reads the figures of containers and of the freezer (gather_containers.c). Returns 0 or -ENOMEM.
- */
+/* Reads the figures of containers and of the freezer (gather_containers.c). Returns 0 or -ENOMEM. */
 int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics_figures *f);
 /* Appends the labels "device" and "uuid" of a card. */
 void metrics_label_card(char *labels, const struct card *card);

@@ -1,7 +1,7 @@
 /*
- * A metric is a row of a table: its name, type, unit, labels and help, where its value is in the
- * figures, and the function that writes its samples. The page of samples, the list and the
- * documentation are made from the rows (rows.c). The same figure under another name is another row.
+ * A metric is a row of a table: its name, type, unit, labels and help, where its value is in the figures, and the function that
+ * writes its samples. The page of samples, the list and the documentation are made from the rows (rows.c). The same figure
+ * under another name is another row.
  *
  * Pure; not thread safe.
  */
@@ -42,10 +42,7 @@ struct metric_set {
 	size_t count;
 };
 
-/*
- * Writes the samples of all rows of all sets, in order, as one page. Returns 0 or -ENOMEM. The
- * caller frees the text.
- */
+/* Writes the samples of all rows of all sets, in order, as one page. Returns 0 or -ENOMEM. The caller frees the text. */
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 
@@ -53,8 +50,8 @@ int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 void metrics_print_list(FILE *out);
 
 /*
- * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Nothing if its
- * validity bit is false (emit.c).
+ * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Nothing if its validity bit is false
+ * (emit.c).
  */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
@@ -68,8 +65,8 @@ void emit_containers(const struct metric *m, const struct metrics_figures *f, st
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
 /*
- * The `emit` of rows with one sample for each state, reason or direction, or with a sample 1 whose
- * labels carry information (emit_labels.c).
+ * The `emit` of rows with one sample for each state, reason or direction, or with a sample 1 whose labels carry information
+ * (emit_labels.c).
  */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);

@@ -116,8 +116,8 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 }
 
 /*
- * Answers /readyz. Ready means that the driver answers, so that requests for parts of a GPU can be
- * met, and that all tenants of the previous daemon have been adopted.
+ * Answers /readyz. Ready means that the driver answers, so that requests for parts of a GPU can be met, and that all tenants of
+ * the previous daemon have been adopted.
  */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {

@@ -26,8 +26,8 @@ static unsigned status_of(int code)
 }
 
 /*
- * Makes the control protocol's request line from the body. Returns NULL if out of memory. A body
- * that is not a JSON object becomes the line as it is, and is refused later.
+ * Makes the control protocol's request line from the body. Returns NULL if out of memory. A body that is not a JSON object
+ * becomes the line as it is, and is refused later.
  */
 static char *make_line(const char *operation, const char *body, size_t size)
 {

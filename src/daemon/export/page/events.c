@@ -32,10 +32,7 @@ struct events {
 	uint64_t left_ns;        /* when the number of clients fell to 0 */
 };
 
-/*
- * Makes a server-sent event of the JSON. Returns NULL if out of memory, now or while the JSON was
- * written.
- */
+/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or while the JSON was written. */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =
@@ -115,8 +112,7 @@ int events_add(struct events *e, struct server_call *call)
 	if (!e->count) {
 		watch_spans(e, true);
 		/*
-		 * The first watcher should see current memory use, so request a census, as for a
-		 * client of the control socket.
+		 * The first watcher should see current memory use, so request a census, as for a client of the control socket.
 		 */
 		census_request(e->node->census);
 		loop_arm(e->tick, FIRST_NS, TICK_NS);

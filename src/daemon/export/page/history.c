@@ -15,10 +15,7 @@ struct row {
 
 struct history {
 	struct row *rows,
-		/*
-		 * rows in the order in which they were added; hint: the row that find_row() found
-		 * last
-		 */
+		/* rows in the order in which they were added; hint: the row that find_row() found last */
 		*hint;
 	unsigned count;
 	uint64_t moment; /* number of the present moment, from 1; 0: none yet */
@@ -68,10 +65,7 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 	return row && row->card == card && !strcmp(row->id, id);
 }
 
-/*
- * Finds the row or returns NULL. Tenants come in the same order at each moment, so the row after
- * `hint` usually matches.
- */
+/* Finds the row or returns NULL. Tenants come in the same order at each moment, so the row after `hint` usually matches. */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {
 	struct row *next = h->hint ? h->hint->next : h->rows;

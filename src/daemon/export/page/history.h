@@ -1,10 +1,9 @@
 /*
- * The tenants' figures of the last ten minutes, so that a freshly loaded page can show them. There
- * is one row for each tenant on each card, with one sample per HISTORY_EVERY_NS. Pure but for
- * memory; not thread safe.
+ * The tenants' figures of the last ten minutes, so that a freshly loaded page can show them. There is one row for each tenant
+ * on each card, with one sample per HISTORY_EVERY_NS. Pure but for memory; not thread safe.
  *
- * A row without samples in the last ten minutes is removed. Samples that need a new row are dropped
- * while there are HISTORY_ROWS_MAX rows.
+ * A row without samples in the last ten minutes is removed. Samples that need a new row are dropped while there are
+ * HISTORY_ROWS_MAX rows.
  */
 #pragma once
 
@@ -32,10 +31,7 @@ struct history *history_free(struct history *history);
 
 /* Begins a new moment; samples added from now on belong to it. `now_ns` is on the clock of history_write(). */
 void history_step(struct history *history, uint64_t now_ns);
-/*
- * Adds a sample of the tenant with this id on a card. A second sample at one moment replaces the
- * first.
- */
+/* Adds a sample of the tenant with this id on a card. A second sample at one moment replaces the first. */
 void history_add(struct history *history, const char *id, unsigned card,
 		 struct history_sample sample);
 

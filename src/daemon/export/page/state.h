@@ -9,8 +9,8 @@
 #include "daemon/state/node/node.h"
 
 /*
- * For each card, the number of the last lease span that was written. Keep it from one state to the
- * next, so that each span is reported once. Zero it to start a series of states.
+ * For each card, the number of the last lease span that was written. Keep it from one state to the next, so that each span is
+ * reported once. Zero it to start a series of states.
  */
 struct page_told {
 	uint64_t spans[NODE_MAX_CARDS];

@@ -69,8 +69,8 @@ static bool is_alike(const struct state_text *a, const struct state_row *x,
 }
 
 /*
- * Returns the index of tenant `id` in `before`, searching from `first`; before->count if not found.
- * Tenants keep their order, so the tenant at `first` usually matches.
+ * Returns the index of tenant `id` in `before`, searching from `first`; before->count if not found. Tenants keep their order,
+ * so the tenant at `first` usually matches.
  */
 static size_t find(const struct state_text *before, size_t first, const char *id)
 {

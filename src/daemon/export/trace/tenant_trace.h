@@ -1,9 +1,8 @@
 /*
- * The tracing of one tenant (docs/reference/protocol.md, `trace`): which client traces it, the
- * rings of the tenant's processes (abi/shm/trace.h), and up to which lease the leases on its cards
- * have been reported. The daemon creates the rings and passes them to the client; it does not read
- * them. A tenant has at most one trace at a time. A trace ends with its session, and may outlive
- * the tenant. Main thread only.
+ * The tracing of one tenant (docs/reference/protocol.md, `trace`): which client traces it, the rings of the tenant's processes
+ * (abi/shm/trace.h), and up to which lease the leases on its cards have been reported. The daemon creates the rings and passes
+ * them to the client; it does not read them. A tenant has at most one trace at a time. A trace ends with its session, and may
+ * outlive the tenant. Main thread only.
  */
 #pragma once
 
@@ -32,20 +31,16 @@ struct tenant_trace *tenant_trace_end(struct tenant_trace *trace);
 struct tenant *tenant_trace_of(const struct tenant_trace *trace);
 const char *tenant_trace_name(const struct tenant_trace *trace);
 enum trace_clock tenant_trace_clock(const struct tenant_trace *trace);
-/*
- * The number of the last lease of device `device` that was reported, for the caller to update: see
- * lease_spans.h.
- */
+/* The number of the last lease of device `device` that was reported, for the caller to update: see lease_spans.h. */
 uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device);
 
 /* Call when the tenant ends: detaches its trace, if any, which stays until its session ends. */
 void tenant_trace_forget(struct tenant *tenant);
 
 /*
- * Makes the ring of a process that asks for one. Returns a descriptor, owned by the trace until the
- * ring is passed on. -ENOENT: the tenant has no trace of number `order`. -EAGAIN: too many rings
- * wait to be passed on, so the process may ask again. -ENOSPC: TENANT_TRACE_RINGS_MAX rings were
- * made. Other errors come from the system.
+ * Makes the ring of a process that asks for one. Returns a descriptor, owned by the trace until the ring is passed on. -ENOENT:
+ * the tenant has no trace of number `order`. -EAGAIN: too many rings wait to be passed on, so the process may ask again.
+ * -ENOSPC: TENANT_TRACE_RINGS_MAX rings were made. Other errors come from the system.
  */
 int tenant_trace_join(struct tenant *tenant, const struct process *process, uint32_t order,
 		      struct error *err);

@@ -7,9 +7,9 @@
 #include "abi/shm/trace_clock.h"
 
 /*
- * Chooses the processor's counter (TRACE_COUNTER) if it runs at a constant rate on all processors
- * (`is_invariant`) and the kernel has not rejected it as its own clock source. `kernels` is the
- * text of the kernel's current_clocksource file, or "" if there is none. Pure.
+ * Chooses the processor's counter (TRACE_COUNTER) if it runs at a constant rate on all processors (`is_invariant`) and the
+ * kernel has not rejected it as its own clock source. `kernels` is the text of the kernel's current_clocksource file, or "" if
+ * there is none. Pure.
  */
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels);
 
