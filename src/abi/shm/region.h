@@ -97,16 +97,16 @@ enum swap_state {
 
 /* One device of the tenant. Written by D. */
 struct region_control_device {
-	uint8_t uuid[16];                 /* of the card or MIG instance; fixed */
-	_Atomic uint32_t lease;           /* futex word, seq_cst; see above */
-	_Atomic uint32_t cores_pct_x100;  /* guaranteed share, hundredths of a percent; 0 if none */
-	_Atomic uint32_t limit_pct_x100;  /* highest allowed share; 10000 means no cap */
+	uint8_t uuid[16];                /* of the card or MIG instance; fixed */
+	_Atomic uint32_t lease;          /* futex word, seq_cst; see above */
+	_Atomic uint32_t cores_pct_x100; /* guaranteed share, hundredths of a percent; 0 if none */
+	_Atomic uint32_t limit_pct_x100; /* highest allowed share; 10000 means no cap */
 	/* share of the card's time charged to the tenant in the last second */
 	_Atomic uint32_t got_1s_pct_x100;
-	_Atomic uint64_t quota_bytes;     /* memory; UINT64_MAX means no quota */
-	_Atomic uint64_t context_bytes;   /* memory that one CUDA context takes on this card */
-	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
-	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
+	_Atomic uint64_t quota_bytes;   /* memory; UINT64_MAX means no quota */
+	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this card */
+	_Atomic uint64_t depth_ns;      /* in-flight bound under LEASE_GO */
+	_Atomic uint64_t free_depth_ns; /* in-flight bound under LEASE_FREE */
 	/* Under LEASE_GO a second work item may start beyond depth_ns, but only while less than this is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* an older library reads here how much work it may queue; 0 means none */

@@ -107,7 +107,8 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
-#define ASKS_MAX 16 /* a Service sends each call to any replica, so this many calls very likely reach the leader */
+#define ASKS_MAX \
+	16 /* a Service sends each call to any replica, so this many calls very likely reach the leader */
 
 static bool is_of_leader(const json_t *answer)
 {

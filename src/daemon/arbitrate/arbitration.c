@@ -10,9 +10,8 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 #include "daemon/arbitrate/region_host.h"
 
-#define STEP_MIN_NS UINT64_C(20000) /* shortest step: never spin, whatever the arbiter asks for */
-#define STEP_RUNG_NS \
-	UINT64_C(50000) /* shortest step while doorbells ring all the time */
+#define STEP_MIN_NS UINT64_C(20000)  /* shortest step: never spin, whatever the arbiter asks for */
+#define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
  * Most rounds of decisions in one step: the decisions on gangs, which all cards share, are new

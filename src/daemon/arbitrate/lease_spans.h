@@ -18,8 +18,8 @@ struct lease_span {
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not ended yet */
 	/* for a lease: when launches were stopped before its end; 0: not yet */
 	uint64_t closing_ns;
-	uint64_t number;           /* number of the span on this GPU, from 1 */
-	bool is_free;              /* ran without a lease, alone on the GPU */
+	uint64_t number;    /* number of the span on this GPU, from 1 */
+	bool is_free;       /* ran without a lease, alone on the GPU */
 	bool began_earlier; /* began before recording did: begin_ns is the start of recording */
 	struct arbiter_lease_end end; /* why and how it ended; valid if end_ns is not 0 */
 };

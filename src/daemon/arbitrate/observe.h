@@ -46,8 +46,8 @@ struct observer {
 	uint64_t busy_ns, launches; /* sums that include ended processes */
 	/* sum of counters at the last observation, to notice progress */
 	uint64_t progress;
-	uint64_t progress_ns;       /* when `progress` last changed */
-	uint64_t checked_ns;        /* when /proc was last read */
+	uint64_t progress_ns; /* when `progress` last changed */
+	uint64_t checked_ns;  /* when /proc was last read */
 	bool stopped;
 	/* a process has measured memory of its own that no census has confirmed yet */
 	bool has_fresh;

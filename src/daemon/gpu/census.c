@@ -18,8 +18,8 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;       /* guarded by the worker's lock, like with_use */
-	bool with_use;     /* also read samples of use */
+	bool wanted;   /* guarded by the worker's lock, like with_use */
+	bool with_use; /* also read samples of use */
 	/* main thread: a census was requested, and its reading is not complete */
 	bool under_way;
 	uint64_t since_ns; /* when it was requested */

@@ -20,11 +20,11 @@ struct sensor {
 	unsigned index;
 	struct arbitration *arbitration;
 	struct worker worker;
-	bool is_failing;           /* NVML did not report use at the last poll */
+	bool is_failing; /* NVML did not report use at the last poll */
 	/* how many times is_failing became true; logged the first time */
 	_Atomic uint64_t failures;
-	uint64_t newest_us;        /* newest stamp of all samples, on the driver's clock */
-	uint64_t advanced_ns;      /* when newest_us last changed, on our clock */
+	uint64_t newest_us;   /* newest stamp of all samples, on the driver's clock */
+	uint64_t advanced_ns; /* when newest_us last changed, on our clock */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 

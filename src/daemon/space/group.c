@@ -17,11 +17,11 @@
 #include "daemon/util/procfs.h"
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
-#define QUIT_NS (3 * NSEC_PER_SEC)    /* how long a control daemon may take to end by itself */
-#define OVER_NS (5 * NSEC_PER_SEC)    /* longest wait for the end of killed servers */
+#define QUIT_NS (3 * NSEC_PER_SEC) /* how long a control daemon may take to end by itself */
+#define OVER_NS (5 * NSEC_PER_SEC) /* longest wait for the end of killed servers */
 /* for so long after the old processes' end, a failed start is retried */
 #define SETTLE_NS (10 * NSEC_PER_SEC)
-#define RESTARTS_MOST 5               /* most restarts within RESTARTS_NS without a new member */
+#define RESTARTS_MOST 5 /* most restarts within RESTARTS_NS without a new member */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
 
 static const char *const states[] = {

@@ -14,14 +14,13 @@
 
 /* longest start until a server is active; a faulty card takes long */
 #define START_NS (60 * NSEC_PER_SEC)
-#define ANSWER_NS (NSEC_PER_SEC)   /* timeout of a command that only asks */
+#define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
 /* how often the control daemon is asked whether it still answers */
 #define ASK_NS (10 * NSEC_PER_SEC)
 #define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
-#define STOPPED_LOOKS \
-	3 /* so many scans in a row make a fault; a debugger may continue it before */
+#define STOPPED_LOOKS 3 /* so many scans in a row make a fault; a debugger may continue it before */
 #define LOG_MOST (1 << 20) /* bytes; the log is emptied when it is longer */
 
 /* ---- the log of control daemon and servers ---- */

@@ -49,10 +49,10 @@ struct tenant_terms {
 	uint64_t swap_arena_bytes; /* host memory for swapping, with ON_FULL_SWAP; else 0 */
 	bool swapped_out;          /* swapped out on request; stays off the card until resumed */
 	enum elastic_choice elastic;
-	struct sharing_choice sharing;  /* gets time slices, or runs concurrently with its group */
+	struct sharing_choice sharing; /* gets time slices, or runs concurrently with its group */
 	/* the tenant's choice; a stricter action in the settings wins */
 	enum on_violation on_violation;
-	bool has_host_quota;            /* there is a limit on page-locked host memory */
+	bool has_host_quota; /* there is a limit on page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
 	struct tenant_device_terms {
@@ -142,9 +142,9 @@ struct tenant {
 	struct turn_share turn_share;
 	/* its guarantee and cap are multiplied by this factor now; at least 1: see turn_share.h */
 	double share_scale;
-	bool is_away;       /* some or all of its memory is off the card, so it gets no lease */
-	bool wants_room;    /* an allocation of this swappable tenant waits for room on the card */
-	bool was_short;     /* at the last poll there was no room on the card for its return */
+	bool is_away;    /* some or all of its memory is off the card, so it gets no lease */
+	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
+	bool was_short;  /* at the last poll there was no room on the card for its return */
 	struct checkpoint *checkpoint; /* checkpoint of its processes; NULL: never requested */
 	/* the request for a checkpoint: daemon/memory/swap/tenant_checkpoint.h */
 	struct tenant_checkpoint *checkpoint_request;
@@ -194,9 +194,9 @@ struct tenant {
 	struct tenant_trace *trace;        /* the trace session that records it; NULL: not traced */
 	/* number of its last trace, as written in the trace's control page; 0: never traced */
 	uint32_t trace_order;
-	struct sharing *sharing;   /* what its processes share with each other; NULL: nothing yet */
-	bool unsaved;              /* its state file is out of date */
-	bool save_failed;          /* that its state file could not be saved has been logged */
+	struct sharing *sharing; /* what its processes share with each other; NULL: nothing yet */
+	bool unsaved;            /* its state file is out of date */
+	bool save_failed;        /* that its state file could not be saved has been logged */
 	/* sum of the used bytes that the state file has of its processes */
 	uint64_t saved_used_bytes;
 };

@@ -22,8 +22,8 @@ struct lock_sight {
 struct lock_question {
 	const char *text;                /* the annotation; NULL if missing */
 	const char *pod_namespace, *pod; /* the pod that wants the lock */
-	int64_t now_s, expiry_s;         /* now_s: seconds since 1970; expiry_s: lifetime of a lock */
-	uint64_t now_ns;                 /* of the monotonic clock */
+	int64_t now_s, expiry_s; /* now_s: seconds since 1970; expiry_s: lifetime of a lock */
+	uint64_t now_ns;         /* of the monotonic clock */
 };
 
 enum lock_verdict {

@@ -33,8 +33,9 @@ struct pod {
 	TAILQ_ENTRY(pod) link;         /* in the order in which pods are forgotten */
 	char *uid, *name, *in_namespace;
 	struct told failed[WORDS_MOST], placed;
-	uint64_t due_ns, step_ns;  /* due_ns: earliest time of the next event; step_ns: interval before it */
-	uint64_t untold;           /* filter calls since the last event */
+	uint64_t due_ns,
+		step_ns; /* due_ns: earliest time of the next event; step_ns: interval before it */
+	uint64_t untold; /* filter calls since the last event */
 	size_t fit, unfit;         /* numbers of nodes in the last filter call */
 	char node[EVENT_NAME_MAX]; /* the node named in the last success event; "" if none */
 };

@@ -32,7 +32,8 @@ void recorder_filtered(struct recorder *recorder, struct filter_answer *answer);
 void recorder_placed(struct recorder *recorder, const struct decision *decision, double score);
 
 struct recorder_counts {
-	uint64_t told, kept_back; /* told: events written to the server; kept_back: results that were not reported */
-	unsigned pods;            /* pods that are remembered */
+	uint64_t told,
+		kept_back; /* told: events written to the server; kept_back: results that were not reported */
+	unsigned pods; /* pods that are remembered */
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);

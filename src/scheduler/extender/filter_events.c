@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS_KEPT 24 /* most different reasons that are counted: enough for HAMi's and some of allot's */
+#define KINDS_KEPT \
+	24 /* most different reasons that are counted: enough for HAMi's and some of allot's */
 #define COUNT_DIGITS "0123456789"
 
 /* ---- reasons and their nodes ---- */

@@ -36,8 +36,9 @@ struct fit {
 	uint64_t now_ns; /* set by the caller; used to judge the age of measured use */
 	const struct request *request;
 	struct fit_memo types, modes;
-	const char *type, *mode; /* strings of the last card checked; those of the next card are mostly equal */
-	bool is_wanted;          /* answer for `type` and `mode`; unset while `type` is NULL */
+	const char *type,
+		*mode; /* strings of the last card checked; those of the next card are mostly equal */
+	bool is_wanted; /* answer for `type` and `mode`; unset while `type` is NULL */
 	struct fit_quota quota;
 	/* Candidates for a choice, and its results. */
 	struct place_node node;

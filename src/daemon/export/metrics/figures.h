@@ -105,7 +105,7 @@ struct metrics_tenant {
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;
-	/* processes by library version; the last element also counts all further versions */
+		/* processes by library version; the last element also counts all further versions */
 	} library[METRICS_LIBRARIES];
 	unsigned library_count;
 	uint64_t uid;

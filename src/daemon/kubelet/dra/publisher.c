@@ -51,7 +51,7 @@ struct publisher {
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
-	bool is_waiting;              /* `again` is armed, and nothing is written before it rings */
+	bool is_waiting; /* `again` is armed, and nothing is written before it rings */
 	/* is_refused: logged that a write failed; is_unshared: logged that sharing was dropped */
 	bool is_refused, is_unshared;
 };

@@ -41,8 +41,7 @@ struct endpoint {
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet,
-		is_said; /* is_said: logged that the socket can't be opened */
+	bool has_kubelet, is_said; /* is_said: logged that the socket can't be opened */
 	struct loop_source *renew_timer;
 	struct grpc_message *list; /* the list of devices that the watchers got last */
 	struct plugin_watchers watchers;

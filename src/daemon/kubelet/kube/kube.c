@@ -29,7 +29,6 @@
 
 #define LOOK_NS (30 * NSEC_PER_SEC) /* interval for recomputing what the Node object must have */
 
-
 #define MIB (UINT64_C(1) << 20)
 
 /*

@@ -28,7 +28,7 @@ struct seen {
 	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
 	/* the inputs of the last change: text_of(); NULL if nothing was read yet */
 	char *text;
-	bool is_refused;        /* the change was refused and logged */
+	bool is_refused; /* the change was refused and logged */
 	bool is_there;
 };
 

@@ -21,7 +21,7 @@
 #define KEY_MAX 72
 /* the slowest speed that is waited for: a tenth of a measured checkpoint's */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-#define ROOM_NS (5 * NSEC_PER_SEC)        /* how long other tenants have to make room */
+#define ROOM_NS (5 * NSEC_PER_SEC) /* how long other tenants have to make room */
 /* after so many lost helpers in a row, the place is STUCK */
 #define RETRIES_MOST 3
 

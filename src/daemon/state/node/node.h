@@ -109,9 +109,9 @@ struct node {
 	struct config config;
 	const char *config_file; /* real path of the settings file; NULL: no file was read */
 	char run_dir[NODE_RUN_DIR_MAX];
-	bool is_private;    /* one user's daemon: other users have no access to its files */
-	bool lingers;       /* the daemon ends after it had no tenants for config.linger_ns */
-	bool populated;     /* there are tenants */
+	bool is_private; /* one user's daemon: other users have no access to its files */
+	bool lingers;    /* the daemon ends after it had no tenants for config.linger_ns */
+	bool populated;  /* there are tenants */
 	/* at the last tick, all cards' arbitration threads slept for lack of work */
 	bool slept_at_tick;
 	bool simulated;
@@ -141,7 +141,7 @@ struct node {
 	uint64_t requests, refused;
 	/* last reply to `list`, for requests that came before it was made; NULL: none */
 	char *list_text;
-	uint64_t list_ns;           /* when work on list_text began */
+	uint64_t list_ns; /* when work on list_text began */
 	/* failed requests for a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	uint64_t live_changes,
@@ -171,10 +171,10 @@ struct node {
 	json_t *(*dra_json)(const struct dra *dra);
 	/* which containers hold claims, as the device plugin knows; NULL: not known */
 	struct claim_holders *claim_holders;
-	struct metrics *metrics;          /* NULL: no metrics are served */
-	struct page *page;                /* NULL: no web page is served */
-	struct node_kube *kube;           /* NULL: nothing is published to Kubernetes */
-	struct loop_source *tick;         /* every second while there are tenants */
+	struct metrics *metrics;  /* NULL: no metrics are served */
+	struct page *page;        /* NULL: no web page is served */
+	struct node_kube *kube;   /* NULL: nothing is published to Kubernetes */
+	struct loop_source *tick; /* every second while there are tenants */
 	/* wakes the main thread after an arbitration thread has signalled fresh_fd */
 	struct loop_source *fresh_source;
 	int fresh_fd;

@@ -16,7 +16,7 @@
 #define FRESH_NS (100 * NSEC_PER_MSEC)
 /* interval of look_at_v1(), while containers are frozen by cgroup version 1 */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
-#define MPS_NAME "nvidia-cuda-mps"     /* prefix of the names of control daemon and server */
+#define MPS_NAME "nvidia-cuda-mps" /* prefix of the names of control daemon and server */
 
 struct freezer {
 	struct loop *loop;

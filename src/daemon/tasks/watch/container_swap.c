@@ -25,8 +25,8 @@ struct container_swap {
 	struct helper_order order; /* the last order, with the memory it freed on each card */
 	/* the memory in `order` is reserved for the container's return */
 	bool is_reserved;
-	uint64_t back_ns;          /* when the container returned */
-	int failed;                /* errno of the last request; 0: it did not fail */
+	uint64_t back_ns; /* when the container returned */
+	int failed;       /* errno of the last request; 0: it did not fail */
 };
 
 static enum checkpoint_place place_of(const struct gpu_container *c)

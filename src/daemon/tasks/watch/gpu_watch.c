@@ -21,7 +21,7 @@
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it in cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
-#define SOON_NS (50 * NSEC_PER_MSEC)  /* census interval while a container starts or waits */
+#define SOON_NS (50 * NSEC_PER_MSEC) /* census interval while a container starts or waits */
 /* census interval while openings report new tasks and all tasks belong to tenants */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
 

@@ -113,7 +113,7 @@ void inflight_mark_work(struct inflight_stream *stream, const struct work *work)
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(). */
-	bool pays;             /* the tenant shares space: `ns` is the estimate's stable value */
+	bool pays; /* the tenant shares space: `ns` is the estimate's stable value */
 	/* other tenants' work runs too: a sample may be longer than the work takes alone */
 	bool is_beside_others;
 	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */

@@ -32,15 +32,15 @@ struct inflight_stream {
 	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t fast_path_key;
 	/* The device's bit; if 0, launches that find this key take the gate. */
 	_Atomic uint32_t fast_path_device;
-	uint32_t lease_at;                 /* offset of the device's lease word in a control page */
-	_Atomic uint32_t launched;         /* number of launches so far */
-	_Atomic uint32_t unmarked;         /* launches since the last mark */
+	uint32_t lease_at;         /* offset of the device's lease word in a control page */
+	_Atomic uint32_t launched; /* number of launches so far */
+	_Atomic uint32_t unmarked; /* launches since the last mark */
 	/* part of `unmarked` that the device's `inflight` includes */
 	_Atomic uint32_t unmarked_counted;
 	/* what unmarked_counted added to the device's inflight_ns */
 	_Atomic uint64_t unmarked_ns;
-	_Atomic uint64_t average_ns;       /* per launch, from observed ends; 0 if unknown */
-	_Atomic uint32_t mark_every;       /* free run: launches per mark */
+	_Atomic uint64_t average_ns; /* per launch, from observed ends; 0 if unknown */
+	_Atomic uint32_t mark_every; /* free run: launches per mark */
 	int device;
 	/* True for a thread's own default stream and for an overflow record: each launch is marked by its own thread. */
 	bool is_marked_by_launch;
