@@ -528,6 +528,8 @@ def measure_ways(bench, group, run):
 
 def llm(bench):
     settings = bench.settings
+    if settings.scenes != parse_scenes(DEFAULT_SCENES):
+        bench.result.scenes = settings.scenes
     chosen = [Group(members, names) for members, names in groups(settings.scenes)]
     for group in chosen:
         for name in group.names:

@@ -81,6 +81,7 @@ class Result:
         self.skipped = []       # {"name", "reason"}
         self.has_gpu = True     # False: none takes part, it is the same on any
         self.part = None        # (number, of so many), when only some cells were to be measured
+        self.scenes = None      # of the bench llm, when not all were to be measured: their names
         self.sharing = machine.sharing or TIME
 
     def add(self, row):
@@ -115,7 +116,7 @@ class Result:
                 "date": self.date, "commit": self.commit,
                 "rival_source": None if none or self.machine.sim else self.rival_source,
                 "sharing": None if self.sharing == TIME else self.sharing,
-                "part": f"{self.part[0]}/{self.part[1]}" if self.part else None,
+                "part": f"{self.part[0]}/{self.part[1]}" if self.part else "+".join(self.scenes or ()) or None,
                 "cases": [row.json() for row in self.rows],
                 "skipped": self.skipped or None}
         return {key: value for key, value in values.items() if value is not None}
@@ -128,6 +129,7 @@ class Result:
     def write(self, folder):
         os.makedirs(folder, exist_ok=True)
         stem = self.stem(folder)
-        self.write_json(stem + ".json")
+        # The charts have the scene in their names.
+        self.write_json("-".join([stem, *(self.scenes or ())]) + ".json")
         for chart in self.charts:
             chart(stem)
