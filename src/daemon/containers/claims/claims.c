@@ -589,5 +589,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	return r;
+	/* The new store gets every claim's present terms, so this change too. */
+	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

@@ -53,6 +53,7 @@ struct claims {
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /*
  * Handles a store found to be torn while in use: sets it aside and writes all claims to a new one.
+ * On failure no store is open, and claims_use_store() tries again.
  */
 int claims_renew_store(struct claims *claims, struct error *err);
 

@@ -316,7 +316,12 @@ int claims_renew_store(struct claims *claims, struct error *err)
 	int r = set_aside(claims, &why, err);
 	if (r >= 0)
 		r = open_store(claims, &is_new, err);
-	return r < 0 ? r : write_all(claims, err);
+	if (r >= 0)
+		r = write_all(claims, err);
+	/* An open store must have all claims. claims_use_store() tries again. */
+	if (r < 0)
+		claims->store = store_close(claims->store);
+	return r;
 }
 
 /* Opens and reads the store. Returns -EBADMSG if the file is not a valid store. */
@@ -347,8 +352,6 @@ int claims_use_store(struct claims *claims, bool make, struct error *err)
 		r = open_and_read(claims, &why);
 	if (r == -EBADMSG)
 		r = claims_renew_store(claims, &why);
-	if (r < 0 && claims->store)
-		claims->store = store_close(claims->store);
 	if (r < 0) {
 		if (!claims->has_complained)
 			log_error("claims can't be written down: %s; none is made until then",

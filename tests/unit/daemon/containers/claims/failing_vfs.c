@@ -38,6 +38,10 @@ static int file_read(sqlite3_file *f, void *to, int size, sqlite3_int64 at)
 static int file_write(sqlite3_file *f, const void *from, int size, sqlite3_int64 at)
 {
 	failing_vfs.writes++;
+	if (failing_vfs.torn_left > 0) {
+		failing_vfs.torn_left--;
+		return SQLITE_CORRUPT;
+	}
 	return fails(&failing_vfs.writes_left)
 		       ? failing_vfs.failure
 		       : real_of(f)->pMethods->xWrite(real_of(f), from, size, at);

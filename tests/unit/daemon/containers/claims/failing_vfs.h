@@ -5,6 +5,7 @@ extern struct failing_vfs {
 	int writes_left; /* so many writes go through, and the rest fails; negative: none fails */
 	int syncs_left;  /* the same of syncs */
 	int failure;     /* what they fail with: SQLITE_FULL, SQLITE_IOERR_FSYNC */
+	int torn_left;   /* so many writes fail before that, because the file is torn */
 	int writes, syncs;
 } failing_vfs;
 
