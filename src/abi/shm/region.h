@@ -149,8 +149,8 @@ struct region_control {
 	uint32_t version;
 	uint32_t size_bytes; /* sizeof(struct region_control) */
 	uint32_t device_count;
-	uint64_t epoch; /* unique for each daemon */
-	char tenant_name[REGION_NAME_MAX];
+	uint64_t epoch;                    /* unique for each daemon */
+	char tenant_name[REGION_NAME_MAX]; /* for logs: the daemon changes it if it renames the claim */
 	/*
 	 * Incremented at least 10 times a second while the daemon lives, but only once a second while no tenant has work or
 	 * demand and all processes read `owner`.

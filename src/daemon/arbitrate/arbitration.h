@@ -127,6 +127,8 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
  * returns NULL.
  */
 struct lessee *lessee_remove(struct lessee *lessee);
+/* Its tenant has another name from now on. Until then it has the region's. */
+void lessee_rename(struct lessee *lessee, const char *tenant);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
 /*

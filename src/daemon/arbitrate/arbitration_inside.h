@@ -58,8 +58,9 @@ struct lessee {
 	uint64_t quiet_ns;           /* when it was last seen to be quiet */
 	int gang;                    /* its number in the table of gangs; negative: none */
 	struct gang_word gang_word;
-	uint32_t turn;     /* as last published to the tenant */
-	bool shares_space; /* in a space group: its launches may have to pay tokens */
+	uint32_t turn;                /* as last published to the tenant */
+	bool shares_space;            /* in a space group: its launches may have to pay tokens */
+	char tenant[REGION_NAME_MAX]; /* for records and logs */
 };
 
 struct arbitration {

@@ -50,7 +50,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 			      ? FREE_KEY | (uint64_t)(l->index + 1)
 			      : arbiter_leases(a->arbiter, l->index) * (2 * ARBITER_MAX_TENANTS) +
 					(uint64_t)(l->index + 1);
-	lease_spans_note(a->spans, now_ns, l ? l->control->tenant_name : NULL, key, state);
+	lease_spans_note(a->spans, now_ns, l ? l->tenant : NULL, key, state);
 }
 
 int arbitration_watch_spans(struct arbitration *a, bool is_watched)

@@ -53,7 +53,7 @@ static void tell_given_up(const struct lessee *l)
 					       [TURNS_RESTED] = "rests" };
 	const struct turns *t = &l->observer.turns;
 
-	log_debug("tenant '%s': its processes run together for %.1f s: %s", l->control->tenant_name,
+	log_debug("tenant '%s': its processes run together for %.1f s: %s", l->tenant,
 		  (double)t->off_ns / (double)NSEC_PER_SEC, reasons[t->reason]);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/arbitrate/arbitration.h"
@@ -22,6 +23,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   .limit_pct = share.limit_pct,
 					   .limit_now_pct = share.limit_pct } };
 
+	snprintf(l->tenant, sizeof(l->tenant), "%s", control->tenant_name);
 	bell_init(&l->bell, &report->bell[device].rung);
 	pthread_mutex_lock(&a->worker.lock);
 	uint64_t now_ns = clock_now_ns();
@@ -88,6 +90,14 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
 	return r;
+}
+
+void lessee_rename(struct lessee *lessee, const char *tenant)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	snprintf(lessee->tenant, sizeof(lessee->tenant), "%s", tenant);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 void lessee_set_paused(struct lessee *lessee, bool paused)

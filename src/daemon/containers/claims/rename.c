@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "daemon/arbitrate/arbitration.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
 #include "daemon/state/tenant_state.h"
+#include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
 /*
@@ -20,6 +22,9 @@ static void set_terms(struct claim *claim, const char *key, const char *name)
 	text_index_remove(&tenant->node->tenant_names, &tenant->by_name);
 	strcpy(terms->claim.key, key);
 	strcpy(terms->name, name);
+	strcpy(tenant->region.control->tenant_name, name);
+	for (unsigned i = 0; i < terms->device_count; i++)
+		lessee_rename(tenant->device[i].lessee, name);
 	text_index_add(&claim->claims->keys, &claim->by_key, terms->claim.key, claim);
 	text_index_add(&tenant->node->tenant_names, &tenant->by_name, terms->name, tenant);
 }
@@ -56,5 +61,6 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 		tenant_save_soon(claim->tenant);
 	}
 	gpu_watch_rename_tenant(claims->node->watch, old_name, name);
+	violations_rename_tenant(claims->node->violations, old_name, name);
 	return 0;
 }

@@ -252,6 +252,17 @@ bool violations_has_open(const struct node *node)
 	return false;
 }
 
+void violations_rename_tenant(struct violations *v, const char *from, const char *to)
+{
+	struct suspect *s;
+	TAILQ_FOREACH(s, &v->list, link) {
+		if (!strcmp(s->owner, from))
+			snprintf(s->owner, sizeof(s->owner), "%s", to);
+		if (!strcmp(s->tenant, from))
+			snprintf(s->tenant, sizeof(s->tenant), "%s", to);
+	}
+}
+
 /* ---- resume by request ---- */
 
 int violations_resume(struct violations *v, const char *tenant, bool is_admin, struct error *err)

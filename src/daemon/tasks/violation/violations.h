@@ -61,6 +61,9 @@ bool violations_has_open(const struct node *node);
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);
 
+/* The tenant was renamed. */
+void violations_rename_tenant(struct violations *violations, const char *from, const char *to);
+
 /* Returns the offenders of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */
 json_t *violations_of_tenant(const struct violations *violations, const char *tenant);
 /*
