@@ -30,7 +30,7 @@ static void say_failure(struct suspect *s, const char *what, int error)
 	if (error == ESRCH)
 		return;
 	if (!s->violations->said_failure)
-		log_warning_of(log_key(s->tenant),
+		log_warning_of(s->log_key,
 			       "tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
 			       s->tenant, s->pid, s->name, what, strerror(error));
 	s->violations->said_failure = true;
@@ -83,7 +83,7 @@ static void freeze(struct suspect *s)
 	}
 	s->violations->figures.frozen++;
 	offenders_note(s, "frozen");
-	log_warning_of(log_key(s->tenant),
+	log_warning_of(s->log_key,
 		       "tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
 		       "it go on",
 		       s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
@@ -110,11 +110,11 @@ static void stop(struct suspect *s)
 	if (!again)
 		offenders_note(s, "stopped");
 	if (again)
-		log_info_of(log_key(s->tenant),
+		log_info_of(s->log_key,
 			    "tenant '%s': process %d (%s) had been continued, and is stopped again",
 			    s->tenant, s->pid, s->name);
 	else
-		log_warning_of(log_key(s->tenant),
+		log_warning_of(s->log_key,
 			       "tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
 			       s->tenant, s->pid, s->name);
 }
@@ -131,8 +131,8 @@ static void tell_to_end(struct suspect *s)
 	}
 	s->violations->figures.told_to_end++;
 	offenders_note(s, "told_to_end");
-	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) is told to end", s->tenant,
-		       s->pid, s->name);
+	log_warning_of(s->log_key, "tenant '%s': process %d (%s) is told to end", s->tenant, s->pid,
+		       s->name);
 }
 
 static void end(struct suspect *s)
@@ -147,7 +147,7 @@ static void end(struct suspect *s)
 	}
 	s->violations->figures.killed++;
 	offenders_note(s, "killed");
-	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) did not end, and is killed",
+	log_warning_of(s->log_key, "tenant '%s': process %d (%s) did not end, and is killed",
 		       s->tenant, s->pid, s->name);
 }
 

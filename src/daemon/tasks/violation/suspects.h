@@ -33,6 +33,7 @@ struct suspect {
 	bool is_offender; /* the following fields are valid */
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
+	uint32_t log_key;             /* tenant_log_key(), also after the tenant has ended */
 	enum on_violation own_wanted; /* what its tenant wants done with offenders, as last known */
 	int pidfd;
 	struct loop_source *source;

@@ -63,6 +63,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 	s->how = how;
 	s->own_wanted = violations_wanted(t);
 	snprintf(s->tenant, sizeof(s->tenant), "%s", t->terms.name);
+	s->log_key = tenant_log_key(&t->terms);
 	t->violations[reason]++;
 	note_in_audit(s, t);
 }
@@ -205,8 +206,8 @@ static void forgive_registered(struct suspect *s)
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||
 	    !is_registered(s->violations->node, s->pid))
 		return;
-	log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) has registered", s->tenant,
-		    s->pid, s->name);
+	log_info_of(s->log_key, "tenant '%s': process %d (%s) has registered", s->tenant, s->pid,
+		    s->name);
 	offenders_let_go(s);
 	s->is_offender = false;
 	offenders_write_list(s->violations);
@@ -285,7 +286,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 		s->is_pardoned = true;
 		offenders_note(s, "resumed");
 		count++;
-		log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) goes on by request",
+		log_info_of(s->log_key, "tenant '%s': process %d (%s) goes on by request",
 			    s->tenant, s->pid, s->name);
 	}
 	if (count)

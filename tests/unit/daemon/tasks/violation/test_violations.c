@@ -1,0 +1,89 @@
+/* What the daemon does about offenders, with a daemon in this process. */
+#include "../../fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/tasks/violation/suspects.h"
+#include "daemon/tasks/violation/violations.h"
+
+#define LOG_BURST 10 /* lines of one key at once: base/log.h */
+#define TENANTS (LOG_BURST + 2)
+
+static struct tenant *make_tenant(struct fixture *f, unsigned number)
+{
+	char line[160], name[16];
+	snprintf(name, sizeof(name), "t%u", number);
+	snprintf(line, sizeof(line),
+		 "{\"version\":1,\"op\":\"create\",\"name\":\"%s\",\"devices\":"
+		 "[{\"index\":0,\"memory_bytes\":1048576}]}",
+		 name);
+	json_decref(fixture_ok(f, line));
+	return node_find_tenant(f->node, name);
+}
+
+static int start_process(void)
+{
+	int pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static unsigned count_lines(const char *path, const char *word)
+{
+	char line[512];
+	unsigned count = 0;
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		count += strstr(line, word) != NULL;
+	fclose(file);
+	return count;
+}
+
+/* So a user cannot suppress messages about others by using many names. */
+static void test_one_log_budget_for_a_user(void **state)
+{
+	struct fixture *f = *state;
+	char path[96];
+	int pid[TENANTS], before = dup(STDERR_FILENO);
+	f->node->config.on_violation = ON_VIOLATION_FREEZE;
+	for (unsigned i = 0; i < TENANTS; i++) {
+		struct tenant *t = make_tenant(f, i);
+		pid[i] = start_process();
+		violations_note_over(f->node->violations, t, pid[i], VIOLATION_OVER_QUOTA, 0,
+				     2 * GIB, GIB);
+	}
+	snprintf(path, sizeof(path), "%s/log", f->dir);
+	assert_non_null(freopen(path, "we", stderr));
+	offenders_act(f->node->violations);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	for (unsigned i = 0; i < TENANTS; i++) {
+		const struct suspect *s = suspects_find(f->node->violations, pid[i]);
+		assert_non_null(s);
+		assert_string_equal(offenders_action(s), "stopped");
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	assert_int_equal(count_lines(path, "is stopped; allot resume lets it go on"), LOG_BURST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_one_log_budget_for_a_user, fixture_setup,
+						fixture_teardown),
+	};
+	return cmocka_run_group_tests_name("violations", tests, NULL, NULL);
+}
