@@ -274,9 +274,9 @@ int daemon_return(const struct daemon_target *target, const char *run_dir,
 	return r == -ENOENT ? -EAGAIN : r;
 }
 
-bool daemon_find_simulated(char *ret_hardware, size_t size)
+bool daemon_find_simulated(char ret_run_dir[PATHS_MAX])
 {
-	char base[PATHS_MAX], socket_path[PATHS_MAX];
+	char base[PATHS_MAX], run_dir[PATHS_MAX], socket_path[PATHS_MAX];
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *entry;
 	char *slash;
@@ -287,13 +287,12 @@ bool daemon_find_simulated(char *ret_hardware, size_t size)
 	*slash = '\0';
 	dir = opendir(base);
 	while (dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, "sim-", 4) != 0 || strlen(entry->d_name) >= size)
-			continue;
-		if (snprintf(socket_path, sizeof(socket_path), "%s/%s/allotd.sock", base,
-			     entry->d_name) >= (int)sizeof(socket_path))
+		if (strncmp(entry->d_name, "sim-", 4) != 0 ||
+		    paths_join(base, entry->d_name, run_dir, sizeof(run_dir), NULL) < 0 ||
+		    paths_join(run_dir, "allotd.sock", socket_path, sizeof(socket_path), NULL) < 0)
 			continue;
 		if (answers(socket_path)) {
-			strcpy(ret_hardware, entry->d_name);
+			strcpy(ret_run_dir, run_dir);
 			return true;
 		}
 	}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "client/client.h"
 
 struct daemon_target {
@@ -30,5 +31,5 @@ int daemon_get(const struct daemon_target *target, struct client **ret_client, s
 int daemon_return(const struct daemon_target *target, const char *run_dir,
 		  struct client **ret_client, struct error *err);
 
-/* Returns true if a private daemon of a simulated GPU runs; writes the name of its directory, "sim-h200". */
-bool daemon_find_simulated(char *ret_hardware, size_t size);
+/* Returns true if a private daemon of a simulated GPU runs; writes its run directory. */
+bool daemon_find_simulated(char ret_run_dir[PATHS_MAX]);

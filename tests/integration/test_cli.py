@@ -127,6 +127,18 @@ def test_bad_description_file(ending, tmp_path):
     one_line(ending.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
 
 
+def test_ps_tells_of_a_simulated_gpu(machine, tmp_path):
+    """The command in the hint works for a description file too."""
+    spec = tmp_path / "cards.conf"
+    spec.write_text("[gpu]\n")
+    machine.sim = ["--sim", spec]
+    machine.start("--name", "alone", "--", "sleep", "60")
+    run_dir = wait_until(lambda: next(machine.base.glob("sim-cards-*/allotd.sock"), None), what="its daemon").parent
+    hint = wait_until(lambda: machine.allot("ps").stderr, what="the hint")
+    assert hint == f"allot: ps: a simulated GPU is in use; for its tenants: allot ps --run-dir {run_dir}\n"
+    wait_until(lambda: "alone" in machine.allot("ps", "--run-dir", run_dir).stdout, what="its tenant")
+
+
 def test_no_gpu_says_how_to_get_one(machine):
     try:
         ctypes.CDLL("libnvidia-ml.so.1")

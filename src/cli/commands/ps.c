@@ -127,13 +127,12 @@ static void write_frame(const struct ps_options *options, const json_t *list, in
 /* If a simulated GPU's daemon runs, tells the user how to list the tenants of that daemon. */
 static void hint_at_simulated(const struct ps_options *options)
 {
-	char hardware[256];
+	char run_dir[PATHS_MAX];
 
-	if (!options->target.sim_spec && !options->target.run_dir &&
-	    daemon_find_simulated(hardware, sizeof(hardware)))
+	if (!options->target.sim_spec && !options->target.run_dir && daemon_find_simulated(run_dir))
 		fprintf(stderr,
-			"allot: ps: a simulated GPU is in use; for its tenants: allot ps --sim %s\n",
-			hardware + strlen("sim-"));
+			"allot: ps: a simulated GPU is in use; for its tenants: allot ps --run-dir %s\n",
+			run_dir);
 }
 
 static int show_once(const struct ps_options *options, struct client **client,
