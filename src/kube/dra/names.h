@@ -4,8 +4,7 @@
 #define DRA_DRIVER "gpu.allot.dev"
 #define DRA_API "/apis/resource.k8s.io/v1"
 #define DRA_DEVICE_MAX 64 /* size of a device's name, a DNS label, with its NUL */
-/* size of a pool's name: a node's name (at most 253 bytes) and a device's */
-#define DRA_POOL_MAX 320
+#define DRA_POOL_MAX 254  /* size of the name of a pool or slice, with its NUL */
 
 /*
  * Taints of a device (feature gate DRADeviceTaints). Pods that run on the device continue; no new

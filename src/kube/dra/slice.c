@@ -219,9 +219,25 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 
 /* ---- the slice ---- */
 
-void dra_pool_name(const char *node, const char *device, char *ret, size_t size)
+/* How much of the node's name fits beside so much else. A part of a DNS name ends with a letter or digit. */
+static int node_length(const char *node, size_t else_bytes)
 {
-	snprintf(ret, size, "%s/%s", node, device);
+	size_t length = strnlen(node, else_bytes < DRA_POOL_MAX ? DRA_POOL_MAX - 1 - else_bytes : 0);
+	while (node[length] && length && !isalnum((unsigned char)node[length - 1]))
+		length--;
+	return (int)length;
+}
+
+void dra_pool_name(const char *node, const char *device, char ret[DRA_POOL_MAX])
+{
+	int length = node_length(node, strlen("/") + strlen(device));
+	snprintf(ret, DRA_POOL_MAX, "%.*s/%s", length, node, device);
+}
+
+void dra_slice_name(const char *node, const char *device, char ret[DRA_POOL_MAX])
+{
+	int length = node_length(node, strlen(device) + strlen("--" DRA_DRIVER));
+	snprintf(ret, DRA_POOL_MAX, "%.*s-%s-" DRA_DRIVER, length, node, device);
 }
 
 json_t *dra_slice(const struct dra_slice_names *names, const char *version, int64_t generation,

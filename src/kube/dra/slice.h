@@ -49,8 +49,13 @@ bool dra_devices_are_tainted(const json_t *devices);
 /* Returns a new list of the devices without taints, or NULL if out of memory. */
 json_t *dra_devices_without_taints(const json_t *devices);
 
-/* Makes the name of a device's pool: "<node>/<device>". */
-void dra_pool_name(const char *node, const char *device, char *ret, size_t size);
+/*
+ * Make the names of a device's pool, "<node>/<device>", and of its slice,
+ * "<node>-<device>-<driver>". If the node's name is too long for that, it is cut. The device's name
+ * stays whole, because it is unique.
+ */
+void dra_pool_name(const char *node, const char *device, char ret[DRA_POOL_MAX]);
+void dra_slice_name(const char *node, const char *device, char ret[DRA_POOL_MAX]);
 
 struct dra_slice_names {
 	const char *node, *node_uid; /* the Node that owns the slice */

@@ -28,10 +28,10 @@ enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
-	char pool[NAME_MAX_BYTES]; /* "" if the GPU is gone, so that the slice is to be deleted */
-	json_t *device;            /* a list of one device; empty if the GPU takes no new tenants */
-	json_t *object;            /* as the server has it; NULL if the server has none */
-	json_t *sent, *taken;      /* the devices written last, and the server's version of them */
+	char pool[DRA_POOL_MAX]; /* "" if the GPU is gone, so that the slice is to be deleted */
+	json_t *device;          /* a list of one device; empty if the GPU takes no new tenants */
+	json_t *object;          /* as the server has it; NULL if the server has none */
+	json_t *sent, *taken;    /* the devices written last, and the server's version of them */
 };
 
 struct publisher {
@@ -394,14 +394,14 @@ struct publisher *publisher_stop(struct publisher *p)
 
 static void want_device(struct publisher *p, const char *name, json_t *device)
 {
-	char slice[NAME_MAX_BYTES];
-	snprintf(slice, sizeof(slice), "%s-%s-" DRA_DRIVER, p->node, name);
+	char slice[DRA_POOL_MAX];
+	dra_slice_name(p->node, name, slice);
 	struct gpu_slice *s = take_slice(p, slice);
 	if (!s)
 		return;
 	json_decref(s->device);
 	s->device = json_pack("[O*]", device);
-	dra_pool_name(p->node, name, s->pool, sizeof(s->pool));
+	dra_pool_name(p->node, name, s->pool);
 }
 
 void publisher_want(struct publisher *p, json_t *devices)

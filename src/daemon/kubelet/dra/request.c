@@ -30,7 +30,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 		      struct claim_request *request, struct error *err)
 {
 	char pool[DRA_POOL_MAX];
-	dra_pool_name(node_name, result->device, pool, sizeof(pool));
+	dra_pool_name(node_name, result->device, pool);
 	if (strcmp(result->pool, pool) != 0)
 		return error_set(err, ENODEV,
 				 "GPU %.63s is of the pool '%.160s', and this node is %s",

@@ -148,7 +148,7 @@ static void test_slice(void **state)
 {
 	json_t *devices = dra_devices(&h100, 1);
 	char pool[DRA_POOL_MAX];
-	dra_pool_name("n1", "gpu-1", pool, sizeof(pool));
+	dra_pool_name("n1", "gpu-1", pool);
 	const struct dra_slice_names names = {
 		.node = "n1", .node_uid = "u-1", .name = "n1-x", .pool = pool
 	};
@@ -171,6 +171,34 @@ static void test_slice(void **state)
 	json_decref(devices);
 }
 
+/* Kubernetes permits 253 bytes for each, as many as for the node's own name. */
+static void test_names_of_a_node_with_a_long_name(void **state)
+{
+	static const char device[] = "gpu-5ba0f1c2-0000-1111-2222-333344445555";
+	char node[254], name[DRA_POOL_MAX], long_device[400];
+	dra_slice_name("n1", device, name);
+	assert_string_equal(name, "n1-gpu-5ba0f1c2-0000-1111-2222-333344445555-gpu.allot.dev");
+	memset(node, 'n', sizeof(node));
+	node[253] = '\0';
+	dra_slice_name(node, device, name);
+	assert_int_equal(strlen(name), 253);
+	assert_non_null(strstr(name, "nn-gpu-5ba0f1c2-0000-1111-2222-333344445555-gpu.allot.dev"));
+	dra_pool_name(node, device, name);
+	assert_int_equal(strlen(name), 253);
+	assert_non_null(strstr(name, "nn/gpu-5ba0f1c2-0000-1111-2222-333344445555"));
+	/* Cut behind a dot, the first part would be no DNS name. */
+	memset(node + 190, '.', 22);
+	dra_slice_name(node, device, name);
+	assert_non_null(strstr(name, "n-gpu-5ba0f1c2"));
+	dra_pool_name(node, device, name);
+	assert_non_null(strstr(name, "n/gpu-5ba0f1c2"));
+	/* An allocation may name anything as its device. */
+	memset(long_device, 'd', sizeof(long_device) - 1);
+	long_device[sizeof(long_device) - 1] = '\0';
+	dra_pool_name(node, long_device, name);
+	assert_int_equal(strlen(name), DRA_POOL_MAX - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_taints),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_slice),
+		cmocka_unit_test(test_names_of_a_node_with_a_long_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

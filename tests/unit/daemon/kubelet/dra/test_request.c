@@ -181,7 +181,7 @@ static void test_refused(void **state)
 		many[i] = share("a");
 		snprintf(names[i], sizeof(names[i]), "gpu-00000000-0000-0000-0000-%012zu", i);
 		many[i].device = names[i];
-		dra_pool_name("n1", names[i], pools[i], sizeof(pools[i]));
+		dra_pool_name("n1", names[i], pools[i]);
 		many[i].pool = pools[i];
 	}
 	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "a tenant can have no more");
