@@ -118,19 +118,29 @@ static bool is_same_pct(double a, double b)
 	return a - b < SAME_PCT && b - a < SAME_PCT;
 }
 
-/* If the container asked for no amount of memory, the claim may have any: it has whole cards then. */
+/*
+ * A request without an amount of memory is for all of the card. The driver may have reported a slightly different total when
+ * the claim was made. The cards of a parked claim may be unknown.
+ */
+static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
+{
+	if (asked_bytes)
+		return quota_bytes == asked_bytes;
+	return !card || quota_bytes + VCUDA_UNIT_BYTES > card->info.memory_bytes;
+}
+
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);
-	unsigned count = claim_terms(claim)->device_count;
-	for (unsigned i = 0; i < count; i++) {
+	const struct tenant_terms *terms = claim_terms(claim);
+	for (unsigned i = 0; i < terms->device_count; i++) {
 		const struct promise *p = claim_asked_promise(claim, i);
-		if ((bytes && p->quota_bytes != bytes) ||
+		if (!is_memory_met(bytes, p->quota_bytes, terms->device[i].card) ||
 		    !is_same_pct(p->cores_pct, vcuda_cores_pct(ask)) ||
 		    !is_same_pct(p->limit_pct, vcuda_limit_pct(ask)))
 			return false;
 	}
-	return count == ask->cards;
+	return terms->device_count == ask->cards;
 }
 
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX])

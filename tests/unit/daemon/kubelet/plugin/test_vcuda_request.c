@@ -114,6 +114,37 @@ static void test_all_of_a_card(void **state)
 	assert_true(request.device[0].terms.cores_pct == 100);
 }
 
+/* The claim of a container that asked for part of the memory is not one of a container that asked for all. */
+static void test_is_met(void **state)
+{
+	static const struct {
+		uint64_t quota_bytes;
+		unsigned units;
+		bool is_met;
+	} rows[] = {
+		{ 1024 * MIB, 4, true },  { 1024 * MIB, 3, false },      { CARD_BYTES, 0, true },
+		{ 1024 * MIB, 0, false }, { CARD_BYTES - MIB, 0, true },
+	};
+	struct tenant *tenant = calloc(1, sizeof(*tenant));
+	struct claim claim = { .tenant = tenant };
+	assert_non_null(tenant);
+	tenant->terms.device_count = 1;
+	tenant->terms.device[0].card = &node->card[0];
+	node->card[0].info.memory_bytes = CARD_BYTES;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct vcuda_ask ask = { .cores = 100, .units = rows[i].units, .cards = 1 };
+		tenant->terms.device[0].promise =
+			(struct promise){ .memory_given = true,
+					  .quota_bytes = rows[i].quota_bytes,
+					  .cores_pct = 100,
+					  .limit_given = true,
+					  .limit_pct = 100 };
+		if (vcuda_request_is_met(&claim, &ask) != rows[i].is_met)
+			fail_msg("row %zu", i);
+	}
+	free(tenant);
+}
+
 static void test_a_scheduler(void **state)
 {
 	struct vcuda_ask ask = { .cores = 60, .units = 8, .cards = 2, .chosen = 2, .minor = { 1, 3 } };
@@ -162,6 +193,7 @@ int main(void)
 		WITH_NODE(test_a_part),
 		WITH_NODE(test_which_card),
 		WITH_NODE(test_all_of_a_card),
+		WITH_NODE(test_is_met),
 		WITH_NODE(test_a_scheduler),
 		WITH_NODE(test_a_scheduler_of_the_other_protocol),
 		WITH_NODE(test_whole_cards_alone),
