@@ -152,16 +152,18 @@ static void task_ended(void *data, struct gpu_task *t)
 
 /* ---- free memory of the cards, for the freezer ---- */
 
-/* Whether all memory in use on the card is held by containers that the freezer controls. */
-static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)
+bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
+	uint64_t start_time;
+	/* A list of that length may be cut. */
+	if (!seen->processes_known || seen->process_count >= CENSUS_MAX_PROCESSES)
+		return false;
 	for (size_t i = 0; i < seen->process_count; i++) {
-		const struct gpu_task *t = gpu_tasks_find(w->tasks, seen->process[i].pid);
-		/*
-		 * A listed process that has no task has just ended and will not hold memory for
-		 * long.
-		 */
-		if (t && !(t->container && t->container->item.cards))
+		int pid = seen->process[i].pid;
+		const struct gpu_task *t = gpu_tasks_find(w->tasks, pid);
+		/* A listed process that has ended will not hold memory for long. */
+		if (t ? !(t->container && t->container->item.cards)
+		      : pid != getpid() && procfs_start_time(pid, &start_time) >= 0)
 			return false;
 	}
 	return true;
@@ -205,7 +207,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
-		free_cards[i].is_empty = cards[i].processes_known && is_all_governed(w, &cards[i]);
+		free_cards[i].is_empty = gpu_watch_is_governed(w, &cards[i]);
 		if (cards[i].begun_ns < begun_ns)
 			begun_ns = cards[i].begun_ns;
 	}

@@ -1,4 +1,4 @@
-/* Shared by gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c. */
+/* Shared by the files gpu_watch*.c. */
 #pragma once
 
 #include "daemon/containers/engine/engine_names.h"
@@ -20,6 +20,12 @@ struct gpu_watch {
 	bool said_many;
 	bool foreign; /* there are, or may be, tasks that belong to no tenant */
 };
+
+/*
+ * Whether only containers that the freezer controls hold memory on the card. If that is not certain,
+ * returns false.
+ */
+bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_card *seen);
 
 /* Adds to each task and container what it used up to this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
