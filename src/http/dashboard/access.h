@@ -65,5 +65,8 @@ enum access_verdict access_may_change(const struct access_terms *terms,
  * Host header.
  */
 bool access_is_plain_host(const char *host);
-/* Whether the Origin header names the same site as the Host header. True if `origin` is NULL. */
+/*
+ * Whether the Origin header names the same host and port as the Host header. True if `origin` is NULL. The schemes may differ,
+ * because a proxy may end TLS before us. A page of the other scheme gains nothing: it has no token.
+ */
 bool access_is_own_origin(const char *origin, const char *host);
