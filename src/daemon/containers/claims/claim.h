@@ -62,8 +62,9 @@ struct claim {
 	struct claims *claims;
 	/* row in the store; negative while the claim is not in the store */
 	int64_t row;
-	uint64_t made_s;    /* seconds since 1970 */
-	uint64_t wanted_ns; /* clock_now_ns() when it was last needed */
+	uint64_t made_s;      /* seconds since 1970 */
+	uint64_t known_ns;    /* clock_now_ns() when this daemon made or read it */
+	uint64_t unwanted_ns; /* the same when it was found not to be needed; 0: it is needed */
 	/*
 	 * NULL: the claim is parked, because a card is missing or has no room now. It keeps its
 	 * slots and its key. A daemon that starts later puts it into force again if it can.

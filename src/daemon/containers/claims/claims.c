@@ -114,7 +114,7 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim)
 		*claim = (struct claim){
-			.claims = claims, .row = row, .made_s = made_s, .wanted_ns = clock_now_ns()
+			.claims = claims, .row = row, .made_s = made_s, .known_ns = clock_now_ns()
 		};
 	return claim;
 }

@@ -111,8 +111,8 @@ int claims_add_keep(struct claims *claims, claims_keep keep, void *data);
 void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
 
 /*
- * Checks every claim now; also called every 30 s. Releases a while_wanted claim if, for
- * `claim_grace` (a setting), it had no live process and nothing needed it.
+ * Checks every claim now. Releases a while_wanted claim if it had no live process and nothing
+ * needed it at each check for `claim_grace` (a setting). Also called every `claim_look`.
  */
 void claims_reconcile(struct claims *claims);
 

@@ -57,10 +57,12 @@ void claims_reconcile(struct claims *claims)
 		struct error err = { 0 };
 		next = claims_next(c);
 		if (is_needed(claims, c)) {
-			c->wanted_ns = now_ns;
+			c->unwanted_ns = 0;
 			continue;
 		}
-		if (now_ns - c->wanted_ns < claims->node->config.claim_grace_ns)
+		if (!c->unwanted_ns)
+			c->unwanted_ns = now_ns;
+		if (now_ns - c->unwanted_ns < claims->node->config.claim_grace_ns)
 			continue;
 		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
 		if (claims_release(claims, key, "nothing runs in it, and nobody wants it", &err) <

@@ -290,7 +290,7 @@ static void attribute(struct pass *pass)
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
 		/* The kubelet's answer is older than the claim, so it shows the previous holders of the claim's devices. */
-		if (read_ns < o->claim->wanted_ns)
+		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
 		pass->reconciler->figures.reattributions += r > 0;

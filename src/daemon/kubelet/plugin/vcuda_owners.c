@@ -55,7 +55,7 @@ static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 	return p->pods && !allocate_is_lived_in(claim) &&
 	       pod_key_parse(claim_terms(claim)->claim.key, &key) && key.device &&
 	       pod_resources_get(p->pods, &held) &&
-	       pod_resources_time_ns(p->pods) > claim->wanted_ns + BOOKS_NS &&
+	       pod_resources_time_ns(p->pods) > claim->known_ns + BOOKS_NS &&
 	       slice_parse(&p->slices, key.device, &card, &number, NULL) >= 0 &&
 	       !slots_has(&held.card[card], number);
 }

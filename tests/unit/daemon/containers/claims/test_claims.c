@@ -641,7 +641,8 @@ static enum claim_need say_need(void *data, const struct claim *claim)
 
 static void wait_past_grace(struct fixture *f)
 {
-	f->node->config.claim_grace_ns = 1;
+	f->node->config.claim_grace_ns = NSEC_PER_MSEC;
+	claims_reconcile(f->node->claims);
 	fixture_turn(f, 2);
 	claims_reconcile(f->node->claims);
 }
@@ -671,7 +672,7 @@ static void test_nobody_needs_it(void **state)
 	wait_past_grace(f);
 	need = CLAIM_WANTED;
 	wait_past_grace(f);
-	assert_int_equal(asked, 2); /* of the one that is not for ever */
+	assert_int_equal(asked, 4); /* of the one that is not for ever */
 	assert_int_equal(claims_count(f->node->claims), 2);
 	need = CLAIM_UNWANTED;
 	wait_past_grace(f);
@@ -683,6 +684,29 @@ static void test_nobody_needs_it(void **state)
 	claims_must_hold(f);
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 1);
+}
+
+/* The grace begins when the claim is found to be unneeded, not at the check before that. */
+static void test_the_whole_grace(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
+	wanted.while_wanted = true;
+	claim_made(f, &wanted);
+	assert_int_equal(claims_add_keep(f->node->claims, say_need, NULL), 0);
+	f->node->config.claim_grace_ns = 20 * NSEC_PER_MSEC;
+	for (unsigned i = 0; i < 2; i++) {
+		need = CLAIM_WANTED;
+		claims_reconcile(f->node->claims);
+		fixture_turn(f, 30);
+		need = CLAIM_UNWANTED;
+		claims_reconcile(f->node->claims);
+		assert_non_null(claims_find(f->node->claims, "a"));
+	}
+	fixture_turn(f, 30);
+	claims_reconcile(f->node->claims);
+	assert_null(claims_find(f->node->claims, "a"));
+	claims_remove_keep(f->node->claims, say_need, NULL);
 }
 
 /* ---- killed ---- */
@@ -873,6 +897,7 @@ int main(void)
 		TEST(test_disk_full_while_it_is_made_again),
 		TEST(test_sync_fails),
 		TEST(test_nobody_needs_it),
+		TEST(test_the_whole_grace),
 		TEST(test_log_goes_into_the_file),
 		TEST(test_log_keeps_its_length),
 		TEST(test_killed),
