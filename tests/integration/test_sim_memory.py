@@ -177,7 +177,7 @@ def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
         """))
 
 
-def test_memory_of_a_card_that_the_process_does_not_see(start_sim):
+def test_memory_of_a_card_that_the_process_does_not_see(start_sim):  # noqa: F811
     start_sim("h200x2").run(VMM + textwrap.dedent("""
         import socket
         ours, theirs = socket.socketpair()

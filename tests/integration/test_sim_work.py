@@ -143,7 +143,7 @@ def test_graphs(sim):  # noqa: F811
         """)
 
 
-def test_a_captured_copy_moves_nothing(sim):
+def test_a_captured_copy_moves_nothing(sim):  # noqa: F811
     sim.run("""
         start()
         s = ok(cu.cuStreamCreate(1))
@@ -171,7 +171,7 @@ def test_a_captured_copy_moves_nothing(sim):
         """)
 
 
-def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):
+def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):  # noqa: F811
     """The next stream gets the memory and the number of the one that was destroyed."""
     sim.run("""
         start()
@@ -190,7 +190,7 @@ def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):
         """)
 
 
-def test_an_updated_graph_takes_its_new_memory(sim):
+def test_an_updated_graph_takes_its_new_memory(sim):  # noqa: F811
     sim.run("""
         start()
 
