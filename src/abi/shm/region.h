@@ -309,7 +309,7 @@ struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; incremented at each ring */
 	/* Number of sync points: how often a thread has waited for everything it launched, as at the end of a step. */
 	_Atomic uint32_t sync_points;
-	/* Part of busy_ns: from the start of each lease until half of the depth was in flight. */
+	/* Part of busy_ns: from the start of each lease until 1 ms of work, or half of the depth, was in flight. */
 	_Atomic uint64_t ramp_ns;
 	/*
 	 * Total time in which threads worked between sync points: from one sync point to the wait for the next, without waits

@@ -198,9 +198,12 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 {
-	atomic_store_explicit(&l->control->device[l->device].depth_ns,
-			      l->gang_word.is_slip ? SLIP_DEPTH_NS
-						   : arbiter_depth_ns(a->arbiter, l->index),
+	struct region_control_device *c = &l->control->device[l->device];
+	uint64_t free_depth_ns = atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
+	atomic_store_explicit(&c->depth_ns,
+			      l->gang_word.is_slip
+				      ? SLIP_DEPTH_NS
+				      : arbiter_depth_ns(a->arbiter, l->index, free_depth_ns),
 			      memory_order_relaxed);
 }
 

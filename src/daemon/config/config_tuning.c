@@ -53,6 +53,8 @@ static const struct settings_row rows[] = {
 	  "longest step of a program that runs beside others by the hardware's time slices; 0: all take turns" },
 	{ "cap_slice", SETTINGS_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
 	  "GPU time that a capped tenant, alone, gathers before it runs again" },
+	{ "cap_slice_most", SETTINGS_DURATION, AT(arbiter.cap_slice_most_ns), NULL, US(10), S(1),
+	  "the same for a program that never waits for its work" },
 	{ "cap_window", SETTINGS_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),
 	  "window over which a cap may be filled up" },
 	{ "cap_idle_window", SETTINGS_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),

@@ -25,6 +25,8 @@
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
+/* A thread is ahead of the GPU with so much work in flight, or with half of the depth if that is less. */
+#define LEAD_NS ((int64_t)NS_PER_MS)
 /* How much unused time a cap may save up while no daemon arbitrates. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
@@ -131,8 +133,9 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 	}
 	if (account[index].has_lead)
 		return;
-	account[index].has_lead = 2 * inflight_ns >=
-				  (int64_t)atomic_load_explicit(&c->depth_ns, memory_order_relaxed);
+	int64_t depth_ns = (int64_t)atomic_load_explicit(&c->depth_ns, memory_order_relaxed);
+
+	account[index].has_lead = inflight_ns >= LEAD_NS || 2 * inflight_ns >= depth_ns;
 	if (!account[index].has_lead)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }

@@ -113,7 +113,7 @@ uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 	return to_ns(look_up(a, tenant)->charged_peak_ns);
 }
 
-uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
+uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_depth_ns)
 {
 	const struct tenant *t = look_up(a, tenant);
 	double most_ns = (double)a->config.step_most_ns;
@@ -125,6 +125,11 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 	/* A tenant that outranks this one would have to wait for a greater depth. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
+	/* A long slice serves to keep a lead, so as much may be in flight as without a cap. */
+	uint64_t slice_ns = charge_alone_slice_ns(a, t);
+	if (is_capped(t) && a->active_count == 1 && !a->gang_count &&
+	    slice_ns > a->config.cap_slice_ns)
+		return min_u64(slice_ns, max_u64(free_depth_ns, a->terms.depth_ns));
 	/*
 	 * Beside a gang no greater depth is used: the gang's other devices would have to wait for it, and its trial would not
 	 * be valid.

@@ -24,6 +24,7 @@ struct arbiter_config arbiter_default_config(void)
 		.slice_step_ns = 20 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
+		.cap_slice_most_ns = 50 * MS,
 		.long_work_ns = 20 * MS,
 		.window_ns = 500 * MS,
 		.idle_window_ns = 100 * MS,

@@ -169,9 +169,10 @@ int arbiter_holder(const struct arbiter *arbiter);
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
  * Returns how much work, in nanoseconds, the tenant may have in flight under a lease. This is depth_ns, the larger depth used
- * beside a gang, or the length of two steps if the program profits from that.
+ * beside a gang, or the length of two steps if the program profits from that. A capped tenant that is alone and has long
+ * slices (cap_slice_most_ns) may have a slice in flight, but at most free_depth_ns.
  */
-uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
+uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the length of a step of the tenant's program (steps.h), as charged, in nanoseconds; 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /*

@@ -37,6 +37,7 @@ struct arbiter_config {
 	uint64_t slice_step_ns; /* the hardware slices programs with steps up to this length; 0 if never */
 	uint64_t depth_ns; /* the most by which CLOSING precedes the end of the quantum */
 	uint64_t cap_slice_ns; /* tokens that a capped tenant, alone, gathers before it gets a lease again */
+	uint64_t cap_slice_most_ns; /* the same for a program that never waits for its work */
 	uint64_t window_ns; /* time over which a waiting tenant may save up its cap: bucket size / limit */
 	uint64_t idle_window_ns; /* the same for an idle tenant, until the tenant counts as absent */
 	uint64_t idle_min_ns; /* lower bound of the idle time after which a holder loses the lease */
@@ -102,7 +103,7 @@ struct arbiter_observation {
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
 	uint64_t launches; /* number of work items so far (monotonic) */
-	/* The part of busy_ns from the start of each lease until half of the depth was in flight. */
+	/* The part of busy_ns from the start of each lease until 1 ms of work, or half of the depth, was in flight. */
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); for a space group in ns of SM time */
 	uint64_t work_ns; /* space group: predicted length of the work paid for (monotonic) */

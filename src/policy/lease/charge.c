@@ -3,6 +3,12 @@
 /* The most tokens needed for a lease beside other tenants. An absent tenant keeps as many, so that it need not wait. */
 #define SLICE_MAX_NS 10000000
 
+/*
+ * A thread that was held has no lead over the GPU, and the GPU runs dry now and then until the thread has one again. A slice of a
+ * program that streams() is so long that this is at most this part of it.
+ */
+#define RAMP_PART 0.02
+
 static double min_double(double a, double b)
 {
 	return a < b ? a : b;
@@ -19,12 +25,35 @@ static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
 }
 
+/*
+ * Whether the tenant's program launches without ever waiting for its work, like a training that never asks for its loss. No one
+ * waits for such a program, so a few long pauses are as good as many short ones. And each time that it starts anew it
+ * loses the lead that its thread had over the GPU.
+ */
+static bool streams(const struct arbiter *a, const struct tenant *t)
+{
+	double most_ns = (double)a->config.step_most_ns;
+
+	return a->config.policy == ARBITER_POLICY_LEASE && most_ns > 0 &&
+	       steps_length_ns(&t->steps, most_ns) <= 0 &&
+	       t->charged_ns - t->charged_at_rest_ns >= most_ns;
+}
+
+uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
+{
+	double slice_ns = t->ramp_ns / RAMP_PART;
+
+	if (slice_ns <= (double)a->config.cap_slice_ns || !streams(a, t))
+		return a->config.cap_slice_ns;
+	return slice_ns < (double)a->config.cap_slice_most_ns
+		       ? (uint64_t)slice_ns
+		       : max_u64(a->config.cap_slice_ns, a->config.cap_slice_most_ns);
+}
+
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	uint64_t slice_ns = a->config.cap_slice_ns;
-
-	if (a->active_count > 1)
-		slice_ns = min_u64(a->quantum_ns / 2, SLICE_MAX_NS);
+	uint64_t slice_ns = a->active_count > 1 ? min_u64(a->quantum_ns / 2, SLICE_MAX_NS)
+						: charge_alone_slice_ns(a, t);
 
 	return min_double((double)slice_ns, bucket_ns(a, t));
 }

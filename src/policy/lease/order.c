@@ -36,6 +36,8 @@ void order_read_demand(struct arbiter *a)
 		t->ran = t->running || (was_running && seen->rings && !seen->stopped);
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
+		if (!t->running && !seen->waiting)
+			t->charged_at_rest_ns = t->charged_ns;
 		t->came = (t->demand || t->running) && !was_there;
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;

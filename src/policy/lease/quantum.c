@@ -46,21 +46,24 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
  */
 void quantum_learn(struct arbiter *a)
 {
-	uint64_t ramp_ns;
+	double ramp_ns = 0;
 
-	if (a->last_holder == NONE || !a->was_wanted || !a->worked)
+	if (a->last_holder == NONE || !a->worked)
 		return;
-	const struct tenant *t = &a->tenant[a->last_holder];
+	struct tenant *t = &a->tenant[a->last_holder];
 	if (t->overrunning)
+		return;
+	if (t->seen.ramp_ns > a->ramp_before + RAMP_SEEN_NS)
+		ramp_ns = (double)(t->seen.ramp_ns - a->ramp_before - RAMP_SEEN_NS);
+	t->ramp_ns += (ramp_ns - t->ramp_ns) / HANDOVER_FADE;
+	if (!a->was_wanted)
 		return;
 	double lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
 	if (a->start_ns > a->config.start_grace_ns)
 		lost += (double)(a->start_ns - a->config.start_grace_ns);
 	if (lost < 0)
 		lost = 0;
-	ramp_ns = t->seen.ramp_ns - min_u64(a->ramp_before, t->seen.ramp_ns);
-	if (ramp_ns > RAMP_SEEN_NS)
-		lost += RAMP_LOSS * (double)(ramp_ns - RAMP_SEEN_NS);
+	lost += RAMP_LOSS * ramp_ns;
 	if (lost > HANDOVER_MAX_NS)
 		lost = HANDOVER_MAX_NS;
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;

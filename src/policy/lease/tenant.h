@@ -142,6 +142,8 @@ struct tenant {
 
 	struct patience patience; /* how long the lease is kept for it while it is idle */
 	struct steps steps;
+	double ramp_ns; /* mean time from the begin of a lease until its thread was ahead of the GPU, above what it always takes */
+	double charged_at_rest_ns; /* the charge at the last poll that saw neither work nor a thread at the gate */
 	bool has_synced;     /* reached a sync point since the last step of the arbiter */
 	bool ended_step;     /* its last turn ended with a step of its program */
 	uint64_t step_turns; /* number of turns that ended with a step */
@@ -237,6 +239,11 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* arbiter.c */
 
 /* Takes a tenant off the list of active tenants, if it is there. */
@@ -248,6 +255,8 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Returns the tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
+/* Returns the GPU time that a capped tenant gathers, while it is alone, before it gets a lease again. */
+uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the most tokens that a new tenant may have: enough for a lease, whatever other tenants there are. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for the last dt_ns, by the rules of the present mode. */

@@ -315,7 +315,7 @@ static void publish(struct gang_model *m, const struct model_tenant *t, struct r
 	enum lease_state word = arbiter_state(arbiter, r->index);
 
 	if ((t->gang >= 0 || word != r->word) && word == LEASE_GO)
-		r->depth_ns = arbiter_depth_ns(arbiter, r->index);
+		r->depth_ns = arbiter_depth_ns(arbiter, r->index, FREE_DEPTH_NS);
 	if (word != r->word)
 		r->has_lead = false;
 	r->word = word;

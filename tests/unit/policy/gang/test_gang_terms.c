@@ -40,27 +40,27 @@ static void test_while_it_is_there(void **state)
 	bench_work(&b, other);
 	bench_run_for(&b, 20 * MS);
 	assert_true(arbiter_quantum_ns(b.arbiter) < 40 * MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, other), b.config.depth_ns);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, other, 10 * MS), b.config.depth_ns);
 
 	arbiter_set_gang(b.arbiter, gang, (struct gang_word){ .order = GANG_WAIT });
 	bench_step(&b, MS);
 	assert_in_range(arbiter_quantum_ns(b.arbiter), 40 * MS, 100 * MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, gang), 10 * MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, other), 10 * MS);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, gang, 10 * MS), 10 * MS);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, other, 10 * MS), 10 * MS);
 
 	/* Who is in a hurry finds no more in flight than ever. */
 	urgent = arbiter_add(b.arbiter, b.now, (struct arbiter_share){ 10, 100, 1 });
 	b.count++;
 	bench_work(&b, urgent);
 	bench_step(&b, MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, other), b.config.depth_ns);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, gang), b.config.depth_ns);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent), 10 * MS);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, other, 10 * MS), b.config.depth_ns);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, gang, 10 * MS), b.config.depth_ns);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent, 10 * MS), 10 * MS);
 
 	arbiter_set_gang(b.arbiter, gang, (struct gang_word){ .order = GANG_NONE });
 	bench_step(&b, MS);
 	assert_true(arbiter_quantum_ns(b.arbiter) < 40 * MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent), b.config.depth_ns);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent, 10 * MS), b.config.depth_ns);
 	arbiter_free(b.arbiter);
 }
 
@@ -147,15 +147,16 @@ static void test_steps_beside_a_gang(void **state)
 
 	bench_work(&b, gang);
 	bench_work(&b, one);
-	for (int i = 0; i < 1000 && arbiter_depth_ns(b.arbiter, one) == b.config.depth_ns; i++) {
+	for (int i = 0; i < 1000 && arbiter_depth_ns(b.arbiter, one, 10 * MS) == b.config.depth_ns;
+	     i++) {
 		bench_run_for(&b, 10 * MS);
 		if (bench_state(&b, one) == LEASE_GO)
 			b.seen[one].sync_points++;
 	}
-	assert_true(arbiter_depth_ns(b.arbiter, one) > b.config.depth_ns);
+	assert_true(arbiter_depth_ns(b.arbiter, one, 10 * MS) > b.config.depth_ns);
 	arbiter_set_gang(b.arbiter, gang, (struct gang_word){ .order = GANG_WAIT });
 	bench_step(&b, MS);
-	assert_int_equal(arbiter_depth_ns(b.arbiter, one), b.config.gang_turn.depth_ns);
+	assert_int_equal(arbiter_depth_ns(b.arbiter, one, 10 * MS), b.config.gang_turn.depth_ns);
 	arbiter_free(b.arbiter);
 }
 

@@ -53,6 +53,7 @@ struct gpu_model_load {
 	const struct gpu_model_load *other;
 	unsigned gap_every; /* when set: each so many launches the thread does something else first, for so long */
 	uint64_t gap_ns, gap_max_ns;
+	bool never_waits;       /* a burst follows the one before without a wait for its end */
 	bool tells_sync_points; /* of a burst's end, which it waits for */
 	bool on_schedule; /* think_ns is from one burst's arrival to the next's; a late one follows at once */
 	uint64_t start_ns; /* begins then */

@@ -125,10 +125,22 @@ static void check_slices(struct gpu_model *m)
 		violation(m, "a tenant is held while the GPU is idle");
 }
 
+static bool tells_steps(const struct gpu_model *m, const struct model_tenant *t)
+{
+	for (int k = 0; k < m->processes; k++) {
+		const struct model_process *p = m->process[k];
+
+		if (p->used && p->tenant == t && p->load.tells_sync_points)
+			return true;
+	}
+	return false;
+}
+
 static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
 	double window = (double)m->config.arbiter.window_ns;
+	double most = (double)m->config.arbiter.cap_slice_most_ns;
 	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
 			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
@@ -148,9 +160,9 @@ static void check(struct gpu_model *m)
 		if (!t || !t->used)
 			continue;
 		account = arbiter_account(m->arbiter, i);
-		needed = t->share.limit_pct / 100 * window < slice
-				 ? t->share.limit_pct / 100 * window
-				 : slice;
+		/* Alone, one that tells of no steps may have long slices. */
+		needed = fmin(t->share.limit_pct / 100 * window,
+			      tells_steps(m, t) ? slice : fmax(slice, most));
 		/* Of a group there may go as many as like. */
 		if (t->group) {
 			check_member(m, t, account.state);

@@ -50,7 +50,7 @@ void process_begin_load(struct gpu_model *m, struct model_process *p)
 
 static uint64_t depth_ns(const struct gpu_model *m, const struct model_process *p)
 {
-	return arbiter_depth_ns(m->arbiter, p->tenant->index);
+	return arbiter_depth_ns(m->arbiter, p->tenant->index, FREE_DEPTH_NS);
 }
 
 static bool has_room(const struct gpu_model *m, const struct model_process *p)
@@ -144,7 +144,7 @@ static void watch_ramp(struct gpu_model *m, struct model_process *p)
 		p->lease = p->tenant->leases;
 		p->ramp_since = m->now;
 	}
-	if (2 * p->inflight_ns >= depth_ns(m, p))
+	if (p->inflight_ns >= MS || 2 * p->inflight_ns >= depth_ns(m, p))
 		process_end_ramp(m, p);
 }
 
@@ -170,7 +170,11 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	if (p->load.burst_ns) {
 		p->burst_left_ns -= p->next_kernel_ns < p->burst_left_ns ? p->next_kernel_ns
 									 : p->burst_left_ns;
-		if (!p->burst_left_ns) {
+		if (!p->burst_left_ns && p->load.never_waits) {
+			p->tenant->bursts++;
+			p->bursts++;
+			p->burst_left_ns = part_of(p)->burst_ns;
+		} else if (!p->burst_left_ns) {
 			p->thread = THREAD_JOINS;
 			p->joined_at = m->now;
 		}

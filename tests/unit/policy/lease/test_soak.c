@@ -165,7 +165,7 @@ static int check_states(const struct arbiter *arbiter, const struct arbiter_conf
 		could += p->seen.waiting && !p->paused && !p->seen.stopped &&
 			 (p->share.limit_pct >= 100 ||
 			  (double)account.tokens_ns >=
-				  fmin(bucket, fmax((double)config->cap_slice_ns,
+				  fmin(bucket, fmax((double)config->cap_slice_most_ns,
 						    (double)arbiter_quantum_ns(arbiter) / 2)));
 	}
 	if (mode != ARBITER_LEASES) {

@@ -146,11 +146,43 @@ static void test_training_alone_with_a_cap(void **state)
 		}
 }
 
+/* The same trainings, but they wait for no step: under a cap, alone, nothing but its length tells when a turn may end. */
+static void test_training_that_never_waits(void **state)
+{
+	static const double caps[] = { 10, 20, 50 };
+
+	for (int i = 0; i < TRAININGS; i++) {
+		struct gpu_model_load load = trainings[i];
+		double alone = 0;
+
+		load.never_waits = true;
+		for (size_t k = 0; k < 4; k++) {
+			double cap = k ? caps[k - 1] : 100;
+			struct gpu_model *m = model(40 * MS);
+			int tenant = gpu_model_add(m, (struct arbiter_share){ cap, cap, 0 }, &load);
+			gpu_model_run(m, 2 * SECOND);
+			uint64_t before = gpu_model_bursts(m, tenant);
+			gpu_model_run(m, 60 * SECOND);
+			double got = rate(m, tenant, before, 60 * SECOND);
+			gpu_model_free(m);
+			if (!k)
+				alone = got;
+			say("| alone, never waits, cap %.0f %%, %s | %.2f |\n", cap,
+			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i],
+			    100 * got / alone);
+			assert_true(100 * got / alone > cap - 0.5);
+			/* A launch-bound one gains: its thread works on while its cap lets the GPU rest. */
+			assert_true(100 * got / alone < cap * (i == 2 ? 1.04 : 1.01));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trainings_together),
 		cmocka_unit_test(test_steps_that_ended_are_forgotten),
+		cmocka_unit_test(test_training_that_never_waits),
 		cmocka_unit_test(test_training_alone_with_a_cap),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
