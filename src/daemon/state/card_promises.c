@@ -30,8 +30,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * Subtracts what is not needed because some containers of a pod never run at the same time. If out
- * of memory, subtracts nothing.
+ * Subtracts from `p` what is not needed because some containers of a pod never run at the same
+ * time. If out of memory, subtracts nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
@@ -125,8 +125,8 @@ void node_update_rest(struct node *node, const struct card *card)
 }
 
 /*
- * Only node_update_rest() for cards with a tenant that uses unpromised memory, and most cards have
- * none: the first walk finds those cards.
+ * Each node_update_rest() walks over all tenants, and most cards don't need it. So one walk finds
+ * the cards that do.
  */
 void node_update_unpromised(struct node *node)
 {

@@ -30,9 +30,9 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * A tenant may have been promised no amount of memory; it may then use what is promised to no other
- * tenant. Sets the quota of each such tenant on the card to that unpromised memory.
+ * Sets the quota of each tenant on the card that asked for no amount of memory. Such a tenant may
+ * use the memory that is promised to no other tenant.
  */
 void node_update_rest(struct node *node, const struct card *card);
-/* Does what node_update_rest() does for all cards, with one walk over the tenants. */
+/* Calls node_update_rest() for each card that has a tenant without a promised amount of memory. */
 void node_update_unpromised(struct node *node);

@@ -1,7 +1,7 @@
 /*
- * Elastic limits in the daemon: which tenants may borrow, and what is logged.
- * policy/lease/rules/elastic.h decides how much is lent, in each card's arbitration. Main thread
- * only.
+ * Elastic limits in the daemon: which tenants may borrow GPU time beyond their limit, and what is
+ * logged. policy/lease/rules/elastic.h decides how much is lent, in each card's arbitration. Main
+ * thread only.
  */
 #pragma once
 
@@ -9,21 +9,24 @@
 #include "daemon/util/json.h"
 
 /*
- * Turns borrowing on or off for each of the tenant's devices, by the tenant's choice or else the
- * setting. Only a limit that was derived from the guarantee is ever raised: a limit that the user
- * asked for is already the tenant's maximum.
+ * Turns borrowing on or off for each of the tenant's devices, by elastic_is_on(). Only a limit that
+ * was derived from the guarantee is ever raised: a limit that the user asked for is already the
+ * tenant's maximum.
  */
 void elastic_apply(struct tenant *tenant);
 
-/* Whether the tenant may borrow: its own choice, or else the setting. */
+/* Whether the tenant may borrow: its own choice, or else the daemon's setting. */
 bool elastic_is_on(const struct tenant *tenant);
 
-/* Logs limits that have changed much since they were last logged. Call about once a second. */
+/*
+ * Logs the tenant's limit on each device if it has changed much since it was last logged. Call
+ * about once a second.
+ */
 void elastic_log(struct tenant *tenant);
 
 /*
- * The choice as it appears in requests and state files: true, false, or null for the daemon's
- * setting.
+ * Converts the choice to the JSON of requests and state files: true, false, or null for the
+ * daemon's setting.
  */
 json_t *elastic_choice_to_json(enum elastic_choice choice);
 /*

@@ -39,9 +39,9 @@ struct stage_item {
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * Returns by how much the sum of all items exceeds what is needed, because not all of them run at
- * once. `beside` is a container that is to be added and is not among the items, or NULL. Of the pod
- * of `beside`, only the stages in which `beside` runs count.
+ * Returns by how much the sum of all items exceeds what their pods need, because not all of the
+ * items run at once. `beside` is a container that is to be added and is not among the items, or
+ * NULL. Of the pod of `beside`, only the stages in which `beside` runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

@@ -15,13 +15,14 @@ struct sharing;
 
 /* Makes the store of one tenant. Returns NULL if out of memory. */
 struct sharing *sharing_new(void);
-/* NULL is allowed; returns NULL. */
+/* Closes all kept descriptors and frees the store. NULL is allowed; returns NULL. */
 struct sharing *sharing_free(struct sharing *s);
 
 /*
- * Keeps *fd under `key`, takes ownership of it and sets *fd to -1. `pid` is the giving process.
- * Returns -EEXIST if another process has given by that key, -EBADF or -EINVAL if this kind of
- * descriptor is not kept, -ENOSPC beyond SHARING_MOST.
+ * Keeps *fd under `key`, takes ownership of it and sets *fd to -1. `pid` is the giving process,
+ * `bytes` the size that it reports. Returns -EEXIST if another process has given a descriptor under
+ * that key, -EBADF if *fd is missing or of a kind that is not kept, -EINVAL if key or bytes is 0,
+ * -ENOSPC beyond SHARING_MOST.
  */
 int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *fd,
 		 struct error *err);

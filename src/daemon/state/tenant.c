@@ -135,8 +135,8 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
 	/*
-	 * If the table of gangs is full (negative number), the tenant is no gang: its turns on its
-	 * cards are not aligned in time.
+	 * gangs_add() returns a negative number if the table is full. The tenant then is no gang:
+	 * its turns on its cards are not aligned in time.
 	 */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
@@ -402,8 +402,8 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 
 /*
  * Whether `other` may want the card at any moment. Then t, even while it runs alone, may have only
- * little work in flight. Not so if both share by space in one group and t's limit equals its
- * guarantee, because each then has its own SMs.
+ * little work in flight. False if both are in one group that runs concurrently and t's limit equals
+ * its guarantee, because each then has its own SMs.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

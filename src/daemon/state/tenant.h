@@ -28,7 +28,7 @@ enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF 
 /* The claim that a tenant was made for: daemon/containers/claims/claims.h. */
 struct tenant_claim {
 	char key[TENANT_CLAIM_MAX]; /* "" if the tenant belongs to no claim */
-	bool while_wanted;          /* the tenant also ends when the claim is no longer needed */
+	bool while_wanted;          /* the tenant also ends when its claim is no longer needed */
 	bool is_uncontrolled;       /* the claim asks for a container without the library */
 };
 
@@ -39,7 +39,9 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* ends when it has no holder and no process; if false, it ends only when removed */
+	/*
+	 * the tenant ends when it has no holder and no process; if false, only when it is removed
+	 */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -50,7 +52,7 @@ struct tenant_terms {
 	bool swapped_out;          /* swapped out on request; stays off the card until resumed */
 	enum elastic_choice elastic;
 	struct sharing_choice sharing; /* gets time slices, or runs concurrently with its group */
-	/* the tenant's choice; a stricter action in the settings wins */
+	/* what to do with a process in violation; a stricter action in the settings wins */
 	enum on_violation on_violation;
 	bool has_host_quota; /* there is a limit on page-locked host memory */
 	uint64_t host_quota_bytes;
@@ -58,7 +60,7 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
-		/* the card's device slots of the claim; empty without a claim */
+		/* the claim's slots of the card (slots.h); empty without a claim */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 	struct tenant_claim claim;
@@ -71,7 +73,8 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	uint64_t denied, waited_ns;  /* sums over its processes that have ended */
+	/* of its ended processes: allocations refused; ns waited at the gate */
+	uint64_t denied, waited_ns;
 	double limit_logged_pct;     /* the limit on its cores as last logged; 0: never logged */
 	uint64_t told_ns;            /* charged time already divided among the tenant's GPU tasks */
 	uint64_t counted_ns;         /* charged time already added to its namespace's use */
@@ -106,7 +109,7 @@ struct process {
 		/* the slot's values when the running census was requested */
 		uint64_t used_before, fresh_before, swapped_before;
 		bool was_moving;
-		/* NVML's figure at the last census; 0: the process was not listed */
+		/* the process's memory by NVML at the last census; 0: the process was not listed */
 		uint64_t nvml_before;
 		uint64_t beyond_before; /* by how much nvml_before exceeded the ledger */
 		/*
@@ -120,8 +123,9 @@ struct process {
 		 */
 		uint64_t measured;
 		/*
-		 * `over` counts censuses in a row that show more than the ledger; `settled`, those
-		 * that show steady figures, from which the context's size is learned
+		 * `over` counts the censuses in a row that show more memory than the ledger.
+		 * `settled` counts those in a row whose figures are steady; the context's size is
+		 * learned from them.
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
@@ -137,14 +141,21 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	/* its number in the swap schedule (swap_turns.h); negative: none, or not assigned yet */
+	/*
+	 * the tenant's number in the swap schedule (swap_turns.h); negative: none, or not assigned
+	 * yet
+	 */
 	int swap_schedule;
 	struct turn_share turn_share;
-	/* its guarantee and cap are multiplied by this factor now; at least 1: see turn_share.h */
+	/*
+	 * factor by which the tenant's guarantee and cap are multiplied now; at least 1: see
+	 * turn_share.h
+	 */
 	double share_scale;
 	bool is_away;    /* some or all of its memory is off the card, so it gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
-	bool was_short;  /* at the last poll there was no room on the card for its return */
+	/* at the last poll there was no room on the card for the memory that is off it */
+	bool was_short;
 	struct checkpoint *checkpoint; /* checkpoint of its processes; NULL: never requested */
 	/* the request for a checkpoint: daemon/memory/swap/tenant_checkpoint.h */
 	struct tenant_checkpoint *checkpoint_request;
@@ -160,7 +171,7 @@ struct tenant {
 	uint64_t use_charged_ns;                   /* total charged time already added to `use` */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
-	/* its number in the table of gangs (daemon/arbitrate/gang.h); negative: none */
+	/* the tenant's number in the table of gangs (daemon/arbitrate/gang.h); negative: none */
 	int gang;
 	bool started; /* a process has registered at least once */
 	/* the group with which it runs concurrently; NULL: none; see daemon/space/space.h */
@@ -185,7 +196,7 @@ struct tenant {
 	 */
 	struct loop_source *command_source;
 	int command_pidfd; /* the pidfd of command_source; valid while command_source is not NULL */
-	bool grace;        /* adopted: may lack holders and processes for a while */
+	bool grace;        /* adopted; may lack holders and processes until grace_end_ns */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* processes still to be adopted; NULL: none left */
 	bool adopting;
@@ -196,14 +207,14 @@ struct tenant {
 	uint32_t trace_order;
 	struct sharing *sharing; /* what its processes share with each other; NULL: nothing yet */
 	bool unsaved;            /* its state file is out of date */
-	bool save_failed;        /* that its state file could not be saved has been logged */
-	/* sum of the used bytes that the state file has of its processes */
+	bool save_failed;        /* a failure to save its state file has been logged */
+	/* sum of its processes' used bytes, as written in its state file */
 	uint64_t saved_used_bytes;
 };
 
 /*
- * Sums over a tenant's live slots and its ended processes. Every value is bounded, because
- * processes can write anything into their slots.
+ * Sums over a tenant's live slots and its ended processes, for one device. Every value is bounded,
+ * because processes can write anything into their slots.
  */
 struct tenant_usage {
 	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
@@ -262,9 +273,9 @@ void tenant_end_if_unused(struct tenant *tenant);
 /* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_priority(struct tenant *tenant, int priority);
-/* Multiplies the tenant's guarantee and cap by `scale` while it has its turn on the card. */
+/* Sets share_scale and puts the shares multiplied by it into force. */
 void tenant_scale_share(struct tenant *tenant, double scale);
-/* The tenant's cap in this turn, without what other tenants lend to it. */
+/* Returns the tenant's cap times share_scale, without what other tenants lend to it. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /*
@@ -283,24 +294,27 @@ void tenant_publish_quota(struct tenant *tenant, unsigned device);
 /* Whether a checkpoint has moved the tenant off all its GPUs. */
 bool tenant_is_off_card(const struct tenant *tenant);
 
-/* The tenant's usage of a device at one moment. */
+/* Returns the tenant's usage of a device at one moment. */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 /*
- * Memory that a tenant with on_full "wait" occupies on a device: its grant, or what it holds if
- * that is more.
+ * Returns the memory that a tenant with on_full "wait" occupies on a device: its grant, or what it
+ * holds if that is more.
  */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
-/* Page-locked host memory of the tenant's processes, by their slots. It counts towards no card. */
+/*
+ * Returns the page-locked host memory of the tenant's processes, by their slots. It counts towards
+ * no card.
+ */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
-/* The memory that the process holds by its slot; bounded by the card's memory. */
+/* Returns the memory that the process holds, by its slot; at most the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /*
- * Memory that no call allocated: the amount that the last censuses found, plus what the process's
- * library measured since. At most the card's memory.
+ * Returns the memory of the process that no call allocated: the amount that the last censuses
+ * found, plus what the process's library measured since. At most the card's memory.
  */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /*
- * The part of the process's memory that is not on the card (swap.h,
+ * Returns how much of the process's memory is not on the card (swap.h,
  * daemon/memory/swap/tenant_checkpoint.h).
  */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
@@ -309,12 +323,12 @@ uint64_t process_swapped_bytes(struct process *process, unsigned device);
  * already count bytes as swapped out while the driver still holds them.
  */
 bool process_is_moving(const struct process *process);
-/* process_used_bytes() plus process_unnamed_bytes(). */
+/* Returns process_used_bytes() plus process_unnamed_bytes(). */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 
 /*
- * Log lines are rate-limited by this key (log.h). A claim's tenant has a key of its own; other
- * tenants share the key of their user.
+ * Returns the key by which log lines about the tenant are rate-limited (log.h). A claim's tenant
+ * has a key of its own; other tenants share the key of their user.
  */
 uint32_t tenant_log_key(const struct tenant_terms *terms);
 

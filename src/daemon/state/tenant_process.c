@@ -83,7 +83,7 @@ uint64_t process_held_bytes(struct process *process, unsigned device)
 	return process_used_bytes(process, device) + process_unnamed_bytes(process, device);
 }
 
-/* Adds a slot's totals to `usage`. */
+/* Adds the slot's refused allocations and waited time to `usage`. */
 static void add_totals(struct tenant_usage *usage, const struct region_slot_device *d)
 {
 	usage->denied = add_bounded(usage->denied, load(d->denied), INT64_MAX);

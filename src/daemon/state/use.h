@@ -1,8 +1,8 @@
 /*
- * How much GPU time each tenant has used, with exponential decay (policy/memory/fade.h, setting
- * use_half_life). Here this is called its use. It orders waiting tenants, and `ps` shows it. The
- * charged time on all of a tenant's cards is added up. A new tenant of the same name and user
- * continues with what is left of it. Main thread only.
+ * How much GPU time each tenant has used on all its cards, with exponential decay
+ * (policy/memory/fade.h, setting use_half_life). This module calls that the tenant's use. It orders
+ * waiting tenants, and `ps` shows it. A new tenant of the same name and user continues with what is
+ * left of that use. Main thread only.
  */
 #pragma once
 
@@ -15,9 +15,9 @@
 struct node;
 struct tenant;
 
-/* Starts a new tenant with what an earlier tenant of its name and user left. */
+/* Starts a new tenant with the use that an earlier tenant of its name and user left. */
 void use_begin(struct tenant *tenant);
-/* Adds the time that was charged to the tenant since the last call. */
+/* Adds to the use the GPU time that was charged to the tenant since the last call. */
 void use_update(struct tenant *tenant, uint64_t now_ns);
 /* Returns the tenant's use at now_ns, in nanoseconds. */
 double use_ns(const struct tenant *tenant, uint64_t now_ns);
@@ -27,8 +27,8 @@ void use_end(struct tenant *tenant);
 void use_restore(struct tenant *tenant, double use_ns);
 
 /*
- * The use of all present and past tenants, as a list for the state file (use_state.h). Returns NULL
- * if out of memory.
+ * Returns the use of all present and past tenants, as a list for the file of use (use_state.h).
+ * Returns NULL if out of memory.
  */
 json_t *use_to_json(struct node *node);
 /*

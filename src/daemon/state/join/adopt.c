@@ -80,8 +80,8 @@ static void old_process_died(void *data, uint32_t events)
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
 	/*
-	 * A registered process had a slot, and the memory drains from there. For any other, add it
-	 * here.
+	 * A registered process had a slot: its memory starts draining when that slot is freed. For
+	 * any other process, start the draining here.
 	 */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
@@ -144,7 +144,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Moves the list's live processes to the tenant and frees the other entries. */
+/* Moves the live processes in state->old to the tenant and frees the other entries. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -195,8 +195,8 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		tenant_publish_quota(tenant, i);
 	admission_restore(tenant, &state.past);
 	/*
-	 * The file of all tenants' use is newer than the tenant's state file. So the latter's
-	 * figure counts only if the former has none for this tenant.
+	 * The file of all tenants' use (use_state.h) is newer than this tenant's state file. So
+	 * state.use_ns counts only if that file had no entry for the tenant.
 	 */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
@@ -228,7 +228,7 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 			continue;
 		int r = adopt(node, place, entry->d_name, &err);
 		if (r == -ENOENT)
-			/* its creation was never finished */
+			/* there is no state file: the tenant's creation was never finished */
 			tenant_delete_files(node, place, entry->d_name);
 		else if (r < 0)
 			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,

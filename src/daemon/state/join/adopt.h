@@ -16,14 +16,15 @@ struct node;
 struct tenant;
 
 /*
- * Adopts every tenant that it can and returns their number. Others are logged and left as they are.
+ * Adopts every tenant that it can and returns their number. Logs the other tenants and leaves their
+ * files as they are.
  */
 unsigned adopt_all(struct node *node);
 
 /*
- * Call when a process has registered. `from_before`: it moves over from the previous daemon and
- * will copy its old usage into the slot. Otherwise a process known from the state file has executed
- * a new program (exec), so its old usage is dropped.
+ * Call when a process has registered. `from_before`: the process moves over from the previous
+ * daemon and will copy its old usage into the slot. If false although the state file names the
+ * process, it has executed a new program (exec), so its old usage is dropped.
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 

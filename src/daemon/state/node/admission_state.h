@@ -23,18 +23,20 @@ struct admission_counts {
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
 /*
- * A tenant's grant, or its place in the queue, as saved in the state file. All zero if it neither
- * held memory nor waited.
+ * A tenant's grant, or its place in the queue, as saved in the state file. All zero if the tenant
+ * neither had a grant nor waited.
  */
 struct admission_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
-	uint64_t arrival, since_ns; /* on the monotonic clock */
+	/* the wait's number (node->arrivals); when the wait began, on the monotonic clock */
+	uint64_t arrival, since_ns;
 };
 
 /* The waits of a tenant with on_full "wait". */
 struct tenant_admission {
 	enum admission_state state;
-	uint64_t arrival, since_ns; /* while QUEUED */
+	/* while QUEUED: the wait's number (node->arrivals); when it began */
+	uint64_t arrival, since_ns;
 	uint32_t passes;
 	unsigned place; /* place in the queue, from 1 */
 	bool is_logged; /* the wait has been logged */

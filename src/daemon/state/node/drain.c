@@ -61,8 +61,8 @@ bool drain_has(const struct card *card, int pid)
 }
 
 /*
- * Gives the part of the card's used memory that no listed process holds. Returns false if it is
- * unknown.
+ * Sets *ret_bytes to the part of the card's used memory that no listed process holds. Returns false
+ * if that part is unknown.
  */
 static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 {
@@ -79,9 +79,9 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Whether the census shows that the driver has freed the memory. If another process allocated
- * meanwhile, the card's used memory does not fall by d->bytes. Then the comparison of unlisted
- * memory confirms it, or else DRAIN_MAX_NS ends the draining.
+ * Whether the census shows that the driver has freed the memory of `d`. If another process
+ * allocated meanwhile, the card's used memory does not fall by d->bytes. Then either the unlisted
+ * memory shows it, or DRAIN_MAX_NS ends the draining.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {

@@ -1,10 +1,10 @@
 /*
- * Memory of dead processes. Their tenants' quotas get it back at once, but the driver may free it
- * later. Until then it counts as draining: it is still taken on the card.
+ * Memory of dead processes. A dead process no longer uses its tenant's quota, but the driver may
+ * free the memory later. Until then the memory counts as draining: it is still taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or earlier when a census by NVML confirms it: the process is
- * off NVML's list, and either the card's used memory fell, or the listed processes account for that
- * used memory as well as they did before the death. Main thread only.
+ * Draining ends after DRAIN_MAX_NS, or earlier when a census by NVML confirms it. That needs two
+ * things: the process is off NVML's list; and the card's used memory fell, or its unlisted part
+ * (held by no process on that list) is no larger than before the death. Main thread only.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ uint64_t drain_bytes(const struct card *card);
 /* Whether memory of process `pid` is draining on the card. */
 bool drain_has(const struct card *card, int pid);
 /*
- * Drops the entries whose end the last census confirms, and entries that are too old. `seen` is
- * NULL if there was no new census.
+ * Ends the draining of memory that the driver has freed, by census `seen`, and of memory that has
+ * drained for DRAIN_MAX_NS. `seen` is NULL if there was no new census.
  */
 void drain_update(struct node *node, struct card *card, const struct census_card *seen);
 void drain_free_all(struct card *card);

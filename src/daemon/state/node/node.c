@@ -35,7 +35,7 @@ void node_admit_soon(struct node *node)
 	}
 	/*
 	 * Without waiting tenants, admission makes no decisions, so nothing else would release the
-	 * kept memory.
+	 * memory that is kept for waiting tenants.
 	 */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;

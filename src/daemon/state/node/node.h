@@ -70,19 +70,24 @@ struct card {
 	int lock_fd[LOCK_DIRS];
 	/* memory charged for one CUDA context: the setting, or the size learned since */
 	uint64_t context_bytes;
-	struct census_least context_least; /* the figures from which context_bytes is learned */
-	/* memory_used_bytes is NVML's figure of the last census */
+	/*
+	 * the least memory that NVML showed for a process with a context; context_bytes is learned
+	 * from it
+	 */
+	struct census_least context_least;
+	/* memory_used_bytes is valid: the card's used memory, by NVML at the last census */
 	bool memory_known;
 	uint64_t memory_used_bytes;
 	/* memory of dead processes that the driver still holds: see drain.h */
 	struct drain *drains;
-	bool unlisted_known; /* unlisted_bytes is valid */
+	/* unlisted_bytes is valid: used memory that no process on NVML's list holds */
+	bool unlisted_known;
 	uint64_t unlisted_bytes;
 	/* memory of processes that belong to no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
-	uint64_t swapped_out_bytes; /* tenants' memory moved off this card, in total */
-	uint64_t returning_bytes;   /* reserved for containers that return from a checkpoint */
+	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
+	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
 	struct health health;       /* see policy/safety/health_policy.h */
 	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
 	bool is_cordoned, is_cordoned_by_settings;
@@ -122,7 +127,7 @@ struct node {
 
 	struct loop *loop;
 	const struct gpu_backend *backend;
-	const char *gpu_source; /* what the backend opens; owned by the caller */
+	const char *gpu_source; /* argument of the backend's open function; owned by the caller */
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
@@ -139,9 +144,9 @@ struct node {
 	struct admission_counts waits;
 	/* requests on the control socket, and how many of them were refused */
 	uint64_t requests, refused;
-	/* last reply to `list`, for requests that came before it was made; NULL: none */
+	/* the last reply to `list`; also answers requests that came before list_ns; NULL: none */
 	char *list_text;
-	uint64_t list_ns; /* when work on list_text began */
+	uint64_t list_ns; /* when the daemon began to make list_text */
 	/* failed requests for a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	uint64_t live_changes,
@@ -150,7 +155,10 @@ struct node {
 	struct namespace_uses *namespaces;
 	bool foreign_known; /* a census has measured what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
-	/* what the previous daemon had saved, until the GPU watch takes it over; NULL: nothing */
+	/*
+	 * records of GPU work that the previous daemon saved, until the GPU watch takes them over;
+	 * NULL: none
+	 */
 	struct gpu_records *records;
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct audit *audit;                           /* NULL: auditing is off */

@@ -39,7 +39,7 @@ struct subsystem {
 	void (*tenant_ended)(struct tenant *tenant, const char *why);
 	/* The tenant was removed while processes of it live: it may take no more memory. */
 	void (*tenant_retired)(struct tenant *tenant);
-	/* The tenant's share, its priority or its choice to lend has changed. */
+	/* The tenant's share, its priority or its choice to borrow has changed. */
 	void (*share_changed)(struct tenant *tenant);
 	/* A tenant was added or removed, or its terms changed. */
 	void (*tenants_changed)(struct node *node);
@@ -53,7 +53,9 @@ struct subsystem {
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
 	/* A census is complete. `seen` is an array with one element per card of the node. */
 	void (*census_read)(struct node *node, const struct census_card *seen);
-	/* Whether this part needs the next census even if nothing changes. */
+	/*
+	 * Whether this part needs the next census, even if the cards' used memory has not changed.
+	 */
 	bool (*needs_census)(const struct node *node);
 	/*
 	 * The driver has answered how much memory is in use on the cards (health.c asks each
@@ -62,7 +64,10 @@ struct subsystem {
 	void (*cards_answered)(struct node *node);
 };
 
-/* Returns the -errno of the first row that fails. Later rows are not called. */
+/*
+ * Calls tenant_added and tenant_begins of each part. If a part fails, returns its -errno and does
+ * not call the parts after it.
+ */
 int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
 void tell_tenant_removed(struct node *node, struct tenant *tenant);
 void tell_tenant_ended(struct node *node, struct tenant *tenant, const char *why);
