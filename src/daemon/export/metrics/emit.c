@@ -1,4 +1,7 @@
-/* Writes the samples of rows that have one value for each card, tenant and so on. */
+/*
+ * Writes the samples of metrics that have one value for each struct of one type in figures.h: for
+ * the daemon, each card, tenant, tenant's device, container and container's device.
+ */
 #include "daemon/export/metrics/metric.h"
 
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x)

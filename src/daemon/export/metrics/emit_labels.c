@@ -1,4 +1,4 @@
-/* Writes the samples of rows that carry information, a state or a reason in labels. */
+/* Writes the samples of metrics that carry information, a state or a reason in labels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +109,10 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
-/* A tenant's device that has had no step so far has no samples. */
+/*
+ * Writes the lengths of steps for each tenant on each device; nothing for a tenant that has had no
+ * step there.
+ */
 void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	char name[64];

@@ -120,7 +120,7 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 /* ---- writing numbers ---- */
 
 /*
- * Writes the decimal digits so that they end at `end`, and returns their start. Not by printf, which would take half of the
+ * Writes the decimal digits so that they end at `end`, and returns their start. Does not use printf, which would take half of the
  * time for a page with thousands of numbers.
  */
 static char *write_digits(char *end, uint64_t value)

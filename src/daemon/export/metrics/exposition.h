@@ -1,12 +1,12 @@
 /*
- * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per
- * line. Pure; not thread safe.
+ * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per line.
+ * Pure; not thread safe.
  *
  *     # HELP allot_device_memory_bytes What can be held on the device.
  *     # TYPE allot_device_memory_bytes gauge
  *     allot_device_memory_bytes{device="0",uuid="GPU-1"} 151523885056
  *
- * Running out of memory is remembered: all functions may still be called, and exposition_end() reports it.
+ * If memory runs out, all functions may still be called, and exposition_end() reports it.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ void exposition_family(struct exposition *x, const char *name, enum exposition_t
 		       const char *help);
 
 /*
- * Add one sample. `labels` is the text between the braces, made by exposition_label(), or "". exposition_seconds() writes
+ * Each adds one sample. `labels` is the text between the braces, made by exposition_label(), or "". exposition_seconds() writes
  * nanoseconds as seconds without rounding. exposition_real() writes nine digits, or NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);

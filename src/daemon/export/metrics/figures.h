@@ -42,8 +42,8 @@ struct metrics_daemon {
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
-	 * The part of all unpromised memory, and of all unpromised GPU time, that is on devices where something else is
-	 * promised. The bits are false if nothing is unpromised.
+	 * fragmented_: the part of all unpromised memory (or GPU time) that is on devices which have tenants. has_free_ is false
+	 * if nothing is unpromised, and that part then has no value.
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;
@@ -55,7 +55,7 @@ struct metrics_daemon {
 	uint64_t resident_bytes;
 	uint64_t connections, requests, refused; /* on the control socket */
 	uint64_t driver_wait_ns;
-	uint64_t pages, pages_ns; /* pages of metrics made, and CPU time used for them */
+	uint64_t pages, pages_ns; /* number of metrics pages made, and CPU time used for them */
 	uint64_t tenants[TENANT_CONDITIONS];
 	struct admission_counts waits;
 	uint64_t claims_in_force, claims_parked;

@@ -139,8 +139,8 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 }
 
 /*
- * Gathers what is known about moving the tenant's memory. `devices` are the tenant's own elements,
- * in order.
+ * Gathers the figures of moving the tenant's memory. `devices` are the tenant's own elements of
+ * `tenant_device`, in order.
  */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)

@@ -8,7 +8,7 @@
 
 struct node;
 
-/* Reads all figures. Leaves fields at 0 that the node does not know (started_ns, pages, pages_ns). Returns 0 or -ENOMEM. */
+/* Reads all figures. Leaves the fields at 0 that only the caller knows: started_ns, pages, pages_ns. Returns 0 or -ENOMEM. */
 int metrics_gather(struct node *node, struct metrics_figures *ret);
 /* Frees the contents, not the struct itself. */
 void metrics_figures_free(struct metrics_figures *figures);

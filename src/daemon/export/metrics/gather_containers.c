@@ -32,8 +32,8 @@ static void label_container(char *labels, const struct gpu_container *c)
 }
 
 /*
- * Whether the container gets samples of its own. One that has no GPU work and is not frozen is only
- * counted.
+ * Whether the container gets samples of its own. A container that has no GPU work and is not frozen
+ * is only counted.
  */
 static bool is_told(const struct gpu_container *c)
 {

@@ -1,7 +1,7 @@
 /*
  * A metric is a row of a table: its name, type, unit, labels and help, where its value is in the figures, and the function that
- * writes its samples. The page of samples, the list and the documentation are made from the rows (rows.c). The same figure
- * under another name is another row.
+ * writes its samples. The page of samples, the list for `allotd --list-metrics` and the documentation are made from the tables
+ * (rows*.c). The same figure under another name is another row.
  *
  * Pure; not thread safe.
  */
@@ -50,12 +50,12 @@ int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 void metrics_print_list(FILE *out);
 
 /*
- * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Nothing if its validity bit is false
- * (emit.c).
+ * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Writes nothing if the value's validity bit is
+ * false (emit.c).
  */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* The `emit` of rows with one sample for each card, tenant and so on (emit.c). */
+/* `emit` functions for metrics with one sample per thing: the daemon, a card, a tenant, ... (emit.c). */
 void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -65,8 +65,8 @@ void emit_containers(const struct metric *m, const struct metrics_figures *f, st
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
 /*
- * The `emit` of rows with one sample for each state, reason or direction, or with a sample 1 whose labels carry information
- * (emit_labels.c).
+ * `emit` functions for metrics with one sample for each state, reason or direction, or with a sample 1 whose labels carry
+ * information (emit_labels.c).
  */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -107,7 +107,7 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
 			struct exposition *x);
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-/* The `emit` of rows with other projects' names and labels (emit_names.c). */
+/* `emit` functions for metrics with other projects' names and labels (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
 		       struct exposition *x);

@@ -29,7 +29,7 @@ struct metrics {
 	uint64_t page_ns;         /* when that page was made */
 	uint64_t started_ns;      /* since 1970 */
 	uint64_t pages, pages_cost_ns;
-	bool token_failed; /* that the token could not be read has been logged */
+	bool token_failed; /* a failure to read the token has been logged */
 };
 
 int metrics_check(const struct config *config, struct error *err)

@@ -12,8 +12,8 @@ struct config;
 struct metrics;
 
 /*
- * Checks the settings of metrics that depend on each other. Returns 0, -EACCES if everyone on other machines could read the
- * metrics, or -EINVAL. Pure.
+ * Checks that the settings metrics_* fit each other. Returns 0, -EACCES if everyone on other machines could read the metrics, or
+ * -EINVAL. Pure.
  */
 int metrics_check(const struct config *config, struct error *err);
 

@@ -16,7 +16,7 @@
 struct events;
 
 int events_new(struct node *node, struct events **ret, struct error *err);
-/* Frees it. All streams of the server must have ended. NULL is allowed; returns NULL. */
+/* Frees `events`. All streams of the server must have ended. NULL is allowed; returns NULL. */
 struct events *events_free(struct events *events);
 
 /* Starts a stream of events as the answer to the call. Returns -EBUSY if there are EVENTS_READERS_MAX streams, or -ENOMEM. */

@@ -8,8 +8,9 @@ struct row {
 	struct row *next;
 	char id[TENANT_ID_MAX];
 	unsigned card;
-	uint64_t last;                                 /* the last moment that has a sample */
-	struct history_sample sample[HISTORY_SAMPLES]; /* moment n is stored at n % HISTORY_SAMPLES */
+	uint64_t last; /* number of the last sampling in which this row has a sample */
+	/* of sampling n: at index n % HISTORY_SAMPLES */
+	struct history_sample sample[HISTORY_SAMPLES];
 	bool is_there[HISTORY_SAMPLES];
 };
 
@@ -18,7 +19,7 @@ struct history {
 		/* rows in the order in which they were added; hint: the row that find_row() found last */
 		*hint;
 	unsigned count;
-	uint64_t moment; /* number of the present moment, from 1; 0: none yet */
+	uint64_t moment; /* number of the latest sampling, from 1; 0: none yet */
 	uint64_t moment_ns[HISTORY_SAMPLES];
 };
 
@@ -65,7 +66,10 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 	return row && row->card == card && !strcmp(row->id, id);
 }
 
-/* Finds the row or returns NULL. Tenants come in the same order at each moment, so the row after `hint` usually matches. */
+/*
+ * Finds the row or returns NULL. Tenants come in the same order in each sampling, so the row after
+ * `hint` usually matches.
+ */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {
 	struct row *next = h->hint ? h->hint->next : h->rows;

@@ -18,7 +18,7 @@ struct node;
 struct config;
 struct page;
 
-/* Checks the settings of the page that depend on each other. Pure. */
+/* Checks that the settings web_* fit each other. Pure. */
 int page_check(const struct config *config, struct error *err);
 
 /* Starts to listen. Sets *ret to NULL if web_listen is off. */

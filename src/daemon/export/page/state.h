@@ -18,5 +18,5 @@ struct page_told {
 
 /* Writes the current state as one JSON object; *s must be empty. */
 void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
-/* Adds a sample of every tenant on every card to the history, as a new moment. */
+/* Begins a sampling in the history and adds a sample of each tenant on each of its cards. */
 void page_state_sample(struct node *node, struct history *history);

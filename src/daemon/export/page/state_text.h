@@ -19,7 +19,7 @@ struct state_text {
 };
 
 /*
- * Write member "tenants" of the current object. The caller writes each tenant's object to s->json, between
+ * Write member "tenants" of the object that s->json has open. The caller writes each tenant's object to s->json, between
  * state_text_begin_tenant() and state_text_end_tenant().
  */
 void state_text_open_tenants(struct state_text *s);

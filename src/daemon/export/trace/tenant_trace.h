@@ -31,7 +31,10 @@ struct tenant_trace *tenant_trace_end(struct tenant_trace *trace);
 struct tenant *tenant_trace_of(const struct tenant_trace *trace);
 const char *tenant_trace_name(const struct tenant_trace *trace);
 enum trace_clock tenant_trace_clock(const struct tenant_trace *trace);
-/* The number of the last lease of device `device` that was reported, for the caller to update: see lease_spans.h. */
+/*
+ * Returns where the trace keeps the number of the last lease of `device` that was reported. The caller updates it: see
+ * lease_spans.h.
+ */
 uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device);
 
 /* Call when the tenant ends: detaches its trace, if any, which stays until its session ends. */

@@ -16,7 +16,7 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels);
 /* Chooses the clock for this machine. */
 enum trace_clock trace_clock_here(void);
 
-/* One moment, read on both clocks. */
+/* One moment, read on the trace's clock and on the daemon's. */
 struct trace_moment {
 	uint64_t ticks, now_ns; /* now_ns: the daemon's clock, as used for leases */
 };
