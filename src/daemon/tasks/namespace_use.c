@@ -10,7 +10,9 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/* After a longer gap between counts, there were no tenants meanwhile, so nothing was held. */
+/*
+ * If the last count is longer ago than this, there were no tenants meanwhile, so nothing was held.
+ */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
@@ -49,8 +51,8 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
 		/*
-		 * passed_ns is 0 at a tenant's end: if its creation failed, tenant_usage() must not
-		 * be called.
+		 * passed_ns is 0 when a tenant ends. Its creation may have failed, and then
+		 * tenant_usage() must not be called.
 		 */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *

@@ -1,7 +1,7 @@
 /*
- * Sums GPU time, and memory multiplied by time, for each Kubernetes namespace, for billing. Counted
- * once a second; what ended tenants used stays included. A tenant outside Kubernetes, or with a
- * namespace that its engine does not report, counts for namespace "". Main thread only.
+ * Sums GPU time, and memory multiplied by time, for each Kubernetes namespace, for billing. The
+ * sums grow once a second and include what ended tenants used. A tenant outside Kubernetes, or with
+ * a namespace that its engine does not report, counts for namespace "". Main thread only.
  */
 #pragma once
 
@@ -35,5 +35,5 @@ void namespace_use_stop(struct node *node);
  * the GPU, so only memory is counted.
  */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/* Counts the GPU time of a tenant that ends, since the last namespace_use_count(). */
+/* Counts the GPU time that a tenant which ends has used since the last namespace_use_count(). */
 void namespace_use_end(struct tenant *tenant);

@@ -12,7 +12,7 @@
 #include "daemon/tasks/freezer/watchdog.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* figures of the cards that are older do not decide about a start */
+/* figures of the cards older than this are not used to decide about a container's start */
 #define FRESH_NS (100 * NSEC_PER_MSEC)
 /* interval of look_at_v1(), while containers are frozen by cgroup version 1 */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
@@ -30,7 +30,7 @@ struct freezer {
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;
-	bool said; /* that containers cannot be frozen here has been logged */
+	bool said; /* a log line has said that containers cannot be frozen */
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
@@ -74,7 +74,11 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s", CONTAINER_SHORT_ID, c->what.id,
 			  strerror(-r));
-		return; /* the cgroup stays in the lists, and thawing is retried */
+		/*
+		 * the cgroup stays known to the watchdog and in the state file, and thawing is
+		 * retried
+		 */
+		return;
 	}
 	c->is_frozen = false;
 	c->frozen_ns += now_ns - c->frozen_since_ns;
@@ -136,9 +140,9 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Checks the containers that are frozen by cgroup version 1. It keeps even killed processes frozen,
- * so a container with a killed process is thawed. It may also miss processes, so every other
- * container is frozen again. Version 2 has neither fault.
+ * Checks the containers that are frozen by cgroup version 1. Version 1 keeps even killed processes
+ * frozen, so a container with a killed process is thawed. It may also miss processes, so every
+ * other container is frozen again. Version 2 has neither fault.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -308,8 +312,8 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 }
 
 /*
- * Decides about containers whose start came before the census began, so that its figures include
- * them, in the order of their arrival.
+ * Decides about containers in the order of their arrival, but only about those that started before
+ * the last census began, because its figures include them.
  */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)

@@ -38,7 +38,7 @@ void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
 /* Returns how much memory of a card thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Whether a container's start waits for a census, so that the next one should come soon. */
+/* Whether a container's start waits for a census, so that the next census should come soon. */
 bool freezer_wants_reading(const struct freezer *freezer);
 /*
  * Whether a container is frozen until its first census decides about it, so that a census should
@@ -66,5 +66,5 @@ struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t n
  * Returns "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended".
  */
 const char *freezer_state_name(const struct gpu_container *container);
-/* Total time for which the container has been frozen. */
+/* Returns the total time for which the container has been frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

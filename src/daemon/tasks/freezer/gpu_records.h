@@ -1,8 +1,8 @@
 /*
  * Hands GPU tasks and containers (gpu_tasks.h) from one daemon to the next, as JSON. Ended tasks
  * stay recorded. A task that ran when the file was written continues if its process still lives;
- * otherwise it has ended. Containers keep their use, decayed since then, and their names. Memory is
- * not recorded, because the driver reports it. Main thread only.
+ * otherwise it has ended. Containers keep their names and their use, which has decayed since the
+ * file was written. Memory is not recorded, because the driver reports it. Main thread only.
  */
 #pragma once
 
@@ -26,11 +26,12 @@ struct gpu_records_when {
 	uint64_t half_life_ns;
 };
 
-/* Records that were read and checked, but are not in the registry yet. */
+/* Records that were read and checked, but are not in the registry (struct gpu_tasks) yet. */
 struct gpu_records {
 	uint64_t passed_ns; /* since the file was written */
 	struct gpu_container_list containers;
-	struct gpu_task_list ended, running; /* `running`: they ran when it was written */
+	/* `running`: the tasks that ran when the file was written */
+	struct gpu_task_list ended, running;
 };
 
 /* Adds the members "containers" and "tasks" to `json`. */

@@ -41,7 +41,7 @@ struct gpu_task_card {
 	uint64_t sample_us;
 	double sample_share; /* tasks only: the task's share of the card in that sample */
 	uint64_t sampled_ns; /* when that sample was read; 0: there was none yet */
-	uint64_t seen_ns;    /* tasks only: when the last census was counted */
+	uint64_t seen_ns;    /* tasks only: time of the last census that was counted */
 	/*
 	 * tasks only: how long its container had been frozen in total when the last sample was
 	 * counted
@@ -66,7 +66,8 @@ struct gpu_container {
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
 	/*
-	 * its name, if the engine reports it (gpu_watch_names.c); is_asked: the answer is awaited
+	 * its name, if the engine reports it (gpu_watch_names.c); is_asked: the engine was asked,
+	 * and its answer is awaited
 	 */
 	struct engine_name name;
 	bool has_name, is_asked;
@@ -137,9 +138,9 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Add what the previous daemon recorded (gpu_records.h); the registry then owns it.
+ * Each adds a record of the previous daemon (gpu_records.h) to the registry, which then owns it.
  * gpu_tasks_put_container(): a container without tasks, whose id is not in the registry yet.
- * gpu_tasks_put_ended(): an ended task, which ended later than those in the list.
+ * gpu_tasks_put_ended(): a task that ended later than all tasks in `ended`.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);

@@ -7,8 +7,8 @@
  *             watchdog_remove(cgroup)  after it has thawed
  *     child:  at the end of the socket, thaws each remaining cgroup
  *
- * If both are killed together (for example, SIGKILL to a service's cgroup), the next daemon thaws
- * the cgroups in the state file (frozen_list.h).
+ * If daemon and child are killed together (for example, SIGKILL to a service's cgroup), the next
+ * daemon thaws the cgroups in the state file (frozen_list.h).
  *
  * Main thread only.
  */
@@ -24,8 +24,8 @@ struct watchdog;
 /* Starts the child. Its name in `ps` is derived from the daemon's name. */
 int watchdog_start(struct watchdog **ret, struct error *err);
 /*
- * Makes the child thaw the remaining cgroups and end, and waits for that. NULL is allowed; returns
- * NULL.
+ * Makes the child thaw the remaining cgroups and end, and waits until it has ended. NULL is
+ * allowed; returns NULL.
  */
 struct watchdog *watchdog_stop(struct watchdog *watchdog);
 

@@ -24,7 +24,8 @@
 /* ---- first sign: an ancestor that belongs to a tenant ---- */
 
 /*
- * The tenant of which this process is a registered process or the command; NULL if there is none.
+ * Returns the tenant of which this process is a registered process or the command; NULL if there is
+ * none.
  */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
@@ -113,9 +114,9 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Finds the user who may mount in the process's mount namespace (ioctl_ns(2)): if a user namespace
- * owns it, the maker of that user namespace. Needed because any user can mount any directory in a
- * user namespace of its own.
+ * Finds the user who may mount in the process's mount namespace: the maker of the user namespace
+ * that owns it (ioctl_ns(2)). Needed because any user can mount any directory in a user namespace
+ * of its own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {

@@ -1,7 +1,7 @@
 /*
  * The file "stopped" in the run directory: the processes that this daemon has stopped, one line
- * each with pid and start time. If the daemon is killed, the next one continues them. Main thread
- * only.
+ * each with pid and start time. If the daemon is killed, the next daemon continues them. Main
+ * thread only.
  */
 #pragma once
 

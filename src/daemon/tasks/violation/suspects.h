@@ -1,7 +1,7 @@
 /*
- * The processes under observation, including offenders, as a list by pid. Used by violations.c,
- * which decides which process is an offender, and offenders.c, which acts on offenders. Main thread
- * only.
+ * Suspects: processes that may bypass the library, and those known to do it (offenders), as a list
+ * by pid. violations.c decides which suspect is an offender; offenders.c acts on offenders. Main
+ * thread only.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct suspect {
 	char owner[REGION_NAME_MAX];
 	unsigned looks_left; /* censuses until the signs are read again */
 
-	bool is_offender; /* the following fields are valid */
+	bool is_offender; /* if true, the following fields are valid */
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
 	uint32_t log_key;             /* tenant_log_key(), also after the tenant has ended */
@@ -38,7 +38,7 @@ struct suspect {
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	/* the container cannot be frozen because of it, or not any more */
+	/* freezing its container failed, so the process itself is stopped */
 	bool no_container;
 	/* the container that was frozen because of it; "": none */
 	char container[CONTAINER_ID_MAX];

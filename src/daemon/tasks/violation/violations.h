@@ -1,15 +1,16 @@
 /*
  * Finds processes that bypass the library, and acts on them. After each census, it checks the
  * processes in the driver's list that no tenant has registered. census_compare.c reports processes
- * that hold more than their ledger. violation_policy.h decides which of them are offenders, and
- * which action is due. Each offender is counted and logged once. It is also reported, frozen or
- * ended: the settings and its tenant each choose one of these (`on_violation`), and the stricter
- * choice wins.
+ * that hold more than their ledger. violation_policy.h decides which of these processes are
+ * offenders, and which action is due. Each offender is counted and logged once. It is also
+ * reported, frozen or ended: the settings and its tenant each choose one of these (`on_violation`),
+ * and the stricter choice wins.
  *
  * To freeze, the freezer freezes the cgroup of the process's container if only that one tenant uses
  * it. Otherwise the process itself is stopped with SIGSTOP, and stopped again whenever it is
- * continued. When this daemon ends, all of them continue, as with `allot resume`. If the daemon is
- * killed, the next one continues the stopped processes (file "stopped").
+ * continued. When this daemon ends, all frozen and stopped processes continue, as with `allot
+ * resume`. If the daemon is killed, the next daemon continues the stopped processes (file
+ * "stopped").
  *
  * Main thread only.
  */
@@ -48,8 +49,8 @@ void violations_note_over(struct violations *violations, struct tenant *tenant, 
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
 /*
- * Whether it is still undecided if some unregistered process is an offender, so that the next
- * census matters.
+ * Whether some unregistered process may still turn out to be an offender, so that the next census
+ * must not be left out.
  */
 bool violations_has_open(const struct node *node);
 
@@ -61,7 +62,7 @@ bool violations_has_open(const struct node *node);
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);
 
-/* The tenant was renamed. */
+/* Call when a tenant was renamed. */
 void violations_rename_tenant(struct violations *violations, const char *from, const char *to);
 
 /* Returns the offenders of a tenant: [{"pid","name","reason","sign","action","memory_bytes"}]. */

@@ -20,8 +20,8 @@ struct answer {
 };
 
 /*
- * Attaches the filter. BPF_LD reads a word as big-endian, so the constants are converted with
- * htonl().
+ * Attaches a filter that lets only exec events through. BPF_LD reads a word as big-endian, so the
+ * constants are converted with htonl().
  */
 static int set_filter(int fd)
 {

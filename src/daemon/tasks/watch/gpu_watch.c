@@ -91,7 +91,10 @@ static void look_again(struct gpu_watch *w, struct gpu_task *t)
 		freezer_task_begun(w->freezer, t, 0, true);
 }
 
-/* Notes a task. Returns false if the process is gone or is this daemon. */
+/*
+ * Adds the process to the registry as a task, or finds its task. Returns false if the process is
+ * gone or is this daemon.
+ */
 static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
@@ -155,7 +158,7 @@ static void task_ended(void *data, struct gpu_task *t)
 bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	uint64_t start_time;
-	/* A list of that length may be cut. */
+	/* A list of CENSUS_MAX_PROCESSES may have been cut. */
 	if (!seen->processes_known || seen->process_count >= CENSUS_MAX_PROCESSES)
 		return false;
 	for (size_t i = 0; i < seen->process_count; i++) {
@@ -170,8 +173,8 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 }
 
 /*
- * Memory that is not free for containers: what is granted to tenants that waited, beyond what they
- * hold, and what is kept for waiting tenants.
+ * Returns the memory that is not free for containers: what is granted to tenants that waited,
+ * beyond what they hold, and what is kept for waiting tenants.
  */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {

@@ -28,7 +28,7 @@ struct tenant;
  * node->records. *ret is NULL if the settings disable the watch.
  */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
-/* Thaws everything. NULL is allowed; returns NULL. */
+/* Thaws all containers and frees the watch. NULL is allowed; returns NULL. */
 struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 
 /* Call after each census with the readings of all cards. `watch` may be NULL. */

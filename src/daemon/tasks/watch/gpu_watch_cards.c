@@ -19,8 +19,8 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 }
 
 /*
- * Whether the process has the device's file. A MIG instance shares its card's file; the file of its
- * own is that of its capability.
+ * Whether the process has the device's file. A MIG instance shares its GPU's file, so the file of
+ * its capability decides.
  */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
@@ -30,8 +30,8 @@ static bool is_visible(const struct gpu_info *info, int pid)
 }
 
 /*
- * The cards that the process can open, by its device files. All cards if they are simulated or if a
- * card's device number is unknown.
+ * Returns the cards (bit mask) that the process can open, by its device files. Returns all cards if
+ * they are simulated or if a card's device number is unknown.
  */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {

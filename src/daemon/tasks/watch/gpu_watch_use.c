@@ -26,8 +26,8 @@ static const struct gpu_use *find_use(const struct census_card *seen, int pid)
 }
 
 /*
- * Whether the task's last sample still counts. A sampling period may be longer than the time
- * between two censuses, so a sample stays valid for a while.
+ * Whether the driver's last sample of the task still counts. A sampling period may be longer than
+ * the time between two censuses, so a sample stays valid for a while.
  */
 static bool has_recent_sample(const struct gpu_task_card *c, uint64_t now_ns)
 {

@@ -9,10 +9,10 @@
 
 /*
  * Returns the cards (bit mask) of `visible` that `list` names, by CUDA's rules: numbers count the
- * visible cards, a UUID may be abbreviated if the prefix is unique, and the first entry that names
- * no card ends the list. Returns all of `visible` if the list names no card. Likewise if it uses
- * numbers and has_order is false: the visible cards are then of several models, which CUDA sorts by
- * speed. uuid: `count` texts, "GPU-..." or "MIG-...".
+ * visible cards from 0, a UUID may be abbreviated if the prefix is unique, and the first entry that
+ * names no card ends the list. Returns all of `visible` if the list names no card. Also returns all
+ * if the list uses numbers and has_order is false: the visible cards are then of several models,
+ * which CUDA sorts by speed. `uuid`: the UUIDs of all `count` cards, "GPU-..." or "MIG-...".
  */
 uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, uint64_t visible,
 		     bool has_order);

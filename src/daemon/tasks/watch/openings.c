@@ -137,8 +137,9 @@ static void exec_ready(void *data, uint32_t events)
 	struct openings *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * Mark this namespace's nodes again now and then, because the driver may make a node at its
-	 * first use. Not only by pid, because the process that called exec may have ended by now.
+	 * Mark this daemon's own nodes again now and then, because the driver may make a node at
+	 * its first use. look_at() is not enough, because the process that called exec may have
+	 * ended by now.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;

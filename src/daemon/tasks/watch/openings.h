@@ -6,10 +6,10 @@
  * fs/notify/fanotify/fanotify.c).
  *
  * A container may have a node of its own instead of the host's (runc makes one; the NVIDIA runtime
- * mounts the host's), which must be watched too. To find it, the process connector (CAP_NET_ADMIN,
- * the host's network namespace) reports each exec. If the nodes in the process's mount namespace
- * have not been looked up within a second, they are looked up and watched. Without the connector,
- * all processes are scanned once a second instead.
+ * mounts the host's). Such a node must be watched too. To find it, the process connector
+ * (CAP_NET_ADMIN, the host's network namespace) reports each exec. Then the nodes in the process's
+ * mount namespace are looked up and watched, unless that was done within the last second. Without
+ * the connector, all processes are scanned once a second instead.
  *
  * Main thread only.
  */

@@ -1,9 +1,9 @@
 /*
  * The state file "<run dir>/use.json": the GPU time that tenants and containers have used, and the
- * GPU tasks. With it, the next daemon continues these counts, even if this one is killed. It is
- * written a few seconds after a change, so at most that much is lost. Use keeps decaying while
- * there is no daemon (stamp.h). A torn or foreign file is set aside with one line in the log, and
- * counting starts from zero. Main thread only.
+ * GPU tasks. With it, the next daemon continues these counts, even if this one is killed. The file
+ * is written a few seconds after a change, so a kill loses at most these seconds. Use keeps
+ * decaying while there is no daemon (stamp.h). A torn or foreign file is set aside with one line in
+ * the log, and counting starts from zero. Main thread only.
  */
 #pragma once
 
