@@ -216,8 +216,9 @@ static uint64_t held_bytes(struct tenant *t)
 }
 
 /*
- * The tenant holds memory without a grant, because the previous daemon ended between a grant and
- * saving it, or the file was lost. Records the memory as granted.
+ * Records the tenant's memory as granted. Call for a tenant that holds memory without a grant,
+ * because the previous daemon ended between a grant and saving it, or because the state file was
+ * lost.
  */
 static void hold_what_it_has(struct tenant *t)
 {
@@ -334,9 +335,9 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
 	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
-	 * No request: it neither waits nor holds; or it was removed, so it gets no more; or it is
-	 * paused, so it would not use its first memory. A paused holder may grow, because its
-	 * processes may allocate.
+	 * No request if the tenant neither waits nor holds memory, or if it was removed, because it
+	 * gets no more. Also none if it is paused before its first grant, because it would not use
+	 * the memory. A paused holder may grow, because its processes may allocate.
 	 */
 	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))

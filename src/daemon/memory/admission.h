@@ -46,7 +46,7 @@ void admission_due(void *data, uint32_t events);
 /* Ends the wait of a tenant that is being removed. */
 void admission_forget(struct tenant *tenant);
 
-/* Denies the tenant's pending request for memory. Does nothing if there is none. */
+/* Denies the tenant's pending requests for memory. Does nothing if there are none. */
 void admission_give_up(struct tenant *tenant);
 
 /*

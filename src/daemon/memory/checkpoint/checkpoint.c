@@ -19,7 +19,7 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* the slowest speed that is waited for: a tenth of a measured checkpoint's */
+/* the slowest move that is waited for: a tenth of the speed of a measured checkpoint */
 #define BYTES_PER_S (UINT64_C(256) << 20)
 #define ROOM_NS (5 * NSEC_PER_SEC) /* how long other tenants have to make room */
 /* after so many lost helpers in a row, the place is STUCK */
@@ -41,7 +41,10 @@ struct checkpoint {
 
 /* ---- the helper's process ---- */
 
-/* Finds libcuda: if the settings give NVML by a path, in the same directory, if it is there. */
+/*
+ * Finds libcuda. If the settings give a path for NVML, uses the libcuda in that directory, if there
+ * is one.
+ */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
 {
 	const char *slash = strrchr(node->config.nvml, '/');
@@ -183,8 +186,8 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * The helper has ended without an answer, or was killed. Starts another, which undoes what was
- * begun. If the processes were off the card, it keeps them off instead.
+ * Call when the helper has ended without an answer, or was killed. Starts another helper, which
+ * undoes what was begun. If the processes were off the card, the new helper keeps them off instead.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {

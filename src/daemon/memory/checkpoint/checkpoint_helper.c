@@ -293,8 +293,8 @@ int checkpoint_helper_main(int argc, char **argv)
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
 	/*
-	 * The environment is that of the daemon's caller, whose list would hide cards from the
-	 * driver.
+	 * The environment is that of the process that started the daemon. Its CUDA_VISIBLE_DEVICES
+	 * would hide cards from the driver.
 	 */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };

@@ -3,8 +3,8 @@
  * the processes' present states in the driver. So another helper can continue correctly after a
  * helper died at any step. Pure; thread safe.
  *
- *  to OUT: all are locked, then all are checkpointed
- *  to IN:  all are restored, then all are unlocked
+ *  to OUT: all processes are locked, then all are checkpointed
+ *  to IN:  all processes are restored, then all are unlocked
  *
  * So no process runs while another's memory is off the card. Processes that are gone or have failed
  * for good get no steps.

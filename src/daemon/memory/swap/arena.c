@@ -21,7 +21,7 @@
 #define STEP_BYTES (UINT64_C(64) << 20)
 /* kept free in the tenant's cgroup for its own processes */
 #define SPARED_BYTES (UINT64_C(64) << 20)
-/* default limit of all arenas: this part (1/2) of the machine's memory */
+/* by default, all arenas together get at most this part (1/2) of the machine's memory */
 #define BUDGET_PART 2
 
 struct arena {

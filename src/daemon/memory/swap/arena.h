@@ -28,8 +28,9 @@ uint64_t arena_default_budget(void);
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Makes the file, writes its size to control->arena_bytes and starts backing it, unless it is
- * charged to the tenant. `control` must outlive the arena. *ret is written only on success.
+ * Makes the file and writes its size to control->arena_bytes. If `is_tenants` is false, also starts
+ * backing it; if true, the file is charged to the tenant: see arena_charge_to(). `control` must
+ * outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);

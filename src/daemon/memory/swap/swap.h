@@ -26,14 +26,15 @@ struct swap_device_figures {
 /* What a tenant's processes report. */
 struct swap_figures {
 	/*
-	 * numbers of processes by place; is_short: out, without room to return; `out` includes them
+	 * numbers of processes by the place of their memory; is_short: those in `out` that have no
+	 * room to return
 	 */
 	unsigned in, moving, out, is_short;
 	/* number of processes that have neither carried out the present order nor given up on it */
 	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by moving processes in this move */
 	uint64_t failed;       /* number of failed orders */
-	uint64_t moved_ns;     /* the longest of the processes' last moves */
+	uint64_t moved_ns;     /* how long the processes' last moves took, at most */
 	/* a sum that changes as long as any process makes progress with its move */
 	uint64_t progress;
 	struct swap_device_figures device[REGION_MAX_DEVICES];
@@ -57,7 +58,7 @@ int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
-/* Return how much host memory all arenas together may have, and how much they have. */
+/* Return how much host memory all arenas together may have, and how much they have now. */
 uint64_t swap_budget_bytes(const struct node *node);
 uint64_t swap_reserved_bytes(const struct node *node);
 

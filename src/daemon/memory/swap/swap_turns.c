@@ -61,8 +61,8 @@ static enum swap_schedule_place place_of(const struct tenant *t, const struct sw
 }
 
 /*
- * Call when the cards had less room for the tenant than was calculated: leaves more free from now
- * on.
+ * Call when the cards had less room for the tenant than was calculated. Leaves more memory of these
+ * cards free from now on.
  */
 static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 			  const struct swap_figures *f)
@@ -224,7 +224,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Gives the tenant its order. Returns true while the tenant moves. */
+/* Gives the tenant the order that the schedule decided. Returns true while the tenant moves. */
 static bool obey(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -233,8 +233,8 @@ static bool obey(struct tenant *t)
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
 	/*
-	 * A tenant without room to return to is not held back: its calls run and report the lack of
-	 * memory.
+	 * A tenant for whose return there is no room (is_short) is not paused: its calls run and
+	 * report the lack of memory.
 	 */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)

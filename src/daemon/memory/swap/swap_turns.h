@@ -1,8 +1,8 @@
 /*
  * Lets tenants whose memory can be moved take turns on the cards' memory.
  * policy/memory/swap_schedule.h decides which tenants are on their cards, by what their slots
- * report. A tenant that is not on its card yet gets no lease. A timer runs while there are such
- * tenants. Main thread only.
+ * report. A tenant that is not on its card yet gets no lease. A timer runs while there are tenants
+ * with movable memory. Main thread only.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 /* Call when a tenant was added or changed: decides now and starts the timer. */
 void swap_turns_look(struct node *node);
 
-/* Handler of node->swap_timer: looks and decides again. `data` is the node. */
+/* Handler of node->swap_timer: reads the slots and decides again. `data` is the node. */
 void swap_turns_due(void *data, uint32_t events);
 
 /* Call when the tenant is being removed. */

@@ -24,10 +24,10 @@
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
-	struct loop_source *timer; /* runs while its libraries are asked to park */
+	struct loop_source *timer; /* runs while the tenant's libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
-	/* whether it was paused before the request to leave; restored if leaving fails */
+	/* the tenant was paused before the request to leave; restored if leaving fails */
 	bool was_paused;
 	int failed; /* errno of the last request; 0: it did not fail */
 };

@@ -1,7 +1,7 @@
 /*
  * Takes a tenant's memory off its cards by the driver's checkpoint call (checkpoint.h), for tenants
- * whose library cannot move it (swap_way_of()). Only on request: allot pause --swap-out, allot
- * resume.
+ * whose library cannot move it (swap_way_of()). It does so only on request: allot pause --swap-out,
+ * allot resume.
  *
  * Before the driver is locked, each process's library must confirm that it makes no driver calls of
  * its own (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end
