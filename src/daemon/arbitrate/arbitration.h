@@ -39,12 +39,12 @@ struct lessee_figures {
 	bool busy;           /* it has work in flight */
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* its turns on this and other cards are at the same time */
-	uint64_t gang_turns; /* number of gang turns, on all its cards together */
+	uint64_t gang_turns; /* number of its turns as a gang, on all its cards together */
 	/* GPU time charged for one step of its program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
 	struct step_figures steps;
 	/*
-	 * turns within its leases that its processes took, and that were given up
+	 * how many turns within its leases its processes took; how many turns were given up
 	 * (policy/lease/turns.h)
 	 */
 	uint64_t turns, turns_given_up;
@@ -107,9 +107,9 @@ struct arbitration *arbitration_stop(struct arbitration *a);
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*
- * Starts or stops recording which tenant has the card when. Calls that start are counted: the
- * recording ends, and the records are dropped, when all have been stopped. On -ENOMEM nothing is
- * recorded, but the call still counts and must be undone.
+ * Starts or stops recording which tenant has the card when. Each start needs a stop: the last stop
+ * ends the recording and drops the records. On -ENOMEM nothing is recorded, but that start needs
+ * its stop too.
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
 /* Returns recorded spans, like lease_spans_since(). Returns none while nothing is recorded. */
@@ -117,8 +117,8 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*
- * Adds a lessee. `device` is the card's index in the region. Both maps must outlive the lessee.
- * Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
+ * Adds a lessee. `device` is the card's index in the region. `control` and `report` must outlive
+ * the lessee. Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
@@ -127,7 +127,9 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
  * returns NULL.
  */
 struct lessee *lessee_remove(struct lessee *lessee);
-/* Its tenant has another name from now on. Until then it has the region's. */
+/*
+ * Sets the tenant's name for records and logs. Until the first call it is the name in the region.
+ */
 void lessee_rename(struct lessee *lessee, const char *tenant);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
@@ -157,5 +159,5 @@ int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pc
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 
-/* The lessee's present state. */
+/* Returns the lessee's present state. */
 struct lessee_figures lessee_figures(struct lessee *lessee);

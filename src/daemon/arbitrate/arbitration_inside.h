@@ -2,10 +2,10 @@
  * Shared by the files of an arbitration (arbitration.h):
  *
  *   arbitration.c          the thread: observes, lets the arbiter decide, publishes, sleeps
- *   arbitration_figures.c  figures of its tenants, and lending, which follows from them
+ *   arbitration_figures.c  figures of the lessees, and how much they are lent
  *   arbitration_spans.c    records which tenant had the card when
  *   arbitration_turns.c    turns of a tenant's processes
- *   lessee.c               adds and removes tenants and their processes, changes shares
+ *   lessee.c               adds and removes lessees and their processes, changes shares
  *
  * The worker's lock guards everything except `changed`, which any thread may increment.
  */
@@ -53,7 +53,7 @@ struct lessee {
 	unsigned unnamed;
 	bool is_missed;
 	uint64_t charged_counted_ns; /* the part of its charge that is already in the card's sum */
-	uint64_t pulsed_ns;          /* its charge at the last pulse */
+	uint64_t pulsed_ns;          /* its charged time at the last pulse */
 	bool is_quiet;               /* all its published figures are zero */
 	uint64_t quiet_ns;           /* when it was last seen to be quiet */
 	int gang;                    /* its number in the table of gangs; negative: none */
@@ -106,10 +106,10 @@ struct arbitration {
 };
 
 /*
- * Evaluates one list of the other sensor for one lessee. Returns true if the sensor misses the
- * lessee permanently. *unnamed counts the lists without it although it worked, since the last list
- * with it. Single misses are normal: the sensor is late for new processes, and may miss a lessee
- * with a small share or on an overloaded machine. Pure.
+ * Evaluates one list of the other sensor (sensor.h) for one lessee. *unnamed counts how many lists
+ * in a row did not name the lessee although it had worked. Returns true if these are enough to say
+ * that the sensor misses the lessee permanently. Single misses are normal: the sensor is late for
+ * new processes, and may miss a lessee with a small share or on an overloaded machine. Pure.
  */
 bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
 /* Adds a lessee's new charge to the card's sum. */

@@ -8,8 +8,8 @@
 #define FREE_KEY (UINT64_C(1) << 63) /* marks the key of a tenant that runs without a lease */
 
 /*
- * Returns the tenant that has the lease, or NULL. Of several that share by space, the first that
- * has work.
+ * Returns the tenant that has the lease, or NULL. If several tenants in a space group have it,
+ * returns the first of them that has work.
  */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {

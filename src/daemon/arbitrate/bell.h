@@ -51,7 +51,7 @@ struct bell {
 	uint64_t spent_at_ns;
 };
 
-/* Starts the state of a bell. A bell whose counter is not zero has rung before. */
+/* Starts the state of a bell. If its counter is not zero, the bell has rung before. */
 void bell_init(struct bell *b, const _Atomic uint32_t *word);
 /*
  * Reads the bell and returns true if it has rung since the last call. Call before reading the

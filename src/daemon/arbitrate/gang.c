@@ -6,7 +6,7 @@
 #include "daemon/arbitrate/bell.h"
 
 struct gangs {
-	pthread_mutex_t lock; /* guards the board */
+	pthread_mutex_t lock; /* guards `board` */
 	struct gang_board *board;
 	pthread_mutex_t cards_lock;
 	_Atomic uint32_t *bell[GANG_MAX_DEVICES];

@@ -18,7 +18,7 @@
 struct gangs;
 
 struct gangs *gangs_new(void); /* Returns NULL if out of memory. */
-/* Frees it. No arbitration may use it any more. NULL is allowed; returns NULL. */
+/* Frees `gangs`. No arbitration may use it any more. NULL is allowed; returns NULL. */
 struct gangs *gangs_free(struct gangs *gangs);
 
 /*

@@ -91,7 +91,7 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 }
 
 /*
- * Whether the process waits at another device's gate and also counts as waiting here
+ * Whether the process waits at another device's gate and also counts as waiting at this device
  * (observer.in_gang). Call after add_progress().
  */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
@@ -116,8 +116,8 @@ static bool all_stopped(const struct observer *o)
 }
 
 /*
- * Finds out from /proc whether the tenant's processes are stopped. Only for a tenant that has the
- * lease and work or demand, but makes no progress; repeated until it makes progress.
+ * Finds out from /proc whether the tenant's processes are stopped. Reads /proc only if the tenant
+ * has the lease and work or demand, but makes no progress; repeats that until it makes progress.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)

@@ -24,13 +24,13 @@ struct observed_process {
 	uint64_t since_ns;                 /* when the slot was taken */
 	uint64_t busy_seen, launches_seen; /* the counters as last read */
 	uint64_t busy_credited_ns;         /* the part of busy_ns that is taken as true */
-	/* busy_credited_ns at the last pulse; recent_ns: a decaying sum of it */
+	/* busy_credited_ns at the last pulse; decaying sum of what it grew by */
 	uint64_t recent_seen_ns, recent_ns;
 	uint32_t ask_seen; /* number of the latest memory request, as last read */
 	/*
 	 * For a process on several devices. is_held_elsewhere: it waits at the gate of another
-	 * device. comes_here: it launched here between its last two such waits.
-	 * launches_when_held: its launches here when the last such wait began.
+	 * device. comes_here: it launched work on this device between its last two such waits.
+	 * launches_when_held: its launches on this device when the last such wait began.
 	 */
 	bool is_held_elsewhere, comes_here;
 	uint64_t launches_when_held;
@@ -44,7 +44,7 @@ struct observer {
 	size_t count, capacity;
 	struct turns turns;
 	uint64_t busy_ns, launches; /* sums that include ended processes */
-	/* sum of counters at the last observation, to notice progress */
+	/* sum of the tenant's counters at the last observation, to notice progress */
 	uint64_t progress;
 	uint64_t progress_ns; /* when `progress` last changed */
 	uint64_t checked_ns;  /* when /proc was last read */
@@ -54,9 +54,9 @@ struct observer {
 	bool has_asked; /* a memory request (region_want) began or ended */
 	/*
 	 * Set by the caller if the tenant's turns on several devices are at the same time. Then a
-	 * process that waits at the gate of another device also counts as waiting here, if it
-	 * launched here since its previous wait elsewhere: one thread may be going from device to
-	 * device.
+	 * process that waits at another device's gate also counts as waiting at this device, if
+	 * comes_here is true. Such a process probably has one thread that uses the devices by turns
+	 * and would launch here next.
 	 */
 	bool in_gang;
 };

@@ -36,7 +36,7 @@ void step_window_look(struct step_window *w, const struct step_counts *counts, u
 }
 
 /*
- * Returns the length of which `rank` steps since the moment `since` are shorter. Assumes that steps
+ * Returns the length than which `rank` of the steps since `since` are shorter. Assumes that steps
  * are spread evenly within a bucket.
  */
 static uint64_t length_ns(const struct step_moment *since, const struct step_counts *counts,

@@ -1,13 +1,13 @@
 /*
  * Step figures: a tenant's steps per second on a device, with the median and 99th percentile of the
  * steps' lengths. They are computed from the present counts in the report (abi/shm/step_counts.h)
- * less the counts at an earlier, stored moment:
+ * less a copy of the counts at an earlier time, `older`:
  *
  *      ---- older ---------- newer ------ now
  *           |<---- the figures' span ---->|
  *
- * A new moment is stored 5 s after the last one, so the span is 5 to 10 s. With fewer than 20 steps
- * in the span, the next moment is stored only after 30 s, so that slow programs have figures too.
+ * A new copy is made 5 s after the last one, so the span is 5 to 10 s. With fewer than 20 steps in
+ * the span, the next copy is made only after 30 s, so that slow programs have figures too.
  *
  * The tenant may write any counts, so they are used for display only. Pure; not thread safe.
  */
@@ -37,8 +37,8 @@ struct step_figures {
 
 /* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
-/* Updates the stored moments. Call about once a second. */
+/* Makes a new copy of the counts if it is time for one. Call about once a second. */
 void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
-/* Updates the stored moments and returns the figures. */
+/* Does what step_window_look() does, and returns the figures for the span that ends at now_ns. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);

@@ -20,8 +20,8 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 }
 
 /*
- * Compares with the oldest sample that is at most the span and half a step old. If a gap left no
- * such sample, compares with the newest.
+ * Compares `value_ns` with the oldest sample that is at most the span and half a step old. If a gap
+ * left no such sample, compares with the newest sample.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
