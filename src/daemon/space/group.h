@@ -24,7 +24,7 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*
  * Call when a member joins. Makes sure that the group is ready or starting, or will start once its
- * present processes have ended. A hung control daemon is killed, because its clients hang too.
+ * present processes have ended. Kills a hung control daemon, because its clients hang too.
  */
 int mps_group_want(struct mps_group *group, struct error *err);
 /*

@@ -33,11 +33,13 @@ struct mps_group;
 /* Reports a fault to the group's members, in one line. `pid` is the process concerned. */
 typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int pid,
 			    const char *what);
-/* Called when the group has ended for good, because it has no member. The callee frees it. */
+/*
+ * Called when the group has ended for good, because it has no member. The callee frees the group.
+ */
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* used by space.c for its list */
+	struct mps_group *next; /* next in space.c's list of all groups */
 	struct node *node;
 	struct mps_record record;
 	bool is_open;     /* see files.h */

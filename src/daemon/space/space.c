@@ -305,8 +305,8 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 }
 
 /*
- * The event tenant_added. If an adopted tenant cannot join its group, it continues, because it may
- * have running processes; the failure is reported to it.
+ * If an adopted tenant cannot join its group, it continues, because it may have running processes;
+ * the failure is reported to it.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {

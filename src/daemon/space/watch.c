@@ -20,7 +20,11 @@
 #define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
-#define STOPPED_LOOKS 3 /* so many scans in a row make a fault; a debugger may continue it before */
+/*
+ * a process that this many scans in a row find stopped is reported; a debugger may continue it
+ * earlier
+ */
+#define STOPPED_LOOKS 3
 #define LOG_MOST (1 << 20) /* bytes; the log is emptied when it is longer */
 
 /* ---- the log of control daemon and servers ---- */
@@ -135,8 +139,8 @@ static void status_answered(void *data, int status, const char *text)
 	if (g->state != MPS_STARTING)
 		return;
 	/*
-	 * Other states mean not ready yet. A driver without this command answers something else, so
-	 * then the listed server counts as ready.
+	 * INITIALIZING and FAULT mean that the server is not ready. A driver without
+	 * get_server_status answers something else; the listed server then counts as ready.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		say_ready(g);
