@@ -14,8 +14,8 @@
 #define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
- * Most rounds of decisions in one step: the decisions on gangs, which all cards share, are new
- * input for this card's arbiter.
+ * Most rounds of decisions in one step. Each round ends with decisions on gangs, which all cards
+ * share. These are new input for this card's arbiter in the next round.
  */
 #define GANG_ROUNDS 4
 /* permitted in-flight work while gang_word.is_slip: the gate then lets through its minimum */
@@ -268,7 +268,7 @@ static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* Nothing can have changed: no lessee has work, and no bell has rung. */
+	/* If is_still, nothing can have changed: no lessee has work, and no bell has rung. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
 	if (!is_still)
@@ -295,8 +295,8 @@ static uint64_t step(struct arbitration *a)
 }
 
 /*
- * Sleeps until until_ns or a bell or other change, but at least until STEP_RUNG_NS after the last
- * step.
+ * Sleeps until until_ns, or until a bell rings or a->changed differs from `changed`. In any case
+ * sleeps until STEP_RUNG_NS after the last step.
  */
 static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {

@@ -1,8 +1,8 @@
 /*
  * An observation is what the arbiter learns of a tenant on one device. It is made from what the
- * tenant's processes report. The tenant can write anything into its report, so counters are only
- * taken to grow, and by no more than time allows. Not thread safe; the caller (arbitration.c) holds
- * its lock.
+ * tenant's processes report. The tenant can write anything into its report. So a counter is
+ * believed only if it grows, and busy time by no more than the time that has passed. Not thread
+ * safe; the caller (arbitration.c) holds its lock.
  */
 #pragma once
 

@@ -6,8 +6,9 @@
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
  *     report    mapped writable   descriptor; sealed against shrinking and growing
  *
- * One thread creates and frees all regions. It must not end in between, because tenants would take
- * the daemon for dead (region.h: owner). Any thread may write to the maps, with atomics.
+ * One thread creates and frees all regions. It must not end while a region exists, because tenants
+ * would then take the daemon for dead (region.h: owner). Any thread may write to the maps, with
+ * atomics.
  */
 #pragma once
 

@@ -6,8 +6,9 @@
  *      ---- older ---------- newer ------ now
  *           |<---- the figures' span ---->|
  *
- * A new copy is made 5 s after the last one, so the span is 5 to 10 s. With fewer than 20 steps in
- * the span, the next copy is made only after 30 s, so that slow programs have figures too.
+ * 5 s after the last copy, a new copy is made as `newer`, and the last one becomes `older`. So the
+ * span is 5 to 10 s. With fewer than 20 steps in the span, the next copy is made only after 30 s,
+ * so that slow programs have figures too.
  *
  * The tenant may write any counts, so they are used for display only. Pure; not thread safe.
  */

@@ -1,6 +1,7 @@
 /*
- * A sliding average: the share of the last `span` by which a growing nanosecond counter has risen.
- * It is a ring buffer of samples, one per step. Pure, without a clock of its own. Not thread safe.
+ * A sliding average of a growing counter of nanoseconds: its growth during the last `span`, in
+ * percent of that span. A ring buffer of samples, one per step. Pure, without a clock of its own.
+ * Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = (value now - value at now - span) / span

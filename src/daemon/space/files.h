@@ -38,8 +38,8 @@ void mps_path(const struct node *node, const char *id, const char *leaf, char pa
 int mps_make_top(const struct node *node, struct error *err);
 
 /*
- * Makes the group's directories. is_open: clients may have any user id; access is then limited
- * because only containers with the pipe directory mounted can reach it.
+ * Makes the group's directories. is_open: clients may have any user id; only containers with the
+ * pipe directory mounted can reach it.
  */
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);

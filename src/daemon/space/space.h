@@ -48,8 +48,8 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
 /*
- * Call when a process of the tenant has ended. Its pid is remembered, because MPS may report a
- * fault of it later.
+ * Call when a process of the tenant has ended. Remembers its pid, because MPS may report a fault of
+ * that process later.
  */
 void space_note_gone(struct tenant *tenant, int pid, unsigned slot);
 

@@ -90,7 +90,7 @@ struct old_process {
 	struct tenant *tenant;
 	int pid;
 	uint64_t start_time;
-	bool registered; /* has a slot here and is still copying its usage */
+	bool registered; /* has a slot of this daemon and is still copying its usage */
 	unsigned slot;
 	int pidfd;
 	struct loop_source *source;
@@ -374,11 +374,12 @@ struct process *tenant_process_of(struct tenant *tenant, int pid);
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*
- * Publishes to all tenants how much work a tenant that runs alone may have in flight (LEASE_FREE).
- * The depth is small if another tenant has a process on the card, because that process may want the
- * card at any moment. Otherwise it is much larger, because a new process needs about 0.1 s to make
- * its context.
+ * Publishes to all tenants the free depth: how much work a tenant that runs alone may have in
+ * flight (LEASE_FREE). It is small if another tenant has a process on the card, because that
+ * process may want the card at any moment. Otherwise it is much larger, because a new process needs
+ * about 0.1 s to make its context.
  *
- * Call after a tenant or process was added but before it is told so, and after either has gone.
+ * Call after a tenant or process was added but before it is told so, and after a tenant or process
+ * has gone.
  */
 void tenant_publish_free_depth(struct node *node);

@@ -102,10 +102,10 @@ struct metrics_tenant {
 	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */
 	/* the tenant's elements of the array tenant_device */
 	size_t device_first, device_count;
+	/* number of processes by library version; the last element also counts all further versions */
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;
-		/* processes by library version; the last element also counts all further versions */
 	} library[METRICS_LIBRARIES];
 	unsigned library_count;
 	uint64_t uid;

@@ -15,9 +15,8 @@ struct row {
 };
 
 struct history {
-	struct row *rows,
-		/* rows in the order in which they were added; hint: the row that find_row() found last */
-		*hint;
+	/* rows: in the order in which they were added; hint: the row that history_add() used last */
+	struct row *rows, *hint;
 	unsigned count;
 	uint64_t moment; /* number of the latest sampling, from 1; 0: none yet */
 	uint64_t moment_ns[HISTORY_SAMPLES];

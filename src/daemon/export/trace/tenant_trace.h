@@ -14,7 +14,7 @@
 #include "daemon/state/tenant.h"
 
 #define TENANT_TRACE_WAITING_MAX 256 /* rings that were created and not yet passed on */
-#define TENANT_TRACE_RINGS_MAX 1024  /* per trace; the reader keeps all of them open */
+#define TENANT_TRACE_RINGS_MAX 1024  /* rings per trace; the client keeps all of them open */
 
 struct tenant_trace;
 

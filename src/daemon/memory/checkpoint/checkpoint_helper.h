@@ -5,7 +5,7 @@
  * the daemon need not load libcuda, and so that a call that hangs can be ended by a kill.
  *
  *  daemon: struct helper_order      over a SOCK_SEQPACKET socket, descriptor HELPER_FD
- *  helper: struct helper_answer     one each
+ *  helper: struct helper_answer     one for each order
  *
  * When the daemon closes its end of the socket or dies, the helper brings all its processes back as
  * soon as their cards have room, and ends. So no process stays off the card for ever. The helper's

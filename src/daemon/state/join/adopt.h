@@ -5,7 +5,7 @@
  *
  * control.adopting holds back new reservations until all live processes have moved, or until
  * config.adopt_wait_ns has passed. Until a process has moved or died, its usage in the state file
- * counts as unslotted. Main thread only.
+ * counts in the region's unslotted_bytes. Main thread only.
  */
 #pragma once
 

@@ -149,9 +149,8 @@ struct node {
 	uint64_t list_ns; /* when the daemon began to make list_text */
 	/* failed requests for a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
-	uint64_t live_changes,
-		/* changes of containers' terms by annotations of their pods */
-		live_changes_refused;
+	/* changes of containers' terms that their pods' annotations asked for: made; refused */
+	uint64_t live_changes, live_changes_refused;
 	struct namespace_uses *namespaces;
 	bool foreign_known; /* a census has measured what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];

@@ -34,7 +34,7 @@ struct gpu_tasks;
 
 /* A task's or container's use of one card. */
 struct gpu_task_card {
-	bool is_present; /* held memory there at the last census */
+	bool is_present; /* held memory on the card at the last census */
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
 	/* tasks only: when the last counted sample ended, on the driver's clock */

@@ -21,7 +21,7 @@ struct violation_signs signs_of(struct node *node, int pid);
 bool signs_is_untouchable(int pid);
 
 /*
- * Whether the process is in a container that no other tenant's registered process shares, so that
- * the container may be frozen because of it. False for the container of this daemon.
+ * Whether the process is in a container that no other tenant's registered process shares. Then the
+ * container may be frozen because of this process. False for the container of this daemon.
  */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);

@@ -50,8 +50,9 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
 			 bool poll, bool *ret_moving, struct error *err);
 
 /*
- * Freezes the container of the process's task, as by request, and returns its id. Returns -ENOENT
- * if the task is in no container, another -errno if the container cannot be frozen.
+ * Freezes the container of the process's task, as a user's request would, and returns the
+ * container's id. Returns -ENOENT if the task is in no container, another -errno if the container
+ * cannot be frozen.
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
