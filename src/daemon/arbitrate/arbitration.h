@@ -35,24 +35,27 @@ struct lessee_figures {
 	struct arbiter_pace pace;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
-	bool waiting;        /* threads wait at its gates */
+	bool waiting;        /* threads of the lessee wait at its gates */
 	bool busy;           /* it has work in flight */
 	bool stopped;        /* none of its processes can run */
-	bool in_gang;        /* its turns on this and other cards are at the same time */
-	uint64_t gang_turns; /* number of its turns as a gang, on all its cards together */
-	/* GPU time charged for one step of its program (policy/lease/rules/steps.h); 0: unknown */
+	bool in_gang;        /* the lessee's turns on this and other cards are at the same time */
+	uint64_t gang_turns; /* number of the lessee's turns as a gang, on all its cards together */
+	/*
+	 * GPU time charged for one step of the lessee's program (policy/lease/rules/steps.h); 0:
+	 * unknown
+	 */
 	uint64_t step_ns;
 	struct step_figures steps;
 	/*
-	 * how many turns within its leases its processes took; how many turns were given up
+	 * how many turns within the leases the lessee's processes took; how many were given up
 	 * (policy/lease/turns.h)
 	 */
 	uint64_t turns, turns_given_up;
 	/* the following are from the elastic policy */
-	double limit_now_pct; /* its own limit plus what others lend to it */
-	double spare_pct;     /* the part of its guarantee that it leaves to others */
+	double limit_now_pct; /* the lessee's own limit plus what others lend to it */
+	double spare_pct;     /* the part of the lessee's guarantee that it leaves to others */
 	enum elastic_reason elastic_reason;
-	uint64_t lends, reclaims; /* how often its limit was raised and lowered */
+	uint64_t lends, reclaims; /* how often the lessee's limit was raised; lowered */
 };
 
 /* Figures of one card. */

@@ -40,25 +40,29 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct bell bell;
-	/* at the last observation it had work in flight, but no lease that permits launches */
+	/*
+	 * at the last observation the lessee had work in flight, but no lease that permits launches
+	 */
 	bool is_ending;
 	struct elastic_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	bool has_use; /* `use` is valid: its use of the card, by another sensor */
+	/* `use` is valid: the lessee's use of the card, by another sensor (sensor.h) */
+	bool has_use;
 	double use;
-	uint64_t use_busy_ns; /* its own busy time at that sensor's last report */
-	/* the count that arbitration_is_missed() keeps; is_missed: its last result */
+	uint64_t use_busy_ns; /* observer.busy_ns at that sensor's last report */
+	/* the count that arbitration_is_missed() keeps; is_missed: what it last returned */
 	unsigned unnamed;
 	bool is_missed;
-	uint64_t charged_counted_ns; /* the part of its charge that is already in the card's sum */
-	uint64_t pulsed_ns;          /* its charged time at the last pulse */
-	bool is_quiet;               /* all its published figures are zero */
-	uint64_t quiet_ns;           /* when it was last seen to be quiet */
-	int gang;                    /* its number in the table of gangs; negative: none */
+	/* the part of the lessee's charged time that is already in the card's sum */
+	uint64_t charged_counted_ns;
+	uint64_t pulsed_ns;          /* the lessee's charged time at the last pulse */
+	bool is_quiet;               /* all published figures of the lessee are zero */
+	uint64_t quiet_ns;           /* when the lessee was last seen to be quiet */
+	int gang;                    /* the lessee's number in the table of gangs; negative: none */
 	struct gang_word gang_word;
-	uint32_t turn;                /* as last published to the tenant */
+	uint32_t turn;                /* the turn as last published to the tenant (region.h) */
 	bool shares_space;            /* in a space group: its launches may have to pay tokens */
 	char tenant[REGION_NAME_MAX]; /* for records and logs */
 };

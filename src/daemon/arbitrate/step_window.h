@@ -30,7 +30,8 @@ struct step_window {
 };
 
 struct step_figures {
-	uint64_t count, sum_ns; /* since the tenant began */
+	/* number of steps and sum of their lengths, since the tenant began */
+	uint64_t count, sum_ns;
 	bool is_known;          /* a step ended recently, so the following are valid */
 	double per_second;
 	uint64_t p50_ns, p99_ns; /* error at most 1/8 */
@@ -38,7 +39,7 @@ struct step_figures {
 
 /* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
-/* Makes a new copy of the counts if it is time for one. Call about once a second. */
+/* Makes a new copy of the counts if the last copy is old enough. Call about once a second. */
 void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
 /* Does what step_window_look() does, and returns the figures for the span that ends at now_ns. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,

@@ -102,7 +102,7 @@ void mps_keep_old(struct mps_group *g, const struct mps_server *server)
 void mps_renew(struct mps_group *g)
 {
 	g->ask = mps_ask_free(g->ask);
-	g->state = MPS_ENDING; /* mps_gone() starts it again */
+	g->state = MPS_ENDING; /* mps_gone() then starts a control daemon again */
 	g->begun_ns = clock_now_ns();
 	*g->why = '\0';
 	mps_kill(g);

@@ -29,9 +29,12 @@ void mps_renew(struct mps_group *group);
  * Remembers a server in group->old: mps_scan() no longer lists it, but it may not have ended yet.
  */
 void mps_keep_old(struct mps_group *group, const struct mps_server *server);
-/* Call when the control daemon has ended: starts again, ends the group or reports a failure. */
+/* Call when the control daemon has ended: starts another, ends the group or reports a failure. */
 void mps_gone(struct mps_group *group);
-/* Starts again if all old processes have ended. If not, the group's timer calls this again. */
+/*
+ * Starts a control daemon again if all old processes have ended. If not, the group's timer calls
+ * this again.
+ */
 void mps_start_again(struct mps_group *group);
 /*
  * Whether the group's old processes have only just ended. They may be the cause if a start fails

@@ -377,7 +377,7 @@ int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add 
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
 	/*
-	 * MPS has two priority levels, 0 and the lower 1. A tenant with a priority above 0 gets
+	 * MPS has two priority levels: 0 (higher) and 1. A tenant with a priority above 0 gets
 	 * level 0.
 	 */
 	if (r >= 0)

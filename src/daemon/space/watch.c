@@ -331,7 +331,10 @@ static void watch_due(struct mps_group *g)
 	ask(g, "get_server_list", ANSWER_NS, still_answered);
 }
 
-/* Call when the control daemon has had its time to end by itself: kills it. */
+/*
+ * Call when the control daemon has had its time to end by itself. Kills it, or reports a failure if
+ * it has not ended within END_NS.
+ */
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)

@@ -73,11 +73,11 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	/* of its ended processes: allocations refused; ns waited at the gate */
+	/* of the tenant's ended processes: allocations refused; ns waited at the gate */
 	uint64_t denied, waited_ns;
-	double limit_logged_pct;     /* the limit on its cores as last logged; 0: never logged */
+	double limit_logged_pct; /* the tenant's limit in percent as last logged; 0: never logged */
 	uint64_t told_ns;            /* charged time already divided among the tenant's GPU tasks */
-	uint64_t counted_ns;         /* charged time already added to its namespace's use */
+	uint64_t counted_ns;         /* charged time already added to the namespace's use */
 	uint64_t published_ns;       /* charged time already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
@@ -113,8 +113,8 @@ struct process {
 		uint64_t nvml_before;
 		uint64_t beyond_before; /* by how much nvml_before exceeded the ledger */
 		/*
-		 * memory that no call allocated, but that two censuses in a row showed: see
-		 * census_compare.c
+		 * memory of the process that no call allocated, but that two censuses in a row
+		 * showed: see census_compare.c
 		 */
 		uint64_t unnamed;
 		/*
@@ -129,10 +129,13 @@ struct process {
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
-	/* The cgroup of its container. "" if it is in no container; NULL if not looked up yet. */
+	/*
+	 * The cgroup of the process's container. "" if it is in no container; NULL if not looked up
+	 * yet.
+	 */
 	char *cgroup;
 	bool is_cgroup_v2;
-	uint32_t library_version; /* as in registration.h; 0: not reported */
+	uint32_t library_version; /* the library's version (registration.h); 0: not reported */
 };
 
 struct tenant {
@@ -152,11 +155,12 @@ struct tenant {
 	 * turn_share.h
 	 */
 	double share_scale;
-	bool is_away;    /* some or all of its memory is off the card, so it gets no lease */
+	bool is_away; /* some or all of the tenant's memory is off the card, so it gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
 	/* at the last poll there was no room on the card for the memory that is off it */
 	bool was_short;
-	struct checkpoint *checkpoint; /* checkpoint of its processes; NULL: never requested */
+	/* the helper that checkpoints the tenant; NULL: never requested */
+	struct checkpoint *checkpoint;
 	/* the request for a checkpoint: daemon/memory/swap/tenant_checkpoint.h */
 	struct tenant_checkpoint *checkpoint_request;
 	/*
@@ -174,19 +178,20 @@ struct tenant {
 	/* the tenant's number in the table of gangs (daemon/arbitrate/gang.h); negative: none */
 	int gang;
 	bool started; /* a process has registered at least once */
-	/* the group with which it runs concurrently; NULL: none; see daemon/space/space.h */
+	/* the group with which the tenant runs concurrently (daemon/space/space.h); NULL: none */
 	struct mps_group *space;
 	/*
-	 * pids of its last processes that ended, because the MPS server may report about them later
+	 * pids of the tenant's last processes that ended, because the MPS server may report about
+	 * them later
 	 */
 	int gone_pid[SPACE_GONE_PIDS];
 	unsigned gone_count;
-	char space_fault[SPACE_FAULT_MAX]; /* last fault of its group; "": none */
-	bool corrupt; /* its report held an impossible value, so no process may register */
-	/* number of its processes so far that were in violation, by reason */
+	char space_fault[SPACE_FAULT_MAX]; /* last fault of the tenant's group; "": none */
+	bool corrupt; /* the tenant's report held an impossible value, so no process may register */
+	/* number of the tenant's processes so far that were in violation, by reason */
 	unsigned violations[VIOLATION_REASONS];
 	unsigned holders;
-	/* container in which a process was last seen; "": in none */
+	/* container in which a process of the tenant was last seen; "": in none */
 	char container_id[CONTAINER_ID_MAX];
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */
 	uint64_t command_start;
@@ -198,17 +203,22 @@ struct tenant {
 	int command_pidfd; /* the pidfd of command_source; valid while command_source is not NULL */
 	bool grace;        /* adopted; may lack holders and processes until grace_end_ns */
 	uint64_t grace_end_ns;
-	struct old_process *old; /* processes still to be adopted; NULL: none left */
+	/* the previous daemon's processes that have not moved yet; NULL: none left */
+	struct old_process *old;
 	bool adopting;
 	uint64_t adopting_end_ns;
-	struct registration *registration; /* the socket where its processes register */
-	struct tenant_trace *trace;        /* the trace session that records it; NULL: not traced */
-	/* number of its last trace, as written in the trace's control page; 0: never traced */
+	struct registration *registration; /* the socket where the tenant's processes register */
+	/* the trace session that records the tenant; NULL: not traced */
+	struct tenant_trace *trace;
+	/*
+	 * number of the tenant's last trace, as written in the trace's control page; 0: never
+	 * traced
+	 */
 	uint32_t trace_order;
-	struct sharing *sharing; /* what its processes share with each other; NULL: nothing yet */
+	struct sharing *sharing; /* descriptors that its processes share; NULL: none yet */
 	bool unsaved;            /* its state file is out of date */
 	bool save_failed;        /* a failure to save its state file has been logged */
-	/* sum of its processes' used bytes, as written in its state file */
+	/* sum of the used bytes of the tenant's processes, as written in the state file */
 	uint64_t saved_used_bytes;
 };
 

@@ -136,7 +136,10 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
-/* The process has ended: frees its slot, and ends the tenant if that was the last process. */
+/*
+ * Called when the process has ended. Frees its slot, and ends the tenant if that was the last
+ * process.
+ */
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;

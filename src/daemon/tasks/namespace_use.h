@@ -35,5 +35,7 @@ void namespace_use_stop(struct node *node);
  * the GPU, so only memory is counted.
  */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/* Counts the GPU time that a tenant which ends has used since the last namespace_use_count(). */
+/*
+ * Call when a tenant ends: counts the GPU time that it used since the last namespace_use_count().
+ */
 void namespace_use_end(struct tenant *tenant);

@@ -66,8 +66,8 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 }
 
 /*
- * Finds the row or returns NULL. Tenants come in the same order in each sampling, so the row after
- * `hint` usually matches.
+ * Finds the tenant's row of the card, or returns NULL. Tenants come in the same order in each
+ * sampling, so the row after `hint` usually matches.
  */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {

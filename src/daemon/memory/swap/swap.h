@@ -30,7 +30,10 @@ struct swap_figures {
 	 * room to return
 	 */
 	unsigned in, moving, out, is_short;
-	/* number of processes that have neither carried out the present order nor given up on it */
+	/*
+	 * number of processes that have neither carried out the present order nor given up on that
+	 * order
+	 */
 	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by moving processes in this move */
 	uint64_t failed;       /* number of failed orders */

@@ -8,7 +8,10 @@
 
 #include "daemon/state/tenant.h"
 
-/* Call when a tenant was added or changed: decides now and starts the timer. */
+/*
+ * Call when a tenant was added or changed. Decides at once which tenants are to be on their cards,
+ * and starts the timer.
+ */
 void swap_turns_look(struct node *node);
 
 /* Handler of node->swap_timer: reads the slots and decides again. `data` is the node. */

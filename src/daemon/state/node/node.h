@@ -68,7 +68,9 @@ struct card {
 	struct sensor *sensor; /* NULL unless the policy measures use by NVML */
 	/* locks that make this daemon the only arbiter of the card: see lock.h; -1: not held */
 	int lock_fd[LOCK_DIRS];
-	/* memory charged for one CUDA context: the setting, or the size learned since */
+	/*
+	 * memory charged for one CUDA context: from the settings, or since then learned from NVML
+	 */
 	uint64_t context_bytes;
 	/*
 	 * the least memory that NVML showed for a process with a context; context_bytes is learned

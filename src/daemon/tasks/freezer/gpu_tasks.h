@@ -54,11 +54,11 @@ struct gpu_container {
 	struct container what;
 	unsigned live;     /* number of live tasks */
 	bool has_library;  /* a tenant's process is in it */
-	struct fade fade;  /* its decaying use of all cards together */
+	struct fade fade;  /* the container's decaying use of all cards together */
 	uint64_t faded_ns; /* use already added to `fade` */
 	/*
-	 * how long it was frozen before the present freeze, in total; when the present freeze
-	 * began, 0: not frozen
+	 * in total, how long the container was frozen before the present freeze; when the present
+	 * freeze began, 0: not frozen
 	 */
 	uint64_t frozen_ns, frozen_since_ns;
 	/* the following three are used by freezer.c */
@@ -66,12 +66,12 @@ struct gpu_container {
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
 	/*
-	 * its name, if the engine reports it (gpu_watch_names.c); is_asked: the engine was asked,
-	 * and its answer is awaited
+	 * the container's name, if the engine reports it (gpu_watch_names.c); is_asked: the engine
+	 * was asked, and its answer is awaited
 	 */
 	struct engine_name name;
 	bool has_name, is_asked;
-	/* the name was reported since its first task began; an older name may have changed */
+	/* the name was reported since the first task began; an older name may have changed */
 	bool is_told;
 	unsigned name_failures;
 	uint64_t name_again_ns;      /* the engine is not asked again before this time */

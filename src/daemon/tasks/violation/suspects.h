@@ -34,13 +34,13 @@ struct suspect {
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
 	uint32_t log_key;             /* tenant_log_key(), also after the tenant has ended */
-	enum on_violation own_wanted; /* what its tenant wants done with offenders, as last known */
+	enum on_violation own_wanted; /* what the tenant wants done with offenders, as last known */
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	/* freezing its container failed, so the process itself is stopped */
+	/* freezing the suspect's container failed, so the process itself is stopped */
 	bool no_container;
-	/* the container that was frozen because of it; "": none */
+	/* the container that was frozen because of the suspect; "": none */
 	char container[CONTAINER_ID_MAX];
 	uint64_t told_ns;
 };
