@@ -36,8 +36,8 @@ struct lessee_figures {
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
 	bool waiting;        /* threads of the lessee wait at its gates */
-	bool busy;           /* it has work in flight */
-	bool stopped;        /* none of its processes can run */
+	bool busy;           /* the lessee has work in flight */
+	bool stopped;        /* none of the lessee's processes can run */
 	bool in_gang;        /* the lessee's turns on this and other cards are at the same time */
 	uint64_t gang_turns; /* number of the lessee's turns as a gang, on all its cards together */
 	/*

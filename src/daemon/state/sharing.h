@@ -28,10 +28,12 @@ int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *
 		 struct error *err);
 
 /*
- * Returns the descriptor under that key, which the store still owns, and in *ret_bytes the size
- * that its giver reported; -ENOENT if there is none.
+ * Returns the descriptor under `key`, which the store still owns, and in *ret_bytes the size that
+ * the giving process reported; -ENOENT if there is none.
  */
 int sharing_find(const struct sharing *s, uint64_t key, uint64_t *ret_bytes);
 
-/* Closes the descriptor that this process gave under the key, or all that it gave if `key` is 0. */
+/*
+ * Closes the descriptor that process `pid` gave under the key, or all that it gave if `key` is 0.
+ */
 void sharing_drop(struct sharing *s, int pid, uint64_t key);

@@ -215,9 +215,9 @@ struct tenant {
 	 * traced
 	 */
 	uint32_t trace_order;
-	struct sharing *sharing; /* descriptors that its processes share; NULL: none yet */
-	bool unsaved;            /* its state file is out of date */
-	bool save_failed;        /* a failure to save its state file has been logged */
+	struct sharing *sharing; /* descriptors that the tenant's processes share; NULL: none yet */
+	bool unsaved;            /* the tenant's state file is out of date */
+	bool save_failed;        /* a failure to save the tenant's state file has been logged */
 	/* sum of the used bytes of the tenant's processes, as written in the state file */
 	uint64_t saved_used_bytes;
 };

@@ -19,7 +19,7 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* the slowest move that is waited for: a tenth of the speed of a measured checkpoint */
+/* a move may take as long as at this speed: a tenth of a measured checkpoint's */
 #define BYTES_PER_S (UINT64_C(256) << 20)
 #define ROOM_NS (5 * NSEC_PER_SEC) /* how long other tenants have to make room */
 /* after so many lost helpers in a row, the place is STUCK */

@@ -31,7 +31,10 @@ struct checkpoint;
  */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
-/* `key` names the helper's file: the id of a tenant or container. */
+/*
+ * Makes the state of a helper; starts none. `key` names the helper's file: the id of a tenant or
+ * container.
+ */
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err);
 /*

@@ -27,7 +27,7 @@
 
 struct helper {
 	const char *cuda, *nvml, *path;
-	int file; /* -1: not opened yet */
+	int file; /* descriptor of the helper's file (helper_file.h); -1: not opened yet */
 	struct checkpoint_driver *driver;
 	const struct gpu_backend *backend;
 	struct gpu *gpu;

@@ -77,7 +77,7 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 
 /*
  * Returns the tenant's weight in the schedule: its guarantee. Tenants without a guarantee share
- * what the others' guarantees leave; each counts as at least 1 (arbiter.h).
+ * what the others' guarantees leave, but each has at least weight 1 (arbiter.h).
  */
 static double weight_of(const struct node *node, const struct tenant *t)
 {

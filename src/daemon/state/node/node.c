@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* not at once: writing the use of 50 containers takes 1 to 2 ms */
+/* delay of a write, because writing the use of 50 containers takes 1 to 2 ms */
 #define SAVE_USE_DELAY_NS (3 * NSEC_PER_SEC)
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)

@@ -122,7 +122,8 @@ struct node {
 	/* at the last tick, all cards' arbitration threads slept for lack of work */
 	bool slept_at_tick;
 	bool simulated;
-	char sim_socket[NODE_PATH_MAX]; /* real path; "" if GPUs are not simulated */
+	/* real path of the simulator's socket; "" if GPUs are not simulated */
+	char sim_socket[NODE_PATH_MAX];
 	/* identifies this run of the daemon; fits a JSON integer, never 0 */
 	uint64_t epoch;
 	gid_t admin_gid; /* group "allot"; (gid_t)-1: no such group */

@@ -134,7 +134,7 @@ static void node_opened(void *data, int pid)
 		return;
 	if (freezer_wants_reading(w->freezer))
 		census_request(w->node->census);
-	w->foreign = true; /* until the next census shows whether it belongs to a tenant */
+	w->foreign = true; /* until the next census shows whether the task belongs to a tenant */
 	plan_reading(w);
 }
 
