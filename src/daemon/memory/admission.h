@@ -8,10 +8,11 @@
  *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
  *            grant is answered at once: see admit.h
  *
- * These count as taken on a card: grants, promises to tenants that do not wait, memory that tenants
- * without a promise hold, draining memory, and memory of processes that belong to no tenant. A
- * grant is saved in the state file before the tenant learns of it, so a restarted daemon knows
- * every holder. Main thread only.
+ * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of
+ * a swappable tenant, memory that tenants without a promise hold, draining memory, memory of
+ * processes that belong to no tenant, and what thawed containers may still allocate. A grant is
+ * saved in the state file before the tenant learns of it, so a restarted daemon knows every holder.
+ * Main thread only.
  */
 #pragma once
 
