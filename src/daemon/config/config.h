@@ -16,7 +16,7 @@
 
 #define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 
-/* What says how much of which card a container gets. */
+/* Where the kubelet's plugin reads how much of which card a container gets. */
 enum kube_vocabulary {
 	/* device ids chosen by the kubelet: daemon/kubelet/devices/allocate.h */
 	KUBE_VOCABULARY_SLICES,
@@ -33,7 +33,7 @@ struct config {
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	/* after which past use of GPU time counts half: policy/memory/fade.h */
+	/* GPU time that was used this long ago counts half: policy/memory/fade.h */
 	uint64_t use_half_life_ns;
 	/* memory is reserved for a tenant that has waited this long: policy/memory/order.h */
 	uint64_t wait_patience_ns;
@@ -65,7 +65,7 @@ struct config {
 	unsigned mps_clients;           /* maximum number of processes of an MPS server */
 	/* Health of the cards (daemon/gpu/health). */
 	bool watches_health;
-	uint64_t health_recover_ns; /* a reported fault ends after this time; 0: only by hand */
+	uint64_t health_recover_ns; /* a reported fault is forgotten after this time; 0: only when a user uncordons the card */
 	char health_ignore_xids[CONFIG_PATH_MAX]; /* format: health_parse_ignored() */
 	char cordon[CONFIG_PATH_MAX];
 	/* Metrics for Prometheus (daemon/export/metrics). */

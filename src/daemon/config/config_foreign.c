@@ -5,7 +5,7 @@
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
 
-/* Converts a duration. Theirs may be a number without a unit, which means seconds. */
+/* Converts a duration of gpu-manager's, where a number without a unit means seconds. */
 static int seconds(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -44,8 +44,8 @@ static int runtime_socket(const struct config *config, const char *value, char r
 }
 
 /*
- * Converts a port to our setting metrics_listen, "ADDRESS:PORT". The address stays the present one;
- * if there is none, it is gpu-manager's default.
+ * Converts a port to our setting metrics_listen, "ADDRESS:PORT". Keeps the address that metrics_listen has; if it has none,
+ * takes gpu-manager's default address.
  */
 static int port(const struct config *config, const char *value, char ret[TEXT_MAX],
 		struct error *err)
