@@ -18,15 +18,15 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;   /* guarded by the worker's lock, like with_use */
-	bool with_use; /* also read samples of use */
+	bool wanted;   /* a census was requested, and the thread has not begun it; guarded by the worker's lock, like with_use */
+	bool with_use; /* the next census also reads each process's use of the cards */
 	/* main thread: a census was requested, and its reading is not complete */
 	bool under_way;
-	uint64_t since_ns; /* when it was requested */
+	uint64_t since_ns; /* when the census under way was requested */
 	int ready_fd;      /* eventfd; the thread increments it when a reading is complete */
-	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
+	uint64_t cost_ns;  /* processor time that the last reading took; owned like `card` */
 	struct loop_source *source;
-	struct census_rest rest; /* owned like `card` */
+	struct census_rest rest; /* the latest equal censuses; owned like `card` */
 	bool is_resting;         /* periodic censuses are paused until something changes */
 	/*
 	 * The thread owns this from the request until it writes to ready_fd; at all other times the
@@ -140,7 +140,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* Whether every card's present memory use is the one that the last census showed. */
+/* Returns true if every card's memory use is still what the last census read. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;

@@ -41,7 +41,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rung; /* thread only: rounds reported since the last news, this one included */
+	unsigned rung; /* thread only: how many rounds were reported since the last one with news, that one included */
 	/*
 	 * Written by the main thread, read by the thread. True while a card is unhealthy: each
 	 * round must then be reported.

@@ -1,11 +1,10 @@
 /*
- * Health of the cards. A thread waits for the driver's fault reports, and asks each card once a
- * second for its memory use, to see whether the card answers. The main thread decides
- * (health_policy.h), logs, and reports changes to subscribers. An unhealthy or cordoned card takes
- * no new tenants; its present tenants continue.
+ * Health of the cards. A thread waits for the driver's fault reports, and asks each card once a second for its memory use, to
+ * see whether the card answers. The main thread decides (health_policy.h), logs, and reports changes to subscribers. An
+ * unhealthy or cordoned card takes no new tenants; its present tenants continue.
  *
- * Cordons set by hand outlive the daemon (file "cordoned" in the run directory). Cordons of the
- * settings last as long as the settings name them. Main thread only, except the thread inside.
+ * Cordons set by hand outlive the daemon (file "cordoned" in the run directory). Cordons of the settings last as long as the
+ * settings name them. Call all functions from the main thread.
  */
 #pragma once
 
@@ -18,7 +17,7 @@ struct node;
 struct card;
 struct health_watch;
 
-/* A card's health or cordon has changed; card->health is the new state. */
+/* Called when a card's health or cordon has changed; card->health is the new state. */
 typedef void (*health_handler)(void *data, struct card *card);
 
 /*
@@ -41,8 +40,8 @@ int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
 /*
- * Both say whether the card takes new tenants. health_check_takes() returns 0 if it does, else
- * -EBUSY (cordoned) or -EIO (unhealthy) with the reason.
+ * health_takes_tenants() returns whether the card takes new tenants. health_check_takes() returns 0 if it does; if not, -EBUSY
+ * (cordoned) or -EIO (unhealthy), with the reason.
  */
 bool health_takes_tenants(const struct card *card);
 int health_check_takes(const struct card *card, struct error *err);

@@ -35,26 +35,25 @@ struct census_card {
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* or this fraction of its ledger (1/20), if that is more */
-/* it does so in this many censuses in a row, for at least two intervals */
+/* the process must hold that much more in this many censuses in a row, and for at least two intervals */
 #define CENSUS_OVER_COUNT 3
 /* If one census finds memory beyond the ledger, a second census this much later confirms it. */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
 
 /*
- * Each GPU process adds processor time to a census (11 ms with 50 processes on an H200). So the
- * interval of periodic censuses grows with their cost: they take at most 1/400 of a core. But it
- * never exceeds CENSUS_EVERY_MOST_NS or the configured interval, whichever is longer. (With 1/200,
- * 50 watched containers and one at work, the daemon took 0.56 to 0.66 % of a core on an H200.)
+ * Each GPU process adds processor time to a census (11 ms with 50 processes on an H200). So the interval of periodic censuses
+ * grows with their cost: they take at most 1/400 of a core. But it never exceeds CENSUS_EVERY_MOST_NS or the configured
+ * interval, whichever is longer. (With 1/200, the daemon took 0.56 to 0.66 % of a core on an H200 with 50 watched containers,
+ * of which one was at work.)
  */
 #define CENSUS_COST_PART 400
 #define CENSUS_EVERY_MOST_NS UINT64_C(5000000000)
 
 /*
- * While nothing changes, no periodic census is made. Nothing has changed if the ledgers, the set of
- * processes and each card's memory use (which health.h asks for each second) stayed the same over
- * CENSUS_SAME_LOOKS censuses and CENSUS_SAME_INTERVALS intervals. This test misses a process that
- * replaces another of the same size within one second; a census that is made in any case every
- * CENSUS_REST_NS finds it. If the configured interval is below one second, there is no such pause.
+ * While nothing changes, no periodic census is made. Nothing has changed if the ledgers, the set of processes and each card's
+ * memory use (which health.h asks for each second) stayed the same over CENSUS_SAME_LOOKS censuses and CENSUS_SAME_INTERVALS
+ * intervals. This test misses a process that replaces another of the same size within one second. So one census is made every
+ * CENSUS_REST_NS in any case. If the configured interval is below one second, the periodic censuses never pause.
  */
 #define CENSUS_SAME_LOOKS 3
 #define CENSUS_SAME_INTERVALS 3
@@ -78,7 +77,7 @@ struct census_least {
 	uint64_t bytes;
 };
 
-/* The latest censuses in a row that showed the same. */
+/* The latest censuses in a row that all read the same. */
 struct census_rest {
 	uint64_t mark;       /* hash of everything that they showed */
 	uint64_t ledgers;    /* hash of the ledgers after the last of them */
@@ -87,12 +86,15 @@ struct census_rest {
 	unsigned same_count; /* number of these censuses; 0: no census yet */
 };
 
-/* Records a complete census: extends the row of equal censuses, or starts a new row. Pure. */
+/*
+ * Records a complete census: adds it to the censuses in `rest` if it read the same as they did; if not, it becomes the only one
+ * there. Pure.
+ */
 void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns);
 
 /*
- * Whether the next periodic census can be left out because nothing changes (see CENSUS_SAME_LOOKS).
- * `ledgers` is the present hash of the ledgers. Pure.
+ * Returns true if the next periodic census can be left out because nothing changes (see CENSUS_SAME_LOOKS). `ledgers` is a hash
+ * of the ledgers as they are now. Pure.
  */
 bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
 		       uint64_t now_ns);
@@ -111,10 +113,10 @@ bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uin
 uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes);
 
 /*
- * Returns the memory that a process holds but no call allocated: NVML's figure minus the highest
- * ledger value during the census. The result grows only if two censuses confirm it: it is at most
- * *beyond_before (what the previous census showed) or counted_bytes, whichever is more. Sets
- * *beyond_before to what this census showed. Pure.
+ * Returns the memory that a process holds but no call allocated: NVML's figure minus the highest ledger value during the
+ * census. The result grows only if two censuses confirm it. So it is at most *beyond_before (what the previous census showed)
+ * or counted_bytes (what is charged to the process already), whichever is more. Sets *beyond_before to what this census showed.
+ * Pure.
  */
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
 			uint64_t *beyond_before);
@@ -125,8 +127,5 @@ uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_
  */
 uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns);
 
-/*
- * Whether NVML's figure exceeds the permitted amount (a ledger or a quota) by more than the slack.
- * Pure.
- */
+/* Returns true if NVML's figure exceeds most_bytes (what a ledger or a quota permits) by more than the slack. Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes);

@@ -34,8 +34,8 @@ enum checkpoint_step {
 struct checkpoint_driver;
 
 /*
- * Loads the library and starts CUDA in this process, without a context; a restore needs that.
- * Returns -EOPNOTSUPP if the driver is too old for these calls.
+ * Loads the library and starts CUDA in this process, because a restore needs that. Makes no context. Returns -EOPNOTSUPP if the
+ * driver is too old for these calls.
  */
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err);
 

@@ -98,17 +98,17 @@ enum gpu_way {
 };
 
 struct gpu_link {
-	unsigned nvlinks; /* active NVLinks between the two, directly or through NVSwitches */
-	enum gpu_way way; /* their PCIe path */
+	unsigned nvlinks; /* active NVLinks between two cards, directly or through NVSwitches */
+	enum gpu_way way; /* where the PCIe paths of the two cards meet */
 };
 
 enum gpu_fault_kind {
 	GPU_FAULT_XID, /* `number` is the Xid */
-	GPU_FAULT_ECC, /* a double-bit error in its memory */
+	GPU_FAULT_ECC, /* a double-bit error in the card's memory */
 	GPU_FAULT_KINDS
 };
 struct gpu_fault {
-	unsigned index; /* of the card */
+	unsigned index; /* index of the card */
 	enum gpu_fault_kind kind;
 	uint64_t number;
 };

@@ -75,7 +75,7 @@ struct gpu {
 	char left_out[512];
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
-	nvmlEventData_t event; /* the last event */
+	nvmlEventData_t event; /* the last event that `events` gave */
 	/* index of the first device to which `event` may still have to be reported */
 	unsigned event_next;
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;

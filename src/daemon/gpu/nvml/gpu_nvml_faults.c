@@ -22,10 +22,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/*
-		 * Register a card only once: instances of one card are adjacent, so the previous
-		 * one did.
-		 */
+		/* Register a card only once. Its instances are adjacent, so the previous device has registered it. */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);

@@ -130,8 +130,8 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 }
 
 /*
- * Returns the number of NVLinks between two cards: direct links, and links through NVSwitches.
- * Through NVSwitches they have as many as the card with fewer links to switches.
+ * Returns the number of NVLinks between two cards: direct links, and links through NVSwitches. Of the latter, there are as many
+ * as the card with fewer links to switches has.
  */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {

@@ -1,6 +1,6 @@
 /*
- * Opens the node's cards, takes each card's lock, which makes this daemon its only arbiter, and
- * starts their arbitrations. Main thread only.
+ * Opens the node's cards, takes each card's lock, so that no other daemon arbitrates the card, and starts the cards'
+ * arbitrations. Main thread only.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define CONTEXT_LEAST_PART \
-	8 /* of the configured context size: a smaller figure is never a whole context */
+	8 /* a figure below this part (1/8) of the configured context size is never a whole context */
 #define UNNAMED_STEP_BYTES (2 * MIB) /* smaller growth can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -96,8 +96,8 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 		return;
 	p->census[device].unnamed = unnamed;
 	/*
-	 * `measured` is the part of `unnamed` that the library found first. It grows by what the
-	 * library reported at most.
+	 * `measured` is the part of `unnamed` that the library had measured itself before a census found it. It grows by
+	 * `fresh`, as far as `unnamed` has room for that.
 	 */
 	uint64_t *measured = &p->census[device].measured;
 	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
@@ -106,9 +106,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/*
- * A process that loaded several copies of the library has several slots. NVML shows only their sum.
- */
+/* Returns how many slots the pid has: one for each copy of the library that the process loaded. NVML shows only their sum. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -212,7 +210,7 @@ static void compare_process(struct node *node, struct card *card, struct process
 struct quota_look {
 	uint64_t context_bytes;
 	uint64_t sum;
-	/* permitted beyond the quota: one context for each process after the first */
+	/* bytes permitted beyond the quota: one context for each process after the first */
 	uint64_t contexts;
 	uint64_t largest;
 	int largest_pid; /* 0: none */
