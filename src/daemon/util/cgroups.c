@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-#define V1_TRIES 25 /* writes per call of press() */
+#define V1_TRIES 25 /* the most writes that one call of press() makes */
 
 /* ---- mounts ---- */
 
@@ -171,8 +171,8 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
 	if (r < 0) {
 		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
 		/*
-		 * If neither can be used, report version 2's error, unless that is only that
-		 * version 2 is not available.
+		 * If neither version can be used, report version 2's error. If that only says that version 2 is not available,
+		 * report version 1's.
 		 */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}

@@ -238,7 +238,7 @@ bool container_from_cgroups(const char *text, struct container *ret)
 		own[path_length] = '\0';
 		if (!container_match(own, &length, &engine, id))
 			continue;
-		/* If hierarchies name different containers, the first one counts. */
+		/* If the hierarchies name different containers, the container of the first line counts. */
 		if (found && strcmp(c.id, id) != 0)
 			continue;
 		if (!found || !strcmp(c.engine, "container"))

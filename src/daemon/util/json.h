@@ -1,4 +1,4 @@
-/* Helpers over jansson for the control protocol and the state files: checked reads and cleanup. */
+/* Helpers for jansson, for the control protocol and the state files: checked reads and cleanup. */
 #pragma once
 
 #include <jansson.h>

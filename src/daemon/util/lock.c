@@ -19,9 +19,12 @@
 #include "daemon/util/procfs.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
-/* wait for a daemon that ends: it may wait for a fault report for up to 0.5 s itself */
+/*
+ * how long to wait for a card's lock: a daemon that ends may itself wait 0.5 s for a fault report (gpu/health) before it
+ * releases the lock
+ */
 #define CARD_WAIT_NS (1 * NSEC_PER_SEC)
-/* wait of root's daemon for shared locks, without which it can start */
+/* how long root's daemon waits for the shared locks, without which it can start */
 #define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC)
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
@@ -56,8 +59,8 @@ static void write_holder(int fd, const char *run_dir)
 }
 
 /*
- * Does the process at the other end of this connection still run? The kernel accepts connections
- * while the listener's descriptor is open, even after its process was killed.
+ * Returns true if the process at the other end of the connection still runs. The kernel accepts connections while the
+ * listener's descriptor is open, even after its process was killed.
  */
 static bool is_answered(int fd)
 {

@@ -1,7 +1,7 @@
 /*
- * The cgroup to which a process's memory is charged, and how much more can be charged there. It is
- * one of version 1 if the memory controller is mounted there, else one of version 2 (the kernel's
- * Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst). Thread safe.
+ * The cgroup to which a process's memory is charged, and how much more can be charged there. It is a cgroup of version 1 if the
+ * memory controller is mounted there, else one of version 2 (the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and
+ * cgroup-v2.rst). Thread safe.
  */
 #pragma once
 
@@ -14,13 +14,13 @@
 struct memory_cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
-	/* length of the mount's path, with which `dir` begins; no parent is above it */
+	/* length of the mount's path, with which `dir` begins; the cgroup at that path is the topmost one */
 	size_t mount_length;
 };
 
 /*
- * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no such hierarchy is
- * mounted, or another -errno.
+ * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no version's memory cgroups are mounted, or
+ * another -errno.
  */
 int memory_cgroup_find(const struct cgroups *cgroups, const char *text, struct memory_cgroup *ret);
 /* Finds the memory cgroup of the process `pid`. Returns as memory_cgroup_find(). */

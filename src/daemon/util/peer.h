@@ -1,7 +1,6 @@
 /*
- * The process at the other end of a unix socket, identified by a pidfd. The kernel gives it
- * (SO_PEERPIDFD, Linux 6.5); on older kernels it is opened for the pid of SO_PEERCRED, and
- * confirmed when the first message shows the same pid.
+ * The process at the other end of a unix socket, identified by a pidfd. The kernel gives the pidfd (SO_PEERPIDFD, Linux 6.5).
+ * On older kernels we open a pidfd for the pid of SO_PEERCRED, and confirm it when the first message shows the same pid.
  */
 #pragma once
 

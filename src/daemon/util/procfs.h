@@ -1,4 +1,4 @@
-/* A process's data in /proc. Thread safe. A few system calls per function, so not for hot loops. */
+/* Reads data of a process from /proc. Thread safe. A few system calls per function, so not for hot loops. */
 #pragma once
 
 #include <stdbool.h>

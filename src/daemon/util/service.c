@@ -17,7 +17,7 @@
 #define NS_PER_US 1000
 
 struct service {
-	int fd; /* connected */
+	int fd; /* socket, connected to the service manager */
 	uint64_t watchdog_ns;
 	struct loop_source *watchdog;
 };

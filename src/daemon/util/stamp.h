@@ -19,7 +19,7 @@ struct stamp {
 };
 
 struct stamp stamp_now(void);
-/* Pure. */
+/* Returns true if both stamps were taken during the same boot. Pure. */
 bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
 /* The time from `then` to `now`. Pure. */
 uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
