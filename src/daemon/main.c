@@ -150,11 +150,11 @@ static gid_t find_admin_group(void)
 static int signal_fd = -1;
 
 /*
- * In a cluster, the daemon ends only after the API server knows that this node offers nothing, so
- * that no more pods are bound to it. It then waits until the kubelet has called for the shares of
- * all pods that were bound before: if a pod finds no daemon, the kubelet fails it and does not
- * retry. A scheduler that has not seen the withdrawal yet may still bind a pod, so the daemon waits
- * until no binding has been open for QUIET_NS. A second signal ends the daemon at once.
+ * In a cluster, the daemon ends only when no pod can need it any more. First the API server must know that this node offers
+ * nothing, so that no more pods are bound to it. Then the kubelet must have asked the daemon for the shares of all pods that
+ * were bound before: the kubelet fails a pod for which it finds no daemon, and does not retry. A scheduler that has not seen
+ * the withdrawal yet may still bind a pod, so the daemon waits until no binding has been open for QUIET_NS. A second signal
+ * ends the daemon at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
 #define QUIET_NS NSEC_PER_SEC
@@ -201,7 +201,10 @@ static void signal_came(void *data, uint32_t events)
 		loop_quit(node.loop);
 }
 
-/* Call before threads start, because threads inherit the mask. */
+/*
+ * Blocks the daemon's signals, and makes signal_fd, which reports them. Call before threads start, because threads inherit the
+ * mask.
+ */
 static int block_signals(struct error *err)
 {
 	sigset_t set;

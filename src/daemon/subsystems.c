@@ -45,14 +45,14 @@
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
 	(1 * \
-	 NSEC_PER_SEC) /* longer before the first tenant: the program that started the daemon is about to connect */
+	 NSEC_PER_SEC) /* added to linger_ns before the first tenant: the program that started the daemon is about to connect */
 
 /* ---- timers ---- */
 
 /*
- * Whether no GPU time can have been charged or lent since the last tick, so that the tenants' use
- * need not be read. An arbitration goes to sleep only a second after its last charge. So if all
- * slept at the last tick and sleep now, there was no charge since then that is not counted yet.
+ * Returns true if no GPU time can have been charged or lent since the last tick. Then the tenants' use need not be read. An
+ * arbitration goes to sleep only a second after its last charge. So if all arbitrations slept at the last tick and sleep now,
+ * none of them has charged anything in between.
  */
 static bool is_at_rest(struct node *node)
 {
@@ -191,8 +191,8 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 }
 
 /*
- * Whether the tenant must stay off its card, although its checkpoint helper belonged to an earlier
- * daemon: it was swapped out by request, and processes of it may still live.
+ * Returns true if the tenant must stay off its card when the daemon starts: it was swapped out by request, and some of its
+ * processes may still live.
  */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
@@ -327,8 +327,8 @@ static void check_violations(struct node *node, const struct census_card *seen)
 }
 
 /*
- * The parts start in this order, and stop in reverse. So a row comes after the rows that it needs,
- * and before the rows that need it until they have stopped.
+ * The parts start in this order and stop in reverse. So each part comes after the parts that it needs: those still run while it
+ * stops.
  */
 static const struct subsystem subsystems[] = {
 	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
@@ -389,7 +389,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* Stops, and so saves its file, while the tenants and containers still exist. */
+	/* .stop saves the file: here in the table, the tenants and containers still exist then. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },
