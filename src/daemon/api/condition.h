@@ -19,7 +19,7 @@ enum tenant_condition {
 	TENANT_CONDITIONS
 };
 
-/* `figures` has the current figures for each of the tenant's devices. */
+/* Returns the tenant's condition. figures[i] describes the tenant's device i. */
 enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
 /* Returns "paused", "queued" and so on. Programs may rely on these words. */

@@ -27,7 +27,7 @@
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
-/* The connections of one uid. Users are served in turn, one request each. */
+/* The connections of one uid. The users are served in turn, one request each. */
 struct user {
 	struct user *next;
 	uid_t uid;
@@ -48,7 +48,7 @@ struct connection {
 	int fd;
 	struct loop_source *source;
 	bool ends; /* close once the output is written */
-	char *in;  /* what was read and not answered yet */
+	char *in;  /* bytes that were read and not answered yet */
 	size_t in_used, in_size;
 	char *out; /* the reply being written; NULL if none */
 	size_t out_used, out_sent;
@@ -68,7 +68,7 @@ struct control {
 	unsigned count;
 };
 
-/* Returns NULL if out of memory. */
+/* Finds the user with this uid, or makes it. Returns NULL if out of memory. */
 static struct user *user_of(struct control *control, uid_t uid)
 {
 	struct user *u = control->users;
@@ -170,7 +170,7 @@ static ssize_t send_some(struct connection *c)
 	return n;
 }
 
-/* Returns false if the connection is broken. */
+/* Sends the reply, as far as the client takes it now. Returns false if the connection is broken. */
 static bool flush(struct connection *c)
 {
 	while (c->out) {
@@ -205,7 +205,7 @@ static bool has_line(const struct connection *c)
 	return c->in_used && memchr(c->in, '\n', c->in_used);
 }
 
-/* Answers the first complete line. */
+/* Answers the first complete line, if there is one. Returns false if the connection is broken or out of memory. */
 static bool answer_line(struct connection *c)
 {
 	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
@@ -306,7 +306,7 @@ static bool is_idle(const struct connection *c)
 	return !c->out && !c->is_ready;
 }
 
-/* Both connections may be closed to make room: should `a` be closed rather than `b`? */
+/* Returns true if `a` is to be closed rather than `b`, when either may be closed to make room. */
 static bool goes_before(const struct connection *a, const struct connection *b)
 {
 	if (a->user->count != b->user->count)
@@ -317,9 +317,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when all connections that are not reserved for root are taken. Closes one without a tenant or a trace, of the user with
- * the most connections, if that user still has at least as many as the newcomer's user after that. Returns false if there is
- * none.
+ * Called when all connections that are not reserved for root are taken. Closes a connection without a tenant or a trace, of the
+ * user with the most connections. That user must keep at least as many connections as the newcomer's user then has. Returns
+ * false if there is no such connection.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -444,7 +444,8 @@ static void listener_ready(void *data, uint32_t events)
 			continue;
 		}
 		/*
-		 * Out of descriptors or memory: stop accepting until the timer rings. The connection waits in the kernel's queue.
+		 * Out of descriptors or memory: accept no connection until the timer rings. New connections wait in the
+		 * kernel's queue.
 		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);

@@ -1,11 +1,13 @@
 /*
- * The control socket, <run dir>/allotd.sock: connections, lines, limits. dispatch.h handles the requests. No client can block the
- * loop: sockets are non-blocking, and a line has at most CONTROL_LINE_MAX bytes. Backpressure: from a client that does not read
- * its replies nothing more is read, and it is dropped after CONTROL_DEADLINE_NS. A client that sends descriptors is dropped.
- * Users are served in turn, one request each, and the loop handles other events in between. Callers that wait for a list of
- * tenants at the same time get the same reply. If all connections are taken, a new one is accepted by closing another: one that
- * holds no tenant, of the user with the most connections. If there is none to close, a user with fewer than CONTROL_ASSURED
- * connections is still accepted.
+ * The control socket, <run dir>/allotd.sock: connections, lines, limits. dispatch.h handles the requests. No client can block
+ * the loop: sockets are non-blocking, and a line has at most CONTROL_LINE_MAX bytes. Backpressure: nothing more is read from a
+ * client that does not read its replies, and that client is dropped after CONTROL_DEADLINE_NS. A client that sends descriptors
+ * is dropped. Users are served in turn, one request each, and the loop handles other events in between. Callers that wait for a
+ * list of tenants at the same time get the same reply.
+ *
+ * If all connections are taken, an old one is closed for a new one: one that holds no tenant, of the user with the most
+ * connections. If no connection can be closed, a new one is still accepted from a user with fewer than CONTROL_ASSURED
+ * connections.
  */
 #pragma once
 
@@ -18,7 +20,7 @@
 #define CONTROL_KEPT_FOR_ROOT 64
 #define CONTROL_ASSURED \
 	8 /* connections guaranteed to each user, even if all others are taken and hold tenants */
-/* further connections that this guarantee may add, for all users together */
+/* most connections beyond CONTROL_MAX_CONNECTIONS that CONTROL_ASSURED may add, for all users together */
 #define CONTROL_MAX_ASSURED 1024
 
 struct node;

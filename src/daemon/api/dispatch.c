@@ -62,8 +62,8 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 struct audit_request {
 	const char *op; /* NULL if the request is not recorded */
 	char id[TENANT_ID_MAX];
-	json_t *old;  /* the tenant's terms before; NULL if there was no tenant */
-	json_t *what; /* the members of the line that are known before the request is handled */
+	json_t *old;  /* the tenant's terms before the request; NULL if there was no tenant */
+	json_t *what; /* the audit line's members that are known before the request is handled */
 };
 
 /* One row for each request that changes something, with the members of the request that its audit line gets. */
@@ -201,7 +201,7 @@ static json_t *failure(const struct error *err)
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }
 
-/* ---- the list ---- */
+/* ---- the list of tenants ---- */
 
 static bool is_list(const json_t *request)
 {
@@ -211,8 +211,8 @@ static bool is_list(const json_t *request)
 }
 
 /*
- * Returns the last list if it was begun after this request came; else NULL, and a new list must be made. Making a list of many
- * tenants takes milliseconds; this way, many clients that ask at the same time cost one list, not one each.
+ * Returns the reply to the last request "list" if that reply was begun after this request came. If not, returns NULL, and a new
+ * reply must be made. Making a list of many tenants takes milliseconds, so clients that ask at the same time share one list.
  */
 static const char *find_list(const struct session *session)
 {

@@ -156,7 +156,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* If the name is taken, fail: a person chose it, so it must not be replaced by another. */
+	/* If the name is taken, fail: a person chose the name, so no other name may replace it. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,

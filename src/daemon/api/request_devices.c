@@ -87,8 +87,8 @@ static bool is_named(const struct device_request *list, int count, const struct 
 }
 
 /*
- * Is `a` emptier than `b`? The card with more unpromised memory is; if equal, the one with more unpromised time; if equal too,
- * the one with fewer tenants.
+ * Returns true if card `a` is emptier than card `b`: it has more unpromised memory, or as much and more unpromised time, or as
+ * much of both and fewer tenants.
  */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {

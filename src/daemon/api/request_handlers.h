@@ -3,7 +3,7 @@
 
 #include "daemon/api/session.h"
 
-/* Each handler adds members to `reply`, or returns -errno. */
+/* Each handler adds the reply's members to `reply`, or returns -errno. */
 int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err);

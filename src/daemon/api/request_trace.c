@@ -7,7 +7,7 @@
 #include "daemon/api/session.h"
 #include "daemon/export/trace/tenant_trace.h"
 
-/* most rings in one reply; the others come with later replies */
+/* most rings in one reply; further rings come with later replies */
 #define POLL_RINGS_MAX SESSION_MAX_FDS
 
 static const char *const end_names[] = {

@@ -136,7 +136,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
-/* Returns 1 if the member is present; 0 if not, and *on_violation is unchanged. */
+/* Reads the request's "on_violation". Returns 1 if it is present. Returns 0 if not; *on_violation is then unchanged. */
 static int read_on_violation(const json_t *request, enum on_violation *on_violation,
 			     struct error *err)
 {
@@ -161,8 +161,8 @@ static int note_command(const struct session *session, const json_t *request, st
 	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
 	/*
-	 * Read the start time, then check by the pidfd that the caller still lives: otherwise the pid may have been reused, and
-	 * the time be another process's.
+	 * Read the start time, then check by the pidfd that the caller still lives. If it has ended, its pid may have been
+	 * reused, and the start time may be another process's.
 	 */
 	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
 	    !peer_is_alive(session->peer))
@@ -186,7 +186,7 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
 		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
-	/* Add 1, so that it is never 0, which would mean no limit. */
+	/* Add 1 ns, so that the result is never 0, which would mean no limit. */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
 	return 0;
 }
@@ -430,7 +430,10 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/* Adds the progress of a tenant whose library moves its memory off the GPUs. */
+/*
+ * Adds to the reply how far a tenant's library has moved the tenant's memory off the GPUs. Returns -errno if the memory has to
+ * stay on the GPUs.
+ */
 static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);
@@ -474,11 +477,11 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
-	/* A process that bypassed the library may have outlived its tenant, and still be frozen: let it go on. */
+	/* A process that bypassed the library may have outlived its tenant and still be frozen. Let it go on. */
 	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
 	    violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
-	/* The name may be a container's. It has no owner here, so only an administrator may pause it. */
+	/* The name may be a container's. A container has no owner here, so only an administrator may pause it. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)

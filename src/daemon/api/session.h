@@ -24,7 +24,7 @@ struct session {
 	uid_t uid;
 	bool is_admin;    /* the caller is root or in group allot */
 	bool is_page;     /* the caller is known only by its HTTP token */
-	uint64_t came_ns; /* when the request began to arrive; 0 if unknown */
+	uint64_t came_ns; /* when the request began to arrive, as clock_now_ns(); 0 if unknown */
 	/* Ids of the tenants that the caller holds. Not pointers, since a tenant may end while it is held. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;
@@ -39,7 +39,7 @@ void session_end(struct session *session);
 /* To be called when the daemon ends: like session_end(), but the tenants stay. */
 void session_drop(struct session *session);
 
-/* Makes this caller a holder of the tenant; no effect if it is one already. -ENOSPC if it holds too many. */
+/* Makes this caller a holder of the tenant; no effect if it is one already. -ENOSPC if the caller holds too many tenants. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
 /* Finds the tenant that the request's member `key` names. -EPERM if the caller may not change that tenant. */

@@ -50,8 +50,8 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 }
 
 /*
- * Saves the tenant's terms. For a claim's tenant the claims store must have them, so its own state
- * file may be saved later.
+ * Saves the tenant's terms. A claim's tenant must have its terms in the claims store at once; its own state file may be saved
+ * later.
  */
 static int write_down(struct tenant *tenant, struct error *err)
 {
@@ -75,7 +75,7 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 	tenant->terms.on_violation = c->on_violation;
 }
 
-/* The tenant may have allocated since the check, so check again now that the quota is lower. */
+/* Checks the tenant's memory again, now that the quotas are lower: the tenant may have allocated since the first check. */
 static int check_held(struct tenant *tenant, const struct terms_change *before, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {

@@ -19,8 +19,8 @@ struct topology *topology_free(struct topology *topology);
 
 /*
  * Fills *ret with the model of this node that src/policy/placement uses: its cards with their current promises and links. Texts
- * belong to the node. As used counts all of a card's memory that can't be promised to a new tenant; `key` is the key of that
- * tenant's claim ("" if it has none).
+ * belong to the node. Memory counts as used if it can't be promised to a new tenant whose claim has the key `key` ("": it has
+ * no claim).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 

@@ -57,7 +57,7 @@ int claims_take_asked(struct claim *claim, const struct store_claim *written, st
 	return 0;
 }
 
-/* Makes a request for all terms of a device: those that the wish gives, and for the others the original ones. */
+/* Makes a request for all terms of a device: the terms that the wish gives, and for the others the original terms. */
 static struct promise_request request_of(const struct promise *asked,
 					 const struct promise_request *wish)
 {
@@ -116,8 +116,8 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 		return 0;
 	int r = decide(claim, &asked, wish, &change, &changes, err);
 	/*
-	 * Nothing is to be done if no term changes and claim->asked already shows whether there is a wish. Otherwise go on, to
-	 * save that there is one, or none any more.
+	 * Return if no term changes and claim->asked is right already: it must be set while a wish is in force, and NULL
+	 * otherwise. If not, go on, to save that a wish begins or ends.
 	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;

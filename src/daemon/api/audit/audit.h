@@ -47,7 +47,10 @@ struct audit *audit_stop(struct audit *audit); /* returns NULL */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
-/* Sets the actor of all lines until the next call; NULL means the daemon itself. The caller keeps the actor valid. */
+/*
+ * Sets the actor of all lines until the next call; NULL means the daemon itself. The caller must keep the actor valid until
+ * then.
+ */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 /* Sets the actor and returns true if no actor is set; otherwise returns false. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
