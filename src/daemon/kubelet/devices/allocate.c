@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* Processes count too that have not connected to this daemon yet after its restart. */
+/* After a restart of the daemon, processes that have not connected to it yet count too. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -129,9 +129,9 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 
 /*
  * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to its
- * other containers again; these then share the claim, since the mounts that the init container got must stay. The request may
- * also come from another pod, so changes that a pod had asked for (claims_wish()) are undone. Returns NULL if there is no such
- * claim, or if its changes cannot be undone.
+ * other containers again. The other containers then share the claim, because the mounts that the init container got must stay.
+ * The request may also come from another pod, so changes that a pod had asked for (claims_wish()) are undone. Returns NULL if
+ * there is no such claim, or if its changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

@@ -1,4 +1,4 @@
-/* Turns the kubelet's choice of slices into a claim, and says what the container gets. Main thread only. */
+/* Turns the kubelet's choice of slices into a claim and an injection: what the container gets. Main thread only. */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
@@ -6,7 +6,7 @@
 #include "daemon/kubelet/devices/slices.h"
 
 #define ALLOCATE_KEY \
-	"slices/" /* a claim made by slices has this prefix and its first slice as key */
+	"slices/" /* the key of a claim made by slices is this prefix and the name of the claim's first slice */
 
 /*
  * Allocates the slices of one container. If a claim already has exactly these slices and no process runs in it, *ret_claim is
@@ -18,14 +18,16 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
 
 /*
- * Finds or makes the claim of a request that has its own key. An existing claim with the same terms is returned; otherwise a
- * new claim is made (*ret_is_new). An existing claim with other terms is released first; -EBUSY if a process still runs in that
- * claim.
+ * Finds the claim that has the request's key and the same terms, or makes it (*ret_is_new). A claim that has that key and other
+ * terms is released first; -EBUSY if a process still runs in that one.
  */
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err);
 
-/* Returns the request's entry for that card, adding an empty one if needed. Returns NULL if the request has too many devices. */
+/*
+ * Returns the request's entry for that card, and adds an empty one if there is none. Returns NULL if the request has too many
+ * devices.
+ */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
 /* True if the claim was made by slices, and one of the claim's slices is in the set. */
@@ -35,9 +37,9 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 bool allocate_made(const struct claim *claim);
 
 /*
- * Does any process live in the claim, which may be of any kind? After a restart of the daemon, processes that have not connected
- * to the new daemon yet count too.
+ * Returns true if a process lives in the claim, which may be of any kind. After a restart of the daemon, processes that have
+ * not connected to the new daemon yet count too.
  */
 bool allocate_is_lived_in(const struct claim *claim);
-/* Is the claim in force, and was it made with the same terms as the request? */
+/* Returns true if the claim is in force, and was made with the same terms as the request. */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

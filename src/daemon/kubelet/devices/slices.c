@@ -108,9 +108,9 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * Chooses the next card to take slices from. Of the cards that are in use already, takes the one with the fewest slices left. If
- * there is none, takes the card with the fewest slices left that still has all wanted slices; else the card with the most left,
- * so that few cards are needed.
+ * Chooses the next card to take slices from. Of the cards from which slices were taken already, chooses the one with the fewest
+ * slices left. If there is none, chooses the card with the fewest slices left that still has all wanted slices; else the card
+ * with the most slices left, so that few cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)
@@ -135,7 +135,7 @@ static unsigned choose(const struct slices *slices, const struct slice_set *avai
 	return best;
 }
 
-/* -EINVAL, naming the first slice of `must` that is not available. */
+/* Checks that all slices of `must` are available. -EINVAL if one is not; the error names the first. */
 static int check_must(const struct slices *slices, const struct slice_set *available,
 		      const struct slice_set *must, struct error *err)
 {

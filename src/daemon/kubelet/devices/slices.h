@@ -24,13 +24,13 @@ struct slices {
 	int numa[SLICES_MAX_CARDS];         /* NUMA node; -1 if unknown */
 };
 
-/* True if the names of all slices of this card are short enough. */
+/* Returns true if the names of all slices of this card are short enough. */
 bool slices_can_name(const char *uuid);
 
 void slice_format(const struct slices *slices, unsigned card, unsigned number,
 		  char ret_id[SLICE_ID_MAX]);
 
-/* -EINVAL if the name is not one of these slices; the error then says what a right name looks like. */
+/* Parses the name of a slice. -EINVAL if it is not one of these slices; the error then says what a right name looks like. */
 int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		unsigned *ret_number, struct error *err);
 
@@ -39,7 +39,7 @@ struct slice_set {
 	struct slots card[SLICES_MAX_CARDS];
 };
 
-/* -EINVAL if a name is not one of these slices, or occurs twice. */
+/* Parses names of slices. -EINVAL if a name is not one of these slices, or occurs twice. */
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 		    struct slice_set *ret, struct error *err);
 
@@ -62,8 +62,8 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 		  const struct slice_set *must, unsigned size, struct slice_set *ret,
 		  struct error *err);
 /*
- * Like slices_prefer(), but first takes an equal number of slices from each card in `cards` (bit i is card i), as far as
- * available.
+ * Like slices_prefer(), but first takes an equal number of slices from each card in `cards` (bit i is card i), as far as the
+ * cards have slices available.
  */
 int slices_prefer_on(const struct slices *slices, const struct slice_set *available,
 		     const struct slice_set *must, unsigned size, uint64_t cards,

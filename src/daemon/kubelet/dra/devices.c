@@ -39,8 +39,8 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 }
 
 /*
- * Returns the name of the GPU's NVLink domain: that of the first GPU among those that are linked with it, directly or through
- * other GPUs. Returns NULL if this GPU has no NVLink.
+ * Returns the name of the GPU's NVLink domain: the UUID of the first GPU of the node that belongs to it. All GPUs belong to one
+ * domain that are linked, directly or through other GPUs. Returns NULL if this GPU has no NVLink.
  */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {

@@ -59,7 +59,7 @@ int dra_check(const struct config *config, struct error *err)
 
 /* ---- registration ---- */
 
-/* Logs the reason `why`, unless it was logged last. NULL: the trouble is over. */
+/* Logs `why`, unless it was logged last. NULL means that the trouble is over. */
 static void say(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->said || strcmp(dra->said, why) != 0))
@@ -172,7 +172,7 @@ void dra_promises_changed(struct dra *dra)
 	loop_arm(dra->timer, LOOK_NS / 10, LOOK_NS);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static int start(struct dra *dra, struct error *err)
 {

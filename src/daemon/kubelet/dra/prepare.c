@@ -177,7 +177,10 @@ static void count(const struct preparation *p, bool has_failed)
 	dra->prepare_ns += clock_now_ns() - p->begun_ns;
 }
 
-/* To be called once the API server has answered for all claims. */
+/*
+ * Makes the tenants of all claims of the call, or none, and answers the kubelet. To be called once the API server has answered
+ * for all claims.
+ */
 static void finish(struct preparation *p)
 {
 	const struct item *failed = failed_item(p);
@@ -304,7 +307,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* Makes prepare calls that still wait for this claim fail: after the unprepare call it must not be made. */
+/* Makes prepare calls that still wait for this claim fail: after the unprepare call, the claim must not be made. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;
@@ -314,7 +317,10 @@ static void give_up(struct dra *dra, const char *uid)
 				error_set(&p->item[i].err, ECANCELED, "it was unprepared meanwhile");
 }
 
-/* Releases the claim, then removes the spec. If a step fails, the kubelet calls again; a claim that is gone already is fine. */
+/*
+ * Releases the claim, then removes its CDI spec. If a step fails, the kubelet calls again; a claim that is gone already is
+ * fine.
+ */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];

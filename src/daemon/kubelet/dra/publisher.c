@@ -21,7 +21,7 @@
 #define PATH_MAX_BYTES 500
 #define NAME_MAX_BYTES 400
 
-/* Does the server store taints of devices? */
+/* Whether the server stores taints of devices. */
 enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 
 /* The slice of one GPU. The server may also have a slice of a GPU that this node no longer has. */
@@ -29,9 +29,9 @@ struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
 	char pool[DRA_POOL_MAX]; /* "" if the GPU is gone, so that the slice is to be deleted */
-	json_t *device;          /* a list of one device; empty if the GPU takes no new tenants */
-	json_t *object;          /* as the server has it; NULL if the server has none */
-	json_t *sent, *taken;    /* the devices written last, and the server's version of them */
+	json_t *device;          /* a list of the one device, with its taints if it has any */
+	json_t *object;          /* the slice as the server has it; NULL if the server has none */
+	json_t *sent, *taken;    /* sent: the devices written last; taken: those devices as the server stored them */
 };
 
 struct publisher {
@@ -144,7 +144,7 @@ static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 
 /*
  * Warns if the server has silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice
- * without devices does not show that.
+ * without devices does not show whether it was dropped.
  */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
@@ -251,7 +251,10 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 	start_call(p, s, &(struct kube_request){ .method = "DELETE", .path = path }, NULL);
 }
 
-/* Is the slice owned by this Node, and are its devices as wanted, or as the server stored what was wanted? */
+/*
+ * Returns true if this Node owns the server's slice, and the slice has the wanted devices, or has them as the server changed
+ * them when it stored them.
+ */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
 	const json_t *owners = json_object_get(json_object_get(s->object, "metadata"),
@@ -359,7 +362,7 @@ static void troubled(void *data, const struct error *err)
 	p->fails = err != NULL;
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object)

@@ -24,7 +24,7 @@ int spec_file_write(const char *dir, struct claims *claims, const struct claim *
 /* Removes the claim's spec. Returns 0 also if there is no such file; else -errno. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
-/* Writes the specs of all claims in force again, since a reboot may have emptied the directory. */
+/* Writes the specs of all claims in force again, since a reboot may have emptied `dir`. */
 void spec_files_restore(const char *dir, struct claims *claims);
 /* Removes the specs of claims that are gone, and temporary files that a daemon left when it was killed while writing. */
 void spec_files_sweep(const char *dir, struct claims *claims);

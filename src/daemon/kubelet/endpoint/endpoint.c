@@ -110,7 +110,7 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 	}
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
 {

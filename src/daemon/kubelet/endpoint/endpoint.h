@@ -37,7 +37,7 @@ struct endpoint {
 		struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
 	enum endpoint_role role;
 	const char *resource;        /* name of the resource, from the settings */
-	char own[ENDPOINT_PATH_MAX]; /* name of our socket in the directory */
+	char own[ENDPOINT_PATH_MAX]; /* file name of our socket in the kubelet's directory */
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;

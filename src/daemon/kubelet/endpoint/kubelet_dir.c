@@ -36,8 +36,8 @@ static bool has_kubelet(const struct kubelet_dir *k)
 }
 
 /*
- * Was the directory removed outside of our container? Its path then still leads to it, through a mount, and never to a new
- * directory at the same path outside.
+ * Returns true if the directory was removed outside of our container. Its path inside then still leads to it, through a mount,
+ * even if there is a new directory at the same path outside.
  */
 static bool is_removed(const struct kubelet_dir *k)
 {

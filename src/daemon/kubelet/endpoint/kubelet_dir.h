@@ -14,8 +14,8 @@ enum kubelet_dir_event {
 	KUBELET_DIR_KUBELET_LEFT, /* the kubelet's socket or the directory was removed */
 	KUBELET_DIR_OWN_LEFT,     /* the plugin's socket was removed, possibly by us */
 	/*
-	 * The directory is mounted into our container, and was removed outside. We cannot see the directory that replaces it
-	 * there until that is mounted again.
+	 * The directory is mounted into our container, and was removed outside. A new directory at the same path outside
+	 * becomes visible to us only when it is mounted into the container again.
 	 */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };

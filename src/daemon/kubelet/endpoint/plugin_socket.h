@@ -24,7 +24,7 @@ struct plugin_socket {
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
-/* Is the socket open, and its file still in place? */
+/* Returns true if the socket is open and its file is still in place. */
 bool plugin_socket_is_there(const struct plugin_socket *s);
 /* Removes the file if it is ours, and stops the server. Fine if the socket is not open. */
 void plugin_socket_close(struct plugin_socket *s);

@@ -1,7 +1,7 @@
 /*
  * Registers the plugin at the kubelet's socket. Runs in its own thread, because the kubelet calls the plugin back before it
- * answers, and the loop must serve that call meanwhile. If the kubelet is absent or refuses, the registrar retries after 5 ms.
- * Each further wait is twice as long, up to 10 s.
+ * answers the registration, and the loop must serve that call meanwhile. If the kubelet is absent or refuses, the registrar
+ * retries after 5 ms. Each further wait is twice as long, up to 10 s.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ struct binding {
 	void *data;
 	bool is_failure;
 	char *uid, *name, *pod_namespace;
-	size_t container;          /* unset if is_failure */
+	size_t container;          /* index of the container in its pod; unset if is_failure */
 	struct kube_shares shares; /* what the container got; `containers` is 0 */
 	enum step step;
 	bool may_be_written; /* a write to the pod may have succeeded although its answer was lost */
@@ -122,7 +122,10 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/* Did an earlier write succeed although its answer was lost? Then the container has no shares left in to-allocate. */
+/*
+ * Returns true if an earlier write has succeeded although its answer was lost. Then the container has no shares left in
+ * to-allocate.
+ */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -178,8 +181,8 @@ static void node_came(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * May a retry succeed? A server that has just started refuses all clients until it has loaded its access rules, so a refusal
- * counts as temporary at first; after a few retries it counts as final.
+ * Returns true if a retry may succeed. A server that has just started refuses all clients until it has loaded its access rules.
+ * So a refusal counts as temporary at first; after a few retries it counts as final.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {
@@ -270,7 +273,7 @@ static void begin(void *data)
 	}
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static struct binding *new_binding(struct kube_client *client, const char *node,
 				   const struct kube_pod *pod, binding_done done, void *data)
@@ -300,7 +303,10 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 	b->shares.count = choice->share_count;
 	for (size_t i = 0; i < choice->share_count; i++)
 		b->shares.share[i] = choice->share[i];
-	/* Begin with the write, to the version that the watch showed: usually no other client has changed the pod since. */
+	/*
+	 * Begin with the write, which applies to the version that the watch showed: usually no other client has changed the pod
+	 * since.
+	 */
 	b->object = json_incref(choice->pod->object);
 	b->step = STEP_WRITE_POD;
 	alarm_set(kube_client_reactor(client), &b->again, 0);

@@ -14,7 +14,7 @@
 
 struct binding;
 
-/* err->code is 0 if everything was written. Called once, unless binding_drop() comes first. */
+/* Called once when the writes have ended, unless binding_drop() comes first. err->code is 0 if everything was written. */
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*

@@ -21,14 +21,14 @@ struct card_use {
 };
 
 void card_use_add(struct card_use *use, double pct);
-/* Computed from the samples so far; 0 if there are none. */
+/* Return the peak and the recent average of the samples so far; 0 if there are none. */
 double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * Decides whether the use has changed enough to be published again, since each write costs the API server. Enough is a change by
- * 5 percentage points of time, any change of the guarantees, or a change by more than a twentieth of the card's memory. A change
- * of card_use_now() counts only while the card has opportunistic tenants.
+ * The input of card_use_is_news(), which decides whether the use has changed enough to be published again, since each write
+ * costs the API server. Enough is a change by 5 percentage points of time, any change of the guarantees, or a change by more
+ * than a twentieth of the card's memory. A change of card_use_now() counts only while the card has opportunistic tenants.
  */
 struct card_use_news {
 	const struct kube_use *said, *is; /* last published and current use of one card */

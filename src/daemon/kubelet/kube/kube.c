@@ -32,8 +32,8 @@
 #define MIB (UINT64_C(1) << 20)
 
 /*
- * Describes the card for the scheduler. The shares of ResourceClaims are subtracted, since that scheduler does not know about
- * claims.
+ * Describes the card for the scheduler. The shares of ResourceClaims are subtracted, since HAMi's scheduler does not know about
+ * them.
  */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
@@ -116,7 +116,7 @@ struct node_kube {
 	struct stale_bindings *stale;
 	struct live_terms *live;      /* NULL if the setting kube_live_terms is off */
 	struct use_publisher *uses;   /* NULL if the setting kube_use_window is 0 */
-	bool object_fails, pods_fail; /* state of the two watches */
+	bool object_fails, pods_fail; /* whether the watch of the Node object, and that of the pods, fails now */
 };
 
 static bool is_off(const struct config *config)
@@ -255,7 +255,7 @@ static void health_changed(void *data, struct card *card)
 	node_kube_refresh(data);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static int start_client(struct node_kube *k, struct error *err)
 {
@@ -273,8 +273,8 @@ static int start_client(struct node_kube *k, struct error *err)
 }
 
 /*
- * Does this node take part in HAMi's protocol? With only the DRA driver it writes nothing to its Node object, and does not track
- * pods.
+ * Returns true if this node takes part in HAMi's protocol. With only the DRA driver it writes nothing to its Node object, and
+ * does not track pods.
  */
 static bool has_protocol(const struct config *config)
 {
@@ -345,8 +345,8 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Is a pod being bound to this node, or are shares of a bound pod still to be given? The node's lock is held from before a pod is
- * bound until the kubelet was given all of the pod's shares.
+ * Returns true if a pod is being bound to this node, or shares of a bound pod are still to be given. The node's lock is held
+ * from before a pod is bound until the kubelet was given all of the pod's shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)
 {

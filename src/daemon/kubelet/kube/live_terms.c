@@ -123,8 +123,8 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority that the container's limits ask for, if the claim was made by slices: its container was not known then. In
- * HAMi's vocabulary the claim was made with that priority, so the result is NULL.
+ * Returns the priority in the container's limits if the claim was made by slices: its container was not known then. Returns
+ * NULL for other claims, which were made with that priority (HAMi's vocabulary).
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -221,8 +221,8 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/*
-	 * True if the change was dropped because the plugin gave the claim again with its original terms (find_same() in
-	 * allocate.c). The change is then made again.
+	 * True if the claim has lost the change, because the plugin gave it to a container again with its original terms
+	 * (find_same() in allocate.c). The change is then made again.
 	 */
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
@@ -304,7 +304,7 @@ void live_terms_apply(struct live_terms *live, bool again)
 	}
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods)

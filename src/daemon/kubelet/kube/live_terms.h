@@ -1,9 +1,9 @@
 /*
  * Applies pods' annotations that change the terms of running containers (kube/own/live.h). The key of a claim made for a pod's
- * container by name says to which pod it belongs. For a claim made by slices that is known once the kubelet has listed which
- * container holds it. The priority comes from the container's limits (kube/hami/priority.h). A pod is read again only if its
- * annotations have changed. If a change cannot be made, the claim stays unchanged, the error is logged once, and the change is
- * retried every 30 s, since memory may become free. Main thread only.
+ * container by name says to which pod it belongs. For a claim made by slices, the pod is known once the kubelet has listed
+ * which container holds the claim. The priority comes from the container's limits (kube/hami/priority.h). A pod is read again
+ * only if its annotations have changed. If a change cannot be made, the claim stays unchanged, the error is logged once, and
+ * the change is retried every 30 s, since memory may become free. Main thread only.
  */
 #pragma once
 

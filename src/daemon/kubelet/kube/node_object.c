@@ -49,9 +49,9 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * Stores the object's metadata as last seen. What comes from the watch and from answers to patches comes on two connections, in
- * any order; so a version that is older than the known one is ignored. With `is_certain` the object comes from a list, and is
- * always stored, since an API server may come back with an older state. Returns true if it was stored.
+ * Stores the object's metadata as last seen. The watch and the answers to patches use two connections, so they arrive in any
+ * order: a version that is older than the known one is ignored. With `is_certain` the object comes from a list, and is always
+ * stored, since an API server may come back with an older state. Returns true if it was stored.
  */
 static bool take(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -126,7 +126,9 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
 }
 
-/* Has another writer undone what we wrote a moment ago? Then logs that, and restores it later. */
+/*
+ * Returns true if another writer has undone what we wrote a moment ago. Logs that then, and arms `again` to restore it later.
+ */
 static bool is_too_soon(struct node_object *o, const struct wanting *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
@@ -208,7 +210,7 @@ static void troubled(void *data, const struct error *err)
 	o->trouble(o->data, err);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),

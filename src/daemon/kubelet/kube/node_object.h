@@ -18,19 +18,22 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
 /*
- * node_object_withdraw() starts to remove what was published, so that no pod is placed here while no daemon runs. It returns
- * false if there is nothing to remove or no call can be made. After true, node_object_has_withdrawn() is true once the API server
- * has answered or could not be reached.
+ * node_object_withdraw() starts to remove the annotations that we published, so that no pod is placed here while no daemon
+ * runs. It returns false if there is nothing to remove or no call can be made. After true, node_object_has_withdrawn() is true
+ * once the API server has answered or could not be reached.
  */
 bool node_object_withdraw(struct node_object *object);
 bool node_object_has_withdrawn(const struct node_object *object);
 struct node_object *node_object_stop(struct node_object *object); /* NULL is fine; returns NULL */
 
-/* Sets what the Node object is to have from now on. Takes over the contents of *wanted, and leaves it empty. */
+/*
+ * Sets the annotations and labels that the Node object is to have from now on. Takes over the contents of *wanted, and leaves
+ * it empty.
+ */
 void node_object_want(struct node_object *object, struct wanted *wanted);
 
-/* The uid of the Node object as last seen; NULL if none was seen. */
+/* Returns the uid of the Node object as last seen; NULL if none was seen. */
 const char *node_object_uid(const struct node_object *object);
 
-/* The node's lock as last seen. -ENOENT if there is none; -EINVAL if it is malformed. */
+/* Reads the node's lock as last seen. -ENOENT if there is none; -EINVAL if it is malformed. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);

@@ -129,7 +129,7 @@ static void troubled(void *data, const struct error *err)
 	p->trouble(p->data, err);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),

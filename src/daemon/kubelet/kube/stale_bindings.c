@@ -12,14 +12,14 @@
 #include "kube/hami/choice.h"
 
 /*
- * A lock is released only if it is older than this. For a younger one, the write that ends its binding may be under way, or the
- * watch may still show an earlier pod of the same name.
+ * A lock is released only if it is older than this. For a younger lock, the write that ends the binding may still be under way,
+ * or the watch may still show an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
 
 /*
- * A pod whose binding we have given up. It stays listed while the watch shows the binding as overdue, so that each is given up
- * once.
+ * A pod whose binding we have given up. It stays in `cases` while the watch shows the binding as overdue, so that each binding
+ * is given up once.
  */
 struct stale_binding {
 	char *uid;
@@ -32,7 +32,7 @@ struct stale_bindings {
 	const char *node;
 	const struct node_object *object;
 	const struct node_pods *pods;
-	struct binding *unlocking; /* NULL if none is under way */
+	struct binding *unlocking; /* the write that releases the lock; NULL if none is under way */
 	struct alarm again;        /* rings when the lock is to be checked next */
 	LIST_HEAD(, stale_binding) cases;
 };
@@ -136,7 +136,7 @@ static void ring(void *data)
 	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct stale_bindings *stale_bindings_start(struct kube_client *client, const char *node,
 					    const struct node_object *object,

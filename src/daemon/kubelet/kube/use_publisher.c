@@ -30,7 +30,8 @@ struct use_publisher {
 	void (*publish)(void *data);
 	void *data;
 	struct loop_source *timer;
-	uint64_t window_ns, sampled_ns, said_ns; /* 0 if not yet */
+	/* sampled_ns, said_ns: when the use was last sampled and published; 0: not yet */
+	uint64_t window_ns, sampled_ns, said_ns;
 	char *text;
 	struct watched_card card[NODE_MAX_CARDS];
 	struct kube_use said[NODE_MAX_CARDS];
@@ -39,8 +40,8 @@ struct use_publisher {
 /* ---- measuring ---- */
 
 /*
- * Is the tenant opportunistic: without a guarantee, and with the lowest priority? Schedulers place such tenants by the measured
- * use.
+ * Returns true if the tenant is opportunistic: without a guarantee, and with the lowest priority. Schedulers place such tenants
+ * by the measured use.
  */
 static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
@@ -149,7 +150,7 @@ char *use_publisher_text(const struct use_publisher *p)
 	return p && p->text ? strdup(p->text) : NULL;
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 int use_publisher_start(struct node *node, void (*publish)(void *data), void *data,
 			struct use_publisher **ret, struct error *err)

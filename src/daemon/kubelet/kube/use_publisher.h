@@ -15,5 +15,8 @@ int use_publisher_start(struct node *node, void (*publish)(void *data), void *da
 			struct use_publisher **ret, struct error *err);
 struct use_publisher *use_publisher_stop(struct use_publisher *p); /* NULL is fine; returns NULL */
 
-/* Returns the annotation; the caller frees it. NULL if there is nothing to publish yet, if `p` is NULL, or if out of memory. */
+/*
+ * Returns the text of the annotation allot.dev/node-use; the caller frees it. NULL if there is nothing to publish yet, if `p`
+ * is NULL, or if out of memory.
+ */
 char *use_publisher_text(const struct use_publisher *p);

@@ -13,8 +13,7 @@
 /* ---- labels ---- */
 
 /*
- * Is this a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at
- * both ends?
+ * Returns true if the text is a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at both ends.
  */
 static bool is_label_part(const char *text, size_t length)
 {

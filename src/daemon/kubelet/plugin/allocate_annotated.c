@@ -92,7 +92,7 @@ bool annotated_made(const struct claim *claim)
 }
 
 /*
- * Is the claim needed by the kubelet's list? It is while a container holds its device, even if the claim's key names another
+ * Returns CLAIM_WANTED if a container holds the claim's device by the kubelet's list, even if the claim's key names another
  * container.
  */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
@@ -323,7 +323,7 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 	return choice_make(&q, ret, err);
 }
 
-/* Returns false if the call must wait longer. */
+/* Tries to find the pod of the call, and then answers the call. Returns false if the call must wait longer. */
 static bool try_call(struct annotated_call *c)
 {
 	struct choice choice;
@@ -362,7 +362,7 @@ static void retry_calls(void *data, uint32_t events)
 /* ---- calls ---- */
 
 /*
- * The kubelet has cancelled its call. A write to the pod that is under way goes on, and the claim ends with the pod, which has
+ * The kubelet has cancelled its call. A write to the pod that is under way goes on. The claim ends with the pod, which has
  * failed for the kubelet.
  */
 static void call_gone(void *data, struct grpc_call *call)

@@ -31,27 +31,27 @@ int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
 
 /*
- * annotated_made(): was the claim made for a pod's container by name (pod_key.h)? annotated_need(): is the claim still needed
- * by its pod, or by another pod that holds the claim's device?
+ * annotated_made() returns true if the claim was made for a pod's container by name (pod_key.h). annotated_need() returns
+ * whether the claim is still needed, by its pod or by another pod that holds the claim's device.
  */
 bool annotated_made(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
 /* Releases the claims made for pods' containers that annotated_need() says are unwanted, and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * May a request that does not fit now fit soon, so that its call should wait? `begun_ns` is when the call began. In the call's
- * first ANNOTATED_LATE_NS always true: the kubelet reassigns devices before the watch shows that their pod has ended. In its
- * first ANNOTATED_ENDING_NS true if a claim has outlived its pod: its last process may be about to end, or the kubelet may still
- * list its devices.
+ * Returns true if a request that does not fit now may fit soon, so that its call should wait. `begun_ns` is when the call
+ * began. For the call's first ANNOTATED_LATE_NS the result is always true: the kubelet reassigns devices before the watch shows
+ * that their pod has ended. For its first ANNOTATED_ENDING_NS the result is true if a claim has outlived its pod: the claim's
+ * last process may be about to end, or the kubelet may still list the claim's devices.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
 /*
- * May the result `r` of a call that began at `begun_ns` change soon, so that the call should wait? The watches of the pods and of
- * the node's lock may lag. True in the call's first 20 s if no pod is known to wait (-EAGAIN). True in its first
- * ANNOTATED_LATE_NS if several pods seem to wait or the lock belongs to a pod that ends (-EBUSY), or if the binding seems too old
- * (-ETIMEDOUT).
+ * Returns true if the result `r` of a call that began at `begun_ns` may change soon, so that the call should wait. The watches
+ * of the pods and of the node's lock may lag. True in the call's first 20 s if no pod is known to wait (-EAGAIN). True in its
+ * first ANNOTATED_LATE_NS if several pods seem to wait or the lock belongs to a pod that ends (-EBUSY), or if the binding seems
+ * too old (-ETIMEDOUT).
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

@@ -34,8 +34,8 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 }
 
 /*
- * Sets the GPU time. Without cores and limit, the container gets a fair part of the time that others leave. With a limit alone it
- * is opportunistic: it gets only time that all other tenants leave.
+ * Sets the GPU time. Without cores and limit, the container gets a fair part of the time that other tenants leave. With a limit
+ * alone it is opportunistic: it gets only time that all other tenants leave.
  */
 static void set_limits(const struct node *node, struct claim_request *request)
 {

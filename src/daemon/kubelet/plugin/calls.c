@@ -53,7 +53,7 @@ static enum grpc_status status_of(int error)
 	}
 }
 
-/* Answers the call with the message, and drops the reference to it. NULL: out of memory. */
+/* Answers the call with the message, and drops the reference to the message. NULL means out of memory. */
 static void answer(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
@@ -202,7 +202,7 @@ static void free_allocation(struct allocation *a)
 	free(a->injection);
 }
 
-/* Undoes all claims of the call, since one of its containers failed. */
+/* Undoes all claims of the call, since the call has failed for one of its containers. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
 	for (size_t i = 0; i < a->count; i++) {

@@ -67,10 +67,7 @@ static int check_resources(const struct config *config, struct error *err)
 	return 0;
 }
 
-/*
- * Checks that the Kubernetes API is on if the vocabulary needs it: in all but slices, what a
- * container gets is in its pod.
- */
+/* Checks that the Kubernetes API is on if the vocabulary needs it: except with slices, the pod says what a container gets. */
 static int check_pods_words(const struct config *config, struct error *err)
 {
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
@@ -106,7 +103,7 @@ int plugin_check(const struct config *config, struct error *err)
 	return r < 0 ? r : check_resources(config, err);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static int prepare_slices(struct plugin *p, struct error *err)
 {

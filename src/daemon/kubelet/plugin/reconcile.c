@@ -35,7 +35,7 @@ struct reconciler {
 
 /* ---- one container, pure ---- */
 
-/* Puts before the error which container holds how many devices. Returns -EEXIST. */
+/* Puts before the error's text which container holds how many devices. Returns -EEXIST. */
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
@@ -127,7 +127,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	struct claim *claim = NULL;
 	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
 		claim = claims_find(claims, key);
-	/* A claim made by an earlier version of this program has a key without the stage of an init container. */
+	/* An earlier version of this program made claims whose key lacks the stage of an init container. */
 	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
 	if (!claim)
 		claim = claims_find(claims, key);
@@ -215,9 +215,9 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	struct claim **matched; /* has space for all claims */
+	struct claim **matched; /* claims that agree with a container in the kubelet's list; has space for all claims */
 	size_t matched_count;
-	/* in gpu-manager's vocabulary: claims and the containers that hold them; has the same space */
+	/* in gpu-manager's vocabulary: claims and the containers that hold them; has space for all claims */
 	struct owner *owner;
 	size_t owner_count, room;
 };
@@ -258,7 +258,10 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/* Was the claim made for an init container of this pod? Then it is not moved to the container of the pod that uses it now. */
+/*
+ * Returns true if the claim was made for an init container of this pod. Then it is not moved to the container of the pod that
+ * uses it now.
+ */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -289,7 +292,10 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* The kubelet's answer is older than the claim, so it shows the previous holders of the claim's devices. */
+		/*
+		 * Skip a claim that is newer than the kubelet's answer: the answer shows the previous holders of the claim's
+		 * devices.
+		 */
 		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -332,8 +338,8 @@ static void check_holder(void *data, const struct pod_holder *holder)
 }
 
 /*
- * Must the kubelet list a holder of the claim, because the claim's pod runs? Not for an init container: the kubelet does not list
- * those that have ended.
+ * Returns true if the kubelet must list a holder of the claim, because the claim's pod runs. False for an init container: the
+ * kubelet does not list those that have ended.
  */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
@@ -407,7 +413,7 @@ void reconcile_run(struct reconciler *a, struct plugin *plugin)
 		node_kube_claims_changed(plugin->node->kube);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 struct reconciler *reconcile_new(void)
 {

@@ -1,10 +1,10 @@
 /*
- * Compares three sources of which container holds which devices: the kubelet's list (pod_resources.h), the pods' annotations, and
- * our claims. Each container is compared by itself, after each new answer of the kubelet. One answer may show a moment between
- * two steps, so a difference counts only if two answers in a row show it. It is then logged once, as an error that names both
- * sides, and once more when it is over. Claims that no pod needs are released elsewhere (sync_loop.c, allocate_annotated.h). Only
- * one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that holds the claim's device, if that
- * container asked for the same amounts (vcuda.h). Main thread only.
+ * Compares three sources of which container holds which devices: the kubelet's list (pod_resources.h), the pods' annotations,
+ * and our claims. Each container is compared by itself, after each new answer of the kubelet. One answer may be taken in the
+ * middle of an allocation, so a difference counts only if two answers in a row show it. It is then logged once, as an error
+ * that names both sides, and once more when it is over. Claims that no pod needs are released elsewhere (sync_loop.c,
+ * allocate_annotated.h). Only one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that
+ * holds the claim's device, if that container asked for the same amounts (vcuda.h). Main thread only.
  */
 #pragma once
 
@@ -19,14 +19,14 @@ struct plugin;
 struct reconciler;
 
 struct reconcile_figures {
-	uint64_t now, ever;      /* logged differences */
+	uint64_t now, ever;      /* logged differences: those that exist now, and all since the daemon started */
 	uint64_t reattributions; /* claims that moved to another container (vcuda.h) */
 };
 
 /* Returns NULL if out of memory. */
 struct reconciler *reconcile_new(void);
 struct reconciler *reconcile_free(struct reconciler *r); /* NULL is fine; returns NULL */
-/* Does nothing if `r` is NULL, or if the kubelet's list was not read. */
+/* Makes the comparison. Does nothing if `r` is NULL, or if the kubelet's list was not read. */
 void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 

@@ -1,6 +1,6 @@
 /*
- * What the plugin does by itself. Each second: asks the kubelet for the holders of slices, if that is due, compares the sources
- * (reconcile.h), and releases claims whose pods have ended. At once: publishes changes of the cards' health.
+ * The plugin's own activity. Each second it asks the kubelet for the holders of slices, if that is due, compares the sources
+ * (reconcile.h), and releases claims whose pods have ended. It publishes changes of the cards' health at once.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,11 +20,13 @@
 #define SOON_NS (2 * NSEC_PER_SEC)
 #define NO_CLAIMS_NS \
 	(30 * \
-	 NSEC_PER_SEC) /* poll interval without any claim: a pod may still hold slices that we do not know of */
+	 NSEC_PER_SEC) /* poll interval while there is no claim: a pod may still hold slices that we do not know of */
 
 /* ---- which claims are needed ---- */
 
-/* Callback for claims_add_keep(): is the claim needed by the kubelet? A claim that the plugin did not make is not. */
+/*
+ * Callback for claims_add_keep(): returns whether the kubelet needs the claim. It needs no claim that the plugin did not make.
+ */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
@@ -47,7 +49,7 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 	pod_resources_ask(p->pods);
 }
 
-/* Makes the next question to the kubelet due SOON_NS from now: its answer shows which container holds the new claim. */
+/* Makes the next question to the kubelet due SOON_NS from now. The answer shows which container holds the new claim. */
 void plugin_ask_soon(struct plugin *p)
 {
 	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);

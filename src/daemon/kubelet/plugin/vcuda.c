@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * If a call for memory asks for another amount than the awaited one, it waits this long: by then the watch shows whether the
- * awaited pod has ended between its two calls.
+ * How long a call for memory waits if it asks for another amount than the call that is awaited. By then the watch shows whether
+ * the awaited pod has ended between its two calls.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
@@ -90,8 +90,8 @@ void vcuda_answer(struct vcuda_call *c)
 /* ---- cores ---- */
 
 /*
- * A call for memory was answered. Stops expecting the call for cores of the same container if no pod waits for such an amount of
- * memory any more.
+ * Called when a call for memory was answered before its call for cores. Stops expecting the call for cores if no pod waits for
+ * such an amount of memory any more.
  */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
@@ -103,7 +103,7 @@ static void close_open(struct vcuda *v, const struct vcuda_names *names)
 		v->has_open = false;
 }
 
-/* Returns false if the call must wait longer. */
+/* Tries to find the pod of the call, and then answers the call. Returns false if the call must wait longer. */
 static bool try_cores(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -221,7 +221,7 @@ static bool try_memory(struct vcuda_call *c)
 
 /* ---- calls ---- */
 
-/* Returns false if the call must wait longer. */
+/* Handles the call according to its resource. Returns false if the call must wait longer. */
 static bool try_call(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -236,7 +236,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* Handles the queued calls, one after the other, since the meaning of a call depends on the calls before it. */
+/* Handles the queued calls, one after the other, because the meaning of a call depends on the calls before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
@@ -327,7 +327,7 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 	return 1;
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err)
 {

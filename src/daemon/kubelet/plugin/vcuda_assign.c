@@ -21,9 +21,9 @@
 #include "kube/gpu_manager/vcuda.h"
 
 /*
- * What is written to a pod's annotations, from which gpu-manager's scheduler computes the use of a node: the numbers of the cards
- * that each container got (tencent.com/predicate-gpu-idx-N), and whether all have got theirs (gpu-assigned). Written in the
- * background, without retries: the daemon itself does not rely on these annotations. Main thread only.
+ * The annotations of a pod from which gpu-manager's scheduler computes the use of a node: the numbers of the cards that each
+ * container got (tencent.com/predicate-gpu-idx-N), and whether all containers have got theirs (gpu-assigned). They are written
+ * in the background, without retries: the daemon itself does not rely on them. Main thread only.
  */
 
 #define VCUDA_TELL_MAX 64 /* containers of a pod */
@@ -129,8 +129,8 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 }
 
 /*
- * Makes c->reply, from a new claim of the container or from the claim of an init container whose devices the container was given
- * again.
+ * Makes c->reply, from a new claim of the container or from the claim of an init container whose devices the kubelet gave to
+ * this container again.
  */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
@@ -160,7 +160,7 @@ static void take_back(struct vcuda_call *c, const char *why)
 	c->reply = grpc_message_unref(c->reply);
 }
 
-/* ---- what is written to the pod ---- */
+/* ---- the pod's annotations ---- */
 
 void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 {
@@ -181,7 +181,7 @@ void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* Answers the kubelet's call for cores. From then on the container's call for memory is expected, unless it came before. */
+/* Answers the kubelet's call for cores. After that, the container's call for memory is expected, unless it came before. */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;

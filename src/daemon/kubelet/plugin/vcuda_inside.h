@@ -18,7 +18,7 @@ struct vcuda_call {
 	uint64_t begun_ns;
 	unsigned count;
 	struct slice_set set; /* for a call for cores: the slices that the kubelet picked */
-	/* The claim that this call hands out. is_new: the claim was made for this call. */
+	/* key of the claim that this call hands out; is_new: the claim was made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
 	unsigned cores, units;

@@ -43,8 +43,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * Is the claim void because the kubelet was restarted before it recorded our answer? Then its list lacks the claim's device, and
- * it will ask again. Not usable for init containers, which the kubelet's list does not contain.
+ * Returns true if the kubelet was restarted before it recorded our answer with this claim. Its list then lacks the claim's
+ * device, and it will ask again. Not usable for init containers, which the kubelet's list does not contain.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

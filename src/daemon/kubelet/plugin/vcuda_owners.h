@@ -1,6 +1,7 @@
 /*
- * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim of its own, or it
- * uses the claim of an init container of its pod, because the kubelet gave it that container's devices again. Main thread only.
+ * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim of its own, or
+ * it uses the claim of an init container of its pod, because the kubelet gave it the init container's devices again. Main
+ * thread only.
  */
 #pragma once
 
@@ -26,8 +27,8 @@ struct vcuda_names owners_names(const struct vcuda_owners *o);
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Has the container been given what it asks for? False also if the kubelet does not list the claim's device although its list is
- * newer than our answer: the kubelet did not record the answer, and will ask again.
+ * Returns true if the container has been given what it asks for. Returns false if the kubelet's list is newer than our answer
+ * to the container's call, but lacks the claim's device: the kubelet did not record the answer, and will ask again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
@@ -38,8 +39,8 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
 /*
- * Records that the container uses the claim that owners_init() found. Kept until the pod has started, since then no more calls
- * for it come. -ENOMEM.
+ * Records that the container uses the claim that owners_init() found. The record is kept until the pod has started, because no
+ * more calls for the pod come then. -ENOMEM.
  */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
 /* Forgets what owners_share() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */

@@ -16,7 +16,10 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err);
 
-/* Was the claim made with exactly the amounts of `ask`? Changes made since by annotations (kube/own/live.h) are ignored. */
+/*
+ * Returns true if the claim was made with exactly the amounts of `ask`. Later changes by annotations (kube/own/live.h) are
+ * ignored.
+ */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask);
 
 /* Makes a name for people to read. A long name is cut; a name that is not unique gets an id. */
