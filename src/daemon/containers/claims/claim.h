@@ -58,13 +58,13 @@ struct claim_request {
 /* A claim, in force or parked. */
 struct claim {
 	TAILQ_ENTRY(claim) link;
-	struct text_index_entry by_key; /* entry in the list's index */
+	struct text_index_entry by_key; /* entry in `keys` of struct claims */
 	struct claims *claims;
-	/* row in the store; negative while the claim is not in the store */
+	/* number of its row in the store; negative while the claim is not in the store */
 	int64_t row;
 	uint64_t made_s;      /* seconds since 1970 */
 	uint64_t known_ns;    /* clock_now_ns() when this daemon made or read it */
-	uint64_t unwanted_ns; /* the same when it was found not to be needed; 0: it is needed */
+	uint64_t unwanted_ns; /* clock_now_ns() when it was first found not to be needed; 0: it is needed */
 	/*
 	 * NULL: the claim is parked, because a card is missing or has no room now. It keeps its
 	 * slots and its key. A daemon that starts later puts it into force again if it can.

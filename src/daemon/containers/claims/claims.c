@@ -20,7 +20,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/state/tenant_state.h"
 
-/* ---- list ---- */
+/* ---- the list of claims ---- */
 
 const struct tenant_terms *claim_terms(const struct claim *claim)
 {
@@ -386,7 +386,7 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* The checkpoint after a commit. If it fails, the data stays in the log until the next. */
+/* Makes the checkpoint that follows a commit. If it fails, the data stays in the log until the next checkpoint. */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -397,7 +397,7 @@ void claims_checkpoint_due(void *data, uint32_t events)
 
 /* ---- allocation ---- */
 
-/* The stage that an allocation has reached. If it fails, this is where. */
+/* How far an allocation has got. After a failure, this tells where it failed. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
 /* Makes the tenant, then commits the transaction that has the claim's row. */
@@ -501,8 +501,8 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 }
 
 /*
- * Records an allocation in the audit log. Without an actor it is not by a request of the control
- * socket, so it is by the kubelet.
+ * Records an allocation in the audit log. If no actor is set, the request did not come over the control socket, so the kubelet
+ * made it.
  */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
@@ -589,6 +589,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	/* The new store gets every claim's present terms, so this change too. */
+	/* The new store gets every claim's present terms, which include this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

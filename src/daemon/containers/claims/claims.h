@@ -81,12 +81,12 @@ void claims_undo(struct claims *claims, const char *key, const char *why);
  */
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
 
-/* Find a claim by key or by tenant. Both return NULL if there is none. */
+/* claims_find() finds a claim by its key, claims_of_tenant() by its tenant. Both return NULL if there is none. */
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
 /*
- * Returns the claim that has the lowest of these slots of the card that is not free, and that slot
- * in *ret_slot. Returns NULL if all are free.
+ * Finds the lowest of these slots of the card that a claim has. Returns that claim, and the slot in *ret_slot; NULL if all of
+ * the slots are free.
  */
 struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
 			    unsigned *ret_slot);
@@ -97,8 +97,8 @@ unsigned claims_count(const struct claims *claims);
 /* Makes an id that no tenant and no claim has. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
- * Whether a parked claim's tenant has that name or id. The name and id stay taken, although the
- * node does not list the tenant. Returns false if `claims` is NULL.
+ * Returns true if a parked claim's tenant has that name or id: both stay taken, although the node does not list the tenant.
+ * Returns false if `claims` is NULL.
  */
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);

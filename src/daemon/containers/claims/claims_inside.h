@@ -62,7 +62,7 @@ int claims_renew_store(struct claims *claims, struct error *err);
  * error, call store_rollback().
  */
 int claims_begin(struct claims *claims, struct error *err);
-/* Whether the claim of this row was taken back. */
+/* Returns true if the claim of this row was taken back. */
 bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
@@ -77,8 +77,8 @@ void claims_checkpoint_due(void *data, uint32_t events);
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
 /*
- * claims_hold() records in `holders` that the claim has its slots, claims_let_go() that they are
- * free. After -ENOMEM some of its slots may be recorded.
+ * claims_hold() records in `holders` that the claim has its slots; claims_let_go() frees them. If claims_hold() returns
+ * -ENOMEM, some of the slots may be recorded.
  */
 int claims_hold(struct claim *claim);
 void claims_let_go(struct claim *claim);

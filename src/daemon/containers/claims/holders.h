@@ -28,14 +28,14 @@ int holders_reserve(struct holders *holders, const char *uuid);
  */
 int holders_add(struct holders *holders, const char *uuid, const struct slots *slots,
 		struct claim *claim);
-/* Frees those of the slots that this claim has; leaves slots of other claims alone. */
+/* Frees those of the slots that this claim has. Slots of other claims stay as they are. */
 void holders_remove(struct holders *holders, const char *uuid, const struct slots *slots,
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
 /*
- * Returns the claim that has the lowest of the slots that is not free, and that slot in *ret_slot.
- * Returns NULL if all are free.
+ * Finds the lowest of the slots that a claim has. Returns that claim, and the slot in *ret_slot; NULL if all of the slots are
+ * free.
  */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

@@ -234,8 +234,8 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 }
 
 /*
- * Adds the simulated driver and its socket. All tenants' simulated cards are behind that one
- * socket, so only liballot.so keeps a container to its own.
+ * Adds the simulated driver and its socket. All tenants' simulated cards are behind that one socket, so only liballot.so keeps
+ * a container to its own cards.
  */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)

@@ -1,17 +1,15 @@
 /*
- * What a container needs so that its processes belong to a claim's tenant: environment, mounts and
- * device nodes. The kubelet's Allocate reply and a CDI spec are both made from it.
+ * The environment, mounts and device nodes that a container needs so that its processes belong to a claim's tenant. The
+ * kubelet's Allocate reply and a CDI spec are both made from an injection.
  *
- * An injection creates no files, so nothing has to be undone. The library is in a directory named
- * by its version and contents (library.h), which is never changed. So containers keep the library
- * they were started with, also after upgrades.
+ * Making an injection creates no files for the container, so nothing has to be undone. The library is in a directory named by
+ * its version and contents (library.h), which is never changed. So containers keep the library they were started with, also
+ * after upgrades.
  *
- * With setting `container_driver` = toolkit, NVIDIA's container toolkit provides the driver
- * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. If the setting is the path of
- * a mirrored driver directory, the driver comes from there. Its libraries include liballot.so, so
- * there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit. For
- * simulated cards, LD_LIBRARY_PATH leads to the simulated driver, and the simulation's socket is
- * mounted.
+ * With setting `container_driver` = toolkit, NVIDIA's container toolkit provides the driver (NVIDIA_VISIBLE_DEVICES), and
+ * /etc/ld.so.preload loads liballot.so. If the setting is the path of a mirrored driver directory, the driver comes from there.
+ * Its libraries include liballot.so, so there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit.
+ * For simulated cards, LD_LIBRARY_PATH leads to the simulated driver, and the simulation's socket is mounted.
  *
  * Main thread of the daemon only (it reads the claim). The caller owns the result.
  */

@@ -27,8 +27,8 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
 }
 
 /*
- * Does any process live in the claim? A process of the daemon's previous run counts too, even if it
- * has not connected to this daemon yet.
+ * Returns true if any process lives in the claim. A process of the daemon's previous run counts too, even if it has not
+ * connected to this daemon yet.
  */
 static bool is_lived_in(const struct claim *claim)
 {

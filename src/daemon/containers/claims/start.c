@@ -1,7 +1,4 @@
-/*
- * Puts the store's claims into force: when the daemon starts, or later if the store could not be
- * used then.
- */
+/* Puts the store's claims into force: when the daemon starts or, if the store could not be used then, later. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,10 +59,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 	return r;
 }
 
-/*
- * Takes the stored promises as a new request, and decides whether they fit beside the present
- * tenants.
- */
+/* Decides whether the stored promises still fit beside the tenants that exist now, as for a new request. */
 static int promise_again(struct node *node, struct tenant_terms *terms, struct error *err)
 {
 	int r = 0;
@@ -223,8 +217,8 @@ static void remove_unwritten(struct claims *claims)
 }
 
 /*
- * Logs if the claims do not fit together, after a change of settings or an edit of the store by
- * hand. The claims stay.
+ * Logs an error if the claims do not fit together: settings may have changed, or the store may have been edited by hand. The
+ * claims stay in force.
  */
 static void check_all(struct claims *claims)
 {
@@ -370,9 +364,8 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * Installs the library for containers at the daemon's start: later, an upgrade may have replaced
- * the library of this daemon's version. An error is only logged: it is reported again when an
- * injection is requested.
+ * Installs the library for containers when the daemon starts: later, an upgrade may have replaced the file of this daemon's
+ * version. An error is only logged here: it is reported again when an injection is requested.
  */
 static void install_early(struct claims *claims)
 {

@@ -78,16 +78,13 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
  * without the number does not say which claims exist.
  */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/*
- * Adds the group for sharing by space. Before schema 4 all tenants were time-sliced, so it is
- * empty.
- */
+/* Adds the column for the group for sharing by space. Before schema 4 all tenants were time-sliced, so the group is empty. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * Upgrades to the present schema, by the schema of the file. The new column for the original
- * priority gets 0: when schema 2 was used, only claims of the default priority could be changed.
+ * The upgrades to the present schema; the index is the file's schema. The new column for the original priority gets 0: when
+ * schema 2 was used, only claims of the default priority could be changed.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -339,7 +336,7 @@ int store_commit(struct store *store, struct error *err)
 
 void store_rollback(struct store *store)
 {
-	/* Otherwise SQLite has rolled back by itself, for example on a full disk. */
+	/* If no transaction is open, SQLite has rolled back by itself, for example on a full disk. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
 }
@@ -366,8 +363,7 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
 	/*
-	 * Rename the log too, so that it stays with the old file, and a new store of that name does
-	 * not take it for its own.
+	 * Rename the log too. It stays with the old file then, and a new store of the name `path` does not take it for its own.
 	 */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);

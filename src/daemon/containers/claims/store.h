@@ -1,17 +1,14 @@
 /*
- * The store of claims: an SQLite file in WAL mode, which only one daemon has open. For each claim
- * it contains the tenant's terms (tenant.h) and the UUIDs of its cards. Statements are prepared
- * once.
+ * The store of claims: an SQLite file in WAL mode, which only one daemon has open. For each claim it contains the tenant's
+ * terms (tenant.h) and the UUIDs of its cards. Statements are prepared once.
  *
- * synchronous is FULL: a commit waits for the disk. The kubelet syncs our answer to an Allocate
- * call to a file of its own, and after a power cut it starts the container again without asking us.
- * So a claim must be on disk before we answer. Writes within a transaction do not wait for the
- * disk. A checkpoint of the log waits for the disk twice, so it runs apart from transactions:
- * store_checkpoint().
+ * synchronous is FULL: a commit waits for the disk. The kubelet syncs our answer to an Allocate call to a file of its own, and
+ * after a power cut it starts the container again without asking us. So a claim must be on disk before we answer. Writes within
+ * a transaction do not wait for the disk. A checkpoint of the log waits for the disk twice, so store_checkpoint() makes it
+ * apart from transactions.
  *
- * Errors: -EBADMSG if the file is torn, foreign or written by a newer program (the text says
- * which); -EBUSY if another process has it open; -ENOSPC, -EROFS, -EACCES, -EIO etc. from the disk.
- * After an error nothing is changed. Single-threaded.
+ * Errors: -EBADMSG if the file is torn, foreign or written by a newer program (the text says which); -EBUSY if another process
+ * has it open; -ENOSPC, -EROFS, -EACCES, -EIO etc. from the disk. After an error nothing is changed. Single-threaded.
  */
 #pragma once
 
@@ -34,7 +31,7 @@ struct store;
 struct claim_asked {
 	enum on_full on_full;
 	int priority;
-	struct promise promise[REGION_MAX_DEVICES]; /* in the order of its devices */
+	struct promise promise[REGION_MAX_DEVICES]; /* in the order of the claim's devices */
 };
 
 /* A claim as stored. After reading, the cards in its terms are NULL; `uuid` identifies them. */
@@ -49,9 +46,9 @@ struct store_claim {
 };
 
 /*
- * Opens the file and checks all of it, or makes it. Its directory must exist. *ret_is_new is true
- * if it was just made, or if the daemon that made it never reached store_set_filled(). Then its
- * contents do not say which claims exist, so the caller must fill it.
+ * Opens the file and checks all of it, or makes it. Its directory must exist. *ret_is_new is true if the file was just made, or
+ * if the daemon that made it never reached store_set_filled(). Then the file does not say which claims exist, so the caller
+ * must fill it.
  */
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
 /* NULL is allowed; returns NULL. Rolls back an open transaction. */
@@ -73,9 +70,8 @@ void store_rollback(struct store *store);
 void store_lengthen_log(struct store *store);
 
 /*
- * Copies committed data from the log to the file. Call soon after commits, when nothing waits. A
- * commit itself copies only if the log has become very long. After an error the data stays in the
- * log, where it is just as safe.
+ * Copies committed data from the log to the store's file. Call soon after commits, when nothing waits. A commit itself copies
+ * only if the log has become very long. After an error the data stays in the log, where it is just as safe.
  */
 int store_checkpoint(struct store *store, struct error *err);
 

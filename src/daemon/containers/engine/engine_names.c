@@ -20,7 +20,7 @@ struct question {
 };
 STAILQ_HEAD(question_list, question);
 
-/* What the thread remembers of one engine's socket. */
+/* What the thread knows of one engine's socket. */
 struct socket_state {
 	unsigned failures; /* failures in a row */
 	uint64_t not_before_ns;
@@ -62,8 +62,8 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 }
 
 /*
- * Is there a socket? Most machines have only one of the four engines, so a missing one is no
- * failure, and once its socket appears it is asked without delay.
+ * Returns true if there is a socket. Most machines have only one of the four engines, so a missing socket is no failure: once
+ * it appears, its engine is asked without delay.
  */
 static bool has_socket(const char *path)
 {

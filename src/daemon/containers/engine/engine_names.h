@@ -39,5 +39,5 @@ struct engine_names *engine_names_stop(struct engine_names *names);
  */
 bool engine_names_ask(struct engine_names *names, const struct container *container);
 
-/* How long to wait before asking again, after this many answers without a name in a row. Pure. */
+/* Returns how long to wait before asking again, after this many answers without a name in a row. Pure. */
 uint64_t engine_names_again_ns(unsigned failures);

@@ -1,7 +1,7 @@
 /*
- * Makes requests to engines, and reads names from their replies. All text is bounded and made
- * printable. A reply about another container is rejected: docker takes an id that we send also for
- * a name. Pure, except for memory; thread safe.
+ * Makes requests to engines, and reads names from their replies. All text is bounded and made printable. A reply about another
+ * container is rejected: docker accepts a container's name in place of its id, so an id that we send may match another
+ * container's name. Pure, except for memory; thread safe.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 /* "" means unknown. Longer texts are cut. */
 struct engine_name {
 	char name[ENGINE_NAME_MAX]; /* name of the container, within its pod if it has one */
-	char pod[ENGINE_POD_MAX], namespace[ENGINE_NAMESPACE_MAX]; /* of Kubernetes */
+	char pod[ENGINE_POD_MAX], namespace[ENGINE_NAMESPACE_MAX]; /* the pod and its namespace, in Kubernetes */
 	char image[ENGINE_IMAGE_MAX];
 };
 
@@ -29,6 +29,6 @@ int engine_reply_cri(const unsigned char *data, size_t size, const char *id,
 int engine_reply_containerd(const unsigned char *data, size_t size, const char *id,
 			    struct engine_name *ret);
 
-/* Makes a request for that id, which the caller frees. Returns NULL if out of memory. */
+/* Make a request for the container with that id, which the caller frees. Return NULL if out of memory. */
 unsigned char *engine_request_cri(const char *id, size_t *ret_size);
 unsigned char *engine_request_containerd(const char *id, size_t *ret_size);

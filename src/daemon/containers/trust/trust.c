@@ -165,7 +165,7 @@ struct trust *trust_free(struct trust *trust)
 
 /* ---- detection of changes ---- */
 
-/* Has the file stayed the same? Any write changes its ctime, which no program can set. */
+/* Returns true if the file has stayed the same. Any write changes its ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -186,8 +186,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Were all files written long enough ago? Two writes within one tick of the kernel's clock give a
- * file the same times, so a file that was written just now must be read again the next time.
+ * Returns true if all files were written long enough ago. Two writes within one tick of the kernel's clock give a file the same
+ * times. So a file that was written just now must be read again the next time.
  */
 static bool are_settled(const struct trust *trust)
 {
@@ -201,8 +201,8 @@ static bool are_settled(const struct trust *trust)
 /* ---- the check ---- */
 
 /*
- * Checks that only root or the daemon's user can write to the file of keys: anyone who can decides
- * what is trusted.
+ * Checks that only root or the daemon's user can write to the file of keys, because anyone who can write to it decides what is
+ * trusted.
  */
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {

@@ -1,10 +1,10 @@
 /*
- * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting
- * library_manifest) that is signed by one of the operator's keys (setting library_keys). The
- * signature is in <manifest>.sig. Changed files are read again, so keys, manifest and library can
- * be replaced without a restart of the daemon. A container that has a library already keeps it.
+ * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting library_manifest) that is
+ * signed by one of the operator's keys (setting library_keys). The signature is in <manifest>.sig. Changed files are read
+ * again, so keys, manifest and library can be replaced without a restart of the daemon. A container that has a library already
+ * keeps it.
  *
- * A trust of NULL accepts every library. Main thread only.
+ * If the struct trust is NULL, every library is accepted. Main thread only.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct trust;
 /* Returns -EINVAL if the settings contradict each other. Pure. */
 int trust_check_settings(const struct config *config, struct error *err);
 
-/* *ret is NULL if library_keys is "none". The caller keeps `config`. Returns 0 or -ENOMEM. */
+/* *ret is NULL if library_keys is "none". The needed settings are copied from `config`. Returns 0 or -ENOMEM. */
 int trust_open(const struct config *config, struct trust **ret, struct error *err);
 struct trust *trust_free(struct trust *trust); /* returns NULL */
 
