@@ -28,6 +28,9 @@ bool dra_key_parse(const char *key, struct dra_key *ret);
 #define DRA_CLAIM_PATH_MAX 400
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
-/* Was the tenant made for a ResourceClaim, or not? The cluster's scheduler accounts only for tenants that were. */
+/*
+ * Return whether the tenant was made for a ResourceClaim, and whether it was not. The cluster's scheduler accounts only for
+ * tenants that were.
+ */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);
