@@ -389,7 +389,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* .stop saves the file: here in the table, the tenants and containers still exist then. */
+	/* Stands here because .stop saves the file: the tenants and containers must still exist then. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },

@@ -300,7 +300,7 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* True if no request of the connection waits or is being answered. */
+/* Returns true if no request of the connection waits or is being answered. */
 static bool is_idle(const struct connection *c)
 {
 	return !c->out && !c->is_ready;

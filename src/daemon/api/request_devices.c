@@ -122,8 +122,8 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses all cards together, near each other by their links; false if that is impossible. Whether each request fits its card is
- * checked later, by promise_decide().
+ * Chooses all cards together, near each other by their links. Returns false if that is impossible. Later, promise_decide()
+ * checks whether each request fits its card.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {
@@ -161,8 +161,8 @@ static bool choose_cards(struct node *node, struct device_request *list, int cou
 	if (count > 1 && choose_near(node, list, count))
 		return true;
 	/*
-	 * One entry, or too few cards for choose_near(), which leaves out cards whose time is all promised. Choose them one by
-	 * one; promise_decide() later refuses or scales each guarantee.
+	 * There is only one entry, or choose_near() found too few cards, since it leaves out cards whose time is all promised.
+	 * Choose the cards one by one; promise_decide() later refuses or scales each guarantee.
 	 */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)

@@ -35,5 +35,7 @@ int request_claims(struct session *session, const json_t *request, json_t *reply
 
 /* Adds a tenant's members of the reply to `create`. */
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
-/* Adds warnings about accepted terms to the reply, and logs them. */
+/*
+ * For each device whose guarantees are scaled down because they add up to too much: adds a warning to the reply, and logs it.
+ */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);

@@ -378,7 +378,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 /* The contents of a request to pause or resume. */
 struct pausing {
 	bool paused, swap_out;
-	/* the request only asks for the progress of an earlier request with the same swap_out */
+	/* the request only asks how far an earlier request with the same swap_out has got */
 	bool is_poll;
 };
 

@@ -118,7 +118,7 @@ static const struct settings_row rows[] = {
 	  S(10), "policy feedback: longest time between two measurements" },
 };
 
-/* Checks that the first value is not above the second. */
+/* Checks that the value named `first` is not above the value named `second`. */
 static int check_order(const struct config *config, const char *first, const char *second,
 		       struct error *err)
 {

@@ -81,7 +81,7 @@ void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX 
 		      const char **ret_text);
 
 /*
- * Whether some process in the cgroup was killed but cannot die, because version 1 has frozen it.
+ * Returns true if some process in the cgroup was killed but cannot die, because version 1 has frozen it.
  * (Version 2 lets it die, so the result is false.) Looks for a pending SIGKILL in /proc/PID/status,
  * because a pidfd does not report such a process as ended.
  */

@@ -56,7 +56,7 @@ static const struct pattern patterns[] = {
 	{ "container", NULL, false, "", "", ID_WHOLE },
 };
 
-/* Whether all characters are allowed in containerd's names (its package identifiers). */
+/* Returns true if all characters are allowed in containerd's names (its package identifiers). */
 static bool is_word(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -187,7 +187,7 @@ static bool next_line(const char **text, const char **controllers, size_t *contr
 }
 
 /*
- * Whether the list "a,b,c" contains `name`. An empty name matches an empty list, which is version
+ * Returns true if the list "a,b,c" contains `name`. An empty name matches an empty list, which is version
  * 2.
  */
 static bool has_controller(const char *list, size_t length, const char *name)

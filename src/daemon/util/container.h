@@ -47,7 +47,7 @@ const char *container_engine(const char *name);
 bool container_from_cgroups(const char *text, struct container *ret);
 
 /*
- * Whether a process whose own cgroup is `own` may freeze the cgroup `path`. False for the root and
+ * Returns true if a process whose own cgroup is `own` may freeze the cgroup `path`. False for the root and
  * for a cgroup that contains `own`: the process would freeze itself, and could not thaw anything.
  */
 bool container_may_freeze(const char *path, const char *own);

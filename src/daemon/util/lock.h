@@ -16,7 +16,7 @@
 #include "base/error.h"
 
 #define LOCK_DIRS 3
-#define LOCK_DIR_OF_ROOT 0 /* the first directory */
+#define LOCK_DIR_OF_ROOT 0 /* index of root's own directory */
 
 /*
  * Locks <run_dir>/allotd.lock and writes the pid into it. Waits at most two seconds for a daemon

@@ -19,9 +19,8 @@ struct peer {
 };
 
 /*
- * Identifies the peer of a connected socket. If peer_confirm() is needed, enables SO_PASSCRED, so
- * that received messages carry their sender's credentials. Returns -ESRCH if the peer is gone,
- * -EPERM if its pid namespace is not visible from here.
+ * Identifies the peer of a connected socket. If peer_confirm() is needed, enables SO_PASSCRED, so that received messages carry
+ * their sender's credentials. Returns -ESRCH if the peer is gone, -EPERM if it has no pid in this process's pid namespace.
  */
 int peer_open(int fd, struct peer *ret, struct error *err);
 void peer_close(struct peer *peer);
@@ -35,7 +34,7 @@ bool peer_is_alive(const struct peer *peer);
 
 /* Reads the peer's pid, uid and gid, for connections that need no pidfd. */
 int peer_credentials(int fd, struct ucred *ret);
-/* Whether `gid` is the primary group or a supplementary group of the peer. */
+/* Returns true if `gid` is the primary group or a supplementary group of the peer. */
 bool peer_is_in_group(int fd, const struct ucred *peer, gid_t gid);
 
 /* For tests: do not use SO_PEERPIDFD, as on a kernel without it. */

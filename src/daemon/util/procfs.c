@@ -103,7 +103,7 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 }
 
 /*
- * Whether a line of /proc/pid/cgroup, "id:controllers:path", names a cgroup that is frozen, by
+ * Returns true if a line of /proc/pid/cgroup, "id:controllers:path", names a cgroup that is frozen, by
  * version 2 or by the freezer of version 1.
  */
 static bool cgroup_line_is_frozen(char *line)

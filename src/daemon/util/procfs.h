@@ -17,14 +17,14 @@ int procfs_start_time(int pid, uint64_t *ret_ticks);
 /* The parent's pid; 0 if the process has no parent or is gone. */
 int procfs_parent(int pid);
 
-/* Whether the process runs the same program file as this process. */
+/* Returns true if the process runs the same program file as this process. */
 bool procfs_is_same_program(int pid);
 
 /*
- * Whether the process has begun to exit or is gone. While it exits, its descriptors may still be
+ * Returns true if the process has begun to exit or is gone. While it exits, its descriptors may still be
  * open.
  */
 bool procfs_is_ending(int pid);
 
-/* Whether the process cannot run: stopped by a signal or a debugger, or in a frozen cgroup. */
+/* Returns true if the process cannot run: stopped by a signal or a debugger, or in a frozen cgroup. */
 bool procfs_is_stopped(int pid);

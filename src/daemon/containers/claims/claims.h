@@ -1,18 +1,15 @@
 /*
- * A claim is one container's right to shares of cards, with a tenant of its own. It is stored
- * before its request is answered, and lives until it is released, across restarts of the daemon and
- * the machine. Processes come and go in it.
+ * A claim is one container's right to shares of cards, with a tenant of its own. It is stored before its request is answered,
+ * and lives until it is released, across restarts of the daemon and the machine. Processes come and go in it.
  *
- * A claim is kept in two places. The store (store.h, SQLite) says which claims exist and what each
- * was promised; a tenant whose claim is not in the store is removed. The tenant's state file
- * (tenant_state.h) says which processes run in it; if that file is lost, the tenant is made again
- * from the store.
+ * A claim is kept in two places. The store (store.h, SQLite) says which claims exist and what each was promised; a tenant whose
+ * claim is not in the store is removed. The tenant's state file (tenant_state.h) says which processes run in it; if that file
+ * is lost, the tenant is made again from the store.
  *
- * Callers choose the keys, such as "pod/<UID>/<container>" (daemon/kubelet/devices/pod_key.h) or
- * "cdi/<name>" for `allot cdi`.
+ * Callers choose the keys, such as "pod/<UID>/<container>" (daemon/kubelet/devices/pod_key.h) or "cdi/<name>" for `allot cdi`.
  *
- * Main thread of the daemon only. The list owns the claims. A pointer is valid until the claim is
- * released or claims_close().
+ * Main thread of the daemon only. The struct claims owns the claims. A pointer to a claim is valid until the claim is released
+ * or claims_close().
  */
 #pragma once
 
@@ -46,7 +43,7 @@ const char *claim_parked_why(const struct claim *claim);
  * Returns -ENOMEM if out of memory.
  */
 int claims_open(struct node *node, struct claims **ret, struct error *err);
-/* Frees the list. The store and the tenants stay. NULL is allowed; returns NULL. */
+/* Frees the claims in memory. The store and the tenants stay. NULL is allowed; returns NULL. */
 struct claims *claims_close(struct claims *claims);
 
 /*

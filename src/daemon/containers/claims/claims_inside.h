@@ -30,7 +30,7 @@ struct claims {
 	unsigned count, parked_count;
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
-	struct store *store; /* NULL: there is none yet, or it cannot be used */
+	struct store *store; /* NULL: there is no store yet, or it cannot be used */
 	bool has_complained; /* logged that the store cannot be used */
 	/* Rows of claims that were taken back while the store could not be written. */
 	int64_t *undone;
@@ -73,7 +73,7 @@ void claims_delete_undone(struct claims *claims);
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
-/* Adds a claim to the list. Always takes ownership of `parked`. Returns NULL if out of memory. */
+/* Adds a claim to claims->list. Always takes ownership of `parked`. Returns NULL if out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
 /*
@@ -92,10 +92,7 @@ int claims_take_asked(struct claim *claim, const struct store_claim *written, st
  */
 void claims_end(struct claim *claim, const char *why);
 
-/*
- * Installs the copy of the library that containers get, unless the present copy is accepted by the
- * manifest.
- */
+/* Installs the copy of the library that containers get, unless a copy that the manifest accepts is installed already. */
 int claims_install_library(struct claims *claims, struct error *err);
 /*
  * Like claims_install_library(), but does nothing if containers get the library from the driver

@@ -154,8 +154,8 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 }
 
 /*
- * Finds the stored claim in the list: there it is the claim of an adopted tenant, or a claim that
- * was put into force or parked before. Returns NULL if the list does not have it.
+ * Finds the stored claim in claims->list. It is there if it is the claim of an adopted tenant, or was put into force or parked
+ * before. Returns NULL if it is not there.
  */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {

@@ -33,7 +33,7 @@ int engines_parse(const char *text, struct engines *ret, struct error *err);
 
 /* "docker" etc., as in container.h. */
 const char *engine_kind_name(const struct engine *engine);
-/* Whether the container may belong to this engine, so that asking the engine makes sense. Pure. */
+/* Returns true if the container may belong to this engine, so that asking the engine makes sense. Pure. */
 bool engine_may_have(const struct engine *engine, const struct container *container);
 
 /*

@@ -25,7 +25,7 @@ static int read_status(const char *text, size_t size)
 	return (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
 }
 
-/* Whether a header line declares an encoding of the body. */
+/* Returns true if a header line declares an encoding of the body. */
 static bool is_encoding(const char *line, size_t size)
 {
 	static const char *const names[] = { "transfer-encoding:", "content-encoding:" };

@@ -26,9 +26,9 @@ int trust_open(const struct config *config, struct trust **ret, struct error *er
 struct trust *trust_free(struct trust *trust); /* returns NULL */
 
 /*
- * Returns 0 if the file is as signed. Returns -EKEYREJECTED if no key has signed the manifest, or
- * the manifest lacks the file. Returns another -errno if a file is unreadable or invalid. Every
- * refusal is counted, and logged if its reason differs from the last one.
+ * Checks that the file's hash is in the manifest, and that one of the keys has signed the manifest. Returns 0 if so. Returns
+ * -EKEYREJECTED if no key has signed the manifest, or the manifest lacks the file. Returns another -errno if a file is
+ * unreadable or invalid. Every refusal is counted, and logged if its reason differs from the last one.
  */
 int trust_check(struct trust *trust, const char *path, struct error *err);
 

@@ -344,8 +344,8 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->ready_fd = -1;
 	int r = prepare(w, err);
 	/*
-	 * The first wait_fault() starts the driver's reporting. Made here, it keeps faults from
-	 * being missed until the thread runs.
+	 * The first wait_fault() starts the driver's reporting. It is called here, so that no fault is missed before the thread
+	 * runs.
 	 */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&

@@ -18,7 +18,7 @@ struct census_card {
 	size_t process_count;
 	struct gpu_process *process;
 	/*
-	 * Samples of use since the previous census; read only if census_want_use() asked for them.
+	 * Samples of the processes' use of the card since the previous census; read only if census_want_use() asked for them.
 	 */
 	bool use_known;
 	size_t use_count;
@@ -80,9 +80,9 @@ struct census_least {
 /* The latest censuses in a row that all read the same. */
 struct census_rest {
 	uint64_t mark;       /* hash of everything that they showed */
-	uint64_t ledgers;    /* hash of the ledgers after the last of them */
-	uint64_t since_ns;   /* time of the first of them */
-	uint64_t last_ns;    /* time of the last of them */
+	uint64_t ledgers;    /* hash of the ledgers after the last of these censuses */
+	uint64_t since_ns;   /* time of the first of these censuses */
+	uint64_t last_ns;    /* time of the last of these censuses */
 	unsigned same_count; /* number of these censuses; 0: no census yet */
 };
 

@@ -72,7 +72,7 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 }
 
 /*
- * Whether the device is the only compute instance of its GPU instance. Compute instances of one GPU
+ * Returns true if the device is the only compute instance of its GPU instance. Compute instances of one GPU
  * instance share its memory, so a memory quota for one of them cannot be enforced.
  */
 static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)

@@ -41,7 +41,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 }
 
 /*
- * Whether a card's event concerns this device. An event concerns an instance unless it names
+ * Returns true if a card's event concerns this device. An event concerns an instance unless it names
  * another instance.
  */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)

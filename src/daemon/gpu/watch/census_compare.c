@@ -115,7 +115,7 @@ static unsigned slots_of_pid(const struct tenant *t, int pid)
 	return count;
 }
 
-/* The sum of a figure over the slots of a pid. */
+/* Returns the sum of figure() over the slots of the pid. */
 static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
 			   uint64_t (*figure)(struct process *, unsigned))
 {
@@ -151,8 +151,8 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 }
 
 /*
- * NVML's figure for the process; the larger one if it has two entries. 0 if it has none or the
- * figure is unknown.
+ * Returns NVML's figure for the memory of the process. If NVML lists the process twice, returns the larger figure; if it does
+ * not list it, or the figure is unknown, returns 0.
  */
 static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 {
@@ -165,8 +165,8 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 }
 
 /*
- * Returns nonzero if memory of the process was swapped in or out during the census. NVML's figure
- * and the slot may then be from different moments, and their sum may count bytes twice.
+ * Returns nonzero if memory of the process was swapped in or out during the census. NVML's figure and the slot may then be from
+ * different times, and their sum may count bytes twice.
  */
 static uint64_t has_moved(struct process *p, unsigned device)
 {
@@ -181,8 +181,8 @@ static void compare_process(struct node *node, struct card *card, struct process
 	struct process_census *c = &p->census[device];
 	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
 	/*
-	 * While memory is swapped in or out, figures cannot be compared: keep the results of the
-	 * previous census.
+	 * While memory is swapped in or out, NVML's figure and the ledger cannot be compared: keep the results of the previous
+	 * census.
 	 */
 	if (sum_of_pid(p->tenant, p->pid, device, has_moved)) {
 		c->nvml_before = nvml_bytes;

@@ -30,10 +30,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
  */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
-/* True if the claim was made by slices, and one of the claim's slices is in the set. */
+/* Returns true if the claim was made by slices, and one of the claim's slices is in the set. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
-/* True if the claim was made by slices. */
+/* Returns true if the claim was made by slices. */
 bool allocate_made(const struct claim *claim);
 
 /*

@@ -15,7 +15,7 @@ struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is fine; returns NULL */
 
 /*
- * Callback for claims_keep(); `data` is the struct dra_need. Asks the API server in the background: until it answers, the result
- * is CLAIM_UNKNOWN, and a later call returns the answer.
+ * A callback for claims_add_keep(); `data` is the struct dra_need. Asks the API server in the background: until it answers, the
+ * result is CLAIM_UNKNOWN, and a later call returns the answer.
  */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

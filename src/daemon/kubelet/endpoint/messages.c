@@ -122,7 +122,7 @@ static size_t set_count(const struct slices *slices, const struct slice_set *set
 	return count;
 }
 
-/* Writes the names of a set into `ids`, and lists them from list[*n] on. */
+/* Writes the names of the set's slices into `ids`, and makes list[*n] and the entries after it point to them. */
 static void name_set(const struct slices *slices, const struct slice_set *set, char *ids,
 		     char **list, size_t *n)
 {

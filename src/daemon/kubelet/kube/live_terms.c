@@ -22,7 +22,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What was last read of the pod of one claim. */
+/* The change that the pod of one claim has asked for last. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
@@ -234,7 +234,10 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* Log only the first refusal of a change. Reasons cannot be compared, since the figures in them change all the time. */
+	/*
+	 * Log only the first refusal of a change. Later reasons cannot be compared with it, since the numbers in them change
+	 * all the time.
+	 */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);
 	if (has_changed)

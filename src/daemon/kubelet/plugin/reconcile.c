@@ -166,8 +166,8 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
 		/*
-		 * It may be the claim of an init container, whose devices the kubelet gives to the pod's other containers again.
-		 * So prefer a claim of the same pod.
+		 * Claim `c` may be that of an init container, whose devices the kubelet gives to the pod's other containers
+		 * again. So prefer a claim of the same pod.
 		 */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
