@@ -80,7 +80,7 @@ static void say_ready(int *fd)
 
 /* ---- directories ---- */
 
-/* Makes and checks the run directory, and stores its absolute path. */
+/* Makes and checks the run directory, and stores its absolute path in `node`. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
 	char dir[PATHS_MAX];

@@ -333,7 +333,7 @@ static bool make_room(struct control *control, unsigned count_of_comer)
 	return first;
 }
 
-/* Number of connections of users other than root. */
+/* Returns the number of connections of users other than root. */
 static unsigned count_of_others(const struct control *control)
 {
 	unsigned count = control->count;

@@ -34,7 +34,7 @@ int control_open(struct node *node, struct control **ret, struct error *err);
  */
 struct control *control_close(struct control *control);
 
-/* Number of connections. */
+/* Returns the number of connections. */
 unsigned control_connections(const struct control *control);
 
 /* Serves a client on a connected stream socket, and owns the socket after success. Called by the listener, and by tests. */

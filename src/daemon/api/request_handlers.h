@@ -19,13 +19,13 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* In request_trace.c. */
+/* Defined in request_trace.c. */
 int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
 		       struct error *err);
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
-/* In request_claims.c. */
+/* Defined in request_claims.c. */
 int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_injection(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);

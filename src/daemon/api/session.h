@@ -20,7 +20,7 @@ struct tenant_trace;
 struct session {
 	struct node *node;
 	struct peer *peer; /* the caller's process; NULL if unknown, as for HTTP */
-	int pid;           /* of the process that connected, according to the kernel */
+	int pid;           /* pid of the process that connected, according to the kernel */
 	uid_t uid;
 	bool is_admin;    /* the caller is root or in group allot */
 	bool is_page;     /* the caller is known only by its HTTP token */

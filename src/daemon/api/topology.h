@@ -11,10 +11,10 @@ struct topology;
 
 /*
  * Asks the backend about all cards of the node, which must be open. Anything the backend can't tell is recorded as unknown.
- * -ENOMEM.
+ * Returns -ENOMEM if out of memory.
  */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
-/* NULL is fine; returns NULL. */
+/* Frees the topology. NULL is fine; returns NULL. */
 struct topology *topology_free(struct topology *topology);
 
 /*
@@ -26,5 +26,5 @@ void topology_model(struct node *node, const char *key, struct place_node *ret);
 
 /* Returns where a card is in the machine; unknown before topology_read(). */
 struct gpu_seat topology_seat(const struct node *node, unsigned card);
-/* The NUMA node of a card; -1 if unknown. */
+/* Returns the NUMA node of a card; -1 if unknown. */
 int topology_numa(const struct node *node, unsigned card);

@@ -116,11 +116,8 @@ extern const struct settings_table config_tuning;   /* allotd --tuning FILE */
 /* Sets every setting and all tuning to its default. */
 void config_default(struct config *config);
 
-/*
- * The number of containers that may share a card, as reported to schedulers; 1 if only whole cards
- * are allocated.
- */
+/* Returns the number of containers that may share a card, as reported to schedulers; 1 if only whole cards are allocated. */
 unsigned config_split_count(const struct config *config);
 
-/* The policy's name in the settings. */
+/* Returns the policy's name in the settings. */
 const char *config_policy_name(enum arbiter_policy policy);

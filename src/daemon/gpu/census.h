@@ -37,8 +37,8 @@ void census_look(struct node *node);
 /* Requests a census only if something may have changed since the last one. Main thread only. */
 void census_request_if_changed(struct node *node);
 /*
- * How long ago the census in progress was requested; 0 if none is in progress. A long time means
- * that the driver does not answer. Main thread only.
+ * Returns how long ago the census in progress was requested; 0 if none is in progress. A long time means that the driver does
+ * not answer. Main thread only.
  */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /*

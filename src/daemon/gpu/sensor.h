@@ -17,8 +17,8 @@ struct sensor;
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err);
 /*
- * How many times NVML stopped reporting the use of processes, or did not report it from the start.
- * Thread safe. NULL is allowed.
+ * Returns how many times NVML stopped reporting the use of processes; the first time counts if NVML did not report it from the
+ * start. Thread safe. NULL is allowed.
  */
 uint64_t sensor_failures(const struct sensor *sensor);
 /* Stops the thread, after the NVML call in progress. NULL is allowed; returns NULL. */

@@ -131,7 +131,7 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 	while (*part == '/') {
 		part++;
 		size_t length = strcspn(part, "/");
-		/* Go on after a match: the last one is the innermost container. */
+		/* Go on after a match: the last match is the innermost container. */
 		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 			const struct pattern *p = &patterns[i];
 			char id[CONTAINER_ID_MAX];

@@ -9,12 +9,12 @@
 int procfs_read(int pid, const char *name, char *text, size_t size);
 
 /*
- * The start time of a process in clock ticks since boot. Together with the pid it identifies the
- * process. Returns -ESRCH if the process is gone.
+ * Reads the start time of a process in clock ticks since boot. Together with the pid it identifies the process. Returns -ESRCH
+ * if the process is gone.
  */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 
-/* The parent's pid; 0 if the process has no parent or is gone. */
+/* Returns the parent's pid; 0 if the process has no parent or is gone. */
 int procfs_parent(int pid);
 
 /* Returns true if the process runs the same program file as this process. */

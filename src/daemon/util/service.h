@@ -27,7 +27,7 @@ void service_ready(struct service *service, struct loop *loop, const char *statu
 struct service *service_close(struct service *service);
 
 /*
- * The watchdog period in ns, from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` needs
- * no watchdog messages. Pure.
+ * Returns the watchdog period in ns, from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` needs no watchdog
+ * messages. Pure.
  */
 uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid);

@@ -21,7 +21,7 @@ struct stamp {
 struct stamp stamp_now(void);
 /* Returns true if both stamps were taken during the same boot. Pure. */
 bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
-/* The time from `then` to `now`. Pure. */
+/* Returns the time from `then` to `now`. Pure. */
 uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
 
 json_t *stamp_to_json(const struct stamp *stamp);

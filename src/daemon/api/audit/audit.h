@@ -28,7 +28,7 @@ enum audit_by {
 	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
 
-/* The caller owns the texts. */
+/* The caller who caused an audited event. The caller of these functions owns the texts. */
 struct audit_actor {
 	enum audit_by by;
 	uid_t uid;
@@ -40,7 +40,10 @@ struct audit_figures {
 	uint64_t lines, lost;
 };
 
-/* Sets *ret to NULL if audit_log is off. If the file can't be opened, that is logged but not an error. -ENOMEM. */
+/*
+ * Opens the file. Sets *ret to NULL if audit_log is off. If the file can't be opened, that is logged but not an error. Returns
+ * -ENOMEM if out of memory.
+ */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
 /* Opens the file again under its name, since it may have been renamed to rotate it. To be called on SIGHUP. */
@@ -77,5 +80,5 @@ void audit_add_change(json_t *what, const json_t *old, const json_t *now);
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* Event of subsystem.h: writes a line that the tenant has ended. */
+/* Event of subsystem.h: writes a line which says that the tenant has ended. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);

@@ -21,8 +21,8 @@
 #include "daemon/containers/claims/claim.h"
 
 /*
- * The terms promised to a claim: terms.claim.*, terms.name (of the tenant), terms.device[i].promise
- * and .slots. Never NULL. The cards of a parked claim may be NULL; claim_uuid() identifies them.
+ * Returns the terms promised to a claim: terms.claim.*, terms.name (of the tenant), terms.device[i].promise and .slots. Never
+ * NULL. The cards of a parked claim may be NULL; claim_uuid() identifies them.
  */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);

@@ -51,7 +51,7 @@ struct store_claim {
  * must fill it.
  */
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
-/* NULL is allowed; returns NULL. Rolls back an open transaction. */
+/* Rolls back an open transaction, and closes the store. NULL is allowed; returns NULL. */
 struct store *store_close(struct store *store);
 
 /* Calls `each` for every claim, oldest first. Stops at the first negative result and returns it. */
@@ -59,8 +59,8 @@ typedef int (*store_each)(void *data, const struct store_claim *claim, struct er
 int store_read(struct store *store, store_each each, void *data, struct error *err);
 
 /*
- * All writes between begin and commit take effect, or none. Call store_rollback() after an error of
- * these functions or of a write.
+ * Begin, commit and undo a transaction: all writes between store_begin() and store_commit() take effect, or none. Call
+ * store_rollback() after an error of these functions or of a write.
  */
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);

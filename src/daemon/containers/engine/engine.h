@@ -31,7 +31,7 @@ struct engines {
  */
 int engines_parse(const char *text, struct engines *ret, struct error *err);
 
-/* "docker" etc., as in container.h. */
+/* Returns the name of the engine's kind, as in container.h: "docker" etc. */
 const char *engine_kind_name(const struct engine *engine);
 /* Returns true if the container may belong to this engine, so that asking the engine makes sense. Pure. */
 bool engine_may_have(const struct engine *engine, const struct container *container);

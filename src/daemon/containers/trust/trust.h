@@ -21,7 +21,10 @@ struct trust;
 /* Returns -EINVAL if the settings contradict each other. Pure. */
 int trust_check_settings(const struct config *config, struct error *err);
 
-/* *ret is NULL if library_keys is "none". The needed settings are copied from `config`. Returns 0 or -ENOMEM. */
+/*
+ * Makes the struct trust; *ret is NULL if library_keys is "none". The needed settings are copied from `config`. Returns 0 or
+ * -ENOMEM.
+ */
 int trust_open(const struct config *config, struct trust **ret, struct error *err);
 struct trust *trust_free(struct trust *trust); /* returns NULL */
 
@@ -43,5 +46,5 @@ bool trust_is_good(struct trust *trust, const char *path);
  */
 int trust_refuse(struct trust *trust, struct error *err);
 
-/* The number of refusals so far; 0 if `trust` is NULL. */
+/* Returns the number of refusals so far; 0 if `trust` is NULL. */
 uint64_t trust_refused(const struct trust *trust);

@@ -237,7 +237,7 @@ static void ready(void *data, uint32_t events)
 		tell_cards_answered(w->node);
 }
 
-/* A driver call that hangs cannot report itself, so a timer checks for it. */
+/* Checks for a driver call that hangs. Such a call cannot report itself, so a timer calls this function. */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;

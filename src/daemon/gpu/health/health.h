@@ -21,8 +21,8 @@ struct health_watch;
 typedef void (*health_handler)(void *data, struct card *card);
 
 /*
- * Call after the cards are open. If the settings disable health checks, *ret is NULL and all cards
- * count as healthy.
+ * Starts the thread. Call after the cards are open. If the settings disable health checks, *ret is NULL and all cards count as
+ * healthy.
  */
 int health_start(struct node *node, struct health_watch **ret, struct error *err);
 /* Stops the thread, after the call in progress. NULL is allowed; returns NULL. */

@@ -39,7 +39,7 @@ struct checkpoint_driver;
  */
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err);
 
-/* The driver's state of a process. */
+/* Returns the driver's state of a process. */
 enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, int pid);
 
 /*

@@ -38,7 +38,10 @@ struct mig_caps {
 	unsigned gpu_instance, compute_instance; /* device minors */
 };
 
-/* is_known is false if a file is missing or has another format. Thread safe. */
+/*
+ * Reads the device minors of an instance's capabilities. is_known is false if a file is missing or has another format. Thread
+ * safe.
+ */
 struct mig_caps mig_caps_read(const char *dir, unsigned card_minor, unsigned gpu_instance,
 			      unsigned compute_instance);
 

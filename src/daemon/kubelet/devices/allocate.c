@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* After a restart of the daemon, processes that have not connected to it yet count too. */
+/* After a restart of the daemon, processes that have not connected to the new daemon yet count too. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;

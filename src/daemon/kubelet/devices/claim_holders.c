@@ -10,7 +10,7 @@
 struct held {
 	TAILQ_ENTRY(held) link;
 	struct text_index_entry by_id;
-	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
+	char id[TENANT_ID_MAX]; /* id of the claim's tenant */
 	uint64_t answer;
 	char *pod_namespace, *pod, *container;
 };

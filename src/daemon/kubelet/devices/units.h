@@ -14,10 +14,13 @@ struct units {
 	unsigned count[SLICES_MAX_CARDS];
 };
 
-/* Number of whole units in that much memory. */
+/* Returns the number of whole units in that much memory. */
 unsigned units_of(uint64_t memory_bytes);
-/* Number of units of all cards. */
+/* Returns the number of units of all cards together. */
 unsigned units_count(const struct units *units);
 
-/* Checks the names. -EINVAL if one is not a name of these units, or occurs twice; the error says which. -ENOMEM. */
+/*
+ * Checks that the names are names of these units, and that none occurs twice. Returns -EINVAL if not, and the error says which
+ * name is wrong; -ENOMEM if out of memory.
+ */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

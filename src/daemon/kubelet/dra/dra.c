@@ -77,7 +77,10 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/* The kubelet tells whether our registration succeeded. After a failure the kubelet itself tries again, so we do not. */
+/*
+ * Called by the kubelet, which tells whether our registration succeeded. After a failure the kubelet itself tries again, so we
+ * do not.
+ */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;

@@ -26,7 +26,7 @@ struct dra *dra_stop(struct dra *dra);
 
 struct dra_figures {
 	bool is_registered; /* the kubelet has confirmed the registration, and is connected */
-	uint64_t devices;   /* in the ResourceSlices that the API server has */
+	uint64_t devices;   /* number of devices in the ResourceSlices that the API server has */
 	uint64_t prepared, refused,
 		unprepared;  /* claims since the daemon started; repeated calls count each time */
 	uint64_t prepare_ns; /* total time of the calls that prepared claims */

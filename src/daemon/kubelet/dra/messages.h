@@ -25,7 +25,10 @@ struct dra_request {
 int dra_request_read(const uint8_t *data, size_t size, struct dra_request *ret);
 void dra_request_free(struct dra_request *request);
 
-/* Reads NotifyRegistrationStatus. *ret_error is owned by the caller, and NULL if the registration succeeded. -EPROTO; -ENOMEM. */
+/*
+ * Reads NotifyRegistrationStatus. *ret_error is owned by the caller, and NULL if the registration succeeded. Returns -EPROTO if
+ * the message is malformed; -ENOMEM if out of memory.
+ */
 int dra_status_read(const uint8_t *data, size_t size, char **ret_error);
 
 struct dra_prepared_device {

@@ -10,7 +10,10 @@
 
 struct dra_need;
 
-/* `look_ns`: how often dra_need_of() is called for a claim; an answer is used for four calls. Returns NULL if out of memory. */
+/*
+ * Makes the struct dra_need. `look_ns`: how often dra_need_of() is called for a claim; an answer is used for four calls.
+ * Returns NULL if out of memory.
+ */
 struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is fine; returns NULL */
 

@@ -221,7 +221,7 @@ static void claim_came(void *data, const struct kube_answer *reply)
 		finish(p);
 }
 
-/* The kubelet has cancelled its call or has disconnected. */
+/* Called when the kubelet has cancelled its call or has disconnected. */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	forget(data);

@@ -328,7 +328,7 @@ static void seen(void *data, json_t *object)
 	update(data);
 }
 
-/* The server has deleted a slice. Compare the uid: a late event may be about an earlier slice of the same name. */
+/* Called when the server has deleted a slice. Compares the uid: a late event may be about an earlier slice of the same name. */
 static void gone(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");

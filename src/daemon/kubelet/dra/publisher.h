@@ -15,10 +15,10 @@
 struct node_object;
 struct publisher;
 
-/* `node` and `object` must outlive the publisher. Returns NULL if out of memory. */
+/* Starts to watch the slices. `node` and `object` must outlive the publisher. Returns NULL if out of memory. */
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object);
-/* The slices stay at the server. NULL is fine; returns NULL. */
+/* Stops watching and writing. The slices stay at the server. NULL is fine; returns NULL. */
 struct publisher *publisher_stop(struct publisher *publisher);
 
 /*

@@ -51,7 +51,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	return add_limit(result, &d->terms, err);
 }
 
-/* A claim with a MIG instance must have no other device: CUDA would show a program only that one instance. */
+/* Checks that a claim with a MIG instance has no other device: CUDA would show a program only that one instance. */
 static int check_instances(const struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++)

@@ -12,7 +12,7 @@
 struct claim;
 struct claims;
 
-/* Makes the full name of the CDI device. */
+/* Makes the full name of the claim's CDI device. */
 void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX]);
 
 /*

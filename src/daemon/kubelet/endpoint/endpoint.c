@@ -16,7 +16,9 @@
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
-/* nvidia.com/gpu becomes allot-gpu.sock; several plugins may share the directory. */
+/*
+ * Makes the socket's name from the resource's: nvidia.com/gpu becomes allot-gpu.sock. Several plugins may share the directory.
+ */
 static void name_socket(const char *resource, char own[ENDPOINT_PATH_MAX])
 {
 	snprintf(own, ENDPOINT_PATH_MAX, "allot-%s.sock", strchr(resource, '/') + 1);

@@ -51,7 +51,7 @@ struct endpoint {
 /* Checks that the socket's path for that resource is short enough. -EINVAL, with what would be right. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
-/* `dir` is the kubelet's directory, and must stay valid. Call endpoint_stop() also after an error. */
+/* Starts to watch the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err);
 /* Removes the socket. */
 void endpoint_stop(struct endpoint *e);

@@ -25,11 +25,11 @@ typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
 struct kubelet_dir;
 
 /*
- * `dir` and `own` (the name of the plugin's socket in `dir`) must stay valid. If the directory or the kubelet's socket exists
- * already, their events come in the loop's next turn.
+ * Starts to watch `dir`. `dir` and `own` (the name of the plugin's socket in `dir`) must stay valid. If the directory or the
+ * kubelet's socket exists already, their events come in the loop's next turn.
  */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,
 		      struct error *err);
-/* NULL is fine; returns NULL. */
+/* Stops watching. NULL is fine; returns NULL. */
 struct kubelet_dir *kubelet_dir_free(struct kubelet_dir *k);

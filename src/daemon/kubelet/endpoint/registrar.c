@@ -76,7 +76,9 @@ static void tell_failure(struct registrar *r, const struct error *err)
 		log_warning("device plugin %s: not registered: %s", r->resource, err->text);
 }
 
-/* Called with the lock held; releases the lock during the call. Returns true if registered. */
+/*
+ * Calls the kubelet once to register. Called with the lock held; releases the lock during the call. Returns true if registered.
+ */
 static bool try_once(struct registrar *r)
 {
 	struct error err = { 0 };

@@ -38,7 +38,7 @@ enum kube_departure {
 };
 enum kube_departure node_kube_departure(const struct node_kube *kube);
 
-/* Leaves the Node object as it is. NULL is fine; returns NULL. */
+/* Stops this half of the protocol. Leaves the Node object as it is. NULL is fine; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
 /*

@@ -25,7 +25,7 @@
 /* The change that the pod of one claim has asked for last. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
-	char id[TENANT_ID_MAX]; /* of the claim's tenant; unique */
+	char id[TENANT_ID_MAX]; /* id of the claim's tenant */
 	/* the inputs of the last change: text_of(); NULL if nothing was read yet */
 	char *text;
 	bool is_refused; /* the change was refused and logged */

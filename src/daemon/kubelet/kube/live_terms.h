@@ -18,7 +18,10 @@
 struct node;
 struct live_terms;
 
-/* All arguments must outlive the result; `name` is the node's. Returns NULL if out of memory. */
+/*
+ * Makes the struct live_terms, which does nothing before live_terms_apply(). All arguments must outlive it; `name` is the
+ * node's. Returns NULL if out of memory.
+ */
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is fine; returns NULL */

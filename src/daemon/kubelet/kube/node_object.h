@@ -13,7 +13,10 @@
 
 struct node_object;
 
-/* `name` is the node's, and must outlive the result. `trouble` is as in watch.h. Returns NULL if out of memory. */
+/*
+ * Starts to watch the Node object of the node `name`, which must outlive the result. `trouble` is as in watch.h. Returns NULL
+ * if out of memory.
+ */
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);

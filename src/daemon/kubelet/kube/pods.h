@@ -11,8 +11,8 @@
 struct node_pods;
 
 /*
- * `changed` is called when a pod was added, changed or removed; it may be NULL. `trouble` is as in watch.h. Returns NULL if out
- * of memory.
+ * Starts to watch the node's pods. `changed` is called when a pod was added, changed or removed; it may be NULL. `trouble` is
+ * as in watch.h. Returns NULL if out of memory.
  */
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
@@ -26,5 +26,5 @@ const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
 /* Finds a pod by name, for callers that do not know its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,
 				       const char *name);
-/* True once a complete list was received. Before that, no pod is known. */
+/* Returns true once a complete list was received. Before that, no pod is known. */
 bool pods_are_known(const struct node_pods *pods);

@@ -10,7 +10,7 @@
 struct node;
 struct use_publisher;
 
-/* Starts measuring. `publish` is called whenever use_publisher_text() has changed. -errno. */
+/* Starts measuring. `publish` is called whenever use_publisher_text() has changed. Returns 0 or -errno. */
 int use_publisher_start(struct node *node, void (*publish)(void *data), void *data,
 			struct use_publisher **ret, struct error *err);
 struct use_publisher *use_publisher_stop(struct use_publisher *p); /* NULL is fine; returns NULL */

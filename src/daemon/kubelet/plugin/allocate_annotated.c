@@ -29,7 +29,7 @@ struct assignment {
 	char uid[];
 };
 
-/* A call under way. */
+/* An Allocate call that is under way. */
 struct annotated_call {
 	TAILQ_ENTRY(annotated_call) link;
 	struct annotated *annotated;
@@ -183,7 +183,10 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* Callback for choice.h: has the container been given the shares that the watch still shows in its pod's to-allocate? */
+/*
+ * Callback for choice.h: returns true if the container has been given the shares that the watch still shows in its pod's
+ * to-allocate.
+ */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
@@ -362,8 +365,8 @@ static void retry_calls(void *data, uint32_t events)
 /* ---- calls ---- */
 
 /*
- * The kubelet has cancelled its call. A write to the pod that is under way goes on. The claim ends with the pod, which has
- * failed for the kubelet.
+ * Called when the kubelet has cancelled its call. A write to the pod that is under way goes on. The claim ends with the pod,
+ * which has failed for the kubelet.
  */
 static void call_gone(void *data, struct grpc_call *call)
 {

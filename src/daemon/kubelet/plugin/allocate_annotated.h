@@ -18,7 +18,7 @@
 struct plugin;
 struct annotated;
 
-/* Precondition: the daemon has its Kubernetes API. -errno. */
+/* Precondition: the daemon has its Kubernetes API. Returns 0 or -errno. */
 int annotated_start(struct plugin *plugin, struct annotated **ret, struct error *err);
 /* Precondition: the socket is closed, so that no call is under way. NULL is fine; returns NULL. */
 struct annotated *annotated_stop(struct annotated *annotated);

@@ -279,8 +279,8 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 /* ---- PreStartContainer ---- */
 
 /*
- * Nothing needs to be done before a start, and we do not ask for this call. A caller still gets an error if the devices are not
- * ours.
+ * Answers the call, and does nothing else: before a start nothing needs to be done, and we do not ask for this call. The answer
+ * is an error if the devices are not ours.
  */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {

@@ -15,7 +15,7 @@
 
 /* ---- settings ---- */
 
-/* In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
+/* Returns into how many slices a card is divided. In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
 static unsigned slices_per_card(const struct config *config)
 {
 	switch (config->kube_vocabulary) {

@@ -36,7 +36,7 @@ struct plugin {
 /* calls.c: answers the call with the error, and logs it. */
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
 
-/* sync_loop.c */
+/* sync_loop.c: starts the plugin's own activity. */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
 /* To be called after a claim was made: asks the kubelet for the claims' holders within two seconds instead of ten. */
 void plugin_ask_soon(struct plugin *plugin);

@@ -18,7 +18,7 @@
 
 struct vcuda;
 
-/* Precondition: the daemon has its Kubernetes API. -errno. */
+/* Precondition: the daemon has its Kubernetes API. Returns 0 or -errno. */
 int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err);
 /* Precondition: the sockets are closed. NULL is fine; returns NULL. */
 struct vcuda *vcuda_stop(struct vcuda *v);

@@ -119,8 +119,8 @@ static bool is_same_pct(double a, double b)
 }
 
 /*
- * A request without an amount of memory is for all of the card. The driver may have reported a slightly different total when
- * the claim was made. The cards of a parked claim may be unknown.
+ * Returns true if the claim's quota is what the request asks for. A request without an amount of memory is for all of the card.
+ * The driver may have reported a slightly different total when the claim was made. The cards of a parked claim may be unknown.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {
