@@ -39,7 +39,7 @@ static int read_key(const json_t *request, struct key *ret, const char **ret_nam
 	return 0;
 }
 
-/* Finds the claim that a request names. -EPERM if the claim belongs to another user. */
+/* Finds the claim that a request names. Returns -EPERM if the claim belongs to another user. */
 static int find_own(struct session *session, const json_t *request, struct claim **ret,
 		    struct error *err)
 {

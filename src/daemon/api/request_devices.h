@@ -21,7 +21,7 @@ int request_read_devices(struct node *node, const json_t *request,
 
 /*
  * Like request_read_devices(), for a new tenant: an entry that names no card gets one that is chosen, and a request without
- * "devices" counts as one such entry. -ENODEV if too few cards take new tenants.
+ * "devices" counts as one such entry. Returns -ENODEV if too few cards take new tenants.
  */
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);

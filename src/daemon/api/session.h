@@ -39,9 +39,12 @@ void session_end(struct session *session);
 /* To be called when the daemon ends: like session_end(), but the tenants stay. */
 void session_drop(struct session *session);
 
-/* Makes this caller a holder of the tenant; no effect if it is one already. -ENOSPC if the caller holds too many tenants. */
+/*
+ * Makes this caller a holder of the tenant; no effect if it is one already. Returns -ENOSPC if the caller holds too many
+ * tenants.
+ */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
-/* Finds the tenant that the request's member `key` names. -EPERM if the caller may not change that tenant. */
+/* Finds the tenant that the request's member `key` names. Returns -EPERM if the caller may not change that tenant. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);

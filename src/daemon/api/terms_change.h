@@ -21,8 +21,8 @@ struct terms_change {
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * Adds a change of on_full. -EOPNOTSUPP for a change to or from swap: when a container is made, it is decided whether its
- * memory can be moved. Call this before terms_change_device(), whose result depends on it: with `wait` the quota is not
+ * Adds a change of on_full. Returns -EOPNOTSUPP for a change to or from swap: when a container is made, it is decided whether
+ * its memory can be moved. Call this before terms_change_device(), whose result depends on it: with `wait` the quota is not
  * promised.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
@@ -37,7 +37,7 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 			struct error *err);
 
 /*
- * Makes the change. -EBUSY if the tenant now holds more memory than a lowered quota; other errors if the state could not be
- * saved. After an error nothing has changed.
+ * Makes the change. Returns -EBUSY if the tenant now holds more memory than a lowered quota; other errors if the state could
+ * not be saved. After an error nothing has changed.
  */
 int terms_change_make(struct tenant *tenant, const struct terms_change *change, struct error *err);

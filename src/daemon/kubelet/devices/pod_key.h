@@ -25,7 +25,7 @@ struct pod_key {
 
 /* Returns false if the key is of another kind. */
 bool pod_key_parse(const char *key, struct pod_key *ret);
-/* Makes the key of the container pod->container[container]. `device` may be NULL. -EINVAL if the names are too long. */
+/* Makes the key of the container pod->container[container]. `device` may be NULL. Returns -EINVAL if the names are too long. */
 int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
 /* Returns true if the key belongs to that container, with or without a device. */

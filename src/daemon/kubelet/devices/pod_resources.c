@@ -175,7 +175,7 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 
 /*
  * Calls `each` for the container if it holds devices of the resource. The kubelet may list each device in an entry of its own.
- * -ENOMEM.
+ * Returns -ENOMEM if out of memory.
  */
 static int tell_holder(const char *resource, const Podresources__PodResources *pod,
 		       const Podresources__ContainerResources *c, pod_resources_holder each,

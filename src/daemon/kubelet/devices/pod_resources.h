@@ -44,8 +44,8 @@ uint64_t pod_resources_answers(struct pod_resources *p);
 uint64_t pod_resources_time_ns(struct pod_resources *p);
 
 /*
- * Adds the slices of a reply to *ret, skipping names that are not our slices. -EPROTO if the reply is malformed. Pure, but
- * allocates.
+ * Adds the slices of a reply to *ret, skipping names that are not our slices. Returns -EPROTO if the reply is malformed. Pure,
+ * but allocates.
  */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,
 		       size_t size, struct slice_set *ret);

@@ -135,7 +135,7 @@ static unsigned choose(const struct slices *slices, const struct slice_set *avai
 	return best;
 }
 
-/* Checks that all slices of `must` are available. -EINVAL if one is not; the error names the first. */
+/* Checks that all slices of `must` are available. Returns -EINVAL if one is not; the error names the first. */
 static int check_must(const struct slices *slices, const struct slice_set *available,
 		      const struct slice_set *must, struct error *err)
 {

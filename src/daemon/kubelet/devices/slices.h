@@ -30,7 +30,10 @@ bool slices_can_name(const char *uuid);
 void slice_format(const struct slices *slices, unsigned card, unsigned number,
 		  char ret_id[SLICE_ID_MAX]);
 
-/* Parses the name of a slice. -EINVAL if it is not one of these slices; the error then says what a right name looks like. */
+/*
+ * Parses the name of a slice. Returns -EINVAL if it is not one of these slices; the error then says what a right name looks
+ * like.
+ */
 int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		unsigned *ret_number, struct error *err);
 
@@ -39,7 +42,7 @@ struct slice_set {
 	struct slots card[SLICES_MAX_CARDS];
 };
 
-/* Parses names of slices. -EINVAL if a name is not one of these slices, or occurs twice. */
+/* Parses names of slices. Returns -EINVAL if a name is not one of these slices, or occurs twice. */
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 		    struct slice_set *ret, struct error *err);
 
@@ -55,8 +58,8 @@ struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card
 
 /*
  * Chooses `size` of the available slices, including all of `must`. Uses as few cards as possible. Among equally good cards it
- * prefers those with the fewest available slices, so that whole cards stay free. -EINVAL if too few slices are available, if a
- * slice of `must` is not available, or if `must` has more than `size` slices.
+ * prefers those with the fewest available slices, so that whole cards stay free. Returns -EINVAL if too few slices are
+ * available, if a slice of `must` is not available, or if `must` has more than `size` slices.
  */
 int slices_prefer(const struct slices *slices, const struct slice_set *available,
 		  const struct slice_set *must, unsigned size, struct slice_set *ret,

@@ -13,6 +13,6 @@ json_t *dra_node_devices(struct node *node);
 
 /*
  * Finds the PCIe root of the device with this PCI address, like "pci0000:17", below `sysfs`. This is the standard attribute
- * pcieRoot. -ENOENT if not found.
+ * pcieRoot. Returns -ENOENT if not found.
  */
 int dra_pcie_root(const char *sysfs, const char *address, char ret[64]);

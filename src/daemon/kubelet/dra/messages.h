@@ -19,8 +19,8 @@ struct dra_request {
 	struct dra_name *name;
 };
 /*
- * Reads a prepare or unprepare call. -EPROTO if the message is malformed; -E2BIG if it has too many claims; -EINVAL if a name
- * is malformed, and so not safe in a path of the API server or of a file; -ENOMEM.
+ * Reads a prepare or unprepare call. Returns -EPROTO if the message is malformed; -E2BIG if it has too many claims; -EINVAL if
+ * a name is malformed, and so not safe in a path of the API server or of a file; -ENOMEM if out of memory.
  */
 int dra_request_read(const uint8_t *data, size_t size, struct dra_request *ret);
 void dra_request_free(struct dra_request *request);

@@ -48,7 +48,7 @@ struct endpoint {
 	unsigned watcher_count;
 };
 
-/* Checks that the socket's path for that resource is short enough. -EINVAL, with what would be right. Pure. */
+/* Checks that the socket's path for that resource is short enough. If not, returns -EINVAL and says what would be right. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
 /* Starts to watch the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */

@@ -32,10 +32,7 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);
 
-/*
- * A request for several containers; the ids are the kubelet's texts. Always needs message_request_free() afterwards. -EPROTO if
- * the message is malformed; -E2BIG if it has more names than `most_ids`.
- */
+/* A request for several containers; the ids are the kubelet's texts. */
 struct message_request {
 	void *unpacked;
 	void (*free)(void *unpacked);
@@ -48,6 +45,10 @@ struct message_request {
 		int32_t size;
 	} * container;
 };
+/*
+ * Read a request from a message. Return -EPROTO if the message is malformed; -E2BIG if it has more names than `most_ids`. Call
+ * message_request_free() afterwards in any case.
+ */
 int message_read_preferred(const uint8_t *data, size_t size, size_t most_ids,
 			   struct message_request *ret);
 int message_read_allocate(const uint8_t *data, size_t size, size_t most_ids,

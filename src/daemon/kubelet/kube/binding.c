@@ -76,7 +76,9 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* Removes the container's shares from the pod's to-allocate. -ESTALE if to-allocate no longer has exactly these shares. */
+/*
+ * Removes the container's shares from the pod's to-allocate. Returns -ESTALE if to-allocate no longer has exactly these shares.
+ */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);

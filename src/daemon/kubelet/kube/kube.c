@@ -80,8 +80,8 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 }
 
 /*
- * Describes all cards and the links between them. *ret_scores has no cards if no link is known. -ENOMEM. Free the results with
- * cards_free() and scores_free().
+ * Describes all cards and the links between them. *ret_scores has no cards if no link is known. Returns -ENOMEM if out of
+ * memory. Free the results with cards_free() and scores_free().
  */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)

@@ -30,8 +30,8 @@ struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is fine; re
 void live_terms_apply(struct live_terms *live, bool again);
 
 /*
- * Converts the annotations `said` to a wish for a claim with `device_count` devices. -EINVAL if an annotation has neither one
- * value nor one for each device. Pure.
+ * Converts the annotations `said` to a wish for a claim with `device_count` devices. Returns -EINVAL if an annotation has
+ * neither one value nor one for each device. Pure.
  */
 int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);

@@ -38,5 +38,5 @@ void node_object_want(struct node_object *object, struct wanted *wanted);
 /* Returns the uid of the Node object as last seen; NULL if none was seen. */
 const char *node_object_uid(const struct node_object *object);
 
-/* Reads the node's lock as last seen. -ENOENT if there is none; -EINVAL if it is malformed. */
+/* Reads the node's lock as last seen. Returns -ENOENT if there is none; -EINVAL if it is malformed. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);

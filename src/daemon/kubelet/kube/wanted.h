@@ -25,8 +25,8 @@ struct wanted {
 };
 
 /*
- * Fills *ret. `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL, naming the label that is wrong;
- * -ENOMEM.
+ * Fills *ret. `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. If a label is wrong, returns -EINVAL and names
+ * that label; -ENOMEM if out of memory.
  */
 int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
 		const char *labels, struct wanted *ret, struct error *err);

@@ -24,8 +24,8 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 struct annotated *annotated_stop(struct annotated *annotated);
 
 /*
- * Takes over the call, and answers it once the container has its claim or cannot get one. -EINVAL if the request has several
- * containers, which no kubelet sends. -ENOMEM. After an error the caller still owns the call.
+ * Takes over the call, and answers it once the container has its claim or cannot get one. Returns -EINVAL if the request has
+ * several containers, which no kubelet sends. Returns -ENOMEM if out of memory. After an error the caller still owns the call.
  */
 int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);

@@ -31,7 +31,7 @@ void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 
 /*
- * Checks one container whose ids are slices. Returns 0 if one claim has exactly these slices; *ret_claim is that claim.
+ * Checks one container whose ids are slices. Returns 0 if one claim has exactly these slices; *ret_claim is that claim. Returns
  * -EEXIST, naming both sides, if there is no such claim or if other claims have the slices.
  */
 int reconcile_slices(const struct slices *slices, struct claims *claims,

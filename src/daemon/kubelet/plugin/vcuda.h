@@ -24,8 +24,8 @@ int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err);
 struct vcuda *vcuda_stop(struct vcuda *v);
 
 /*
- * Takes over the call, and answers it once the container has its claim or cannot get one. -EINVAL if devices are not ours, or
- * the request has several containers. -ENOMEM. After an error the caller still owns the call.
+ * Takes over the call, and answers it once the container has its claim or cannot get one. Returns -EINVAL if devices are not
+ * ours, or the request has several containers. Returns -ENOMEM if out of memory. After an error the caller still owns the call.
  */
 int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role role,
 		   const struct message_request *request, struct error *err);

@@ -40,7 +40,7 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 			  const struct slice_set *set);
 /*
  * Records that the container uses the claim that owners_init() found. The record is kept until the pod has started, because no
- * more calls for the pod come then. -ENOMEM.
+ * more calls for the pod come then. Returns -ENOMEM if out of memory.
  */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
 /* Forgets what owners_share() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */

@@ -7,9 +7,10 @@
 
 /*
  * Fills *ret, which points to `key` and `name`. Uses the cards that a scheduler has chosen, else the best cards that have room.
- * `model` is this node's current state (topology.h); `device` is the kubelet's pick, for the key. -ENOSPC, with reasons, if no
- * card or not the chosen card has room. -ENODEV if a chosen number is not a card of this node. -EINVAL if a part of a card is
- * requested but the setting kube_share forbids sharing cards, if there are too many cards, or if names are too long.
+ * `model` is this node's current state (topology.h); `device` is the kubelet's pick, for the key. Returns -ENOSPC, with
+ * reasons, if no card or not the chosen card has room. Returns -ENODEV if a chosen number is not a card of this node. Returns
+ * -EINVAL if a part of a card is requested but the setting kube_share forbids sharing cards, if there are too many cards, or if
+ * names are too long.
  */
 int vcuda_request_make(struct node *node, const struct place_node *model,
 		       const struct vcuda_choice *choice, const char *device,
