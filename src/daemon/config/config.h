@@ -37,7 +37,7 @@ struct config {
 	uint64_t use_half_life_ns;
 	/* memory is reserved for a tenant that has waited this long: policy/memory/order.h */
 	uint64_t wait_patience_ns;
-	uint64_t swap_arena_bytes; /* for all tenants together; 0: half of the machine's memory */
+	uint64_t swap_arena_bytes; /* host memory for the arenas of all tenants together; 0: half of the machine's memory */
 	/* a tenant's arena is charged to the tenant's memory cgroup instead of the daemon's */
 	bool is_arena_tenants;
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
@@ -48,7 +48,7 @@ struct config {
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
-	bool is_elastic; /* default for tenants */
+	bool is_elastic; /* for tenants that do not set this themselves */
 	/* a tenant's turns on its cards begin together (daemon/arbitrate/gang.h) */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
@@ -61,7 +61,7 @@ struct config {
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* for all tenants; a tenant's choice may be stricter */
-	enum sharing_way sharing;       /* default for tenants */
+	enum sharing_way sharing;       /* for tenants that do not set this themselves */
 	unsigned mps_clients;           /* maximum number of processes of an MPS server */
 	/* Health of the cards (daemon/gpu/health). */
 	bool watches_health;

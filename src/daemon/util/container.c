@@ -17,7 +17,7 @@ enum id_kind {
 /* One row per form of a container's cgroup name. */
 struct pattern {
 	const char *engine;
-	const char *parent; /* prefix of the parent part; NULL: any */
+	const char *parent; /* the part of the path before this one begins with it; NULL: any part */
 	bool is_inside;     /* `before` need not be at the start of the part */
 	const char *before, *after;
 	enum id_kind id;

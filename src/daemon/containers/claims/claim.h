@@ -77,16 +77,16 @@ struct claim {
 
 /* Counts since the daemon started. */
 struct claims_counts {
-	uint64_t made, released;  /* by claims_allocate(), claims_release() and claims_undo() */
-	uint64_t expired;         /* ended by claims_reconcile() */
+	uint64_t made, released;  /* claims made by claims_allocate(); claims released by claims_release() or claims_undo() */
+	uint64_t expired;         /* claims ended by claims_reconcile() */
 	uint64_t control_refused; /* CUDA_DISABLE_CONTROL was requested and not allowed */
 	/* Rejected allocations, by reason. */
 	uint64_t refused_request; /* -EINVAL, -ENODEV, -EEXIST */
-	uint64_t refused_full;    /* -ENOSPC of a card: memory, cores, slots */
+	uint64_t refused_full;    /* -ENOSPC because of a card: memory, cores, slots */
 	uint64_t refused_store;   /* the store could not be written: disk full, read-only */
 	uint64_t refused_other;
 	uint64_t stores_set_aside; /* stores that were torn, foreign or newer, and rebuilt */
-	uint64_t library_refused;  /* rejected by daemon/containers/trust/trust.h */
+	uint64_t library_refused;  /* times that daemon/containers/trust/trust.h refused a library */
 };
 
 /*

@@ -82,9 +82,7 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
  */
 int claims_hold(struct claim *claim);
 void claims_let_go(struct claim *claim);
-/*
- * Sets claim->asked to the original terms in the stored claim, if it has any. Returns 0 or -ENOMEM.
- */
+/* Sets claim->asked to the original terms in the stored claim, if `written` has any. Returns 0 or -ENOMEM. */
 int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
 /*
  * Removes the claim from the list and frees it. Ends its tenant; for a parked claim, deletes the

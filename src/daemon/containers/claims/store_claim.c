@@ -1,4 +1,4 @@
-/* Claims as rows: binds values for writing, and checks values after reading. */
+/* Converts claims to rows of the store and back: binds values for writing, and checks values after reading. */
 #include <errno.h>
 #include <string.h>
 

@@ -19,9 +19,9 @@
 #include "daemon/util/worker.h"
 
 #define WAIT_MS 500U /* longest wait for a fault; the daemon's end may be delayed by as much */
-#define LOOK_NS HEALTH_LOOK_NS        /* interval of asking each card */
+#define LOOK_NS HEALTH_LOOK_NS        /* interval at which each card is asked */
 #define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
-#define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
+#define SILENT_NS (10 * NSEC_PER_SEC) /* a driver call that lasts this long counts as no answer */
 #define FAULTS_MOST 64
 
 struct health_watch {

@@ -51,7 +51,7 @@ static bool is_in_mig_mode(struct gpu *gpu, nvmlDevice_t card)
 	       gpu->mig_mode(card, &current, &pending) == NVML_SUCCESS && current;
 }
 
-/* Reads one index of a card's list of instances. Returns 0 if there is none at that index. */
+/* Reads the MIG instance at index `place` of the card. Returns 0 if there is none. */
 static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 			 struct gpu_nvml_device *ret, struct error *err)
 {

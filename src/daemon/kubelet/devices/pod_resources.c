@@ -27,7 +27,7 @@ struct pod_resources {
 	bool is_wanted, is_known;
 	uint64_t read_ns, answers;
 	struct slice_set held;
-	Podresources__ListResponse *list; /* NULL if unknown */
+	Podresources__ListResponse *list; /* the kubelet's last answer; NULL if there was none */
 	/* Used only by the thread. */
 	bool has_failed; /* the last call failed, and that was logged */
 };

@@ -20,7 +20,10 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p);
 /* Asks the kubelet, in the background. */
 void pod_resources_ask(struct pod_resources *p);
 
-/* Returns the slices held according to the kubelet's last answer; false if there was no answer within the last minute. */
+/*
+ * Reads into *ret the slices that pods hold according to the kubelet's last answer. Returns false if there was no answer within
+ * the last minute.
+ */
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);
 
 /* A container that holds some of our devices, according to the kubelet's last answer. */

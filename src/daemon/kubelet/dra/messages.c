@@ -43,7 +43,7 @@ int dra_status_read(const uint8_t *data, size_t size, char **ret_error)
 
 /* ---- requests ---- */
 
-/* Checks for a DNS name: small letters, digits, '-' and '.'. */
+/* Returns true if `name` is a DNS name (small letters, digits, '-' and '.') of at most `most` characters. */
 static bool is_name(const char *name, size_t most)
 {
 	size_t length = strlen(name);

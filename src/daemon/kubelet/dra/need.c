@@ -15,7 +15,7 @@ struct known {
 	TAILQ_ENTRY(known) link;
 	struct dra_need *need;
 	struct dra_key key;
-	struct kube_call *get; /* NULL once answered */
+	struct kube_call *get; /* the call that reads the ResourceClaim; NULL once answered */
 	uint64_t asked_ns;
 	enum claim_need answer;
 };

@@ -27,7 +27,7 @@
 struct item {
 	struct preparation *preparation;
 	struct dra_name name;
-	struct kube_call *get; /* NULL once answered or given up */
+	struct kube_call *get; /* the call that reads the ResourceClaim; NULL once answered or given up */
 	struct dra_claim claim;
 	bool is_new; /* the tenant was made for this call */
 	struct error err;

@@ -26,7 +26,7 @@ struct binding {
 	bool is_failure;
 	char *uid, *name, *pod_namespace;
 	size_t container;          /* index of the container in its pod; unset if is_failure */
-	struct kube_shares shares; /* what the container got; `containers` is 0 */
+	struct kube_shares shares; /* what the container got; the member `containers` is 0 */
 	enum step step;
 	bool may_be_written; /* a write to the pod may have succeeded although its answer was lost */
 	unsigned refusals;

@@ -6,7 +6,7 @@
 #define NOW_SAMPLES (CARD_USE_SAMPLES / 5)
 #define PEAK_OF_TEN 9
 #define NEWS_PCT 5
-#define NEWS_OF_MEMORY 20 /* a change of 1/20 of the memory */
+#define NEWS_OF_MEMORY 20 /* a change of more than 1/20 of the card's memory counts */
 
 void card_use_add(struct card_use *u, double pct)
 {

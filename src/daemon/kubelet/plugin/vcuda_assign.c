@@ -26,7 +26,7 @@
  * in the background, without retries: the daemon itself does not rely on them. Main thread only.
  */
 
-#define VCUDA_TELL_MAX 64 /* containers of a pod */
+#define VCUDA_TELL_MAX 64 /* most containers of a pod */
 
 struct vcuda_telling {
 	const struct kube_pod *pod;
@@ -35,7 +35,7 @@ struct vcuda_telling {
 	bool is_assigned; /* every container has been given what it asks for */
 };
 
-#define CARDS_MAX 96 /* bytes: REGION_MAX_DEVICES numbers */
+#define CARDS_MAX 96 /* bytes of a text with REGION_MAX_DEVICES numbers */
 #define PATH_MAX_BYTES 640
 
 /* Writes the cards' numbers, like "0,1". Returns false if they do not fit. Pure. */

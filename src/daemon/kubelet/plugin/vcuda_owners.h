@@ -33,7 +33,7 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
 /*
- * Finds the claim of an init container of the same pod that asked for the same amounts and whose device is in the set. Returns
+ * Finds the claim of an init container of the same pod that asked for the same amounts and whose device is in `set`. Returns
  * NULL if there is none.
  */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,

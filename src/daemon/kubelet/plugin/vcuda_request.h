@@ -23,5 +23,5 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
  */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask);
 
-/* Makes a name for people to read. A long name is cut; a name that is not unique gets an id. */
+/* Makes the name of the container's tenant, for people to read. A long name is cut; a name that is not unique gets an id. */
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX]);
