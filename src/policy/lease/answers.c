@@ -122,21 +122,24 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
-	/* A tenant that outranks this one would have to wait for a greater depth. */
+	/* With a greater depth, a tenant that outranks this one would have to wait for longer. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
-	/* A long slice serves to keep a lead, so as much may be in flight as without a cap. */
+	/* A long slice lets the program keep its lead over the GPU. So as much work may be in flight as without a cap. */
 	uint64_t slice_ns = charge_alone_slice_ns(a, t);
 	if (is_capped(t) && a->active_count == 1 && !a->gang_count &&
 	    slice_ns > a->config.cap_slice_ns)
 		return min_u64(slice_ns, max_u64(free_depth_ns, a->terms.depth_ns));
 	/*
-	 * Beside a gang no greater depth is used: the gang's other devices would have to wait for it, and its trial would not
-	 * be valid.
+	 * Beside a gang, no tenant gets a greater depth: the gang's other devices would have to wait for its work, and the
+	 * trial of depths (steps.h) would not be valid.
 	 */
 	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
-	/* Short kernels are predicted too long. Twice a step's length leaves the bound to the step's end. */
+	/*
+	 * Short kernels are predicted too long. With twice a step's length, the sync point at the step's end bounds the work in
+	 * flight before this depth does.
+	 */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }
 

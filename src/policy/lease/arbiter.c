@@ -90,7 +90,7 @@ static bool share_is_valid(struct arbiter_share share)
 	       share.cores_pct <= share.limit_pct;
 }
 
-/* How far a tenant is ahead or behind is an amount of time. Keeps that amount when a factor applies to the weights. */
+/* Keeps the time by which each tenant is ahead or behind while the weights of all guarantees change by `factor`. */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -101,7 +101,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* Call when a tenant was added or removed, or changed its share. */
+/* Sets the sums and counts of shares in `a`. Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);
@@ -332,14 +332,14 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
-	/* Free run has more in flight than a tenant in a hurry should find. */
+	/* A tenant that outranks this one should not have to wait for all that free run has in flight. */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Sets the state outside of leases: which tenants may launch without asking. */
+/* Sets a tenant's state in free run and in slices: whether it may launch. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* Sliced: in-flight work of a lower priority goes on beside a higher priority, so it is bounded. */
+	/* In slices, work of a lower priority runs beside work of a higher one, so little of it may be in flight. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -359,7 +359,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* the flags of a stopped tenant still say nothing */
+		/* a stopped tenant can't clear its flags, so it stays marked */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -384,7 +384,7 @@ static void enter_slices(struct arbiter *a)
 	sliced_begin(a);
 }
 
-/* All tenants run, except those that had more than their share. */
+/* Lets all tenants run, except those that sliced_is_held() holds. */
 static void decide_slices(struct arbiter *a)
 {
 	sliced_mark(a);
@@ -532,7 +532,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* While a tenant without a lease drains, another may hold the lease. In slices, others run. */
+		/* While a tenant drains without the lease, another may hold the lease. In slices, others run. */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_look_ns(a);

@@ -67,15 +67,15 @@
  *               Guarantees that sum to more than 100 are scaled down to 100 while this is so. Caps are not scaled.
  *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once: CLOSING is sent
  *               without regard to min_lease_ns. The budget is a token bucket, filled at the guarantee x urgent_margin,
- *               or less if all guarantees in sum need that. (Without a guarantee: at an equal part of what is left, at
- *               least 1 %, at most urgent_default_pct.) It holds urgent_window_ns of that. Every charge empties it while
- *               others want the GPU, so no guarantee is touched for longer than a window. Such a lease ends for a higher
- *               priority, for an equal priority whose turn has come, by idleness, and when the budget is overdrawn by
- *               urgent_slice_ns. Then the tenant competes like every other. An interrupted tenant comes next, for the rest
- *               of its turn. Beyond this, priority decides ties only. A tenant does not run free while a tenant that has
- *               worked before outranks it: free run has too much in flight for a tenant in a hurry.
- *   Return      A tenant that returns, from idleness or to having tokens, starts at the least virtual time of the tenants
- *               that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns.
+ *               or less if all budgets would sum to more than the GPU. (Without a guarantee: at an equal part of what is left,
+ *               at least 1 %, at most urgent_default_pct.) The bucket holds what urgent_window_ns fill in. Every charge empties
+ *               it while others want the GPU, so no guarantee is touched for longer than a window. Such a lease ends for a
+ *               higher priority, for an equal priority whose turn has come, by idleness, and when the budget is overdrawn by
+ *               urgent_slice_ns. Then the tenant competes like every other. An interrupted tenant comes next, for the rest of
+ *               its turn. Beyond this, priority decides ties only. A tenant does not run free while a tenant that has worked
+ *               before outranks it: in free run, more is in flight than the other should have to wait for.
+ *   Return      A tenant that wants the GPU again after idleness, or has tokens again, starts at the least virtual time of the
+ *               tenants that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns.
  *   Space       The tenants of one space group run at the same time and are one tenant to all of the above. The group has the
  *               sum of their guarantees, pays the wall time of its leases, and has no cap. Each member pays the SM time that
  *               it begins (predicted), and has its own cap on SM time. While several members are at work they are PACED:
@@ -85,9 +85,9 @@
  *   Polls       The arbiter says when to step again at the latest: rarely if tenants ring their doorbell
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
  *   Need        In-flight work that outlives its drain, of a tenant that waits at the gate, may wait for the very launch that
- *               is held (a host function for a lock, a kernel for a kernel). This work is charged as if it ran, so the tenant
- *               might never again have tokens or a turn. Such a tenant gets min_lease_ns every need_ns, whatever its account
- *               says.
+ *               is held (a host function waits for a lock, or a kernel for another kernel). This work is charged as if it ran,
+ *               so the tenant might never again have tokens or a turn. Such a tenant gets min_lease_ns every need_ns, whatever
+ *               its account says.
  */
 #pragma once
 
@@ -150,14 +150,14 @@ enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
  * Returns the tokens granted under LEASE_PACED so far. The number goes down if a member of a space group was granted too much.
  */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
-/* The quantum in force, and the measured cost of a hand-over, both in nanoseconds. */
+/* Return the quantum in force, and the measured cost of a hand-over, both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Returns the state of a gang's tenant on this device (gang.h), to be reported to the other devices after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /*
- * Sets what was decided together with the other devices. Returns true if this changes the order or its time; the next step should
- * then come at once.
+ * Sets the tenant's order, which gang_decide() decided for all devices. Returns true if the order or its time changed: the next
+ * arbiter_step() should then come at once.
  */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /*
@@ -184,7 +184,7 @@ enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, i
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* Returns how long, in nanoseconds, the tenant's lease may be idle at present. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Single fields of arbiter_account(), for a caller that asks at each step. */
+/* Return single fields of arbiter_account(), for a caller that asks at each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

@@ -29,17 +29,19 @@ struct arbiter_config {
 	enum arbiter_policy policy;
 	uint64_t quantum_ns;     /* greatest length of a lease under contention */
 	uint64_t quantum_min_ns; /* least length of a lease under contention; see Quantum */
-	struct turn_terms gang_turn; /* while a gang is there, the larger of this and quantum_ns, quantum_min_ns, depth_ns */
-	uint64_t long_work_ns; /* for the launch gates: no second item begins behind an item this long */
+	/* while any tenant is a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
+	struct turn_terms gang_turn;
+	/* for the launch gates: a second work item beyond depth_ns starts only while less than this is in flight */
+	uint64_t long_work_ns;
 	double switch_loss;    /* the part of device time that hand-overs may cost */
 	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
 	uint64_t step_most_ns; /* turns end with steps (steps.h) up to this length; 0 if never */
 	uint64_t slice_step_ns; /* the hardware slices programs with steps up to this length; 0 if never */
 	uint64_t depth_ns; /* the most by which CLOSING precedes the end of the quantum */
 	uint64_t cap_slice_ns; /* tokens that a capped tenant, alone, gathers before it gets a lease again */
-	uint64_t cap_slice_most_ns; /* the same for a program that never waits for its work */
+	uint64_t cap_slice_most_ns; /* the most tokens that it gathers if its program never waits for its work */
 	uint64_t window_ns; /* time over which a waiting tenant may save up its cap: bucket size / limit */
-	uint64_t idle_window_ns; /* the same for an idle tenant, until the tenant counts as absent */
+	uint64_t idle_window_ns; /* like window_ns, for an idle tenant that does not count as absent yet */
 	uint64_t idle_min_ns; /* lower bound of the idle time after which a holder loses the lease */
 	uint64_t idle_ns;     /* upper bound of that idle time; see Idleness */
 	uint64_t free_after_ns; /* once all others are idle for this long, the one active tenant runs free */
@@ -48,7 +50,8 @@ struct arbiter_config {
 	uint64_t drain_min_ns; /* drain deadline: at least this after CLOSING */
 	uint64_t drain_max_ns; /* drain deadline: at most this after CLOSING; in between 4 x the predicted in-flight work */
 	uint64_t switch_ns; /* the GPU's part of a hand-over, which is not charged to the next holder */
-	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bounds the correction of the charge */
+	/* how long a tenant's busy flag may stay set after its work has ended; bounds the correction of the charge */
+	uint64_t report_lag_ns;
 	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t urgent_window_ns; /* time over which a budget may be saved up: bucket size / rate */
 	/* the most by which budget and tokens may be overdrawn, and the least needed to push ahead again */

@@ -4,8 +4,8 @@
 #define SLICE_MAX_NS 10000000
 
 /*
- * A thread that was held has no lead over the GPU, and the GPU runs dry now and then until the thread has one again. A slice of a
- * program that streams() is so long that this is at most this part of it.
+ * A thread that was held has no lead over the GPU, and the GPU runs dry now and then until the thread has one again (ramp_ns).
+ * The slice of a program that streams() is so long that this time is at most RAMP_PART of it.
  */
 #define RAMP_PART 0.02
 
@@ -19,16 +19,16 @@ static double max_double(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Returns the bucket's size: limit x window. */
+/* Returns the size of the tenant's token bucket: limit x window. */
 static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 {
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
 }
 
 /*
- * Whether the tenant's program launches without ever waiting for its work, like a training that never asks for its loss. No one
- * waits for such a program, so a few long pauses are as good as many short ones. And each time that it starts anew it
- * loses the lead that its thread had over the GPU.
+ * Whether the tenant's program launches without ever waiting for its work, like a training that never asks for its loss.
+ * Nothing waits for such a program, so a few long pauses are as good as many short ones. Many pauses would cost it the lead
+ * that its thread has over the GPU each time.
  */
 static bool streams(const struct arbiter *a, const struct tenant *t)
 {
@@ -87,7 +87,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	if ((!t->demand && !t->running) || t->came) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* Was the tenant active all that time, or did it become active at its end? */
+		/* A tenant that became active only after filled_at was absent until then, and keeps no more than that. */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);
@@ -154,8 +154,8 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Returns how much of a step of dt_ns the tenant, running at its end, has run. If its doorbell rang when it began, that is not
- * the whole step.
+ * Returns for how long a tenant that runs at the end of a step of dt_ns ran in that step: all of it. If its doorbell reported
+ * that its work just began, that is poll_lease_ns at most.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
@@ -213,7 +213,7 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 			charge_holder(a, t, dt_ns, contended, running > 1 ? running : 1);
 			continue;
 		}
-		/* A tenant without a lease: nothing is left to be settled later. */
+		/* A tenant without a lease is charged at once, so nothing is left to settle. */
 		charge_begin(t);
 		if (t->ran) {
 			double amount = ran_of(a, t, dt_ns) / running;

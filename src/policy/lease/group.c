@@ -9,8 +9,9 @@
 #include <math.h>
 
 /*
- * The most work in flight while the group has the GPU alone. This is enough never to run dry, although lengths are guessed. A
- * member with a pace gets little: its work delays the member that the pace protects.
+ * The most work that a member may have in flight while the group has the GPU alone. DEPTH_NS is enough never to run dry,
+ * although the lengths of work are guesses. A member with a pace gets little: its work delays the member that the pace
+ * protects.
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
@@ -163,21 +164,21 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 	return mps_client_told_ns(&t->part.member, work_ns);
 }
 
-/* Whether its processes can use only a part of the SMs. */
+/* Whether the member's processes can use only a part of the SMs. */
 static bool has_part(const struct tenant *t)
 {
 	return t->part.member.part > 0 && t->part.member.part < 1;
 }
 
-/* Whether it has work, or had work since the last step. */
+/* Whether the member has work, or had work since the last arbiter_step(). */
 static bool has_worked(const struct tenant *t)
 {
 	return t->running || t->part.was_running || t->launched || t->reported_ns > 0;
 }
 
 /*
- * A member with a part of the SMs pays the time with work in flight. A member with all SMs pays its work if its speed is known,
- * else an equal part of that time for each member at work.
+ * Returns what the member pays for busy_ns, its time with work in flight. With a part of the SMs it pays that part of busy_ns.
+ * With all SMs, and beside other members at work, it pays the work that it did if its speed is known, else busy_ns / working.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -190,12 +191,15 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 	return m->is_counted && mps_client_is_known(m) ? m->work_ns : busy_ns / working;
 }
 
-/* `working` is the number of members with work since the last step; `goes` says that the group could run. */
+/*
+ * Charges a member, and passes what was seen of it to mps_client_see(). `working` is the number of members with work since the
+ * last arbiter_step(); `goes` says that the group could run.
+ */
 static void see_member(struct arbiter *a, struct tenant *t, int working, bool goes, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	struct space_seen seen = {
-		/* under FREE nothing is predicted */
+		/* under LEASE_FREE the library predicts no lengths */
 		.is_counted = t->state != LEASE_FREE,
 		.is_alone = working - has_worked(t) == 0,
 		.works = t->running,
@@ -206,7 +210,7 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 		.inflight_ns = t->seen.inflight_ns,
 	};
 
-	/* The reported busy time counts up to the wall time that passed. */
+	/* Reported busy time counts only up to the wall time that has passed. */
 	p->wall_ns += (double)dt_ns;
 	double busy_ns = fmin(t->reported_ns, p->wall_ns);
 	p->wall_ns -= busy_ns;
@@ -265,8 +269,8 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
 		/*
-		 * All members run at once, so the group takes at least as long as the longest, and as the GPU takes for all
-		 * work.
+		 * All members run at once. So the group takes at least as long as its longest member, and as long as the GPU
+		 * needs for the work of all.
 		 */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
@@ -327,10 +331,10 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 	t->state = state;
 }
 
-/* All members of a group except one. */
+/* Facts about all members of a group except one. */
 struct others {
 	bool any_there, any_present, any_promised;
-	double limits; /* sum of the caps of those that are there, as parts of the GPU */
+	double limits; /* sum of the caps of those with part.is_there, as parts of the GPU */
 };
 
 static struct others others_of(const struct arbiter *a, int group, int member)
@@ -352,8 +356,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * The member has its group's state while the caps leave room for all, or no member has a guarantee. Otherwise the member is
- * measured: PACED beside others, and GO if it is alone, so that its work is timed alone.
+ * Returns the member's state. It is the group's state while the caps leave room for all, or no member has a guarantee. Else the
+ * member's work is measured: PACED beside others, and GO if it is alone, so that its work is timed alone.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

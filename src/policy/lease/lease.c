@@ -8,9 +8,10 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
 	/*
-	 * A program pauses between two steps: alone within its own time, under leases in the time of others. The uncharged cost
-	 * of a switch makes up for that, so it is left out after a step's end (both together gave three trainings on an H200
-	 * 0.8 points too much).
+	 * After a step, a program pauses. Alone it loses that time; under leases the pause falls into other tenants' time. This
+	 * gain is as large as the GPU's part of a switch (switch_ns), which is charged to no tenant. So a tenant whose last
+	 * lease ended with a step pays for switch_ns. (With both gains, three trainings on an H200 got 0.8 percentage points
+	 * too much.)
 	 */
 	t->switched = a->last_holder != NONE && a->last_holder != tenant && !t->ended_step;
 	t->ended_step = false;
@@ -31,7 +32,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	}
 	if (tenant == a->interrupted || !a->urgent_lease)
 		a->interrupted = NONE;
-	/* Earlier work goes on (of an overrun, or of free run): it is charged from the start. */
+	/* Work from before the grant (an overrun, or free run) may go on: then the lease is charged from its start. */
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
 	t->draining = false;
@@ -117,7 +118,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
-			/* If a doorbell reported the end of the work, the end is known more exactly than by the last poll. */
+			/* If a doorbell reported the end of the work, that end is known more exactly than by polls. */
 			if (index == a->holder)
 				charge_settle(a, t,
 					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
@@ -134,7 +135,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* A tenant of a higher priority takes the lease. The holder gets it back afterwards. */
+/* Closes the holder's lease for a tenant of a higher priority. The holder gets the lease back afterwards. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
@@ -145,12 +146,12 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
-	/* The rest of its turn, but at least min_lease_ns, which is worth the switch. */
+	/* The holder gets back the rest of its turn, and at least min_lease_ns, so that the switch is worth its cost. */
 	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
 	a->interrupted_vtime_at_start = a->vtime_at_start;
 }
 
-/* If the tenant for which the holder was closed no longer wants the lease, the holder need not run dry. */
+/* Gives the lease back to a holder in CLOSING if the tenant for which it was closed no longer wants it. */
 static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
@@ -218,8 +219,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * The tenant that the lease was closed for comes first, even if the settled charge leaves the last holder a little
-	 * ahead, because the drain was already paid for.
+	 * If the lease was closed for another tenant, the last holder is not next: the drain was already paid for. This holds
+	 * even if the settled charge puts the last holder a little before the other.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

@@ -8,9 +8,9 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * A drain is polled more often as its predicted end comes near: each time after half of what is left. A tenant that was busy
- * after it could read CLOSING, and rings its doorbell at the end of its work, is polled only at the deadline and every
- * poll_rung_ns.
+ * Returns the time until the next poll of a draining tenant: half of its predicted work, so polls get more frequent as the end
+ * comes near. A tenant that was busy after it could read CLOSING, and rings its doorbell when its work ends, is polled only at
+ * the deadline and every poll_rung_ns.
  */
 static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -71,7 +71,7 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 		       order_turn_end(a, holder, holder->vtime);
 
 	ahead *= order_weight(a, holder);
-	/* Larger values are not needed. */
+	/* The caller needs no value above a quantum. */
 	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
 }
 
@@ -101,7 +101,7 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 	return look;
 }
 
-/* Returns when to poll a holder whose turn, or whose tokens, last for left_ns more. */
+/* Returns the time until the poll of a holder whose turn, or whose tokens, last for left_ns more. */
 static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {
 	double half_ns = turn_step_ns(a, t) / 2;
@@ -135,7 +135,7 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 		if (until < left)
 			left = until;
 	}
-	/* Never a busy loop: what is due now waits for poll_drain_ns. */
+	/* Even if a poll is due now, it comes after poll_drain_ns: no busy loop. */
 	if (left < (double)a->config.poll_drain_ns)
 		return a->config.poll_drain_ns;
 	return (uint64_t)left;

@@ -40,7 +40,7 @@ static int find_entitled(const struct arbiter *a)
 	return NONE;
 }
 
-/* Whether the holder's in-flight work needs all the time until at_ns. */
+/* Whether the holder must be closed now, so that its in-flight work ends by at_ns. */
 static bool is_time_to_close(const struct arbiter *a, const struct tenant *holder, uint64_t at_ns)
 {
 	uint64_t ahead_ns = min_u64(holder->seen.inflight_ns, GANG_GATHER_MAX_NS);
@@ -92,7 +92,7 @@ int member_choose(const struct arbiter *a, int next)
 		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
 	if (entitled == NONE)
 		return next;
-	/* A tenant that outranks the gang comes first here as well. */
+	/* A tenant that outranks the gang comes first on this device as well. */
 	if (next != NONE && a->tenant[next].urgent &&
 	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
 		return next;
@@ -105,8 +105,8 @@ static bool all_idle(const struct tenant *t)
 }
 
 /*
- * A tenant that gets the device keeps it for the shortest lease and its drain, while the gang's ranks on other devices would
- * wait for this one. So the gang's rank here is waited for as long as that. This also holds while all ranks have only just
+ * Another tenant would keep the device for the shortest lease and its drain, and the gang's ranks on other devices would wait
+ * for this one. So an idle rank of the gang keeps the device for that long. This also holds while all ranks have only just
  * become idle: at the end of a step each rank is idle a little earlier or later. It also holds while the gang gets launches one
  * by one to end its step (is_slip).
  */
@@ -118,8 +118,8 @@ uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A gang's pause is worth more patience than another tenant's: all its devices change hands twice, and another tenant has each
- * for the shortest lease at least.
+ * A gang's pause is worth more patience than another tenant's: to end its turn, all its devices change hands twice, and another
+ * tenant has each of them for the shortest lease at least.
  */
 void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 			   struct patience_bounds *bounds)
@@ -191,7 +191,7 @@ uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
 
 /* ---- reports on a tenant ---- */
 
-/* Whether a candidate that is not held for a gang comes before the tenant. */
+/* Whether a candidate that is not held for a gang comes before the tenant `index`. */
 static bool comes_later(const struct arbiter *a, int index)
 {
 	const struct tenant *t = &a->tenant[index];
@@ -209,8 +209,8 @@ static bool comes_later(const struct arbiter *a, int index)
 }
 
 /*
- * Whether the tenant would take the lease from the holder, by the rules of lease.c. The least time that the holder keeps its
- * lease is left out, because the gang waits for it.
+ * Whether the tenant would take the lease from the holder, by the rules of lease.c. The holder's min_lease_ns is not checked,
+ * because free_in_ns() counts what is left of it.
  */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {

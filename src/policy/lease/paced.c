@@ -12,13 +12,13 @@
  *             grows. Until the price is known, one launch may pass, and then twice as much in each period.
  *   Grant     A grant is rate x period at that price. Tokens are not saved up beyond one grant. Grants pay off a debt (a
  *             launch may cost more tokens than there are); debt beyond debt_max_ns is forgiven.
- *   Target    The target is the tenant's part of the device by weight among the active tenants, at most its limit. What
- *             limits leave goes to the other tenants. A part that its owner does not use is lent to no other tenant: this is
- *             the paper's policy.
+ *   Target    The target is the tenant's part of the device by weight among the active tenants, at most its limit. The time
+ *             that a limit keeps from its tenant goes to the others. A part that its owner does not use is lent to no other
+ *             tenant: this is the paper's policy.
  */
 #include "policy/lease/tenant.h"
 
-#define WORTH_FADE_NS 300e6 /* nanoseconds of charge */
+#define WORTH_FADE_NS 300e6 /* the price fades with this time constant, in nanoseconds of charge */
 #define WORTH_KNOWN_NS 2e6  /* the price counts as known from this charge on */
 #define GRANT_MAX 1e18      /* tokens; far above any real grant, far below overflow */
 
@@ -193,7 +193,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* the flags of a stopped tenant still say nothing */
+	/* a stopped tenant can't clear its flags, so it stays marked */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 

@@ -37,7 +37,10 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/* Budgets are not in use. When priorities come to differ, a budget is filled, to a bucket at most. */
+	/*
+	 * While all priorities are the same, budgets are not used. The first call after they differ fills a budget, to a bucket
+	 * at most.
+	 */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
@@ -45,7 +48,8 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	if (t->budget_ns > most)
 		t->budget_ns = most;
 	/*
-	 * The tenant needs a whole slice. Otherwise a tenant that never stops would change places with the others all the time.
+	 * Only a whole slice lets the tenant push ahead again. With less, a tenant that never stops would change places with
+	 * the others all the time.
 	 */
 	if (t->budget_ns >= fmin(slice_ns, most / 2) &&
 	    (!is_capped(t) || t->tokens_ns >= fmin(slice_ns, charge_tokens_needed(a, t))))

@@ -12,7 +12,7 @@
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART (1.0 / 3) /* the part of what caps leave unused that may go into hand-overs */
+#define SLACK_PART (1.0 / 3) /* the part of the time that caps leave unused that may go into hand-overs */
 
 static struct turn_terms choose_terms(const struct arbiter *a)
 {
@@ -39,10 +39,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns the cost of a hand-over: the time from grant to grant that no tenant is charged for, plus charged time by which the
- * holder's thread was late by more than start_grace_ns, as on a host short of CPUs. Only leases that another tenant would have
- * had next count: otherwise the device may have been idle for want of work. A holder that understates its use makes hand-overs
- * look dearer, so turns get longer, up to quantum_ns.
+ * Learns the cost of a hand-over: the time from grant to grant that no tenant is charged for. If the holder's first work came
+ * later than start_grace_ns, as on a host short of CPUs, the excess is added. Also updates that holder's ramp_ns. Only leases
+ * that another tenant would have had next count: otherwise the device may have been idle for want of work. A holder that
+ * understates its use makes hand-overs look dearer, so turns get longer, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {
@@ -87,7 +87,7 @@ void quantum_set(struct arbiter *a)
 	a->terms = choose_terms(a);
 	most = (double)a->terms.quantum_ns;
 	least = (double)min_u64(a->terms.quantum_min_ns, a->terms.quantum_ns);
-	/* Compared before the division: if no loss is allowed, the quantum is the longest. */
+	/* Compare before dividing, because `part` may be 0. The quantum is then the longest. */
 	if (quantum >= most * part)
 		quantum = most;
 	else if (quantum <= least * part)

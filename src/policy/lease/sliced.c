@@ -3,21 +3,24 @@
 #include <limits.h>
 #include <math.h>
 
-#define STEP_KEEPS 1.5 /* times slice_step_ns a step may get before turns come back */
-/* Of a thread's time in a step. A loop that only launches and waits leaves nothing to others, and slices would cost it work. */
+#define STEP_KEEPS 1.5 /* under slices, steps of up to slice_step_ns times this still count as short */
+/*
+ * The least thread_ns of a step for slices. A loop that only launches and waits leaves no GPU time to others, and would lose
+ * work in slices.
+ */
 #define THREAD_LEAST_NS 1e5
-#define STEPS_MEANT 16    /* a usual step is their mean, and over so many a lead is paid back */
-#define HOLD_LEAST_NS 1e5 /* not worth a wait */
-#define DEBT_NS 2e7       /* more than that is paid at once, however long it holds a tenant */
-/* Without short steps, a tenant is held once it is so far ahead ... */
+#define STEPS_MEANT 16    /* the number of steps over which more_ns is averaged, and over which a lead is paid back */
+#define HOLD_LEAST_NS 1e5 /* a shorter hold is not worth a wait */
+#define DEBT_NS 2e7       /* a larger debt is paid back at once, however long that holds a tenant */
+/* A tenant without short steps is held once it is ahead by more than AHEAD_NS ... */
 #define AHEAD_NS 1e6
-#define AHEAD_LEFT_NS 5e5   /* ... until that is less than this */
-#define CREDIT_MOST_NS 50e6 /* of GPU time that is still owed, or was had beyond the share */
-#define SAVED_MOST_NS 5e6   /* of what is due to a tenant while it wants nothing */
-/* The hardware's time slice: a process that begins while another runs waits for so long (docs/decisions/hardware-slices.md). */
+#define AHEAD_LEFT_NS 5e5   /* ... until it is ahead by less than this */
+#define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
+#define SAVED_MOST_NS 5e6   /* the most credit that a tenant gathers while it wants nothing */
+/* The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md). */
 #define TIME_SLICE_NS 2100000
 
-/* The length of a step, if that is short; 0: it is not, or not known. `keeps`: what is still short. */
+/* Returns the length of the tenant's steps; 0 if it is unknown, or more than `keeps` x slice_step_ns. */
 static double short_step_ns(const struct arbiter *a, const struct tenant *t, double keeps)
 {
 	return steps_length_ns(&t->steps, keeps * (double)a->config.slice_step_ns);
@@ -31,8 +34,8 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * With caps, only where all have short steps, or those without come after them by priority: turns keep the caps of trainings
- * better, and lose less work.
+ * If any tenant has a cap, slices are due only if all tenants have short steps, or if one with short steps outranks all those
+ * without. Turns keep the caps of trainings better, and lose less work.
  */
 bool sliced_is_due(const struct arbiter *a)
 {
@@ -51,7 +54,7 @@ bool sliced_is_due(const struct arbiter *a)
 	return best_short > (any_capped ? best_long : INT_MIN);
 }
 
-/* A stopped one's flags say nothing. */
+/* Whether the tenant runs. The flags of a stopped tenant say nothing. */
 static bool runs(const struct tenant *t)
 {
 	return t->ran && !t->seen.stopped;
@@ -62,19 +65,22 @@ static bool wants(const struct tenant *t)
 	return t->demand || runs(t);
 }
 
-/* Longer than between two steps. */
+/* Whether the tenant has wanted nothing for longer than a pause between two steps. */
 static bool is_resting(const struct arbiter *a, const struct tenant *t)
 {
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
-/* A tenant that had more than its share makes up for it in its pauses, too. */
+/*
+ * Whether the tenant counts when the GPU's time is divided. A tenant that had more than its share counts in its pauses too, and
+ * so pays that back.
+ */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* How much of the GPU's time it is due, beside the others that want it now; or would be. */
+/* Returns the part of the GPU's time that the tenant is due by weight, or would be due if it wanted the GPU now. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
@@ -93,7 +99,7 @@ static unsigned running_processes(const struct tenant *t)
 	return !runs(t) ? 0 : t->seen.working > 1 ? t->seen.working : 1;
 }
 
-/* Of those that run, who the hardware comes to next; NULL: it serves somebody. */
+/* Returns the running tenant that the hardware will serve first; NULL if it serves a tenant already, or none runs. */
 static struct tenant *first_waiting(struct arbiter *a)
 {
 	struct tenant *first = NULL;
@@ -123,8 +129,8 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * After a step a tenant waits for as long as a usual one takes more of the GPU than its part, and for a share of what it had
- * beyond that before: so all its steps are about as long. lead_ns: what it had beyond it.
+ * Sets how long the tenant is held after each step: for as long as a usual step takes more than the tenant's part of the GPU,
+ * and for a portion of lead_ns, the time that the tenant had beyond its part so far. So all its steps take about as long.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {
@@ -139,7 +145,7 @@ static void note_step(const struct arbiter *a, struct tenant *t)
 {
 	double charged_ns = t->charged_ns - t->step.charged_before_ns;
 
-	/* One for which others waited is not a usual one. */
+	/* A step for which other tenants were held is not a usual one. */
 	if (!t->comes_first)
 		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
 			  -t->credit_ns);
@@ -198,7 +204,10 @@ void sliced_begin(struct arbiter *a)
 	}
 }
 
-/* It waits between two steps, or has had far too much. */
+/*
+ * Whether the tenant has to wait: its hold after a step is not over, or it owes more than DEBT_NS. left_ns: its credit or
+ * tokens.
+ */
 static bool is_paced(const struct arbiter *a, const struct tenant *t, const struct step_pace *pace,
 		     double left_ns)
 {
@@ -221,7 +230,10 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 	return t->tokens_ns < (t->is_over_cap ? 0 : -AHEAD_NS);
 }
 
-/* A tenant that is not ahead wants the GPU: of those that do, at least one is not. */
+/*
+ * Whether another tenant wants the GPU that is neither ahead nor above its cap. A tenant is marked as ahead only if there is
+ * such another, so at least one that wants the GPU is not ahead.
+ */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -233,12 +245,15 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* Where no tenant runs, time goes on all the same: a held tenant waits for it alone, should the others not come. */
+/*
+ * Counts dt_ns even if no tenant ran. So a held tenant gets on after some time even if the tenants that it waits for never
+ * come.
+ */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
-	/* What its cap keeps from it is not owed. */
+	/* A capped tenant is not owed the time that its cap keeps from it. */
 	double most_ns = is_capped(t) ? 0 : wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
-	/* While others are held for it, it has the GPU, whatever it does there. */
+	/* While other tenants are held for this one, all of the GPU's time counts as its own. */
 	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;
 	double credit_ns = t->credit_ns + due_part(a, t) * (double)dt_ns - used_ns;
 
@@ -261,7 +276,7 @@ void sliced_mark(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
-		/* From where it has saved something, until that is spent. */
+		/* A tenant begins to come first once it has saved half of SAVED_MOST_NS, and goes on until that is spent. */
 		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
 				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}
@@ -274,7 +289,9 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t)
 
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 {
-	/* Its work in flight did not end: that may wait for what it would launch next. It goes on, and pays later. */
+	/*
+	 * In-flight work that outlived its drain may wait for the launch that is held. So the tenant goes on, and pays later.
+	 */
 	if (t->overrunning && t->seen.waiting)
 		return false;
 	if (t->is_ahead || t->is_over_cap)
@@ -300,7 +317,10 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* From now until it has waited for long enough. part: of the GPU's time, at which what it had too much is paid. */
+/*
+ * Returns the time until the tenant has waited long enough. left_ns is its credit or tokens, a debt that is paid back at `part`
+ * of the time that passes.
+ */
 static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
 			   const struct step_pace *pace, double left_ns, double part)
 {

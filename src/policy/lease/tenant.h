@@ -38,7 +38,7 @@ struct token_account {
 	double used_ns; /* sum of part_ns */
 	uint64_t part; /* index of the present part, counted from the start of the arbiter's clock */
 	double counted_ns; /* the part of charged_ns that part_ns already contains */
-	uint64_t since;    /* when the tenant was added */
+	uint64_t since;    /* time at which the tenant was added */
 };
 
 /* State for ARBITER_POLICY_FEEDBACK: a tenant gets tokens for each period. */
@@ -54,8 +54,8 @@ struct paced_account {
 };
 
 /*
- * Space groups (group.c). A group is a tenant of its own and takes part in everything. Its members are never in the list of
- * active tenants, and take their states from the group.
+ * Space groups (group.c). The arbiter treats a group as one more tenant. Its members are never in arbiter.active, and get their
+ * states from the group.
  */
 struct group_part {
 	uint32_t group; /* the caller's number of the group; 0 if the tenant is in none */
@@ -64,19 +64,19 @@ struct group_part {
 	/* The fields below are used by members only. */
 	bool is_there; /* had work or demand within the last free_after_ns */
 	uint64_t there_at;
-	bool was_running; /* had work at the last step */
-	uint64_t stopped_at; /* since when all its processes are stopped; the present time if they are not */
+	bool was_running; /* had work at the last arbiter_step() */
+	uint64_t stopped_at; /* time since which all its processes are stopped; the present time if they are not */
 	double wall_ns; /* wall time that is not charged yet: upper bound of the busy time that the tenant may report */
-	double weight; /* percent: its guarantee, or its part of the time that all guarantees leave */
+	double weight; /* percent: its guarantee; without one, its part of the time that no member is guaranteed */
 	uint64_t granted; /* total tokens granted; a token is 1 ns of reported work */
-	uint64_t held_ns; /* total time held by its pace */
+	uint64_t held_ns; /* total time for which its pace held it at the gate */
 	struct mps_client member;
 };
 
 /* How a program with short steps is kept to a part of the GPU's time; see sliced.c. */
 struct step_pace {
-	double more_ns; /* how much longer a usual step would have to be, so that its charge is no more than that part */
-	double hold_ns; /* delay from the end of this step until the next one may begin */
+	double more_ns; /* how much longer a usual step, with its charge, would have to last to keep to that part */
+	double hold_ns; /* delay from the end of the latest step until the next one may begin */
 };
 
 struct step_account {
@@ -95,14 +95,14 @@ struct tenant {
 	struct arbiter_observation seen;
 	bool counters_known; /* seen.busy_ns and seen.launches are valid as a base for differences */
 	bool seen_since_close; /* observed at least once since CLOSING became readable */
-	bool launched;         /* new work since the last step */
-	double reported_ns;    /* busy time that the tenant itself reported since the last step */
+	bool launched;         /* launched work since the last arbiter_step() */
+	double reported_ns;    /* busy time that the tenant itself reported since the last arbiter_step() */
 
-	/* Derived at each step; see order.c. */
+	/* Derived at each arbiter_step(); see order.c. */
 	bool demand;    /* would use a lease if it had one */
 	bool running;   /* has, or may have, work on the GPU */
-	bool came;      /* has demand or work now, and had neither at the last step */
-	bool began;     /* runs now, and did not at the last step */
+	bool came;      /* has demand or work now, and had neither at the last arbiter_step() */
+	bool began;     /* runs now, and did not at the last arbiter_step() */
 	bool ran;       /* runs now, or ran until its doorbell just reported the end of its work */
 	bool candidate; /* competes for the lease: has demand and tokens */
 	uint64_t present_at; /* time of the latest demand or work */
@@ -114,46 +114,48 @@ struct tenant {
 	uint64_t active_since;
 
 	/* State after CLOSING. */
-	bool draining;    /* the end of its work, or its drain deadline, is awaited */
+	bool draining;    /* the arbiter waits for the end of its work, until drain_deadline at most */
 	bool overrunning; /* missed its drain deadline, and has not been seen idle since */
 	uint64_t drain_deadline;
 	uint64_t closing_ns; /* predicted length of its in-flight work when CLOSING was sent */
 	uint64_t held_at;    /* when its state last changed to CLOSING or to STOP */
 
-	/* The account. */
-	double vtime; /* ns of charge per percent of weight */
+	/* The account of its GPU time. */
+	double vtime; /* virtual time: ns of charge per percent of weight */
 	double credit_ns; /* ARBITER_SLICED: GPU time still due to the tenant; negative if it had more than its due */
 	struct step_account step;
 	bool comes_first; /* ARBITER_SLICED: tenants of a lower priority are held for it */
-	uint64_t served_from; /* when the hardware is expected to give it its first time slice, if it began while others ran */
-	double charged_at_wait_ns; /* charged_ns when it last began such a wait; there is one wait for each time slice charged */
+	uint64_t served_from; /* if it began while others ran: when the hardware is expected to give it its first time slice */
+	/* charged_ns when it last began to wait for served_from; it waits once for each time slice charged */
+	double charged_at_wait_ns;
 	bool is_over_cap; /* held because it used more than its cap */
 	bool is_ahead;    /* held because it had more than its share */
 	double tokens_ns;
-	uint64_t filled_at; /* when tokens were last filled */
+	uint64_t filled_at; /* time of the latest charge_fill_tokens() */
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
-	/* Pushing ahead of lower priorities; see priority.c. */
+	/* The budget for pushing ahead of lower priorities; see priority.c. */
 	double budget_ns;   /* negative if overdrawn */
 	uint64_t budget_at; /* when the budget was last filled */
-	bool budget_spent; /* budget or tokens were overdrawn: it may not push ahead until they hold a slice again */
+	/* budget or tokens were overdrawn: it may not push ahead until both hold a slice (urgent_slice_ns) again */
+	bool budget_spent;
 	bool urgent; /* outranks another tenant that wants the GPU, and has budget and tokens */
 
 	struct patience patience; /* how long the lease is kept for it while it is idle */
 	struct steps steps;
-	double ramp_ns; /* mean time from the begin of a lease until its thread was ahead of the GPU, above what it always takes */
-	double charged_at_rest_ns; /* the charge at the last poll that saw neither work nor a thread at the gate */
+	double ramp_ns; /* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS */
+	double charged_at_rest_ns; /* charged_ns at the last poll that saw neither work nor a thread at the gate */
 	bool has_synced;     /* reached a sync point since the last step of the arbiter */
 	bool ended_step;     /* its last turn ended with a step of its program */
 	uint64_t step_turns; /* number of turns that ended with a step */
 
 	/* Charge that is not settled yet; see charge_settle(). */
-	double sampled_ns; /* charged by sampling */
+	double sampled_ns; /* GPU time charged by sampling */
 	double wall_ns;    /* the longest time that it can have run */
 	double claimed_ns; /* busy time that it reports */
-	bool switched;     /* the period began with a change of tenants on the GPU */
-	bool overlapped;   /* other tenants ran at the same time: nothing is settled */
+	bool switched;     /* settlement leaves out switch_ns, because the lease began with a change of tenants */
+	bool overlapped;   /* other tenants ran at the same time, so nothing is settled */
 
 	/* Turns on several devices at once; see member.c. */
 	struct gang_word gang;
@@ -174,22 +176,22 @@ struct arbiter {
 	struct tenant tenant[ARBITER_MAX_TENANTS];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised;  /* active tenants without a guarantee */
-	int silent;             /* tenants that ring no doorbell, and so must be polled */
+	int active_unpromised;  /* number of active tenants without a guarantee */
+	int silent;             /* number of tenants that ring no doorbell, and so must be polled */
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* false if all tenants have the same priority */
-	int gang_count;         /* tenants with a gang order other than GANG_NONE */
-	int member_count;       /* members of space groups */
+	int gang_count;         /* number of tenants with a gang order other than GANG_NONE */
+	int member_count;       /* number of members of space groups */
 	int wanting; /* how many tenants wanted the GPU during the step that is charged */
-	struct turn_terms terms; /* bounds of turns in force, for every tenant without bounds of its own */
-	uint64_t quantum_ns; /* in force */
+	struct turn_terms terms; /* the turns' terms in force: the usual ones, or those beside a gang */
+	uint64_t quantum_ns; /* the quantum in force */
 	double handover_ns;  /* measured cost of a hand-over */
 
 	bool stepped;
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;
-	bool shares_changed; /* the states of free run must be set again */
+	bool shares_changed; /* a share changed, so the states of free run must be set again */
 	double vclock;       /* least virtual time of the tenants that compete; never goes down */
 
 	/* The lease. */
@@ -197,10 +199,10 @@ struct arbiter {
 	int last_holder; /* the previous holder; NONE if unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end; /* reported by arbiter_last_end() */
-	bool was_wanted; /* at the last step, another tenant could have had the lease */
+	bool was_wanted; /* at the latest decision, another tenant could have had the lease */
 	bool started;    /* the first work under the lease was seen, or start_grace_ns is over */
 	bool worked;     /* work under the lease was seen */
-	bool out_of_turn; /* granted because of order_in_need(): lasts min_lease_ns, whatever the account says */
+	bool out_of_turn; /* granted because of order_in_need(), so it lasts min_lease_ns, whatever the holder's account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder's charged_ns at granted_at */
 	uint64_t ramp_before;  /* the holder's seen.ramp_ns at granted_at */
@@ -210,7 +212,8 @@ struct arbiter {
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
 	bool wanted_sync_point; /* value of wants_sync_point before the present decision */
-	bool urgent_lease; /* pushed ahead within its budget: only a tenant of the same or a higher priority ends the lease */
+	/* the holder pushed ahead within its budget: only a tenant of the same or a higher priority ends the lease */
+	bool urgent_lease;
 
 	/* The tenant that lost the lease to a higher priority and will get the rest of its turn back; NONE if there is none. */
 	int interrupted;
@@ -251,7 +254,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* charge.c */
 
-/* Fills the tenant's token bucket up to the present. */
+/* Adds the tokens that the tenant's bucket gained up to a->clock. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Returns the tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
@@ -265,7 +268,7 @@ void charge_step(struct arbiter *a, uint64_t dt_ns);
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 /* Charges a holder that showed no use of its lease for what it may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
-/* Begins a new period to settle. */
+/* Sets the tenant's unsettled charge to nothing. */
 void charge_begin(struct tenant *t);
 
 /* order.c */
@@ -283,8 +286,9 @@ void order_mark_candidates(struct arbiter *a);
 /* Whether the tenant may be stuck for want of a lease and has had none for need_ns; see Need in arbiter.h. */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns the virtual time at which a quantum that begins at `vtime` would end. The end decides the order. If the beginning
- * did, a tenant with a large share that returns would wait for a turn of each small tenant that is a moment behind it.
+ * Returns the virtual time at which a quantum that begins at `vtime` would end. The tenant whose quantum would end first comes
+ * next. Ordered by the beginning instead, a tenant with a large share that was idle would first wait for a quantum of each
+ * tenant with a small share whose virtual time is slightly less.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*
@@ -299,14 +303,14 @@ bool order_comes_before(const struct arbiter *a, const struct tenant *t, const s
 
 /* Sets a new tenant's first budget. */
 void priority_begin(struct arbiter *a, struct tenant *t);
-/* Fills the budget up to the present. */
+/* Adds what the tenant's budget gained up to a->clock. */
 void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
-/* Call when a tenant was added or removed, or changed its priority. */
+/* Sets priorities_differ. Call when a tenant was added or removed, or changed its priority. */
 void priority_count(struct arbiter *a);
 /* Whether some tenant of a higher priority has ever worked, and so may return at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
-/* Sets `urgent` of the active tenants. Needs their `demand`. */
+/* Sets `urgent` of the active tenants, whose `demand` must be up to date. */
 void priority_mark(struct arbiter *a);
 /* Returns the urgent tenant of the highest priority, at least `least`, other than `except`; NONE if there is none. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
@@ -315,20 +319,20 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* Whether all active tenants should run at once, with the hardware giving each its time slices. */
 bool sliced_is_due(const struct arbiter *a);
-/* Call when ARBITER_SLICED begins. */
+/* Resets the tenants' credit and pauses. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * Call at each step under ARBITER_SLICED. Notes the steps that ended, and the tenants that begin to run while others run,
- * and so wait for their first time slice.
+ * Call at each arbiter_step() under ARBITER_SLICED. Records which programs ended a step. Also records which tenants began to
+ * run while others ran: those wait for their first time slice.
  */
 void sliced_note_begins(struct arbiter *a);
 /*
  * Returns the part of the GPU's time that the tenant gets now, 0 to 1. All processes that the hardware serves get equal parts.
  */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
-/* Adds to the tenant's credit what it was due of the last dt_ns, less the GPU time had_ns that it had. */
+/* Adds to the tenant's credit its due part of the last dt_ns, less had_ns, the GPU time that it had. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
-/* Works out which tenants are ahead of their share or above their cap. */
+/* Sets is_ahead, is_over_cap and comes_first of the active tenants. */
 void sliced_mark(struct arbiter *a);
 /* Whether the tenant's sync points must be reported by doorbell, so that its use is known to the microsecond. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
@@ -344,11 +348,11 @@ uint64_t sliced_next_look_ns(const struct arbiter *a);
 /* quantum.c */
 
 void quantum_init(struct arbiter *a);
-/* Sets the bounds of turns and the quantum for the present active tenants. */
+/* Sets a->terms and a->quantum_ns for the present active tenants. */
 void quantum_set(struct arbiter *a);
 /* Call at each grant, before the new holder is set. Learns the cost of a hand-over from the lease that ended. */
 void quantum_learn(struct arbiter *a);
-/* Call when the holder is first seen at work. */
+/* Sets a->start_ns. Call when the holder is first seen at work. */
 void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 
 /* lease.c */
@@ -358,15 +362,15 @@ void lease_grant(struct arbiter *a, int tenant);
 void lease_close(struct arbiter *a, struct tenant *t);
 /* Sends CLOSING to the holder and records the reason. */
 void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why);
-/* Holds a tenant without a drain. */
+/* Sets a tenant to STOP without a drain. If it is the holder, it loses the lease. */
 void lease_hold(struct arbiter *a, struct tenant *t);
 /* Ends the drains that are done or past their deadline. */
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease; grants a lease if there is no holder. */
 void lease_decide(struct arbiter *a);
-/* Returns the time until the next poll for the holder's lease, at most poll_free_ns, or poll_rung_ns. */
+/* Returns the time until the next poll for the holder's lease: at most poll_free_ns, or poll_rung_ns if tenants ring. */
 uint64_t lease_next_look_ns(const struct arbiter *a);
-/* Returns the time until the next poll for the drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
+/* Returns the time until the next poll for the drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns if tenants ring. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 /* Whether the holder has been idle for so long that it should lose the lease. */
@@ -404,30 +408,33 @@ uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
 /* Whether the gang's order keeps the tenant from a lease of its own. */
 bool member_is_held(const struct arbiter *a, const struct tenant *t);
-/* Whether a gang's turn on this device has come, and the gang does not have the lease yet, or has not left it yet. */
+/* Whether the device is kept free for a gang, or a gang that should have the lease does not have it yet. */
 bool member_is_awaited(const struct arbiter *a);
 /* Closes the holder's lease if a gang's order says so. Returns true if nothing else is to be decided about the holder. */
 bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
-/* Returns the tenant that comes next, where the order alone would choose `next`; NONE if the device is kept free. */
+/* Returns the tenant that gets the next lease, where the rules without gangs choose `next`; NONE if the device is kept free. */
 int member_choose(const struct arbiter *a, int next);
 /*
- * Returns the least time that a gang may be idle here while it has work under its leases of other devices, or had until a
- * moment ago.
+ * Returns for how long at least a gang may be idle on this device while its ranks on other devices work, or have only just
+ * become idle.
  */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 /* Widens the bounds of the holder's patience if the tenant is a gang. */
 void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 			   struct patience_bounds *bounds);
-/* The holder's turn is over. Returns true if the turn is to end on all devices together. */
+/* Call when the holder's turn is over. Returns true if the holder is a gang, whose turn ends on all devices together. */
 bool member_end_turn(struct tenant *t);
-/* The holder has been idle for long enough. Returns true if all devices are to end its turn together. */
+/*
+ * Call when the holder has been idle for long enough to lose the lease. Returns true if it is a gang that is idle on all its
+ * devices, so that they end its turn together.
+ */
 bool member_idle(const struct arbiter *a, struct tenant *t);
 /*
- * Limits how far a tenant that waits for its turn on another device falls behind on this one. Without the limit, a new tenant
- * would start at that virtual time, ahead of all tenants that have worked since.
+ * Limits how far the virtual time of a gang that waits for its turn on another device falls behind on this one. A new tenant
+ * starts at the least virtual time, and so would come before all tenants that have worked since.
  */
 void member_bound_lag(struct arbiter *a);
-/* Returns the time until the next poll, which is next_ns without gangs. */
+/* Returns the time until the next poll; next_ns is that time without gangs. */
 uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
 
 /* group.c: all but is_lessee() and group_of() may be called only while member_count is above 0. */
@@ -444,11 +451,11 @@ static inline int group_of(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].part.of == NONE ? tenant : a->tenant[tenant].part.of;
 }
 
-/* Call when a member left, or its share or priority changed. */
+/* Sets the group's share from its members. Call when a member joined or left, or its share or priority changed. */
 void group_count(struct arbiter *a, int group);
 /* Takes a member out of its group. A group is removed with its last member. */
 void group_leave(struct arbiter *a, struct tenant *t);
-/* Works out what each group shows, from what was observed of its members, and charges the members for the last dt_ns. */
+/* Fills in each group's observation from its members' observations, and charges the members for the last dt_ns. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
 /* Returns how much work the member may have in flight, in ns as its library predicts work. */
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);

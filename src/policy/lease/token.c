@@ -4,11 +4,11 @@
  * quota is over, not before. The next tenant gets a token when the holder's work has ended. Work that ran past the quota is
  * overuse, and counts. A holder without work loses its token.
  *
- * Only tenants whose use in the sliding window is below their limit can be next. First come those below their guarantee, by
- * how much they miss of it; then the one that used least.
+ * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first, the
+ * one that misses most of it before the others. Then comes the tenant that used least.
  *
- * Charge and drain are the same as for leases (charge.c, lease.c). So is the way out for a tenant whose work waits for a
- * launch that is held here (order_in_need()).
+ * Charge and drain are the same as for leases (charge.c, lease.c). So is the rule for a tenant whose in-flight work waits for a
+ * launch that is held at the gate (order_in_need()).
  */
 #include "policy/lease/tenant.h"
 

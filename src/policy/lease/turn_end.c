@@ -13,7 +13,10 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 {
 	double drained = turn_predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
-	/* As with its budget, a tenant that pushed ahead may finish its burst, and then waits for what it overdrew. */
+	/*
+	 * A tenant that pushed ahead may overdraw its tokens by urgent_slice_ns, as it may its budget, to finish its burst. It
+	 * then waits until that is paid back.
+	 */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
 	return is_capped(t) && t->tokens_ns <= drained;
@@ -35,7 +38,7 @@ static bool ends_with_step(struct arbiter *a, const struct tenant *t, double lef
 	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
 
 	a->wants_sync_point = a->wants_sync_point || is_near;
-	/* Only a sync point that the doorbell reported has just begun. */
+	/* Only a sync point that the doorbell was asked to report has just begun. */
 	if (a->wanted_sync_point && t->has_synced && is_near && is_worth)
 		return true;
 	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
@@ -58,7 +61,7 @@ uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;
-	/* On its way from the gate to the driver a thread may lose its CPU. */
+	/* Until work was seen, idle_ns applies: a thread may lose its CPU on its way from the gate to the driver. */
 	limit_ns = a->worked ? t->patience.ns : a->config.idle_ns;
 	return limit_ns > least_ns ? limit_ns : least_ns;
 }
@@ -70,8 +73,8 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 
 /*
  * Whether `other` returned during this lease after a long absence, and would finish a turn before the holder could finish
- * another one from now on. A tenant that was not absent is compared with the start of the holder's turn instead, because a
- * switch for each tenant that falls behind a little would be too dear.
+ * another one from now on. For a tenant that was not absent, comes_first() takes the holder's virtual time at the turn's start
+ * instead: a switch each time that a tenant falls behind a little would cost too much.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
@@ -103,7 +106,7 @@ double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 	return (double)a->quantum_ns - (double)a->ran_ns - turn_predicted_ns(a, t, true);
 }
 
-/* Whether the holder, which could go on, should yield to `other`. If not, a turn whose time is over is renewed. */
+/* Whether the holder, which could go on, should yield to `other`. If not, and its turn's time is over, renews the turn. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = turn_predicted_ns(a, t, true);
@@ -124,7 +127,10 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return false;
 }
 
-/* The same for a lease that was taken from a lower priority. That lower priority does not end the lease. */
+/*
+ * Like turn_is_over(), for a lease that pushed ahead of a lower priority. A tenant of lower priority ends it only if it is in
+ * need, or once the holder's budget is spent.
+ */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	if (t->budget_spent) {

@@ -4,10 +4,10 @@
 #define LAST_OFF_NS UINT64_C(60000000000)
 /* If turns went well for FORGIVEN_AFTER times as long as they were given up, the next time counts as a first one. */
 #define FORGIVEN_AFTER 8
-#define LOST_PART 0.1 /* part of the time that slicing loses */
+#define LOST_PART 0.1 /* the part of the time that hardware slicing would lose */
 #define LOST_LEAST_NS UINT64_C(10000000)
-#define LOST_WINDOW_NS UINT64_C(100000000) /* of time under turns */
-#define PASS_NS UINT64_C(100000)           /* time until the next process works */
+#define LOST_WINDOW_NS UINT64_C(100000000) /* window of held_ns, the time under turns */
+#define PASS_NS UINT64_C(100000)           /* time from the end of a turn until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -178,7 +178,7 @@ static void charge(struct turns *t, struct turns_process *own, uint64_t dt_ns)
 	}
 }
 
-/* Counts a turn that ended by idleness. Returns true if turns are given up. */
+/* Counts the idle time of a turn that ended by idleness. Returns true if turns are given up for it. */
 static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 {
 	t->lost_ns += idle_ns + PASS_NS;
@@ -216,7 +216,10 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/* The process was woken and does not run: it is stopped, or there is no CPU for any process. */
+		/*
+		 * The process was woken and does not run: it is stopped, or there is no CPU for any process. So every process
+		 * gets the turn.
+		 */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {
@@ -279,7 +282,7 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	if (t->was_in_use && v.own)
 		charge(t, v.own, dt_ns);
 	t->stepped_at = lease->now_ns;
-	/* Under a cap, a lease may consist of little but its drain. */
+	/* The drain counts as well, because under a cap a lease may consist of little else. */
 	t->was_in_use = lease->state == TURNS_HELD ||
 			(lease->state == TURNS_AWAY && v.own && v.own->seen.works);
 	if (lease->state == TURNS_OPEN || lease->now_ns < t->off_until) {

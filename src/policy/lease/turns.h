@@ -13,8 +13,8 @@
  *   none     If only one process wants the device, every process has the turn, so no launch waits for a poll.
  *
  * Processes may need each other: one process's kernel spins for another's, or its CPU awaits another's results. A turn ends by
- * idleness or by time, so nothing hangs; but it would be slow. So turns are given up for 0.1 s, doubled up to a minute when
- * that happens again, when the process whose turn it is
+ * idleness or by time, so nothing hangs; but it would be slow. So turns are given up for 0.1 s, and each further time for twice
+ * as long, up to a minute. This happens when the process whose turn it is
  *
  *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that work
  *     has not ended, or a launch passed its gate for want of progress, while others waited;
@@ -75,7 +75,7 @@ struct turns {
 	enum turns_reason reason;
 
 	/* Internal. */
-	uint64_t lease; /* number of the last lease */
+	uint64_t lease; /* `number` of the latest turns_lease */
 	bool is_open;   /* every process has the turn until the end of the lease */
 	uint64_t stepped_at, began_at;
 	uint64_t had_ns;   /* time of leases used in the present turn */
@@ -83,7 +83,7 @@ struct turns {
 	uint32_t stuck_before;
 	/* Time under turns, and the part of it lost to idleness; both fade. */
 	uint64_t held_ns, lost_ns;
-	/* For how long turns are, or were, given up; and when that ends. */
+	/* off_ns: for how long turns were given up the last time. off_until: when that ends or ended. */
 	uint64_t off_ns, off_until;
 };
 
@@ -97,11 +97,11 @@ enum turns_lease_state {
 struct turns_lease {
 	enum turns_lease_state state;
 	uint64_t number; /* differs from one lease to the next */
-	bool is_again;   /* no other tenant had a lease since the last one */
+	bool is_again;   /* no other tenant had a lease since this tenant's previous one */
 	uint64_t now_ns;
 	uint64_t quantum_ns; /* the quantum in force */
 	double handover_ns;  /* the measured cost of a hand-over */
-	/* Uses the settings for idleness, start limit and drain. */
+	/* turns_step() uses its settings for idleness, start limit and drain. */
 	const struct arbiter_config *config;
 };
 

@@ -104,7 +104,7 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 
 /* ---- borrowers ---- */
 
-/* Returns how far above its own cap the tenant would go. */
+/* Returns how many percent above its own cap the tenant would use. */
 static double wish_of(const struct elastic_config *config, const struct elastic_tenant *t)
 {
 	double wish = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
@@ -116,7 +116,7 @@ static double wish_of(const struct elastic_config *config, const struct elastic_
 	return wish > t->limit_pct ? wish - t->limit_pct : 0;
 }
 
-/* Returns what the tenant is lent when each may have `level` for each percent of its guarantee. */
+/* Returns the percent that the tenant is lent if each tenant may borrow `level` percent for each percent of its guarantee. */
 static double lent_at(const struct elastic_config *config, const struct elastic_tenant *t,
 		      double level)
 {
@@ -170,7 +170,7 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 		elastic_reset(t);
 		return;
 	}
-	/* A move to either end of the range goes all the way: to the own cap, or to 100, which is no cap. */
+	/* Small moves are left out, except those that end at the own cap or at most_pct (by default 100, which is no cap). */
 	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
 	    target < config->most_pct - END_PCT)
 		return;
@@ -202,7 +202,7 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 		struct elastic_tenant *t = tenants[i];
 		double lent = lent_at(config, t, level);
 
-		/* If the level is what limits the loan, others want their time back. */
+		/* A tenant that is lent less than it wishes for is limited by the level, so the owners want their time back. */
 		move_limit(config, t, t->limit_pct + lent, lent < wish_of(config, t));
 	}
 }

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define ELASTIC_BAND_PCT \
-	2.0 /* smaller changes are left out, except the last one to either end of the range */
+	2.0 /* smaller changes of a limit are left out, except those that reach the own cap or most_pct */
 #define ELASTIC_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
 #define ELASTIC_HEADROOM_PCT 5.0 /* ... plus this, so that growth of its demand shows */
 
@@ -66,8 +66,8 @@ struct elastic_tenant {
 	/* State for the next decision. */
 	bool known; /* the fields below are set */
 	uint64_t charged_before_ns, waited_before_ns;
-	double demand_pct;     /* rises at once, then fades */
-	double own_demand_pct; /* the same, counted up to its guarantee only */
+	double demand_pct;     /* percent of the period: rises at once, then fades */
+	double own_demand_pct; /* like demand_pct, but counts demand up to the guarantee only */
 };
 
 /*

@@ -2,13 +2,19 @@
 
 #include <math.h>
 
-#define KNOWN 4 /* rests until a length is one */
+#define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
-/* A single step counts as at most so many usual ones: a long prompt among short steps, or a thread that lost its CPU. */
+/*
+ * A single step counts as at most MOST usual ones: it may be a long prompt among short steps, or its thread may have lost its
+ * CPU.
+ */
 #define MOST 2
-/* A program that has not waited for so long, in ns of charge, has left off: what was known of its steps is forgotten. */
+/* After this much charge without a sync point, what was known of the program's steps is forgotten. */
 #define OVER_NS 500e6
-/* Of a trial: steps of each kind, what a lead has to gain, and steps until the next trial. */
+/*
+ * A trial of depths: the number of steps with each depth, the part by which the greater depth must shorten them to be worth it,
+ * and the number of steps until the next trial.
+ */
 #define TRIED 12
 #define WORTH 0.02
 #define TRIED_AGAIN 1000
@@ -29,7 +35,7 @@ static void try_depth(struct steps *s, double length_ns)
 			go_on(s, STEPS_TRY_USUAL);
 		return;
 	}
-	/* Of the first, a part was as before. */
+	/* The first step is left out: a part of it ran with the previous depth. */
 	*sum_ns = s->tried == 1 ? 0 : *sum_ns + length_ns;
 	if (s->tried <= TRIED)
 		return;
@@ -38,7 +44,7 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
-/* The first sample is of a step of which the beginning was not seen. */
+/* Adds a sample to the fading mean *usual_ns. The second sample replaces the first, which is of a step that began unseen. */
 static void blend(const struct steps *s, double *usual_ns, double sample_ns)
 {
 	double most_ns = s->seen > KNOWN && *usual_ns > 0 ? MOST * *usual_ns : INFINITY;
@@ -66,7 +72,7 @@ void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double
 	}
 	s->sync_points = sync_points;
 	see_thread(s, more, thread_ns);
-	/* A settlement may have taken something back. */
+	/* A settlement may have lowered the charge. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
 	blend(s, &s->length_ns, length_ns);

@@ -11,9 +11,10 @@
  * The length of a step is the charge between sync points, divided by the number of sync points that the tenant reports. The
  * number is not trusted: a tenant that lies gets turns that are longer by STEPS_LATE of a step at most, and pays for them.
  *
- * Within a step a program may live on a lead that it gained in another part of the step. Alone it can; under a lease its lead
- * is at most depth_ns. A program that profits may be ahead by a whole step, because none of that is in flight at the step's
- * end. Now and then a trial finds out whether the program profits: some steps with the greater depth, some without.
+ * In one part of a step, a program may launch faster than the GPU works, and live on that lead in another part. Under a lease
+ * its lead is at most depth_ns. A program that profits from more may have a whole step's work in flight, because none of it is
+ * left at the step's end. Now and then a trial finds out whether the program profits: some steps run with the usual depth, some
+ * with the greater one.
  *
  * Pure; not thread safe. Times are nanoseconds of charge, not of a clock.
  */
@@ -30,8 +31,8 @@
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t sync_points; /* as last reported */
-	unsigned seen;        /* number of sync points used for length_ns, counted up to a few */
+	uint32_t sync_points; /* number of sync points, as last reported */
+	unsigned seen;        /* number of sync points used for length_ns; not counted further once the length is known */
 	double since_ns;      /* charge at the latest sync point */
 	double length_ns;     /* fading mean of the charge of a step */
 	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */

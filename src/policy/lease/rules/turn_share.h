@@ -17,7 +17,7 @@ struct turn_share {
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last turn if swapped out */
 	uint64_t last_here_ns; /* length of the turn before that */
-	uint64_t away_ns;      /* time of the latest absence during which the tenant had work */
+	uint64_t away_ns;      /* how long the tenant had work during its latest absence */
 };
 
 /* Records whether the tenant is in GPU memory and has work. Both are taken to hold since the last call. */
