@@ -12,7 +12,7 @@ const char *sharing_way_name(enum sharing_way way)
 	return way == SHARING_SPACE ? "space" : "time";
 }
 
-/* A context that may use no SM can run nothing. */
+/* Checks that the cap leaves at least one SM, because a context without an SM can run nothing. */
 static int check_sms(const struct sharing_facts *f, struct error *err)
 {
 	double least_pct = ceil(10000.0 / f->sms) / 100;
@@ -24,7 +24,7 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 			 f->limit_pct, f->sms, least_pct);
 }
 
-/* Returns 0 if sharing can be space, else an error. */
+/* Returns 0 if the tenant can share its GPU by space, else an error. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
@@ -113,7 +113,7 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			/* Start again from the first, because the list is in no order. */
+			/* Start again from the first group, because the list is in no order. */
 			i = (size_t)-1;
 		}
 	*ret_place = -1;

@@ -27,7 +27,7 @@ struct sharing_wish {
 	char group[SPACE_NAME_MAX]; /* "" if none was named */
 };
 
-/* Facts that the decision depends on. */
+/* Facts that sharing_choose() depends on. */
 struct sharing_facts {
 	enum sharing_way setting; /* of the daemon */
 	uid_t uid;
@@ -37,7 +37,7 @@ struct sharing_facts {
 	unsigned sms;        /* SMs of that card or MIG instance; 0 if unknown */
 	bool is_movable;     /* its memory may be moved off the card */
 	bool has_leases;     /* the policy is lease */
-	const char *missing; /* why MPS is not available here; NULL if it is */
+	const char *missing; /* why MPS is not available on this machine; NULL if it is */
 };
 
 struct sharing_choice {
@@ -47,7 +47,7 @@ struct sharing_choice {
 
 /*
  * Decides how the tenant shares its card. Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP if this
- * machine can't do it. The error text says what to do.
+ * machine has no MPS. The error text says what to do.
  */
 int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err);
@@ -57,20 +57,20 @@ const char *sharing_way_name(enum sharing_way way);
 
 /* A group's identity: two groups with the same key are the same. */
 struct space_key {
-	unsigned card; /* its index */
+	unsigned card; /* the card's index */
 	uid_t uid;
 	const char *group; /* as in struct sharing_choice */
 };
 
 struct space_known {
 	struct space_key key;
-	unsigned number; /* unique on its card, from 1 */
+	unsigned number; /* number of the group, unique on its card, from 1 */
 };
 
 /*
- * Finds the group among the known ones. Writes its place in the list to *ret_place, or -1 if it is not in the list, and its
- * number to *ret_number, or a number that is free on the card. Returns -EPERM if a user gave this name, and the group is
- * another user's.
+ * Finds the group with this key in `list`. Writes its index to *ret_place and its number to *ret_number. If it is not in the
+ * list, writes -1 and a number that is free on its card. Returns -EPERM if a user gave this name, and the group is another
+ * user's.
  */
 int space_find(const struct space_known *list, size_t count, const struct space_key *key,
 	       int *ret_place, unsigned *ret_number, struct error *err);

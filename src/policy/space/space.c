@@ -7,11 +7,11 @@
 #define UNTRIED_MOST 0.1  /* part of the work; with more untried work the lengths are not known */
 #define ALONE_FADE_NS 1e9 /* a speed is measured over this much recent time alone */
 #define ALONE_KNOWN_NS 200e6        /* a speed is known after this much time alone */
-#define ALONE_ENOUGH_NS 2e9         /* a speed is well known after this much time alone */
-#define MEASURED_NS (WINDOW_NS / 3) /* less of a window proves nothing */
+#define ALONE_ENOUGH_NS 2e9         /* after this much time alone, the member need not be timed alone any more */
+#define MEASURED_NS (WINDOW_NS / 3) /* a share is known once it was measured for this long */
 #define ABOVE 0.1                   /* a member less than this above its guarantee is not slowed */
 #define FASTER_MOST 0.1             /* the most by which a pace grows in a window */
-#define BURST_NS 5e6                /* of its pace; this much may begin at once */
+#define BURST_NS 5e6                /* as much work as a pace allows in this time may begin at once */
 #define STEP_MAX_NS UINT64_C(1000000000) /* no counter advances further in one poll */
 #define STUCK_NS 1e9                     /* if no work ends for this long, the share is unknown */
 
@@ -35,7 +35,7 @@ static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 {
 	uint64_t done_ns = seen->told_ns > seen->inflight_ns ? seen->told_ns - seen->inflight_ns : 0;
 
-	/* The counter began anew. */
+	/* told_ns began anew at a lower value. */
 	if (seen->told_ns < m->done_ns)
 		m->done_ns = done_ns;
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
@@ -66,7 +66,10 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 	rate->for_ns = rate->for_ns * keep + for_ns;
 }
 
-/* Measures from one end of work to another, because work that began before the member was alone does not count. */
+/*
+ * Adds to the measured speed of a member that is alone. Measures from one end of work to another, because work that began
+ * before the member was alone does not count.
+ */
 static void see_alone(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!seen->is_alone || !seen->is_counted) {
@@ -84,7 +87,7 @@ static void see_alone(struct mps_client *m, const struct space_seen *seen, doubl
 	m->alone_pending_ns = 0;
 }
 
-/* Long work shows only when it ends. Until then the share keeps its value. */
+/* Adds to the measured share of a member. Long work shows only when it ends; until then the share keeps its value. */
 static void see_window(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!m->is_present || !seen->is_counted) {
@@ -188,8 +191,8 @@ static bool is_above(const struct mps_client *m, int present)
 }
 
 /*
- * Slows the members above their guarantee, lowest priority first. Higher priorities follow once the others have little more
- * than their guarantees.
+ * Slows the members that are above their guarantee, lowest priority first. Members of a higher priority are slowed once those
+ * of lower priorities have little more than their guarantees.
  */
 static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
@@ -234,7 +237,7 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 	m->is_held = is_held;
 }
 
-/* In a window, a pace changes by as much as the worst served member is off its guarantee. */
+/* Changes the paces: within a window, by as much as the worst served member is off its guarantee. */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;

@@ -9,7 +9,7 @@
  *   share     a member's part of the card while it had work or was held: the reported work that ended, divided by the work that
  *             would have ended alone
  *   below     a member is below if its share is measurably less than its guarantee. This needs its speed, and known lengths.
- *   pace      the most reported work that a member may begin per nanosecond
+ *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
  *
  * When a member is below, members above their guarantee get a pace: at first what they do now, then less and less until the
  * member below has its guarantee, and more again when it has more. No pace is less than a member's guarantee. Members with the
@@ -65,17 +65,18 @@ struct mps_client {
 	bool is_present;
 	double begun_ns, begun_untried_ns; /* recent work; both fade */
 	bool is_learned;                   /* the lengths of almost all of its work are known */
-	struct space_rate alone;           /* fades; kept while other members are there */
+	/* work that ended while it was alone; fades, but not while other members are there */
+	struct space_rate alone;
 	double alone_ns;                   /* total time measured alone */
 	bool has_ended_alone;              /* some of its work ended after it became alone */
-	struct space_rate window;          /* while it had work or was held; fades */
-	double alone_pending_ns, window_pending_ns; /* time since its work ended last */
+	struct space_rate window;          /* work that ended while it had work or was held; fades */
+	double alone_pending_ns, window_pending_ns; /* busy_ns, and wanted_ns, summed since its work ended last */
 	double work_ns; /* work that ended since the last poll, as the time that it takes alone with the whole card */
 
 	/* Results of space_set_paces(). */
 	bool is_below;
 	bool needs_pace;  /* it was below, and other members are slowed for it */
-	double pace;      /* work per nanosecond; 0 if unlimited */
+	double pace;      /* part of the card; 0 if unlimited */
 	bool is_held;     /* the pace is in force now */
 	double credit_ns; /* reported work that it may begin; negative if it began more than that */
 };
