@@ -124,7 +124,10 @@ static void read_reports(struct gang *g)
 		waits |= r->waits;
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
-			/* The other ranks would wait for this one if they had leases of their own. */
+			/*
+			 * A rank that is only just idle keeps the gang from its turn, because the other ranks would wait for it
+			 * under their leases.
+			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
@@ -156,7 +159,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/* Whether another waiting gang that wants one of its devices comes first. */
+/* Whether another waiting gang that wants one of this gang's devices comes before it. */
 static bool must_stand_back(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -215,7 +218,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-/* Returns when the last of its work will have ended, by what is in flight now. */
+/* Returns when the last in-flight work of the gang will have ended, as predicted now. */
 static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
@@ -267,7 +270,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* It had a lease when it became a gang, or got one because it was in need. */
+	/* The tenant had a lease when it became a gang, or got one because it was in need. So its turn begins with that. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -358,7 +361,9 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 static void decide_ending(const struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
 	hurry(g, now_ns);
-	/* Its leases may have ended one by one, before it was a gang. So its other ranks may be needed as well. */
+	/*
+	 * The tenant's leases may have ended one by one, before it was a gang. So ranks on other devices may be needed as well.
+	 */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
 	if (is_late(g, 0, now_ns) && now_ns >= g->at_ns + GANG_SLIP_ALONE_NS)
@@ -410,7 +415,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_word){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
-		/* The gang holds a device of another gang, which comes first. */
+		/* A waiting gang that still has a lease has a device of another gang, which comes first. */
 		if (g->part[device].told.holds)
 			word.order = GANG_CLOSE;
 		return word;
