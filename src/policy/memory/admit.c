@@ -12,7 +12,7 @@ uint64_t admit_free_bytes(const struct admit_card *card)
 	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
 }
 
-/* Order: growth by arrival, then the waiting requests. */
+/* Compares for qsort_r(): growth comes first, by arrival; then the waiting requests by order_compare(). */
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct admit_request *x = a, *y = b;
@@ -36,7 +36,9 @@ static bool is_possible(const struct admit_card *cards, size_t card_count,
 	return true;
 }
 
-/* kept_bytes never exceeds the free bytes; see keep(). */
+/*
+ * Whether the request fits into the bytes that are neither taken nor kept. kept_bytes never exceeds the free bytes; see keep().
+ */
 static bool fits(const struct admit_card *cards, const struct admit_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {

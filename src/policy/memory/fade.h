@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct fade {
-	double use_ns;  /* as of at_ns */
-	uint64_t at_ns; /* 0, together with no use, if never used */
+	double use_ns;  /* faded use at time at_ns */
+	uint64_t at_ns; /* the time for which use_ns holds; 0 if no use was added yet */
 };
 
 /*
@@ -24,7 +24,10 @@ struct fade {
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
-/* Returns a use as of now_ns (not 0) that was use_ns, by another clock, passed_ns ago. */
+/*
+ * Returns the fading use at now_ns (not 0) of a tenant whose use was use_ns when last known, passed_ns before now_ns. So a use
+ * survives a change of clocks.
+ */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
 /* Returns the use that is left at now_ns. */

@@ -7,8 +7,8 @@
  * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything that the card has,
  * and only what it is granted counts.
  *
- * Tenants whose memory can be moved off the card (swap_turns.h) take turns on the unpromised memory. Each may be promised all
- * of it, and it is never less than the largest of their quotas.
+ * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each may be promised
+ * all of it, and it is never less than the largest of their quotas.
  *
  * Shares: guarantees that sum to more than 100 % are refused. If the card may be overcommitted, they are scaled down in
  * proportion while this is so (the arbiter's weights are the same).
@@ -48,7 +48,7 @@ struct promise_card {
 
 /* What a request names. If a has_ field is false, the value is kept (set) or chosen (create). */
 struct promise_request {
-	/* The request names a quota; memory_is_unpromised: it names the rest (null). */
+	/* has_memory: the request names a quota. memory_is_unpromised: it names the rest (null). */
 	bool has_memory, memory_is_unpromised;
 	uint64_t memory_bytes;
 	bool has_reserve;

@@ -7,9 +7,10 @@
  * - A tenant needs room if it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
  *   served first, and no other may overtake it on a card that it needs, unless all others together could not make enough room
  *   for it. A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it twice.
- * - Room is made first by tenants without work for `idle_ns`, the longest idle first, then by tenants whose turn is over,
- *   the first to have come in first. Only tenants that hold memory on a card that is short are chosen. No tenant leaves unless
- *   all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is skipped for `retry_ns`.
+ * - Room is made first by tenants without work for `idle_ns`, the longest idle first, then by tenants whose turn is over, the
+ *   one that came in first before the others. Only tenants that hold memory on a card that is short are chosen. No tenant
+ *   leaves unless all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is skipped for
+ *   `retry_ns`.
  * - A turn lasts so long that moving takes at most `move_part` of the time, by the measured cost of moves: slow moves and large
  *   tenants make long turns, so there is no thrashing. Among the tenants at work on the same cards, this is the turn of the one
  *   with the least weight. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins
@@ -48,7 +49,7 @@ enum swap_schedule_place {
 	SWAP_SCHEDULE_IN,
 	SWAP_SCHEDULE_LEAVING, /* ordered to leave, and not gone yet */
 	SWAP_SCHEDULE_OUT,
-	SWAP_SCHEDULE_RETURNING, /* ordered to return, and not wholly there yet */
+	SWAP_SCHEDULE_RETURNING, /* ordered to return, and not wholly on its cards yet */
 };
 
 /* One tenant's memory on one of its cards. */
@@ -69,7 +70,7 @@ struct swap_schedule_seen {
 	bool has_refused;  /* the last order to leave failed */
 	bool is_short;     /* found no room to return to */
 	uint64_t moved_ns; /* length of its last move; 0 if none was measured */
-	uint64_t progress; /* changes while it moves */
+	uint64_t progress; /* a counter that changes while its memory moves */
 };
 
 struct swap_schedule_tenant {
@@ -81,11 +82,11 @@ struct swap_schedule_tenant {
 	uint64_t work_ns;         /* when it was last seen with work */
 	uint64_t leaves_since_ns; /* when it was ordered to leave, or last made progress */
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
-	uint64_t needs_since_ns;  /* in the queue since then; 0 if it needs no room */
+	uint64_t needs_since_ns;  /* time since which it is in the queue; 0 if it needs no room */
 	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
 	uint64_t queued_ns;       /* needs_since_ns when it was let in */
-	uint64_t lacks_since_ns; /* returning, and others have taken its room since this time; 0 if there is room */
-	uint64_t never_since_ns; /* since when no room for it seems possible; 0 if room is possible */
+	uint64_t lacks_since_ns; /* time since which others have the room that it is to return to; 0 if there is room */
+	uint64_t never_since_ns; /* time since which no room for it seems possible; 0 if room is possible */
 	bool is_stubborn; /* did not leave when ordered: no other tenant may count on its memory */
 };
 
@@ -98,7 +99,8 @@ struct swap_schedule {
 	unsigned end;    /* all tenants in use have lower numbers */
 	uint64_t orders; /* total orders to leave */
 	/*
-	 * For each card, since when there is room for all tenants that are out, and no tenant is queued; 0 if this is not so.
+	 * For each card: time since which there is room for all tenants that are out, and no tenant is queued; 0 if this is not
+	 * so.
 	 */
 	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };

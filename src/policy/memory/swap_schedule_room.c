@@ -52,7 +52,10 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* Includes what is reserved for a tenant that returns, but not for a tenant that found no room. */
+/*
+ * Returns the bytes that the tenant has on its card, or that are reserved there for its return. Nothing is reserved for a
+ * tenant that found no room.
+ */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -104,7 +107,10 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/* Writes the room if all other tenants left. A stubborn tenant counts as leaving only if is_by_stubborn is set. */
+/*
+ * Writes the room that there would be if all other tenants left. A stubborn tenant counts as leaving only if is_by_stubborn is
+ * set.
+ */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
@@ -163,7 +169,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
-/* Whether the tenant holds memory on a card where `whom` lacks memory. */
+/* Whether `t` holds memory on a card where `whom` lacks memory. */
 static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
 		       const struct swap_schedule_tenant *whom)
 {

@@ -9,10 +9,10 @@ struct room {
 };
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
-/* Whether bytes are reserved for its return, and it is not on the card yet. */
+/* Whether bytes are reserved for the tenant's return, and it is not on the card yet. */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
-/* Returns the sum over all its cards. */
+/* Returns the tenant's movable bytes on all its cards together. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
  * Whether the tenant lacks bytes, or needs to be let in. A tenant that is out may have nothing to move back, and then needs no
@@ -27,7 +27,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 
 /* Returns the bytes that are on the card, or reserved there. */
 uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card);
-/* Writes what is neither taken nor reserved nor granted. */
+/* Writes the bytes of each card that are neither taken nor reserved nor granted. */
 void room_free(const struct swap_schedule *r, struct room *ret);
 /* Whether the room has what t lacks. */
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);

@@ -6,8 +6,8 @@
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
 #define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
-#define RATE_LEAST 1e6  /* bytes per second; whatever is reported of a move, turns end */
-#define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move proves nothing */
+#define RATE_LEAST 1e6  /* bytes per second: a slower move counts as this fast, so turns end whatever is reported */
+#define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
 
 struct swap_schedule_config swap_schedule_default_config(void)
 {
@@ -199,7 +199,7 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		t->in_since_ns = now_ns; /* others left for this, so it should have a turn of it */
+		t->in_since_ns = now_ns; /* others left for these bytes, so the tenant's turn begins now */
 }
 
 /* Serves the queue from its head. A tenant that has to wait keeps its cards from those behind it. */
@@ -242,11 +242,11 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
 }
 
-/* The cards of tenants that are out and need nothing. */
+/* For each card: facts about the tenants that are out and need nothing, and whether a queued tenant needs the card. */
 struct rest {
-	struct room out;                     /* bytes of these tenants on each card */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of these tenants is of this card */
-	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant is of this card */
+	struct room out;                     /* bytes to move back to each card if all tenants that need nothing return */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of the tenants that need nothing has memory of this card */
+	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
 };
 
 static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
@@ -265,7 +265,7 @@ static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
 	}
 }
 
-/* Keeps the time since when each card has room for all tenants that are out. */
+/* Updates room_since_ns. */
 static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	struct room room;
@@ -297,9 +297,8 @@ static void return_without_need(struct swap_schedule *r, const struct rest *rest
 }
 
 /*
- * Whether other tenants took the room that was reserved for its return, because an allocation was under way, or another program
- * did. True only after turn_min_ns, because figures may change for a moment. Never true for a tenant that was let in to get an
- * error.
+ * Whether other tenants, or another program, took the room that was reserved for the tenant's return. True only after
+ * turn_min_ns, because figures may change for a moment. Never true for a tenant that was let in to get an error.
  */
 static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			      uint64_t now_ns)
@@ -337,7 +336,7 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		r->tenant[i].is_granted = false;
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
-		/* A tenant found no room, but others can make room: it queues again. */
+		/* If the tenant found no room, but others can make room, it queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				room_can_ever(r, (int)i, true);
 		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
