@@ -37,12 +37,12 @@ struct place_card {
 	const char *uuid; /* owned by the caller; valid as long as the node */
 	const char *type; /* the model, such as "NVIDIA H200" */
 	uint64_t memory_total_bytes;
-	uint64_t memory_reserved_bytes; /* reserved by configuration: given to no one */
+	uint64_t memory_reserved_bytes; /* reserved by configuration: never given out */
 	uint64_t memory_used_bytes;
 	uint32_t cores_total_mpct; /* PLACE_CORES_WHOLE_MPCT, or more if time may be promised more than once */
 	uint32_t cores_reserved_mpct;
 	uint32_t cores_used_mpct;
-	uint32_t slots_total; /* how many may share the card; UINT32_MAX if there is no limit */
+	uint32_t slots_total; /* how many containers may share the card; UINT32_MAX if there is no limit */
 	uint32_t slots_used;
 	bool numa_known;
 	unsigned numa;
@@ -64,7 +64,7 @@ struct place_node {
 /* Sets the link between two cards, in both directions. */
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
-/* Memory and compute left of a card; 0 if more is used than there is. */
+/* Return the memory and compute that are left of a card; 0 if more is used than there is. */
 static inline uint64_t place_memory_left(const struct place_card *card)
 {
 	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;

@@ -68,7 +68,8 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 enum place_reason {
 	PLACE_FITS,
 	PLACE_CARD_NOT_SERVED, /* set by the scheduler: the kubelet of the card's node has no device plugin for the resource */
-	PLACE_CARD_USE_UNKNOWN, /* set by the scheduler: a pod there has shares noted that can't be read */
+	/* set by the scheduler: a pod of the card's node has an annotation of shares that can't be read */
+	PLACE_CARD_USE_UNKNOWN,
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
 	PLACE_CARD_TYPE_MISMATCH, /* also for a MIG instance if several cards are asked for */

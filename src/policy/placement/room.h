@@ -31,7 +31,7 @@ struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* The same for several cards: for each kind the sum, and the number of cards that serve at least one. */
+/* For each kind of request: how many several cards would serve in sum, and how many of the cards would serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];

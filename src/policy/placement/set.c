@@ -25,7 +25,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 	return sets;
 }
 
-/* Examines a whole set. Among sets with the same cost, the first in the order of indexes wins. */
+/* Compares a whole set with the best so far. Among sets with the same cost, the first in the order of indexes wins. */
 static void consider(struct search *search, const unsigned *card, const struct place_cost *cost)
 {
 	size_t bytes = search->count * sizeof(card[0]);
@@ -84,7 +84,7 @@ static bool has(const unsigned *card, unsigned count, unsigned which)
 	return false;
 }
 
-/* Adds the card that costs least, until there are enough cards. */
+/* Completes the set in `card`: adds the card that costs least, again and again. */
 static void grow(struct search *search, unsigned *card, unsigned count)
 {
 	struct place_cost now = cost_of(search, card, count);
@@ -140,7 +140,7 @@ static bool exchange(struct search *search, unsigned *card)
 	return found;
 }
 
-/* Starts once with each card as the first, as long as sets_most allows. Each exchange improves the set. */
+/* Grows a set from each card, and improves it by exchanges. Stops once sets_most sets were examined. */
 static void grow_and_exchange(struct search *search, uint64_t sets_most)
 {
 	const struct place_pool *pool = search->pool;
