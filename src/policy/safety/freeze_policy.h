@@ -61,7 +61,7 @@ struct freeze_item {
 	bool by_hand; /* frozen by a user: not thawed by this policy, and not in the way of other items */
 	uint64_t cards;       /* bit i is set if the item may use card i */
 	struct order_key key; /* its place in the order while it waits */
-	uint64_t held_bytes;  /* on all cards; see freeze_note_memory() */
+	uint64_t held_bytes;  /* memory held on all cards; see freeze_note_memory() */
 	uint64_t changed_ns;  /* when held_bytes changed, or begun_ns if later */
 	uint64_t begun_ns;    /* when the item was let go */
 };

@@ -13,7 +13,7 @@
 
 struct gpu_account_interval {
 	uint64_t passed_ns; /* time since the last census that was counted */
-	/* How long the container was frozen since then; with samples, since the last sample. */
+	/* how long the container was frozen in passed_ns; with samples, since the last sample */
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
 	bool has_samples;             /* the driver reports samples at all */

@@ -25,7 +25,7 @@ enum health_effect {
 	HEALTH_OF_PROGRAM, /* the program's own fault: the card is healthy */
 	HEALTH_NOTED,      /* only logged: the card works on */
 	HEALTH_BAD,        /* nothing new should be placed on this card */
-	HEALTH_LOST,       /* the same, until the card answers again */
+	HEALTH_LOST,       /* as HEALTH_BAD, until the card answers again */
 };
 
 /* The meaning of an Xid, one row each. An Xid without a row counts as HEALTH_BAD. */
@@ -37,8 +37,8 @@ struct health_xid {
 const struct health_xid *health_find_xid(uint64_t number);
 
 /*
- * The Xids that the setting excludes: "none", or a list such as "43,45". Returns -EINVAL, with an error text that says what is
- * valid.
+ * The Xids that the setting excludes. health_parse_ignored() reads "none", or a list such as "43,45". It returns -EINVAL, with
+ * an error text that says what is valid.
  */
 struct health_ignored {
 	unsigned count;
@@ -60,7 +60,7 @@ struct health {
 	uint64_t since_ns;             /* when is_bad changed last; 0 if never */
 	double since_s;                /* the same, in seconds since 1970 */
 	uint64_t fault_ns;             /* time of the latest fault */
-	unsigned failures, answers;    /* counted in a row */
+	unsigned failures, answers;    /* number of calls in a row that failed, and that the card answered */
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 

@@ -59,13 +59,14 @@ const struct tenant *violation_owner(const struct violation_signs *signs, const 
 
 /* What one census shows of a process that has not registered. */
 struct violation_look {
-	bool is_sound; /* the driver's list can be believed, and no tenant's processes are moving over */
+	/* the driver's list can be believed, and all tenants' processes have registered again after a restart of the daemon */
+	bool is_sound;
 	bool is_listed;  /* the driver lists the process as holding memory of a card */
 	bool is_stopped; /* the process can't run, so it can't register either */
 	bool is_away;    /* the process is checkpointed, or about to be */
 	bool has_owner;
 };
-/* All zero means not seen yet. */
+/* All zero means that no census has shown the process yet. */
 struct violation_track {
 	unsigned looks;
 	uint64_t since_ns;
