@@ -63,7 +63,7 @@ enum sim_request {
 	 * that the work takes in millionths, enum sim_way
 	 */
 	SIM_WORK,
-	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream gets here */
+	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream reaches this */
 	SIM_HOST,
 	SIM_SPIN,         /* [one-way] like SIM_HOST, but occupies the card until SIM_RELEASE */
 	SIM_RELEASE,      /* [one-way] arg: cookie; ends the SIM_HOST or SIM_SPIN of that cookie */
@@ -165,7 +165,7 @@ struct sim_reply_msg {
 	uint32_t req; /* 0: a note */
 	int32_t status;
 	uint32_t payload_bytes;
-	uint64_t completed; /* launches of this client completed so far */
+	uint64_t completed; /* number of this client's launches that are done */
 	uint64_t val[5];
 };
 static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
@@ -183,11 +183,12 @@ struct sim_card_info {
 	uint32_t pci_domain, pci_bus, pci_device;
 	uint64_t memory_bytes;
 	uint64_t context_bytes;
-	uint64_t block_bytes;                       /* granularity of device memory */
-	uint64_t copy_bytes_per_s, set_bytes_per_s; /* to or from the host; within the card */
-	uint64_t nvlink_bytes_per_s;                /* to a peer, for each link */
+	uint64_t block_bytes; /* granularity of device memory */
+	/* copies to or from the host; copies and memsets within the card */
+	uint64_t copy_bytes_per_s, set_bytes_per_s;
+	uint64_t nvlink_bytes_per_s; /* copies to a peer, for each link */
 	/*
-	 * Over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies to
+	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies to
 	 * other cards over PCIe run at copy_bytes_per_s.
 	 */
 	uint64_t far_bytes_per_s;
@@ -205,7 +206,7 @@ struct sim_card_info {
 	uint32_t mig;                 /* enum sim_mig */
 	uint32_t parent;              /* SIM_MIG_INSTANCE: the card that contains this instance */
 	uint32_t gpu_instance, compute_instance; /* SIM_MIG_INSTANCE: the ids on that card */
-	uint32_t slices; /* SIM_MIG_INSTANCE: compute slices, of the card's seven */
+	uint32_t slices; /* SIM_MIG_INSTANCE: number of compute slices; the card has seven */
 };
 
 enum sim_mig {
@@ -228,7 +229,7 @@ enum sim_defect {
 struct sim_card_state {
 	uint64_t used_bytes;
 	uint64_t now_ns;
-	uint32_t busy_pct; /* over the last whole 200 ms */
+	uint32_t busy_pct; /* percent of the last whole 200 ms in which the card was busy */
 	uint32_t memory_pct;
 	uint32_t lost;
 	uint32_t processes; /* number of struct sim_process_state that follow this struct */

@@ -246,7 +246,7 @@ int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 	return post(l, &m, -1, launches);
 }
 
-/* Passes one reply to the thread that waits for it, or queues a note. Call with the lock held. */
+/* Passes one reply to the thread that waits for it, or queues a note. Call with l->lock held. */
 static void dispatch(struct link *l, const struct sim_reply_msg *reply, const void *payload)
 {
 	if (reply->completed > atomic_load_explicit(&l->completed, memory_order_relaxed))
@@ -275,8 +275,8 @@ static void dispatch(struct link *l, const struct sim_reply_msg *reply, const vo
 }
 
 /*
- * Waits up to timeout_ns for data, reads it and dispatches all complete replies. Call with the lock
- * held; it is released while reading.
+ * Waits up to timeout_ns for data, reads it and dispatches all complete replies. Call with l->lock
+ * held; the lock is released while reading.
  */
 static void read_some(struct link *l, uint64_t timeout_ns)
 {
@@ -307,7 +307,10 @@ static void read_some(struct link *l, uint64_t timeout_ns)
 
 		memcpy(&reply, l->in + at, sizeof(reply));
 		if (reply.payload_bytes > sizeof(l->in) - sizeof(reply)) {
-			/* A large payload: receive the rest here; this thread is still the only reader. */
+			/*
+			 * Receive the rest of a large payload here; this thread is still the only
+			 * reader.
+			 */
 			size_t have = l->in_end - at - sizeof(reply);
 			unsigned char *whole = malloc(reply.payload_bytes);
 

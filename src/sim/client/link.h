@@ -22,7 +22,7 @@
 
 struct link_pending;
 
-/* A note from the server. The list keeps the order of arrival. */
+/* A note from the server, in a list by order of arrival. */
 struct link_note {
 	struct link_note *next;
 	struct sim_reply_msg msg;
@@ -38,14 +38,14 @@ struct link {
 	_Atomic uint64_t completed; /* how many of `launched` are done, as of the latest reply */
 	pthread_mutex_t lock;       /* guards the fields below */
 	pthread_cond_t changed;
-	bool reading; /* a thread reads now; it does not hold the lock */
+	bool reading; /* a thread reads from the socket now, without holding `lock` */
 	uint32_t next_req;
 	struct link_pending *pending;
 	struct link_note *notes, *notes_tail;
 	size_t in_end;
 	unsigned char in[8192];
 	uint32_t cards;
-	bool clock_off; /* the server's clock differs, so its times mean nothing here */
+	bool clock_off; /* the server's clock differs, so its times mean nothing to this process */
 };
 
 /*

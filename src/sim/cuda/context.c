@@ -408,7 +408,7 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 }
 
 /*
- * Every thread that can run at a time gets its local memory, at once. (The real driver waits for the
+ * Takes local memory for every thread that can run at a time, at once. (The real driver waits for the
  * next launch.)
  */
 static CUresult set_stack(CUcontext ctx, size_t bytes)

@@ -29,7 +29,10 @@ CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
-/* cuDeviceGetUuid, the older call, returns the card's UUID for a MIG instance. */
+/*
+ * Writes a device's UUID. For a MIG instance, the older call cuDeviceGetUuid (is_old) writes the
+ * card's.
+ */
 static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 {
 	struct sim_device *device = sim_device_of(dev);

@@ -173,7 +173,7 @@ OLD(cuVDPAUCtxCreate_v2,
     CUDA_ERROR_NOT_SUPPORTED)
 OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
 	  CUDA_ERROR_INVALID_CONTEXT)
-/* The call checks the list before anything else (CUDA 13.0 on an H200). */
+/* The call checks `maps` before anything else (CUDA 13.0 on an H200). */
 #define MAP_ARRAY(symbol) \
 	CUresult symbol(CUarrayMapInfo *maps, unsigned int count, CUstream stream) \
 	{ \

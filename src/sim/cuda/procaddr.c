@@ -111,7 +111,7 @@ static void bases_make(void)
 		enter(&forms[i]);
 }
 
-/* Do this here and not at the first lookup, whose time tests measure. */
+/* Makes the table when the library is loaded, not at the first lookup, whose time tests measure. */
 __attribute__((constructor)) static void at_load(void)
 {
 	pthread_once(&bases_once, bases_make);
@@ -134,7 +134,10 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
-/* If the arguments are invalid, *pfn and *ret_status stay unchanged. */
+/*
+ * Finds a function by name and version. If the arguments are invalid, *pfn and *ret_status stay
+ * unchanged.
+ */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {

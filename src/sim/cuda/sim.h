@@ -49,7 +49,7 @@ struct sim_device {
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
-	/* Memory of graphs: one block for each growth. */
+	/* Ids of the blocks that hold the memory of graphs: one block for each growth. */
 	uint32_t graph_block[SIM_GRAPH_BLOCKS], graph_blocks;
 	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
@@ -71,14 +71,15 @@ struct CUctx_st {
 	CUdevice dev;
 	unsigned int flags;
 	bool primary;
-	uint32_t block; /* the context's memory on the card */
+	uint32_t block; /* id of the block that is the context's own memory on the card */
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
 	uint32_t peers; /* bit i: may access device i */
 	size_t limits[16];
 	uint32_t sms;         /* SMs that the context may use */
-	uint32_t stack_block; /* local memory beyond a context's initial amount; 0: none */
+	/* id of the block of local memory beyond a context's initial amount; 0: none */
+	uint32_t stack_block;
 };
 
 struct sim_capture;
@@ -105,7 +106,7 @@ struct CUevent_st {
 	unsigned int flags;
 	bool imported;
 	/* These are guarded by the event lock: */
-	uint64_t records; /* number of records; drops answers about an older record */
+	uint64_t records; /* number of records so far; an answer about an older record is dropped */
 	bool done;
 	uint64_t at_ns;
 	uint64_t not_before_ns; /* the server's earliest possible time of completion */
@@ -129,7 +130,8 @@ struct CUmod_st {
 	CUcontext ctx;
 	CUfunction functions;
 	CUmodule next;
-	uint32_t block; /* the code on the card; 0: it fits in the context's memory */
+	/* id of the block that holds the module's code; 0: the code fits in the context's memory */
+	uint32_t block;
 };
 
 /* One step of a stream or node of a graph. */
@@ -169,7 +171,7 @@ struct sim {
 	struct sim_device devices[SIM_MAX_CARDS];
 	CUcontext contexts;
 	uint32_t next_context;
-	atomic_uint captures; /* captures under way; at 0 every check is cheap */
+	atomic_uint captures; /* number of captures under way; at 0 every check is cheap */
 };
 
 enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
@@ -243,8 +245,8 @@ static inline CUresult sim_enter(const char *name)
 /* visible.c. cuInit calls this to fill sim.devices. */
 CUresult sim_find_devices(void);
 /*
- * future.c. The version in CUDA_VERSION's form: SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE is set, else
- * SIM_DRIVER_VERSION.
+ * future.c. Returns the driver's version in CUDA_VERSION's form: SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE
+ * is set, else SIM_DRIVER_VERSION.
  */
 int sim_driver_version(void);
 /* Whether this allocation must fail because of ALLOT_SIM_FAULT=oom-after=N. */
@@ -269,13 +271,13 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 }
 
 /* space.c: the part of a card's SMs that a process and its kernels get. */
-/* The SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
+/* Returns the number of SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
-/* The context's SMs in millionths of the card's. */
+/* Returns the context's SMs in millionths of the card's. */
 uint64_t sim_space_limit(CUcontext ctx);
 /*
- * ret_ns is how long a step takes when nothing else runs in its context; ret_part is the part of
- * the card's SMs that the step then takes, in millionths.
+ * Writes to *ret_ns how long a step takes when nothing else runs in its context. Writes to *ret_part
+ * the part of the card's SMs that the step then takes, in millionths.
  */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);
@@ -321,7 +323,10 @@ bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *re
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_is_capturing(CUstream stream);
-/* A wait for a stream that is capturing breaks the capture and fails. */
+/*
+ * Call before a wait for the stream. If the stream is capturing, breaks the capture and returns an
+ * error.
+ */
 CUresult sim_capture_forbids_wait(CUstream stream);
 void sim_capture_stream_gone(CUstream stream);
 
@@ -389,7 +394,7 @@ CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, u
 void sim_block_free(uint32_t block);
 uint64_t sim_round(CUdevice dev, uint64_t bytes); /* rounded up to the card's granularity */
 CUresult sim_free(uint64_t addr);                 /* call with sim.lock held */
-/* also frees the region's memory; call with sim.lock held */
+/* frees the region and its memory; call with sim.lock held */
 void sim_region_drop(struct sim_region *region);
 /* Finds the allocation that contains addr. Returns false if none does. Call with sim.lock held. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,

@@ -29,7 +29,9 @@
 struct server {
 	pid_t pid;
 	uid_t uid;
-	/* passes clients to the server; shutting it down for writing asks the server to end */
+	/*
+	 * socket that passes clients to the server; shutting it down for writing asks the server to end
+	 */
 	int fd;
 	bool is_faulty; /* takes no clients */
 };
@@ -38,8 +40,9 @@ static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
 static int64_t away_until_ms; /* after a server's end, clients are refused until then */
-static int connection = -1;   /* being served now */
-static long refusals;         /* clients still to refuse, as "sim_refuse" asked */
+static int connection = -1;   /* descriptor of the connection that is served now; -1 if none is */
+/* number of clients that are still to be refused, as "sim_refuse" asked */
+static long refusals;
 
 static const char *pipe_dir(void)
 {

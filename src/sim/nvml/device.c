@@ -17,7 +17,7 @@
 #define CORES_OF_SM(info) \
 	((info).cc_major == 7 || ((info).cc_major == 8 && (info).cc_minor == 0) ? 64 : 128)
 
-/* By the numbers of nvmlDeviceArchitecture_t. */
+/* Returns the card's architecture as a value of nvmlDeviceArchitecture_t. */
 static unsigned int architecture_of(const struct sim_card_info *info)
 {
 	switch (info->cc_major) {
@@ -184,8 +184,8 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 }
 
 /*
- * nvmlGpuTopologyLevel_t: 10 same switch, 20 several switches, 30 same host bridge, 40 same NUMA
- * node, 50 different nodes.
+ * Returns what two cards have in common, as an nvmlGpuTopologyLevel_t: 10 same switch, 20 several
+ * switches, 30 same host bridge, 40 same NUMA node, 50 different nodes.
  */
 static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
 {

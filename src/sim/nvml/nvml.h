@@ -8,7 +8,7 @@
 #include "sim/nvml/nvml_table.h"
 
 struct nvmlDevice_st {
-	uint32_t card; /* the server's number */
+	uint32_t card; /* the server's number of the card */
 	/* NVML's index, in the order of PCI addresses; for a MIG instance, its index on its card */
 	uint32_t index;
 	struct sim_card_info info;

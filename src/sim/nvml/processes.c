@@ -109,7 +109,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 
 /*
  * Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides, or
- * `processes` to hide none.
+ * state->processes to hide none.
  */
 static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
 {

@@ -252,7 +252,7 @@ NVML_FUNCTION(nvmlDeviceGetCount_v2, (unsigned int *count), get_count(count))
 static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
-	/* an instance has no index here; find it through its card */
+	/* this call numbers cards only; an instance is found through its card */
 	if (!device || index >= cards_n)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];

@@ -42,7 +42,7 @@ static bool holds_grow(struct server *s)
 		return false;
 	for (uint32_t i = size; i-- > s->holds_n;) {
 		holds[i] = NULL;
-		if (i) /* 0 is not a valid number */
+		if (i) /* 0 is not a valid number of a hold */
 			spare[s->holds_free_n++] = i;
 	}
 	s->holds_n = size;

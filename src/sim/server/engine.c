@@ -422,7 +422,10 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
 		if (s->runs && s->head->left_ns < least)
 			least = s->head->left_ns;
-		/* The event may belong to another process, and the work behind the wait may be short. */
+		/*
+		 * The awaited event may be another process's and happen at `change`, and the work
+		 * behind it may be short.
+		 */
 		if (s->head && s->head->kind == ENGINE_AWAIT)
 			return change;
 	}

@@ -73,7 +73,7 @@ struct engine_op {
 	uint64_t rest, rest_of; /* progress below 1 ns: rest / rest_of of a nanosecond */
 	uint32_t part;          /* part of the card's SMs that the op takes, of ENGINE_ALL */
 	uint32_t way;           /* direction of a copy: enum sim_way */
-	uint64_t cum_ns;        /* all work of the stream up to and including this op */
+	uint64_t cum_ns;        /* ns of all work of the stream up to and including this op */
 	struct engine_event *event;
 	uint64_t event_no;
 	uint64_t cookie;
@@ -88,7 +88,7 @@ struct engine_stream {
 	uint32_t flags;   /* enum sim_stream_flags */
 	bool closed;      /* the stream is freed once it is empty */
 	bool runs;        /* the head runs while the process has the card */
-	uint64_t cum_ns;  /* all work ever submitted */
+	uint64_t cum_ns;  /* ns of all work ever submitted */
 	uint64_t done_ns;
 };
 
@@ -99,13 +99,13 @@ struct engine_proc {
 	struct engine_stream *streams;
 	uint64_t group;   /* 0: none */
 	uint32_t limit;   /* part of the SMs that the process may use, of ENGINE_ALL */
-	uint32_t running; /* streams whose heads run while this process has the card */
+	uint32_t running; /* number of streams whose heads run while this process has the card */
 	uint64_t wanted;  /* sum of the running ops' parts */
 	uint32_t ways;    /* bit per enum sim_way: a copy runs in that direction */
 	uint32_t spinning;
 	bool runnable;
 	uint64_t busy_ns;
-	uint64_t completed; /* launches completed so far */
+	uint64_t completed; /* number of launches completed so far */
 	uint64_t submitted;
 	struct meter meter;
 	void *owner;
@@ -115,10 +115,10 @@ struct engine_card {
 	uint64_t slice_ns, gap_ns, switch_ns;
 	struct engine_proc *procs;
 	struct engine_proc *current;
-	struct engine_proc *loaded; /* process whose work ran last; NULL if that process is gone */
+	struct engine_proc *loaded; /* the process whose work ran last; NULL if that process is gone */
 	uint32_t runnable_n;
 	uint64_t slice_left_ns;
-	uint64_t gap_left_ns; /* time until current's work goes on */
+	uint64_t gap_left_ns; /* time until the work of `current` goes on */
 	uint64_t busy_ns;
 	struct meter meter;
 };

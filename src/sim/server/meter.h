@@ -10,7 +10,7 @@
 #define METER_BUCKETS 128
 
 struct meter {
-	uint64_t last; /* newest bucket written */
+	uint64_t last; /* number of the newest bucket written */
 	uint32_t busy_ns[METER_BUCKETS];
 };
 

@@ -29,7 +29,7 @@ struct block {
 	uint64_t name; /* 0 if the block has no name */
 	uint64_t bytes;
 	uint32_t card;
-	uint32_t holds; /* holds of clients, and exports */
+	uint32_t holds; /* number of clients' holds and of exports */
 	bool parked;    /* off the card: the block's only holder is checkpointed */
 };
 
@@ -63,7 +63,7 @@ struct waiter {
 	struct waiter *next, *prev; /* list of the client; event waiters do not use prev */
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* marks still to come */
+	uint32_t left; /* number of marks still to come */
 	bool failed;
 };
 
@@ -109,12 +109,12 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	uint64_t completed_before; /* launches that lost cards dropped */
+	uint64_t completed_before; /* number of launches that were dropped with a lost card */
 	unsigned char in[16384];
 	size_t in_at, in_end;
 	unsigned char *out;
 	size_t out_at, out_end, out_size;
-	int fds[16]; /* received, not taken yet */
+	int fds[16]; /* descriptors received and not taken yet */
 	unsigned int fds_n;
 };
 
@@ -122,7 +122,7 @@ struct server {
 	struct spec spec;
 	struct engine engine;
 	int epoll_fd, listen_fd, timer_fd;
-	uint64_t linger_ns; /* 0: never end */
+	uint64_t linger_ns; /* how long the server lives on without clients; 0: for ever */
 	uint64_t empty_since_ns;
 	bool had_client;
 	uint32_t lost; /* bit i: card i is lost */
@@ -136,7 +136,7 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	uint64_t turns; /* counts holds and exports; gives their order */
+	uint64_t turns; /* number of holds and exports made so far; gives their order */
 };
 
 /* Listens on path. Returns 0, or -errno with one line in error. */

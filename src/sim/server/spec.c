@@ -221,8 +221,8 @@ static int set_number(const struct spec_at *at, struct spec_card *card, const ch
 		      const char *value)
 {
 	/*
-	 * One row per key: whether the value is in bytes, the unit of a number without a unit, and
-	 * the bounds.
+	 * One row per key: whether the value is in bytes, the factor for a number that is written
+	 * without a unit, and the bounds.
 	 */
 	static const struct {
 		const char *key;
@@ -346,7 +346,10 @@ static int check(const struct spec_at *at, const struct spec *spec)
 	return 0;
 }
 
-/* `seed` makes the UUIDs of cards that name none: the same in every file and on every machine. */
+/*
+ * Parses a description. Makes the UUIDs of cards that name none from `seed`: the same in every file and
+ * on every machine.
+ */
 static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
 		 char *error, size_t error_size)
 {

@@ -11,7 +11,8 @@ struct CUarray_st {
 	CUcontext ctx;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
-	uint32_t block; /* 0 without memory: deferred mapping, or a level of a mipmap */
+	/* id of the array's block of memory; 0 without one: deferred mapping, or a level of a mipmap */
+	uint32_t block;
 };
 
 struct CUmipmappedArray_st {
@@ -54,7 +55,7 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return d->Width && d->Width <= 1 << 17 && d->Height <= 1 << 17 && d->Depth <= 1 << 14 &&
 	       (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4) &&
 	       format_bytes(d->Format) &&
-	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the card reports no support */
+	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the simulated card has no sparse arrays */
 }
 
 /*
@@ -129,7 +130,7 @@ static bool is_array(CUarray array)
 	return array && array->magic == MAGIC_ARRAY;
 }
 
-/* Call with sim.lock held. */
+/* Frees the array or mipmap *at, its memory too, and takes it off the list. Call with sim.lock held. */
 static void array_end(CUarray *at)
 {
 	CUarray array = *at;
@@ -171,7 +172,10 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* As the driver does, answers only for deferred mapping. `array` is NULL if the handle is invalid. */
+/*
+ * Writes how much memory an array needs; as in the driver, only for deferred mapping. `array` is NULL
+ * if the handle is invalid.
+ */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {

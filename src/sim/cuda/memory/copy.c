@@ -8,7 +8,7 @@
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-/* More bytes than a card has. Copies of arrays and pitched copies have no other limit. */
+/* The most bytes that a copy of an array or a pitched copy may have: more than a card has. */
 #define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)
@@ -116,7 +116,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	return CUDA_SUCCESS;
 }
 
-/* A copy to or from an array, which only takes time: arrays hold no bytes here. */
+/* Submits a copy to or from an array. It only takes time, because simulated arrays hold no bytes. */
 static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, bool ptds, bool wait)
 {
 	CUstream stream;
@@ -200,7 +200,7 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 		      uint64_t depth)
 {
 	if (!dst.addr || !src.addr || !width || !height)
-		return; /* nothing to move, whatever the number of layers */
+		return; /* a layer without bytes: nothing to move */
 	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,

@@ -1,4 +1,6 @@
-/* Memory imported from another interface. Here a descriptor of VMM memory stands for it. */
+/*
+ * Memory imported from another interface. In the simulation a descriptor of VMM memory stands for it.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -9,7 +9,7 @@ struct host {
 	struct host *next;
 	uint64_t base, bytes;
 	unsigned int flags;
-	bool registered; /* the program's own memory */
+	bool registered; /* the program's own memory, which it registered */
 };
 
 static struct host *hosts; /* guarded by sim.lock */
@@ -63,7 +63,7 @@ SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, byte
 SIM_FUNCTION(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
 	     flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags))
 
-/* Removes the record whose base is ptr from the list and returns it. Returns NULL if there is none. */
+/* Takes the entry whose base is ptr off `hosts` and returns it; NULL if there is none. */
 static struct host *host_take(void *ptr, bool registered)
 {
 	struct host **at = &hosts, *h;
@@ -189,7 +189,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return r;
 }
 
-/* Call with sim.lock held. */
+/* Opens the block that `ipc` names, at a new address. Call with sim.lock held. */
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
 {
 	struct opened *opened;

@@ -55,7 +55,7 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
 	return r;
 }
 
-/* Call with sim.lock held. */
+/* Binds a range of `memory` to the multicast object. Call with sim.lock held. */
 static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, struct vmm *memory,
 			    size_t memory_offset, size_t bytes)
 {

@@ -13,7 +13,8 @@
 #define ALIGN_BYTES 512
 
 static CUmemoryPool pools;
-static atomic_uint empty_chunks; /* at 0 a sync point has nothing to release */
+/* number of empty chunks of all pools; at 0 a sync point has nothing to release */
+static atomic_uint empty_chunks;
 
 bool sim_pool_is(CUmemoryPool pool)
 {

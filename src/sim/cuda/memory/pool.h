@@ -21,8 +21,8 @@ struct chunk {
 };
 
 /*
- * A block of the card's memory that an imported pool holds, from the first imported pointer into
- * the block on.
+ * A block of the card's memory that an imported pool holds since the first pointer into the block was
+ * imported.
  */
 struct kept {
 	struct kept *next;
@@ -37,7 +37,7 @@ struct CUmemPoolHandle_st {
 	bool is_default;
 	bool on_host;
 	bool is_imported; /* a pool of another process; it has no readable attributes */
-	bool is_ended;    /* destroyed; the struct stays until the last allocation is freed */
+	bool is_ended;    /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
 	struct kept *kept;   /* only for an imported pool */
 	uint32_t pointers_n; /* imported pointers that are not freed yet */
@@ -46,13 +46,13 @@ struct CUmemPoolHandle_st {
 	uint64_t threshold, max_bytes;
 	uint64_t reserved, reserved_high, used, used_high;
 	int reuse[3];
-	uint32_t access; /* bit i: device i */
+	uint32_t access; /* bit i: device i may access the pool */
 };
 
 /* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Ends a pool and releases its memory. The pool itself is freed when its last allocation is. */
+/* Ends a pool and releases its memory. The struct is freed with the pool's last allocation. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Releases empty chunks while more than `keep` bytes are reserved. */

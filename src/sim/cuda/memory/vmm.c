@@ -15,7 +15,7 @@ struct mapping {
 	struct mapping *next;
 	uint64_t base, bytes;
 	struct vmm *vmm;
-	uint32_t access; /* bit i: device i */
+	uint32_t access; /* bit i: device i may access the mapping */
 };
 
 struct reserved {

@@ -93,7 +93,7 @@ static CUresult ask(CUevent event, bool wait)
 	else if (event->done || (!records && !event->imported))
 		r = CUDA_SUCCESS;
 	else if (wait || event->not_before_ns <= sim_clock_ns())
-		r = CUDA_ERROR_UNKNOWN; /* ask the server */
+		r = CUDA_ERROR_UNKNOWN; /* not known yet, so ask the server */
 	pthread_mutex_unlock(&sim_event_lock);
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;

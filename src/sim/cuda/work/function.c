@@ -86,7 +86,10 @@ CUresult cuFuncIsLoaded(int *state, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-/* A kernel that spins has one parameter, an address. Other kernels have none. */
+/*
+ * Writes where a kernel's parameter is. A kernel that spins has one, an address; other kernels have
+ * none.
+ */
 static CUresult param_info(CUfunction f, size_t index, size_t *offset, size_t *bytes)
 {
 	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);

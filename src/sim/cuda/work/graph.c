@@ -253,7 +253,7 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed)) {
 		struct sim_step none = { .kind = STEP_EMPTY };
 
-		/* A launch into a capture adds the steps to that graph. */
+		/* A launch into a capture adds the steps to the capture's graph. */
 		if (sim_capture_step(stream, &none, &r)) {
 			for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
 				sim_capture_step(stream, &exec->steps[i], &r);

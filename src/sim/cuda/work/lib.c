@@ -117,7 +117,10 @@ static void in_fork_child(void)
 	mps_forget();
 }
 
-/* Opens the node, as the real driver opens its device node: a watcher knows this process from now on. */
+/*
+ * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node. So a
+ * watcher knows this process from now on.
+ */
 static void open_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
