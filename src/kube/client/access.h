@@ -34,7 +34,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);
-/* Does the same for the pod of this process. */
+/* Reads the service account of this process's pod, like access_of_pod(). */
 int access_of_this_pod(struct kube_access *ret, struct error *err);
 
 /*

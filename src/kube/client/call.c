@@ -199,7 +199,7 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 
 /*
  * Fails if libcurl cannot use our certificates. Otherwise libcurl would connect without them: as
- * someone else, or to another server.
+ * another user, or to another server.
  */
 static int set_access(struct kube_call *call)
 {

@@ -62,7 +62,10 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 	return NULL;
 }
 
-/* Finds a call whose owner must be told something before the end of the call. */
+/*
+ * Finds a call with a complete line for its owner, or with a 2xx status that its owner does not know
+ * yet.
+ */
 static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;

@@ -14,7 +14,7 @@
 #include "kube/client/reactor.h"
 
 #define KUBE_CALL_TIMEOUT_NS (UINT64_C(30) * 1000000000)
-#define KUBE_BODY_MAX (16u << 20) /* bytes of an answer or of one line */
+#define KUBE_BODY_MAX (16u << 20) /* the most bytes of an answer, or of one line of it */
 
 struct kube_client;
 struct kube_call;
@@ -36,8 +36,8 @@ struct kube_request {
 struct kube_answer {
 	int status; /* HTTP status; 0 if there was no answer */
 	/*
-	 * NULL if the call failed or has no object. Only valid during the call of `done`: take a
-	 * reference to keep it.
+	 * The answer's object; NULL if the call failed or has no object. Only valid during the call of
+	 * `done`: take a reference to keep it.
 	 */
 	json_t *object;
 	size_t bytes;            /* bytes of the answer that were read */
@@ -64,7 +64,7 @@ struct kube_client *kube_client_free(struct kube_client *client);
 int kube_client_fd(const struct kube_client *client);
 /* Does the pending work. Handlers are only called from this function. */
 void kube_client_process(struct kube_client *client);
-/* For alarms in the same thread. */
+/* Returns the client's reactor, for alarms in the same thread. */
 struct reactor *kube_client_reactor(struct kube_client *client);
 
 /*

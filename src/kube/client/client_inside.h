@@ -32,7 +32,7 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed;                      /* our own error; ends the call */
+	struct error failed;                      /* an error found by this client; ends the call */
 	void (*line)(void *data, json_t *object); /* a kube_line */
 	bool is_good;                             /* `line` was told that the status is 2xx */
 	void (*done)(void *data, const struct kube_answer *answer); /* a kube_done */

@@ -26,7 +26,7 @@ static const char *space_of(const struct event_about *about)
 	return about->in_namespace ? about->in_namespace : NODE_EVENTS;
 }
 
-/* If `name` is NULL, the server makes a name. */
+/* Sends a new event. If `name` is NULL, the server makes a name. */
 static struct kube_call *post(const char *component, struct kube_client *client,
 			      const struct event_about *about, const struct event_text *text,
 			      const char *name, kube_done done, void *data)
@@ -66,7 +66,7 @@ void event_tell(struct kube_client *client, const struct event_about *about, boo
 	event_tell_as("allotd", client, about, is_warning, reason, message, host);
 }
 
-/* As client-go does: the object's name and the time. */
+/* The name has client-go's form: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
 	struct timespec now;

@@ -11,11 +11,12 @@
 #include "base/log.h"
 #include "kube/util/backoff.h"
 
-#define PAGE_OBJECTS 200 /* halved while a page exceeds the limit of an answer */
+#define PAGE_OBJECTS 200 /* objects in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
 /* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-#define WATCH_GRACE_S 30 /* after which we end the watch ourselves */
+/* we end a watch that lasts for this much longer than we asked the server for */
+#define WATCH_GRACE_S 30
 /*
  * A watch that ends sooner, without an event, counts as a failure: the server, or a proxy before
  * it, rejects us.
@@ -30,8 +31,8 @@ struct kube_watch {
 	struct kube_call *call; /* NULL while the alarm is set */
 	struct alarm again;
 	struct backoff backoff;
-	char *version; /* the watch resumes here; NULL: list first */
-	char *page;    /* next page of the present list; NULL: the first */
+	char *version; /* the resourceVersion at which the watch resumes; NULL: list first */
+	char *page;    /* the server's name of the list's next page; NULL: the first page */
 	unsigned page_objects;
 	uint64_t started_ns; /* start of the present watch */
 	bool is_fruitful;    /* the watch delivered an event */
@@ -74,7 +75,7 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 }
 
 /*
- * Reports that the trouble is over. is_worth also resets the backoff; a watch that only started is
+ * Reports that the trouble is over. With is_worth, resets the backoff too. A watch that only started is
  * not worth that, because it may end at once.
  */
 static void succeed(struct kube_watch *w, bool is_worth)
@@ -87,7 +88,10 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.trouble(w->data, NULL);
 }
 
-/* The server no longer knows the version: lists again, at once, but every fourth time after a backoff. */
+/*
+ * Lists again, because the server no longer knows w->version: at once, but every fourth time after a
+ * backoff.
+ */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;

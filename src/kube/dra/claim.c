@@ -10,7 +10,7 @@
 
 #define MOST_BYTES ((uint64_t)INT64_MAX)
 
-/* Returns NULL if the member is missing or not a string without NUL. */
+/* Returns the text of a member; NULL if the member is missing, is not a string, or contains NUL. */
 static const char *text_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
@@ -76,7 +76,7 @@ static bool names_request(const json_t *requests, const char *request)
 	return false;
 }
 
-/* Terms of the class come first in `config`, so the claim's terms replace them. */
+/* Reads the terms. Those of the class come first in `config`, so the claim's terms replace them. */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {
 	json_t *one;

@@ -38,8 +38,8 @@ static void add_version(json_t *attributes, const char *name, unsigned major, un
 }
 
 /*
- * A driver version such as "535.104.05". Attributes need a semantic version (semver.org): three
- * numbers without leading zeros.
+ * Adds the driver's version, such as "535.104.05". Attributes need a semantic version (semver.org):
+ * three numbers without leading zeros.
  */
 static void add_driver(json_t *attributes, const char *text)
 {
@@ -51,7 +51,7 @@ static void add_driver(json_t *attributes, const char *text)
 	json_object_set_new(attributes, "driverVersion", json_pack("{s:s}", "version", version));
 }
 
-/* NVIDIA's names of the generations, by compute capability. */
+/* Returns NVIDIA's name of the GPU's generation, by its compute capability. */
 static const char *architecture(const struct dra_device *d)
 {
 	switch (d->capability_major) {
@@ -66,7 +66,10 @@ static const char *architecture(const struct dra_device *d)
 	}
 }
 
-/* The profile is at the end of the name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
+/*
+ * Returns the MIG profile, which is at the end of the product's name: "NVIDIA H100 80GB HBM3 MIG
+ * 1g.10gb".
+ */
 static const char *profile(const struct dra_device *d)
 {
 	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;
@@ -123,8 +126,8 @@ static json_t *memory_capacity(const struct dra_device *d)
 }
 
 /*
- * A claim without a cores request gets no guarantee. A policy's step must not exceed what is left,
- * so there is no policy if nothing is.
+ * A claim without a cores request gets no guarantee. The step of a request policy must not exceed what
+ * is left of the cores, so there is no policy if nothing is left.
  */
 static json_t *cores_capacity(const struct dra_device *d)
 {
@@ -152,7 +155,7 @@ static void add_taint(json_t *taints, const char *key)
 	json_array_append_new(taints, json_pack("{s:s, s:s}", "key", key, "effect", "NoSchedule"));
 }
 
-/* Returns NULL if the device has no taint. */
+/* Returns the device's taints; NULL if it has none. */
 static json_t *taints_of(const struct dra_device *d)
 {
 	if (!d->is_cordoned && !d->is_unhealthy)
@@ -219,7 +222,10 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 
 /* ---- the slice ---- */
 
-/* How much of the node's name fits beside so much else. A part of a DNS name ends with a letter or digit. */
+/*
+ * Returns how many bytes of the node's name fit into a name beside else_bytes others. A part of a DNS
+ * name ends with a letter or digit.
+ */
 static int node_length(const char *node, size_t else_bytes)
 {
 	size_t length = strnlen(node, else_bytes < DRA_POOL_MAX ? DRA_POOL_MAX - 1 - else_bytes : 0);

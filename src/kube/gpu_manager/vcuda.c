@@ -184,7 +184,7 @@ static int read_open_shares(const struct kube_pod *pod, size_t container,
 	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
 }
 
-/* Takes the number of GPUs from the shares that were allocated. */
+/* Sets the number of GPUs from the shares that were allocated. */
 static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
 {
 	struct kube_shares shares;
@@ -296,7 +296,7 @@ double vcuda_cores_pct(const struct vcuda_ask *ask)
 	return (double)ask->cores / ask->cards;
 }
 
-/* The limit is never less than the guarantee. */
+/* Returns the limit, which is never less than the guarantee. */
 double vcuda_limit_pct(const struct vcuda_ask *ask)
 {
 	double cores_pct = vcuda_cores_pct(ask);

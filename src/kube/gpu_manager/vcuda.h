@@ -43,10 +43,10 @@ struct vcuda_names {
 };
 
 struct vcuda_ask {
-	unsigned cores; /* total of all its GPUs */
-	unsigned units; /* total of all its GPUs; 0 means all their memory */
+	unsigned cores; /* hundredths of a GPU's time, on all its GPUs together */
+	unsigned units; /* units of 256 MiB, on all its GPUs together; 0 means all their memory */
 	unsigned cards; /* number of GPUs, 1 or more */
-	/* of each GPU's time; 0 if not given: the guaranteed share is the limit */
+	/* percent of each GPU's time; 0 if not given: the guaranteed share is the limit */
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose; equal to `cards`, or 0 if none did */
 	unsigned chosen;
@@ -70,8 +70,8 @@ int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct v
 /* Whether both request the same, whatever GPUs were chosen. */
 bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
 
-/* Percent of each GPU: the guaranteed share, and the limit. */
+/* Return the guaranteed share and the limit, in percent of each GPU's time. */
 double vcuda_cores_pct(const struct vcuda_ask *ask);
 double vcuda_limit_pct(const struct vcuda_ask *ask);
-/* of each GPU, rounded down to whole MiB; 0 means all its memory */
+/* Returns the memory on each GPU, rounded down to whole MiB; 0 means all its memory. */
 uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask);

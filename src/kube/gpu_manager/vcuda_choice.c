@@ -74,7 +74,7 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Whether the call for memory, which is still to come, will tell the two apart. */
+/* Whether the call for memory, which is still to come, will tell the two candidates apart. */
 static bool will_be_told(const struct vcuda_question *q, const struct candidate *a,
 			 const struct candidate *b)
 {

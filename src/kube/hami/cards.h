@@ -21,7 +21,7 @@
 struct kube_card {
 	char id[KUBE_ID_MAX];
 	unsigned index;
-	unsigned count;      /* how many containers may share it */
+	unsigned count;      /* how many containers may share the GPU */
 	uint64_t memory_mib; /* with memory scaling more than the GPU has */
 	unsigned cores_pct;  /* with cores scaling above 100 */
 	char type[CARD_TYPE_MAX];

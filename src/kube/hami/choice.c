@@ -49,7 +49,8 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	int64_t limit_s = q->bind_limit_s ? q->bind_limit_s : CHOICE_BIND_LIMIT_S, since_s;
 	int r = pod_bind_time(pod, &since_s, err);
 	if (r == -ENODATA)
-		return 0; /* not every scheduler writes it, so the binding has no time limit */
+		/* some schedulers write no bind time; such a binding has no time limit */
+		return 0;
 	if (r >= 0 && q->now_s - since_s > limit_s)
 		r = error_set(err, ETIMEDOUT,
 			      KUBE_POD_BIND_TIME " is %lld s ago: a binding may take %lld s",

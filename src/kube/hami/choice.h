@@ -52,8 +52,8 @@ struct choice {
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 
 /*
- * Chooses the pod that holds the node's lock, or without a lock the only pod that is being bound
- * here. The container is the first that still has shares, because the kubelet calls in that order.
+ * Chooses the pod that holds the node's lock, or without a lock the only pod that is being bound to
+ * this node. The container is the first that still has shares, because the kubelet calls in that order.
  *
  * After these errors a later try may succeed, because a watch may be late:
  *

@@ -25,6 +25,9 @@ struct node_lock {
 int node_lock_parse(const char *text, struct node_lock *ret, struct error *err);
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 
-/* A lock with a time in the future is not expired: clocks of machines differ. */
+/*
+ * Whether the lock is older than expiry_s. A lock with a time in the future is not: clocks of machines
+ * differ.
+ */
 bool node_lock_is_expired(const struct node_lock *lock, int64_t now_s, int64_t expiry_s);
 bool node_lock_is_of(const struct node_lock *lock, const char *pod_namespace, const char *pod);

@@ -47,7 +47,7 @@ struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NUL
  */
 json_t *pod_essence(const json_t *object);
 
-/* Returns NULL if the pod has no annotation of that name. */
+/* Returns the value of an annotation, or NULL if the pod has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
 /* Returns the index in `container` of the container of that name, or `containers` if there is none. */
 size_t pod_find_container(const struct kube_pod *pod, const char *name);

@@ -12,8 +12,8 @@
 
 struct kube_scores {
 	size_t count;
-	char (*id)[KUBE_ID_MAX]; /* of each GPU; owned */
-	int *score;              /* of GPUs i and j: score[i * count + j]; owned */
+	char (*id)[KUBE_ID_MAX]; /* the GPUs' ids; owned */
+	int *score;              /* the score of GPUs i and j is score[i * count + j]; owned */
 };
 
 /* Makes scores of 0 for `count` GPUs without names. Returns 0 or -ENOMEM. */

@@ -21,7 +21,7 @@
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
 	int64_t until_s; /* since 1970; after this time the rounds still count for a while */
-	unsigned rounds; /* evictions in a row */
+	unsigned rounds; /* number of evictions in a row */
 };
 
 struct kube_cooldowns {

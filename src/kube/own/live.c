@@ -122,8 +122,8 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 static const struct {
 	const char *name;
 	/*
-	 * NULL: the annotation is about the container's start and does not change a running one:
-	 * vcuda.h, annotations.h.
+	 * Parses the value. NULL: the annotation only matters when the container starts (vcuda.h,
+	 * annotations.h).
 	 */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 	bool is_ours_alone; /* only allot writes it */
@@ -138,8 +138,8 @@ static const struct {
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
 /*
- * Whether the name is in our domain. The first *ret_owner bytes are a container's name; if 0, it is
- * for all containers.
+ * Whether the annotation's name is in our domain. Its first *ret_owner bytes are a container's name; if
+ * 0, the annotation is for all containers.
  */
 static bool is_ours(const char *name, size_t *ret_owner)
 {

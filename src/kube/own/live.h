@@ -21,7 +21,7 @@
 
 #define LIVE_VALUES_MAX 16
 
-/* The counts say how many values each array has; 0 if not given. */
+/* memories, cores and limits are the numbers of values in the arrays; 0 if not given. */
 struct kube_live {
 	size_t memories, cores, limits;
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
@@ -62,7 +62,7 @@ struct kube_live_floor {
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 
 /*
- * Returns all annotations that live_read() uses, as one text. If it is equal, nothing has changed.
- * The caller frees it. Returns NULL if out of memory.
+ * Returns all annotations that live_read() uses, as one text, which the caller frees. If two such texts
+ * are equal, nothing has changed. Returns NULL if out of memory.
  */
 char *live_text(const struct kube_pod *pod);

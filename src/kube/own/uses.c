@@ -8,7 +8,7 @@
 #include "kube/util/object.h"
 
 #define CARDS_MAX 1024
-#define PCT_MOST 10000 /* more than any GPU can have */
+#define PCT_MOST 10000 /* a larger percentage is invalid */
 
 void uses_free(struct kube_uses *uses)
 {

@@ -18,8 +18,11 @@
 struct kube_use {
 	char id[KUBE_ID_MAX];
 	unsigned peak_pct; /* 90th percentile of the GPU's busy time over the last minutes */
-	unsigned now_pct;  /* average of the last minute */
-	/* guarantees of the tenants that were there during the whole measurement */
+	unsigned now_pct;  /* average of the GPU's busy time over the last minute */
+	/*
+	 * sum of the guarantees of the tenants that were on the GPU during all the minutes that
+	 * peak_pct covers
+	 */
 	unsigned held_pct;
 	uint64_t memory_mib; /* memory that all tenants hold */
 };

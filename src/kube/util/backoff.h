@@ -9,7 +9,7 @@
 #define BACKOFF_MAX_S 30
 
 struct backoff {
-	unsigned failures; /* in a row; 0 after a success */
+	unsigned failures; /* number of failures in a row; 0 after a success */
 };
 
 /*

@@ -10,7 +10,7 @@
 #define YAML_DEPTH_MAX 32
 
 struct line {
-	unsigned number; /* in the file, from 1 */
+	unsigned number; /* the line's number in the file, from 1 */
 	size_t indent;
 	char *text; /* without indentation, comment and white space at its end; never "" */
 };
@@ -31,7 +31,7 @@ static int complain(const struct reader *r, const char *what)
 
 /* ---- lines ---- */
 
-/* Whether the character within quotes takes the next one with it. */
+/* Whether the character at `c`, within quotes, escapes the next one. */
 static bool is_escape(char quote, const char *c)
 {
 	return (quote == '"' && *c == '\\' && c[1]) ||
