@@ -48,8 +48,8 @@ int client_read_reply(struct client *client, const char *text, json_t **ret_repl
 		      struct error *err);
 
 /*
- * Takes the descriptors that came with the last reply, at most `most`, in order. The caller owns them. The next request closes
- * those that were not taken. Returns their number.
+ * Writes up to `most` descriptors that came with the last reply to ret_fds, in order, and returns how many it wrote. The caller
+ * owns these. The next request closes those that were not taken.
  */
 #define CLIENT_FDS_MAX 16
 size_t client_take_fds(struct client *client, int *ret_fds, size_t most);

@@ -1,6 +1,7 @@
 /*
- * Finds the daemon for some hardware: the daemon of run_dir, if given; otherwise the system's, unless ALLOT_RUN_DIR sets
- * another base directory; otherwise the caller's own. No daemon is started.
+ * Finds the running daemon for some hardware. If run_dir is given, only the daemon of that directory counts. If run_dir is
+ * NULL, the system's daemon is tried first, except if ALLOT_RUN_DIR is set, and then the daemon in the user's own run
+ * directory (under $ALLOT_RUN_DIR if set; see base/paths.h). No daemon is started.
  *
  * `hardware` is a name from paths_hardware(). All functions return 0, or -errno with one line in err.
  */

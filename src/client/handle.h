@@ -27,5 +27,5 @@ int handle_fail(int result, const struct error *from, struct allot_error *err);
 /* Makes the request "set" for a tenant. The caller owns it. Returns NULL if out of memory. */
 json_t *change_to_request(const struct allot_change *change, const char *tenant);
 
-/* Makes a list from a reply to "list". Takes ownership of the reply, also on failure. Returns NULL if out of memory. */
+/* Makes a list from the reply to a request "list". Takes ownership of `reply`, also on failure. NULL if out of memory. */
 struct allot_list *list_new(json_t *reply);

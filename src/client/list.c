@@ -1,6 +1,6 @@
 /*
- * The type allot_list of liballot-client: the reply to "list", read in place. The list's devices, tenants and shares are JSON
- * objects inside the reply.
+ * The type allot_list of liballot-client: the reply to a request "list", read in place. The list's devices, tenants and shares
+ * are JSON objects inside the reply.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #define POLL_NS 50000000
 
 /*
- * Asks the daemon how the request stands. Names the tenant by its id if known, because another
- * tenant may get its name meanwhile.
+ * Asks the daemon whether the request "pause" or "resume" is done. Names the tenant by its id if the reply `first` has one,
+ * because another tenant may get its name meanwhile.
  */
 static int ask(struct client *client, const char *op, const char *name, const json_t *first,
 	       bool swap_out, json_t **ret_reply, struct error *err)
@@ -24,7 +24,7 @@ static int ask(struct client *client, const char *op, const char *name, const js
 	return r;
 }
 
-/* Polls until the move, which goes on in the daemon, has an outcome. */
+/* Polls the daemon until its move of the tenant's memory has an outcome. */
 static int await(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, const json_t *first, struct error *err)
 {
