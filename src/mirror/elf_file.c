@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Offsets of the fields that are read. `word`: the size of an address, and of each half of a
- * dynamic entry.
+ * Offsets of the ELF fields that are read. `word` is the size of an address, and of each half of an entry of the dynamic
+ * section.
  */
 struct layout {
 	unsigned word;
@@ -63,7 +63,7 @@ static const char *string_at(const struct image *image, uint64_t table, uint64_t
 }
 
 /*
- * Reads the SONAME and the needed libraries from the dynamic section. Two rounds, because the
+ * Reads the SONAME and the needed libraries from the dynamic section at `start`. Goes over the section twice, because the
  * string table's entry may come after the entries that need it.
  */
 static int read_dynamic(const struct image *image, uint64_t start, struct elf_file *ret)

@@ -118,7 +118,7 @@ static int perform(const struct mirror_action *action, const char *dir, struct e
 	return 0;
 }
 
-/* Describes an action's file for the record, in enough detail to detect a change. */
+/* Describes an action's file for make_record(), in enough detail to detect a change of the file. */
 static json_t *describe(const struct mirror_action *action)
 {
 	struct stat st = { 0 };
@@ -180,7 +180,7 @@ static int fill(const struct mirror_plan *plan, const char *dir, const char *rec
 
 enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
 
-/* Finds what occupies the place now. -EEXIST if the occupant must not be replaced. */
+/* Finds what exists at `place`. `record` is the text of the planned mirror's RECORD. -EEXIST if it must not be replaced. */
 static int look_at(const char *place, const char *record, enum occupant *ret, struct error *err)
 {
 	char path[PATHS_MAX];

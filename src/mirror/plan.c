@@ -22,7 +22,7 @@ static const struct governed {
 /*
  * Libraries that a configuration may list but that are not the driver's. In a container's search path they
  * would hide the container's own copies. Every vendor has libraries with the GL names; NVIDIA's are recognized
- * because they need an NVIDIA library or the dispatcher.
+ * because they need an NVIDIA library or libGLdispatch.so.
  */
 static const struct blocked {
 	const char *name; /* the library's name up to ".so" */

@@ -6,7 +6,7 @@
  *    lib64/        liballot.so, and the shims (shim.h) in place of libcuda.so.1, libnvidia-ml.so.1
  *    bin/          the driver's programs
  *
- * The plan skips libraries that are not the driver's (a table of names), and 32-bit copies of
+ * The plan skips libraries that are not the driver's (by a table of names in plan.c), and 32-bit copies of
  * libcuda and libnvidia-ml, because liballot.so is 64-bit.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * Makes a shim: a library without code, a 64-bit ELF file that exports nothing but needs two other
- * libraries, in order. It is placed under the driver's name. A program that loads it gets the two
- * libraries, and symbols are looked up first in the first and then in the second:
+ * libraries, in order. It is placed under the driver's name. A program that loads the shim gets both
+ * libraries, and the loader looks a symbol up in the first library before the second:
  *
  *    libcuda.so.1 (shim) -> liballot.so (hooks), then libcuda.so.580.159.04 (the driver)
  *
