@@ -10,7 +10,7 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* While all connections are taken and others wait, one is closed only after it was in its stage for this long. */
+/* At the limit of connections, a new one replaces an old one only if the old one was in its stage for at least this time: */
 /* in STAGE_IDLE: a client that was idle for less would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
 /* in STAGE_NEW: time for a handshake and a request's first line to arrive */
@@ -118,8 +118,8 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 }
 
 /*
- * Chooses the connection to close: of the address with the most connections, the oldest that may be closed. Returns NULL if
- * there is none.
+ * Chooses the connection to close among those for which can_give_way() is true: one of the peer with the most connections, and
+ * among these the one that was in its stage for the longest. Returns NULL if there is none.
  */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
@@ -138,8 +138,8 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
 }
 
 /*
- * Closes a connection if all places are taken: for libmicrohttpd it looks as if the client had closed it. Returns whether there
- * is room now.
+ * Call at the limit of connections: closes one, if any may be closed. To libmicrohttpd it looks as if the client had closed it.
+ * Returns whether there is room for a new connection now.
  */
 static bool make_room(struct server *s)
 {
@@ -188,8 +188,8 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 }
 
 /*
- * Closes the connections that are overdue: for libmicrohttpd it looks as if the clients had closed them. Accepts again if there
- * is room.
+ * Timer: closes the connections that are overdue. To libmicrohttpd it looks as if the clients had closed them. Resumes accepting
+ * connections if there is room.
  */
 static void look(void *data, uint32_t events)
 {

@@ -2,8 +2,8 @@
  * A small HTTP server on an event loop, by libmicrohttpd. No client can block the loop. Sockets are non-blocking. A request's
  * line and headers must fit into 16 KiB together. The size of bodies and the number of connections are limited
  * (server_terms.h). A request must arrive within SERVER_DEADLINE_NS, and its answer must be taken within the same time;
- * otherwise the connection is closed. While as many connections are open as are allowed, a new one replaces an idle one of the
- * address that has the most. Main thread only.
+ * otherwise the connection is closed. When the limit of connections is reached, a new connection replaces one that is idle or
+ * slow, of the peer that has the most connections. Main thread only.
  */
 #pragma once
 

@@ -308,9 +308,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * libmicrohttpd calls this when the headers have arrived, for each part of a body, and once more at the body's end; also when a
- * later answer is ready. If bodies are not accepted, a request that must not have a body (GET, HEAD) is answered when its
- * headers have arrived. Any other request is refused at once; its body stays unread, so its connection ends.
+ * Callback: the headers have arrived, or a part of the body, or the body's end (*body_length is 0); or server_call_answer() was
+ * called. If bodies are not accepted, a request that must not have a body (GET, HEAD) is answered when its headers have arrived.
+ * Any other request is refused at once; its body stays unread, so its connection ends.
  */
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,

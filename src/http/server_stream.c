@@ -71,7 +71,7 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 	int kept = KERNEL_BYTES;
 	/*
 	 * Make the kernel's send buffer small. With the default of megabytes, a slow reader would
-	 * get states that are a minute old.
+	 * get parts that are a minute old.
 	 */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
 	/*

@@ -36,8 +36,8 @@ int tls_read(struct tls *tls, struct error *err)
 	char **const texts[TLS_FILES] = { &tls->certificate, &tls->key, &tls->client_ca };
 	char *fresh[TLS_FILES] = { NULL };
 	/*
-	 * Each file must have these texts. Of the CA file libmicrohttpd would accept one without certificates, and then no
-	 * client could be verified.
+	 * The text that each file must contain. libmicrohttpd would accept a client_ca_file without certificates, with which no
+	 * client can be verified.
 	 */
 	static const char *const begin[TLS_FILES] = { BEGIN, BEGIN, BEGIN_CERTIFICATE };
 	int r = 0;

@@ -48,8 +48,9 @@ enum access_verdict {
 };
 
 /*
- * Check the settings that depend on each other. Return 0, -EINVAL or, if too many could read the page, -EACCES. `is_private`:
- * the daemon belongs to one user. Pure.
+ * Check the settings. access_check() needs the settings alone; returns -EINVAL if one is malformed or lacks another that it
+ * needs. access_check_private() checks a page that listens at `address`; `is_private` is true if the daemon belongs to one user.
+ * Both return 0, or -EACCES if too many people could read the page because there is no web_token_file. Pure.
  */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,
