@@ -20,8 +20,8 @@ struct grpc_server;
 struct grpc_message;
 
 /*
- * Returns 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s for a request to arrive, 10
- * s for a peer that takes nothing.
+ * Returns the default limits: 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s for a
+ * request to arrive, 10 s for a peer that takes nothing.
  */
 struct grpc_limits grpc_limits_default(void);
 

@@ -14,7 +14,7 @@
 struct loop {
 	int epoll_fd;
 	bool quit;
-	struct loop_source *removed; /* freed after the current batch, whose events may still refer to them */
+	struct loop_source *removed; /* list of removed sources; freed after the events that may still refer to them */
 };
 
 struct loop_source {
@@ -107,7 +107,7 @@ static void set_timer(struct loop_source *timer, struct timespec first, struct t
 
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns)
 {
-	/* A first time of zero would disarm the timer. */
+	/* An in_ns of 0 would disarm the timer, so use 1. */
 	set_timer(timer, clock_to_timespec(in_ns ? in_ns : 1), clock_to_timespec(interval_ns));
 }
 
