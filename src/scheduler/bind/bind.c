@@ -22,7 +22,7 @@ struct bind_node {
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_sight sight;
 	struct alarm go;  /* resumes the first job */
-	struct alarm due; /* the time limit of the first job that waits is over */
+	struct alarm due; /* rings when the time limit of the first job that waits is over */
 	enum turn turn;   /* changed only by take_turn() and end_turn() */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, line;
@@ -180,7 +180,7 @@ static void go(void *data)
 		job_go_on(first);
 }
 
-/* Time limits end in the order of the queue, so only the first job that waits is checked. */
+/* Fails the first job that waits if its time is up. The jobs behind it have later time limits, and are not checked. */
 static void give_up_waiting(void *data)
 {
 	struct bind_node *node = data;

@@ -3,7 +3,7 @@
  * the node's lock to find the pod of an Allocate call, and releases the lock when the last container has its shares. So a node
  * binds one pod at a time, in order of arrival. Different nodes do not wait for each other.
  *
- *     binder --- node n1 --- pod a: calls under way        at most so many nodes have calls under way at once
+ *     binder --- node n1 --- pod a: calls under way        at most bind_terms.at_once nodes have calls under way
  *            |           `-- pod b, pod c: wait
  *            `-- node n2 --- pod d: waits until the lock of another scheduler's pod is released
  *
@@ -34,20 +34,20 @@ int bind_start(struct binder *binder, const struct decision *decision, bind_done
 
 bool bind_is_under_way(const struct binder *binder, const char *uid);
 
-/* What a pod's binding waits for. The strings belong to the binder and are valid until the next call to the binder. */
+/* Describes what a pod's binding waits for. The strings belong to the binder and are valid until its next call. */
 struct bind_view {
 	const char *node;
 	unsigned before;  /* number of pods ahead in the node's queue */
 	const char *lock; /* text of the awaited lock (node_lock.h); NULL if none */
 	uint64_t left_ns; /* time until the binding fails */
 };
-/* Returns false if no binding of that pod is under way. */
+/* Describes the binding of the pod `uid`. Returns false if no binding of that pod is under way. */
 bool bind_look(const struct binder *binder, const char *uid, struct bind_view *ret);
 
 /* Ends all bindings with ECANCELED, because another replica may be the leader. */
 void binder_cancel(struct binder *binder);
 
-/* Passes a node from a watch, so that a binding that waits for the node's lock sees the release at once. */
+/* Call when a watch reports a node, so that a binding that waits for the node's lock sees its release at once. */
 void binder_node_seen(struct binder *binder, const json_t *node);
 
 struct bind_counts binder_counts(const struct binder *binder);

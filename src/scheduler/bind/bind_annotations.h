@@ -20,7 +20,7 @@ char *bind_pod_patch(const struct decision *decision, const char *shares, int64_
 char *bind_failed_patch(const char *version);
 char *bind_body(const struct decision *decision, const char *version);
 
-/* Returns 0 if this is the pod of the decision. Otherwise returns -ESTALE, and err says what differs. */
+/* Returns 0 if `pod` is the pod of the decision and may still be bound. Otherwise -ESTALE; err says what differs. */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
 /* Returns true if the pod's annotations already name exactly these shares of the decision's node. */
 bool bind_is_said(const struct decision *decision, const char *shares, const struct kube_pod *pod);

@@ -56,7 +56,7 @@ void job_finish(struct bind_job *job, const struct error *err)
 	job->ended(job, err ? err : &none);
 }
 
-/* Undoes what was written before it reports the failure, so that the receiver of the report finds nothing half done. */
+/* Reports the failure only after what was written is undone, so that the callback `ended` finds nothing half done. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -111,7 +111,7 @@ static enum bind_step step_back(enum bind_step step)
 
 /*
  * Returns true if the same step may succeed later. A server that has just started may forbid everything until it has loaded
- * its access rules, but a write may also be forbidden for good by a policy.
+ * its access rules. But a policy may also forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
  */
 static bool is_passing(struct bind_job *job, const struct error *err)
 {

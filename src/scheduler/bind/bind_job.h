@@ -82,10 +82,13 @@ void job_go(struct bind_job *job, enum bind_step step);
 void job_finish(struct bind_job *job, const struct error *err);
 /* Undoes what was written, then ends the job as job_finish() does. */
 void job_fail(struct bind_job *job, const struct error *why);
-/* Pauses before the step is repeated. The pause grows with each repetition, within these bounds. */
+/* Pauses before the step is repeated. The pause grows with each repetition, from at_least_ns up to most_ns. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
-/* Handle what was read: pod, node, lock holder (NULL if that pod is gone), and during undo the pod and the node again. */
+/*
+ * Handle the object that a read step got from the server: the pod, the node, the pod that holds the lock (NULL if it is gone),
+ * and the pod and the node again in the undo steps.
+ */
 void bind_pod_came(struct bind_job *job, json_t *object);
 void bind_node_came(struct bind_job *job, const json_t *object);
 void bind_holder_came(struct bind_job *job, json_t *object);

@@ -30,7 +30,7 @@ enum lock_verdict {
 	LOCK_FREE,
 	LOCK_OWN,     /* the pod holds the lock from an earlier attempt */
 	LOCK_EXPIRED, /* may be taken */
-	LOCK_HELD,    /* held by another pod, unless lock_is_left() */
+	LOCK_HELD,    /* held by another pod; may be taken only if lock_is_left() */
 };
 
 /* Judges a lock and writes it to *ret. *ret names no pod if the lock is free or malformed, or holds only a time. */

@@ -11,13 +11,13 @@ struct kube_client;
 /* A value of 0 or NULL selects the default. */
 struct bind_terms {
 	struct kube_client *client; /* required; must outlive the binder */
-	const char *component;      /* the source of its events: "allot-scheduler" */
+	const char *component;      /* the source of the binder's events: "allot-scheduler" */
 	uint64_t limit_ns; /* longest time of a binding, with its wait for the lock; default BIND_LIMIT_NS */
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
 	/*
-	 * The binder calls this before each write. If the result is false, another process leads, and the binding is left as
-	 * it is. It may be NULL.
+	 * The binder calls this before each write; NULL: it may always write. If the result is false, another replica leads, and
+	 * the binding is left as it is.
 	 */
 	bool (*may_act)(void *data);
 	void *data;
@@ -29,7 +29,7 @@ struct bind_terms {
 
 struct bind_counts {
 	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts;        /* writes that conflicted with another writer and were retried */
+	uint64_t conflicts;        /* writes that conflicted with another writer and were repeated */
 	uint64_t locks_waited;     /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
 	unsigned nodes, waiting,

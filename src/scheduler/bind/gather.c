@@ -79,7 +79,10 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 	return r;
 }
 
-/* Starts the binding if its gang may begin. Returns true if the binding no longer waits. The list may have changed then. */
+/*
+ * Starts the waiting binding w if its gang may begin. Returns true if w is no longer in g->waiting. A callback may have removed
+ * other entries too, so the caller must then walk the list from the start again.
+ */
 static bool start_if_turn(struct gather *g, struct waiting *w)
 {
 	struct error err;
@@ -143,7 +146,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
-	/* The watch may have named pods that completed a gang. */
+	/* The watch may have named further pods of a gang, so that its waiting bindings may start now. */
 	start_all(g);
 	while ((w = find_late(g, now_ns))) {
 		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));
