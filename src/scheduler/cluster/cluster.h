@@ -78,7 +78,6 @@ struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
 /*
- * Returns true if this replica leads and the leading kube-scheduler calls it. Then this replica knows all reservations; no
- * other knows more.
+ * Returns true if this replica leads and the leading kube-scheduler calls it. Then this replica knows all reservations.
  */
 bool cluster_is_asked(const struct cluster *cluster);

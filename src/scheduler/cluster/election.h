@@ -42,11 +42,11 @@ struct election {
 	struct lease seen;
 	bool is_known;       /* `seen` is up to date, as far as we know */
 	bool is_there;       /* the lease exists */
-	bool is_missed;      /* the lease of another replica was deleted */
+	bool is_missed;      /* the lease was deleted while another replica held it */
 	uint64_t changed_ns; /* when we last saw the lease change */
 	bool is_leader, is_stopping;
 	uint64_t renewed_ns; /* while is_leader: when the last successful write was begun */
-	/* Earliest time of the next step after a failure; 0 if there was none. */
+	/* Earliest time of the next step if the last one failed; otherwise 0. */
 	uint64_t next_ns;
 };
 
@@ -58,7 +58,7 @@ bool election_may_act(const struct election *election, uint64_t now_ns);
 /* Reports the lease that was read; `lease` is NULL if it does not exist. */
 void election_saw(struct election *election, const struct lease *lease, uint64_t now_ns);
 
-/* Call when the lease may differ from what was seen. The next step then reads it. */
+/* Call when the lease may differ from `seen`. The next step then reads it. */
 void election_doubt(struct election *election);
 
 /* Returns the next step. For ELECTION_WAIT, ask again at *ret_when_ns or when a change of the lease was seen. */

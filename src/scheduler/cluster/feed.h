@@ -30,7 +30,7 @@ struct feed_terms {
 int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
-/* Returns true once all lists have been complete. The data may have become old since then: see feed_is_troubled(). */
+/* Returns true once the lists of nodes, pods and quotas have been complete. They may be old by now: see feed_is_troubled(). */
 bool feed_is_ready(const struct feed *feed);
 /* Returns true while a watch fails and is being started again. */
 bool feed_is_troubled(const struct feed *feed);

@@ -23,7 +23,7 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm look, give_up;
-	/* Version that the watch reported while a call was under way, to compare with the call's result; "" if none. */
+	/* Version of the lease that the watch reported while `call` was under way, to compare with its result; "" if none. */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* as last reported to the owner */
 	bool is_named;   /* the watch's first list contains the lease */
@@ -248,7 +248,7 @@ static void go_on(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	tell(l);
 	if (step == ELECTION_OVER) {
-		/* By an alarm, so that the leader does not end inside a callback of its own watch or call. */
+		/* Calls end_release() by an alarm, because this may be a callback of the watch or call that it frees. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;

@@ -18,8 +18,8 @@ struct leader_terms {
 		*name; /* names of the Lease; these and the identity are kept, not copied */
 	struct election_terms election;
 	/*
-	 * The leader calls this when we begin or cease to lead. When we cease, it must not return before everything is ended
-	 * that the next leader would not expect. Between calls, leader_may_act() has the current state.
+	 * Called when this replica begins or ceases to lead. When it ceases, the callback must end everything that would be in
+	 * the way of the next leader before it returns. Between calls, leader_may_act() has the current state.
 	 */
 	void (*changed)(void *data, bool is_leader);
 	/* Called at the end of leader_release(), whether or not it succeeded; may be NULL. */

@@ -33,7 +33,7 @@ void recorder_placed(struct recorder *recorder, const struct decision *decision,
 
 struct recorder_counts {
 	uint64_t told,
-		kept_back; /* told: events written to the server; kept_back: results that were not reported */
+		kept_back; /* told: events that were sent; kept_back: results of filter calls that were not reported */
 	unsigned pods; /* pods that are remembered */
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);
