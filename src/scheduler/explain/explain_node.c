@@ -58,7 +58,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* Returns the figures of which opportunistic_taken_pct() makes the taken compute, as JSON. */
+/* Returns, as JSON, the figures of card i from which opportunistic_taken_pct() computes the taken compute. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -134,7 +134,7 @@ json_t *explain_text(const char *text)
 
 /* ---- what a card lacks ---- */
 
-/* How much of a card would have to be freed. `parts` is the sum in fractions of a card, to compare cards. */
+/* How much of a card would have to be freed. `parts` is the same as a fraction of the card, summed, to compare cards. */
 struct lack {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;
