@@ -122,8 +122,8 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			return;
 		}
 		/*
-		 * kube-scheduler excludes the reserved node, and the pod fits none of the others: it gives up its
-		 * reservation.
+		 * The pod no longer fits the node of its reservation, or the call does not name that node, and the pod fits no
+		 * other node of the call. Drop the reservation.
 		 */
 		model_drop_reserved(m, member->pod);
 		roll = gang_roll_of(member->gang);
@@ -150,7 +150,7 @@ void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 	if (gang_judge(&roll) == GANG_LONE || gang_state_of(member) == GANG_EASY ||
 	    !member->pod->request)
 		return;
-	/* From here on the gang's functions lift the pod and put it back themselves. */
+	/* answer() lifts the pod and puts it back itself, so undo the lift of ask_begin() meanwhile. */
 	model_put_back(member->pod);
 	answer(m, member, names, ret);
 	model_lift(member->pod);

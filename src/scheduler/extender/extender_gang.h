@@ -3,8 +3,8 @@
  * then reserved for all of them at once. Internal to extender*.c.
  *
  * Two gangs cannot deadlock by each holding part of what the other needs: one thread reserves room for a whole gang or for none
- * of it. kube-scheduler may hold resources, such as host memory, for a gang whose other pods it cannot place. These are freed
- * when the gang's reservations expire. The gang gets new reservations only after other gangs had their chance (gang.h).
+ * of it. kube-scheduler may hold resources, such as host memory, for a gang whose other pods it cannot place. It frees them
+ * when the gang's reservations expire. The gang gets new reservations only after a pause (gang_pause_ns()).
  */
 #pragma once
 

@@ -20,7 +20,7 @@ enum filter_list {
 
 struct filter_verdict {
 	enum filter_list list;
-	uint32_t word; /* index of the reason, if the node does not fit */
+	uint32_t word; /* if the node does not fit: index of the reason in filter_answer.word */
 };
 
 struct filter_answer {

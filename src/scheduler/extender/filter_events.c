@@ -14,7 +14,7 @@
 struct kind {
 	char word[FILTER_WORD_MAX];
 	size_t nodes;
-	/* In the order of names, so that the text stays the same. */
+	/* Names of the first nodes with this reason, in alphabetical order, so that the text stays the same. */
 	const char *first[FILTER_NAMES_MOST];
 	unsigned names;
 };
