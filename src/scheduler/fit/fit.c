@@ -122,7 +122,7 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 
 /* ---- one part alone ---- */
 
-/* Returns true if it depends on the chosen cards how much of the quota is used. */
+/* Returns true if the request may exceed the quota with some cards and not with others. */
 static bool is_by_card(const struct fit *fit)
 {
 	return fit->quota.state == FIT_QUOTA_BY_CARD;
@@ -394,7 +394,7 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Returns true for two containers that run together. For these, the cards are computed directly instead of tried. */
+/* Returns true if the request is of two containers that run together. For these, cards are computed directly instead of tried. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -413,9 +413,9 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * Needs fit->serves. Returns true if two containers that run together fit. A card serves only one of the parts, or either of
- * them, or both at once (fit->both). A part that has too few cards of its own and of those in fit->both needs cards that
- * serve either. If there are enough of these, pick_scarce() finds the cards.
+ * Returns true if two containers that run together fit. fit->serves must be set. A card serves only one of the two parts, or
+ * either of them but not both, or both at once (fit->both). A part first takes cards that serve only it, and cards in fit->both.
+ * What it lacks then must come from the cards that serve either part. If these suffice, pick_scarce() finds all cards.
  */
 static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 {

@@ -19,12 +19,12 @@
 #include "scheduler/inventory/inventory.h"
 
 struct fit_pick {
-	unsigned part; /* of the request */
-	unsigned card; /* of the inventory */
+	unsigned part; /* index of the part in the request */
+	unsigned card; /* index of the card in the inventory */
 	struct place_need need;
 };
 
-/* Cache of answers for interned strings (types, modes) of cards. An answer is valid as long as the cards do not change. */
+/* Caches whether the request wants cards with a string (a type, or a mode). Valid as long as the cards do not change. */
 #define FIT_MEMO_WORDS 8
 struct fit_memo {
 	unsigned count;
@@ -45,7 +45,7 @@ struct fit {
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_card seen[PLACE_MAX_CARDS]; /* the cards as an opportunistic pod sees them */
 	uint64_t serves[REQUEST_SHARES_MAX]; /* per part: bit i is set if card i serves the part */
-	uint64_t both;                       /* with two parts: cards that serve both at once */
+	uint64_t both;                       /* with two parts: bit i is set if card i serves both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 	struct inventory_share share[REQUEST_SHARES_MAX]; /* what the picks would be charged */

@@ -20,8 +20,8 @@ struct fit_quota {
 	bool has_init; /* the request has init containers, which may share cards with others */
 	bool is_over;  /* cards were found, but their sum exceeds the quota */
 	struct quota_limits left;
-	struct quota_amounts lasting; /* lower bound for all parts that run together */
-	struct quota_amounts beside; /* lower bound for the pod without one share of the current part */
+	struct quota_amounts lasting; /* lower bound of what all parts that run together use of the quota */
+	struct quota_amounts beside; /* lower bound of the pod's use of the quota, without one share of the current part */
 };
 
 /* Resets `quota` to "no quota". */
@@ -29,7 +29,7 @@ void fit_quota_clear(struct fit_quota *quota);
 /* Sets the quota for a request. `used` is the usage of the namespace without this pod. */
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
-/* Sets the part for which cards are checked from now on. */
+/* Sets the current part: the one for which fit_quota_refuses() checks cards from now on. */
 void fit_quota_look_at(struct fit_quota *quota, const struct request_part *part);
 
 /* Returns the amounts that a share of a card is charged against a quota. */
