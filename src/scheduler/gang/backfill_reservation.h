@@ -17,13 +17,16 @@
 
 #define RESERVATION_MOST_NS (UINT64_C(3600) * 1000000000)
 
-/* `since_ns` is when the gang first found no room; 0 if it has not. If `patience_ns` is 0, the result is always false. */
+/*
+ * Returns true if a gang has waited for room for patience_ns, so that it may get a backfill reservation. since_ns is when the
+ * gang first found no room; 0 if it did not. If patience_ns is 0, the result is always false.
+ */
 static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64_t patience_ns)
 {
 	return patience_ns && since_ns && now_ns >= since_ns && now_ns - since_ns >= patience_ns;
 }
 
-/* `is_reserved_since_ns` is when the reservation began. */
+/* Returns true if a backfill reservation that began at is_reserved_since_ns must end. */
 static inline bool reservation_is_over(uint64_t is_reserved_since_ns, uint64_t now_ns)
 {
 	return now_ns - is_reserved_since_ns >= RESERVATION_MOST_NS;
