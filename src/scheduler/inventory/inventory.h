@@ -34,7 +34,7 @@ struct inventory {
 	const char *mode; /* the mode of all cards; NULL if the modes differ or were not compared */
 	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
 	uint16_t *score;
-	/* Number of holds that cannot be read; while there are any, no card of the node is assigned. */
+	/* Number of charged holds with is_unknown set; while there are any, no card of the node is assigned. */
 	unsigned unknown;
 	/* Vocabularies that the kubelet serves: bit mask of enum request_words (request.h). */
 	unsigned served;
@@ -88,7 +88,7 @@ struct inventory_share {
 #define INVENTORY_SHARES_MAX 512 /* per pod */
 
 struct inventory_hold {
-	/* The shares cannot be read; while this is charged, all cards of the node are closed. */
+	/* The pod's shares cannot be read; while this hold is charged, no card of the node is assigned. */
 	bool is_unknown;
 	unsigned count;
 	struct inventory_share *share; /* in the order of the containers; owned */
@@ -108,7 +108,7 @@ void inventory_hold_free(struct inventory_hold *hold,
  */
 uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card);
 
-/* Returns the sum of the charges for all its cards, on whatever nodes they are. */
+/* Returns the sum of what the hold is charged on all its cards, on whatever nodes they are. */
 struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold);
 
 /*
