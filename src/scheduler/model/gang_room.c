@@ -281,7 +281,7 @@ static void lift_all_lower(struct seating *s, struct lower *l)
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = names_of(s, i);
-		/* The previous pod's nodes again, as mostly in a gang. They were visited, and no such pods are left there. */
+		/* Mostly, all pods of a gang have the same nodes. Then their pods were lifted for the previous pod already. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)

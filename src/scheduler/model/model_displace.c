@@ -182,7 +182,7 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 	const struct model_pod *pod = node->kept_for, *asker = pod ? model_find_pod(m, uid) : NULL;
 	if (!pod || pod == asker || priority > pod->priority)
 		return NULL;
-	/* The pods of a gang sit together or not at all. */
+	/* Room kept for a pod is open to the other pods of its gang, because they are placed together or not at all. */
 	if (asker && asker->member && pod->member && asker->member->gang == pod->member->gang)
 		return NULL;
 	return pod;
@@ -217,8 +217,8 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		if (!list[i].goes)
 			continue;
 		/*
-		 * Room of an opportunistic victim needs no protection as long as no more is needed: only opportunistic pods could take
-		 * it, and its cards are closed to them.
+		 * Keep the room on the node for the pod. This is not needed if all victims are opportunistic and are named
+		 * now: only opportunistic pods could take their room, and the cards are closed to those.
 		 */
 		if (!model_is_opportunistic(victim) || named == most || node->kept_for)
 			node->kept_for = pod;

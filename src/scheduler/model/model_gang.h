@@ -33,12 +33,12 @@ struct gang {
 	unsigned failures;      /* times in a row that not all pods came in time */
 	uint64_t held_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	uint64_t call_at_ns;    /* when to trigger a retry of pods that have not come */
-	uint64_t paused_until_ns; /* end of the pause; 0 if not paused */
+	uint64_t paused_until_ns; /* end of the pause after a failure (gang_pause_ns()); 0 if not paused */
 	uint64_t lacks_since_ns; /* since when there is no room for all; 0 if there is room or no attempt was made */
 	/* The last failed attempt to find room for all. Until something changes, a new attempt would fail too. */
-	uint64_t failed_at; /* value of the model's `rooms` + 1 at that time; 0 if there was none */
+	uint64_t failed_at; /* value of the model's `rooms` + 1 at that attempt; 0 if there was none */
 	const json_t *failed_for; /* node names of that attempt; owned by a member; valid while failed_at is set */
-	unsigned failed_fits; /* number of pods that would have found room */
+	unsigned failed_fits; /* number of pods for which that attempt found room */
 	uint16_t name_at;     /* offset in `text` */
 	char text[];
 };
@@ -60,14 +60,14 @@ struct gang_roll gang_roll_of(const struct gang *gang);
 /* Stores the node names of the member's last filter call. Changed names permit a new attempt. Takes a reference to `names`. */
 void gang_note_asked(struct gang_rank *member, json_t *names);
 
-/* Room was found for all pods and is kept from now on. Triggers a retry of the pods rejected before, except `but`, the asker. */
+/* Call when all pods got reservations. Sets how long these last, and triggers a retry of rejected pods, except `but`. */
 void model_gang_held(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* Records a failed attempt in which only `fits` pods found room. Frees the gang's reservations unless bindings have begun. */
 void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
 /* Returns true if the last attempt failed and nothing has changed since. */
 bool model_gang_still_fails(const struct model *model, const struct gang_rank *asker);
 
-/* When bind has reserved cards for this member: makes that reservation last as long as the others of its gang. */
+/* Call when bind has reserved cards for this member: makes that reservation last as long as those of its gang's other pods. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_turn.c ---- */
 

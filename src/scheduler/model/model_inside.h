@@ -68,23 +68,23 @@ struct model_pod {
 	struct string_map_entry entry; /* key: pod uid */
 	struct model_hold noted, reserved;
 	struct model_hold *charged;             /* &noted, &reserved or NULL */
-	struct model_pod *next, **at;           /* links in the list of the charged node */
+	struct model_pod *next, **at;           /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
 	struct request *request; /* the pod's request, while open; NULL if malformed */
 	char *broken;            /* why the request is malformed; NULL if valid */
 	uint64_t said;           /* digest of the annotations behind `noted` */
-	uint64_t turned_away_at; /* value of `rooms` + 1 when a filter found no node; 0 if never or already reported */
+	uint64_t turned_away_at; /* value of `rooms` + 1 when a filter call found no node; 0 if none did, or once reported */
 	uint64_t unseen_until_ns; /* expiry of a pod known only from a filter call; 0 once the watch has named the pod */
 	const char *pod_namespace; /* the name of `space` */
 	struct model_space *space; /* a reference */
 	struct gang_rank *member;  /* NULL if in no gang */
 	int32_t priority;
 	int64_t since_s;   /* when the pod was placed, from its annotation; 0 if unknown */
-	uint64_t going_ns; /* eviction requested: the pod counts as leaving until then */
-	uint64_t kept_ns;  /* eviction refused: no new eviction before then */
+	uint64_t going_ns; /* if its eviction was requested: until when the pod counts as leaving */
+	uint64_t kept_ns;  /* if its eviction was refused: until when the pod is not evicted again */
 	struct model_node *wants; /* node where the pod would fit if other pods ended; a reference; NULL if none */
-	uint64_t wants_ns; /* time at which `wants` was set */
-	bool may_preempt; /* on `wants`: pods of lower priority may be evicted, not only opportunistic pods */
+	uint64_t wants_ns; /* when `wants` was set */
+	bool may_preempt; /* pods of lower priority may be evicted from `wants`, not only opportunistic pods */
 	bool is_bound, is_ending, is_listed;
 	bool is_called;   /* to be returned by model_take_passed_over() */
 	uint16_t name_at; /* offset in `text`, after the uid */
@@ -99,7 +99,7 @@ struct model {
 	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
-	uint64_t room_ns; /* since when rejected pods should be looked for; 0 if there is no need */
+	uint64_t room_ns; /* since when rejected pods may fit, and must be found for a retry; 0: none may */
 	bool has_called;  /* some pod has is_called set */
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
@@ -230,15 +230,15 @@ void model_cooldown_card(struct model *model, struct model_node *node, unsigned 
 void model_name_victim(struct model *model, struct model_pod *opportunistic,
 		       struct model_eviction *ret);
 /*
- * For a pod that found no node in a filter call: returns true if evicting opportunistic pods, or pods of lower priority if
- * `may_preempt`, would make room on this node. *ret_priority gets the highest priority among the latter, or INT32_MIN
- * if all victims are opportunistic.
+ * For a pod that found no node in a filter call: returns true if evictions would make room for it on this node. Victims may be
+ * opportunistic pods and, if `may_preempt`, pods of lower priority. *ret_priority gets the highest priority of the victims that
+ * are not opportunistic, or INT32_MIN if all are.
  */
 bool model_want_costs(struct model *model, const struct request *request, const char *uid,
 		      bool may_preempt, const char *node, int32_t *ret_priority);
-/* Remembers this node for the pod. model_take_evictions() returns the pods to evict some seconds later. */
+/* Sets pod->wants to this node. Some seconds later, model_take_evictions() returns the pods to evict from it. */
 void model_want(struct model *model, const char *uid, bool may_preempt, const char *node);
-/* Returns the pod for which room on the node is kept ahead of a pod of that uid and priority, or NULL if none. */
+/* Returns the pod for which room on the node is kept, so that the pod `uid` of that priority may not take it; NULL if none. */
 const struct model_pod *model_kept_for(const struct model *model, const struct model_node *node,
 				       const char *uid, int32_t priority);
 void model_forget_want(struct model *model, struct model_pod *pod);

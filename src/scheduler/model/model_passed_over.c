@@ -6,7 +6,7 @@
  */
 #include "scheduler/model/model_gang.h"
 
-/* After this time kube-scheduler has retried by itself, if the model learned of the change first. */
+/* Wait this long after a change: if the model learned of the change first, kube-scheduler retries the pod by itself meanwhile. */
 #define ITSELF_NS UINT64_C(2000000000)
 
 void model_note_room(struct model *m)

@@ -432,7 +432,7 @@ void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hol
 	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
-	/* Shares noted by an earlier attempt end here, because their room may be given away before this attempt ends. */
+	/* Drop the shares of an earlier attempt, which the annotations name: other pods may get their room from now on. */
 	drop_hold(m, &pod->noted);
 	pod->reserved = *hold;
 	*hold = (struct model_hold){ 0 };

@@ -18,7 +18,7 @@
 #define MEMO_CARDS 4096
 
 struct memo_card {
-	/* The room's generation when this entry was cached; any other value: the entry is unused. */
+	/* model_room.generation when this entry was cached; if they differ, the entry is unused. */
 	uint64_t generation;
 	struct place_card card; /* the fields that count; all others are zero */
 	struct place_fits fits;
@@ -28,7 +28,7 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/* Starts at 1; changes when the interned string of a type may have been reused. */
+	/* Starts at 1; changes when the address of a type's interned string may have been reused. */
 	uint64_t generation;
 	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL until the policy is first used */
 };
@@ -38,7 +38,7 @@ _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 
 void model_count_request(struct model *m, const struct request *request)
 {
-	/* An opportunistic request is guaranteed no compute, so it takes no room from requests that are. */
+	/* An opportunistic request is guaranteed no compute, so it takes no room from guaranteed requests. */
 	if (request->is_opportunistic)
 		return;
 	if (!m->room && request->count) {
