@@ -28,7 +28,7 @@ static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 static void cooldown(struct use_card *card, const struct kube_cooldown *said,
 		     struct cooldown_now now)
 {
-	/* A cooldown that ended so long ago no longer counts. */
+	/* A cooldown that ended at least FORGIVE_S ago no longer counts. */
 	if (said->until_s < now.wall_s && now.wall_s - said->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = by_our_clock(said->until_s, now);
@@ -51,7 +51,7 @@ int cooldown_hear(struct use *u, const char *text, const struct inventory *inven
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
-	/* Without measured use of the cards, no pod is placed by use. */
+	/* If the cards' use was never measured, no pod is placed by use, so there are no cooldowns to read. */
 	if (said == u->cooldown_said || !u->count)
 		return 0;
 	if (!text)

@@ -33,14 +33,14 @@
 
 /* A card's compute, in percent. */
 struct opportunistic_card {
-	uint64_t total_pct, guaranteed_pct, borrowed_pct; /* by all opportunistic pods on the card */
+	uint64_t total_pct, guaranteed_pct, borrowed_pct; /* borrowed_pct: by all opportunistic pods on the card */
 	const struct use_card *use; /* if NULL, the use is unknown, and guaranteed compute counts as used */
 };
 
 /*
- * Returns the compute that an opportunistic pod sees as taken. Of guarantees that were there during the whole measurement
- * (held), the measured use plus the margin counts. Later guarantees count in full. Use above the guarantees counts as
- * measured. If the card is closed, all of it is taken.
+ * Returns the compute that an opportunistic pod sees as taken. Guarantees that existed all the time while peak_pct was measured
+ * (held_pct) count as their measured use plus the margin; newer guarantees count in full. Use above the guarantees counts as
+ * measured. Compute that opportunistic pods have borrowed counts too. If the card is closed, all of it is taken.
  */
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t now_ns);
 

@@ -1,6 +1,6 @@
 /*
- * The measured use of a node's cards, as the node's allotd publishes it (kube/own/uses.h). Only our own clock matters: a
- * measurement is valid for USE_FRESH_NS from the moment when its change was seen. So data left behind by a daemon that is
+ * The measured use of a node's cards, as the node's allotd publishes it in an annotation (kube/own/uses.h). Only our own clock
+ * matters: a measurement is valid for USE_FRESH_NS after we saw the annotation change. So data left behind by a daemon that is
  * gone is never used, not even after a restart of the scheduler. Pure, except for memory; not thread-safe.
  */
 #pragma once
