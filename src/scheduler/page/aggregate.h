@@ -39,11 +39,11 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
 bool aggregate_is_of_cards(const struct model_pod *pod);
 
 /*
- * Find what a view shows, in the view's order. The items are aggregate_node and model_pod. Return 0 or -ENOMEM. Free *ret
- * with view_best_free().
+ * Find the nodes, and the pods, that a view shows, in the view's order. The items of *ret are struct aggregate_node, and struct
+ * model_pod. Return 0 or -ENOMEM. Free *ret with view_best_free().
  */
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);
 int aggregate_pods(const struct model *model, const struct view *view, struct view_best *ret);
-/* Finds the pods of a node, by name, at most `most`. */
+/* Finds up to `most` pods of a node, sorted by name. Result as for aggregate_pods(). */
 int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret);

@@ -8,7 +8,7 @@
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first state: the stream has begun by then */
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of a stream's first event: the stream has begun by then */
 /* While the model does not change, time alone may change what is shown; this is how often to check for that. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
@@ -31,7 +31,7 @@ struct events {
 	/* The page's own allowance, so that the page takes nothing from allot explain. */
 	struct allowance explaining;
 	struct past past;
-	/* The model's change counter at the last state, and the time of that state. */
+	/* The model's change counter when events were last made, and the time of that. */
 	uint64_t changes, looked_ns;
 	bool is_due; /* a reader needs an event even if nothing changes */
 	bool led;
@@ -130,8 +130,8 @@ static void tick(void *data, uint32_t loop_events)
 		tell_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
 	/*
-	 * Not counted in spent_ns: explanations have an allowance of their own, so they do not lengthen the pause between
-	 * states.
+	 * The time of explanations is not part of spent_ns, because they have an allowance of their own. So they do not lengthen
+	 * the pause before the next events.
 	 */
 	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;

@@ -1,8 +1,8 @@
 /*
  * Sends the cluster's changes to the readers of the page as server-sent events. Each event has what has changed since the
  * previous one, within the reader's view. There are at most EVENTS_HZ events a second, and none while nothing changes. All
- * events together take at most EVENTS_SHARE of the time of this thread, which also places pods: if a state takes long to
- * compute, states come less often. Call from the main thread only.
+ * events together take at most EVENTS_SHARE of the time of this thread, which also places pods: if the events take long to
+ * make, they come less often. Call from the main thread only.
  */
 #pragma once
 

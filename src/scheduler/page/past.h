@@ -21,7 +21,7 @@ struct past {
 	unsigned next;
 };
 
-/* Records the present values, unless the last record is younger than PAST_EVERY_NS. */
+/* Records the values of `aggregate` as of now_ns, unless the last record is younger than PAST_EVERY_NS. */
 void past_note(struct past *past, const struct aggregate *aggregate, uint64_t now_ns);
 /*
  * Writes the member "every_s" and lists with one value per record, oldest first: "ages_s", "memory_pct", "cores_pct",

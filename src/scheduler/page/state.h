@@ -20,8 +20,8 @@ struct page_cluster {
 };
 
 /*
- * Writes the state, or what has changed of it, as members of the object that is open in `t`. Returns true if something was
- * written. If memory runs out, this is recorded in `t`.
+ * Writes what the view shows as members of the object that is open in `t`, but only what differs from *told, and updates *told.
+ * Returns true if something was written. If memory runs out, this is recorded in `t`.
  */
 bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
 			struct json_text *t);

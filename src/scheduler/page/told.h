@@ -11,27 +11,27 @@
 #include "scheduler/page/view.h"
 
 struct told_rows {
-	uint64_t head; /* digest of everything except the rows */
+	uint64_t head; /* digest of everything except the rows' objects */
 	unsigned count;
 	struct {
-		uint64_t key, said;
+		uint64_t key, said; /* digests of the row's key, and of its object */
 	} row[VIEW_ROWS];
 };
 
-/* A zeroed structure means that nothing was sent. */
+/* What was sent to one reader. A zeroed structure means that nothing was. */
 struct told {
 	bool has_begun;
-	uint64_t cluster, open;
+	uint64_t cluster, open; /* digests of the objects that told_part() wrote */
 	struct told_rows nodes, pods;
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless it is what was sent last. Empties `part`. Returns true if the
- * member was written.
+ * Writes the object in `part` as member `key` of `to`, unless its digest is *told: then the same object was sent last. Sets *told
+ * and empties `part`. Returns true if the member was written.
  */
 bool told_part(uint64_t *told, const char *key, struct json_text *part, struct json_text *to);
 
-/* Writes the rows of a page one after the other. Rows that were sent before are left out, but their keys are not. */
+/* The state while one page of rows is written. Rows that were sent before are left out, but not their keys. */
 struct told_writing {
 	struct told_rows *told, next;
 	struct json_text keys, rows, row;

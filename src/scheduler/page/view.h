@@ -52,12 +52,12 @@ int view_read(view_argument argument, const void *data, struct view *ret, struct
 /* ---- the first rows in some order, from any number of items in any order ---- */
 
 struct view_best {
-	const void **thing; /* owned; sorted */
-	size_t count, most, seen;
+	const void **thing; /* the kept items, sorted by compare(); owned */
+	size_t count, most, seen; /* numbers of items: kept, kept at most, added so far */
 	int (*compare)(const void *one, const void *other);
 };
 
-/* Keeps the first `most` items. Returns 0 or -ENOMEM. Free *ret with view_best_free(). */
+/* Makes a collection that keeps the `most` items that come first by compare(). 0 or -ENOMEM. Free it with view_best_free(). */
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *));
 void view_best_add(struct view_best *best, const void *thing);
 void view_best_free(struct view_best *best);
