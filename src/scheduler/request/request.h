@@ -68,11 +68,11 @@ enum request_nodes {
 	REQUEST_NODES_FRAGMENTATION,
 	REQUEST_NODES_COUNT,
 };
-/* The words for these values, in the same order; NULL-terminated. */
+/* The annotation's words for the values of enum request_nodes, in that order; NULL-terminated. */
 extern const char *const request_nodes_words[];
 
 struct request {
-	size_t containers;         /* number of containers of both kinds */
+	size_t containers;         /* number of init and main containers together */
 	size_t count;              /* number of parts; 0 if the pod requests no card */
 	struct request_part *part; /* in the order of the containers; owned */
 	/* Wanted and unwanted types, the same for all parts: fit.h checks each type only once. */
@@ -85,8 +85,8 @@ struct request {
 	bool is_mutex;
 	/* String that must contain the mode of the card; NULL if any mode will do; points into `text`. */
 	const char *mode;
-	char *text;        /* memory of `mode` and the words; owned */
-	const char **word; /* owned */
+	char *text;        /* memory of `mode` and of the words in all lists; owned */
+	const char **word; /* memory of the lists' arrays; owned */
 };
 
 /*

@@ -22,7 +22,7 @@ struct histogram {
 	/* What one request adds now; grows, so that older requests count less; 0 before the first request. */
 	double unit;
 	const char **words[PLACE_KINDS_MAX];
-	/* Digests of kinds that came once while all places were taken. */
+	/* Digests of kinds that came once while all places in `kinds` were taken; the second time a kind gets a place. */
 	uint64_t once[HISTOGRAM_ONCE];
 	unsigned next_once;
 };
