@@ -117,7 +117,7 @@ static int lease_switch(const struct config *config, const char *value, char ret
 	return r < 0 ? r : settings_put(ret, err, "%s", r ? "" : "none");
 }
 
-/* If no lease is configured, both parts are ignored, in whatever order the flags come. */
+/* Sets the namespace or the name in our setting `lease`. Sets nothing if no lease is configured. */
 static int lease_part(const struct config *config, bool is_namespace, const char *value,
 		      char ret[TEXT_MAX], struct error *err)
 {

@@ -59,7 +59,7 @@ static void write_expiry(FILE *out, const struct config *config)
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
-/* Evictions of pods placed by use (opportunistic pods). */
+/* Writes the counts of evictions of opportunistic pods, which are placed by use. */
 static void write_evictions(FILE *out, const struct cluster *cluster)
 {
 	const struct evictor_counts counts = cluster_evictor_counts(cluster);
