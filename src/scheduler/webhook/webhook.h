@@ -38,7 +38,7 @@ struct webhook_quota {
 /* The caller owns the strings. Lists are separated by commas, and their items are fnmatch(3) patterns. */
 struct webhook_terms {
 	const char *scheduler; /* the schedulerName that pods get */
-	bool is_forced;        /* also for pods that name another scheduler */
+	bool is_forced;        /* pods that name another scheduler get it too */
 	/* Names of the extended resources. */
 	const char *gpu, *memory, *memory_pct, *cores, *priority;
 	const char *vcuda_cores, *vcuda_memory;
@@ -63,7 +63,7 @@ struct webhook_terms {
 /* Data of a review for claims; used only if the terms have a device_class. */
 struct webhook_claims {
 	const json_t *sizes_mib; /* in: the cluster's card sizes, from dra_add_memory_sizes(); NULL if unknown */
-	bool needs_sizes; /* out: sizes_mib is required. There is no response; review again with sizes_mib. */
+	bool needs_sizes; /* out: the review needs sizes_mib. There is no response; review again with sizes_mib. */
 	/* in: an empty list. out: ResourceClaimTemplates that the caller must create before it sends the response. */
 	json_t *templates;
 };

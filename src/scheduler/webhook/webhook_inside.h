@@ -16,7 +16,7 @@
 struct webhook_claims;
 struct webhook_terms;
 
-/* In the order of the table rows in webhook_ask.c. */
+/* The resources that a container can request, in the order of the table rows in webhook_ask.c. */
 enum webhook_resource {
 	ASK_GPU,
 	ASK_MEMORY,
