@@ -326,8 +326,8 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 #define NO_VERB (-1)
 
 /*
- * The handlers' `args`: the posted arguments; or, for a path that continues after the row's path, an object that is the list
- * of the further parts; or NULL. A handler may keep `args` by taking a reference.
+ * A handler's `args`: for a POST, the posted arguments. For a path that is longer than the row's path, args->object is the list
+ * of the path's further parts. Otherwise NULL. A handler may keep `args` by taking a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */
