@@ -36,7 +36,7 @@ static void close_others(int first)
 static void become_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
-	/* Copy both to numbers from 10 on, because lower numbers are assigned below. */
+	/* Copy both descriptors to numbers from 10 on, because lower numbers are assigned below. */
 	int ready = fcntl(ready_fd, F_DUPFD, 10);
 	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
 	int null_fd = open("/dev/null", O_RDONLY);

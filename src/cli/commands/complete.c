@@ -24,7 +24,7 @@ static void print_if_begun(const char *current, const char *word, const char *he
 
 /* ---- tenants and GPUs, as the daemon knows them ---- */
 
-/* Returns the daemon that the options before the word select. */
+/* Returns the daemon that the options before the word to complete select. */
 static struct daemon_target find_target(int argc, char **argv)
 {
 	struct daemon_target target = { 0 };

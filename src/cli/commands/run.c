@@ -103,7 +103,7 @@ static bool waits(const struct run *run)
 	return on_full && strcmp(on_full, "wait") == 0;
 }
 
-/* The preloaded library's path must survive LD_PRELOAD, which separates by ' ' and ':'. */
+/* Writes the path of liballot.so to run->library. Fails if the path has ' ' or ':', at which LD_PRELOAD separates paths. */
 static int find_library(struct run *run, struct error *err)
 {
 	int r = install_find(INSTALL_LIBRARY, run->library, err);

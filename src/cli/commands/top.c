@@ -297,7 +297,7 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 			return true;
 		if (outcome == KEYS_CHANGE)
 			begin_change(&top->view, source);
-		/* The next key's meaning depends on the rows after this key. */
+		/* This key may have changed the rows, and the meaning of the next key depends on them. */
 		if (sort_rows(top, err) < 0)
 			return false;
 	}

@@ -58,8 +58,8 @@ static bool is_in_a_part(const json_t *group, json_int_t index)
 }
 
 /*
- * Writes a group: its kind, the GPUs that are in none of its subgroups, then the subgroups. `around` is the NUMA
- * node of the enclosing group, which is not repeated.
+ * Writes a group: how its GPUs are connected, the GPUs that are in none of its subgroups, then the subgroups.
+ * `around` is the NUMA node of the enclosing group: if the group's own is equal, it is not repeated.
  */
 static void write_group(const json_t *group, const json_t *devices, const json_t *around,
 			int indent, FILE *out)

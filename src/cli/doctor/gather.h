@@ -27,8 +27,8 @@ void gather_tenant(struct doctor *doctor, struct facts *facts);
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
 /*
- * Reads a setting from a file; its last line counts. Writes `otherwise` if the setting is not there. Returns whether it is
- * there.
+ * Reads the setting `key` from a file; if several lines set it, the last one counts. Returns whether the file has it. If not,
+ * writes `otherwise` to ret.
  */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);

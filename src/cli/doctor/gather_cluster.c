@@ -1,4 +1,4 @@
-/* What the API server has of this node. Asks with the credentials of the daemon or the kubelet. */
+/* Gathers what the API server knows of this node. Asks with the credentials of the daemon or the kubelet. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

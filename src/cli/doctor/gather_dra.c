@@ -15,7 +15,7 @@
 /* Asks for a claim that does not exist. The kind of refusal shows whether claims may be read. */
 #define NO_CLAIM DRA_API "/namespaces/default/resourceclaims/allot-doctor"
 
-/* Writes the socket's path by the settings. */
+/* Writes the path of the driver's socket, in the directory that the setting kube_dra_dir names. */
 static void find_socket(struct doctor *d, char ret[PATH_MAX])
 {
 	char directory[FACT_TEXT_MAX];

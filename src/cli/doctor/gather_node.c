@@ -19,7 +19,7 @@ struct freezers {
 	struct facts_cgroup *cgroup;
 };
 
-/* The first cgroup with a freezer's file is enough, because all belong to the same user. */
+/* Checks the freezer's file of the first cgroup that has one. That is enough, because all such files have the same owner. */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;

@@ -165,8 +165,8 @@ static double started_s(int pid)
 }
 
 /*
- * The daemon creates its socket when it starts, and the file system records that time. If the process's start time differs from
- * it, the clock was set in between.
+ * Sets clock->step_s. The daemon creates its socket when it starts, and the file system keeps the time that the clock showed
+ * then. If the start time of the daemon's process, by the present clock, differs from that, the clock was set since then.
  */
 static void look_for_a_step(struct doctor *d, struct facts_clock *clock)
 {

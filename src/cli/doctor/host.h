@@ -11,7 +11,7 @@ struct host {
 	const char *root; /* "" or a directory, without a slash at its end */
 };
 
-/* Whether it is the machine that this program runs on. Then processes, limits and programs can be examined too. */
+/* Whether `host` is the machine that this program runs on. If so, its processes, limits and programs can be examined too. */
 bool host_is_here(const struct host *host);
 
 /* Writes the path under which this program can open `path` of the machine. Does not resolve links. */

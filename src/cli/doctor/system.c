@@ -72,7 +72,7 @@ static void check_descriptors(struct doctor *d)
 		"LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
-/* With cgroup version 2, every cgroup except the root has a freezer. */
+/* Checks whether cgroup `name` has a freezer's file: with cgroup version 2, every cgroup except the root has one. */
 static bool find_freeze_file(void *data, const char *name)
 {
 	struct doctor *d = data;

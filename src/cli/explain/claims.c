@@ -220,7 +220,7 @@ static void look_at_slices(struct search *s, const json_t *exactly,
 
 /* ---- reasons ---- */
 
-/* Each function below returns true if it found the reason, and then writes it to `why`. */
+/* Each function below with a parameter `why` looks for one reason why the pod waits. If it holds, writes it and returns true. */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)
 {

@@ -1,7 +1,7 @@
 /*
  * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs it has through them. The explanation uses
- * the claims, the slices that nodes have published, and what other claims have of these. Selectors are not evaluated. Pure,
- * except that it allocates memory.
+ * the claims, the slices that nodes have published, and what other claims have of the slices' devices. Selectors are not
+ * evaluated. Pure, except that it allocates memory.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 /* Objects as the API server has them. NULL if the user may not read them. */
 struct explain_claims {
-	/* {name of the pod's entry: the claim, or null if there is none}; without the entry if the user may not read it */
+	/* {name of an entry of spec.resourceClaims: the claim, or null}; lacks claims that the user may not read */
 	json_t *claims;
 	json_t *templates; /* {name: whether it exists} */
 	json_t *classes;   /* {name: the DeviceClass, or null if there is none} */
@@ -25,7 +25,7 @@ bool explain_has_claims(const json_t *pod);
 const char *explain_claim_name(const json_t *pod, const json_t *entry);
 
 /*
- * Makes an explanation as explain_of_pod() does. Adds "claims", what the pod has by each claim, and, if the pod waits or its
- * node can't start it, "why", one sentence. Returns a new object; NULL if out of memory.
+ * Makes an explanation as explain_of_pod() does, and adds "claims", which says what the pod has by each claim. If the pod waits,
+ * or its node can't start it, also adds "why", one sentence. Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_claims(const json_t *pod, const struct explain_claims *known);

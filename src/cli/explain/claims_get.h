@@ -7,7 +7,7 @@
 #include "cli/explain/claims.h"
 #include "kube/client/access.h"
 
-/* Fills in *ret. `in` is the pod's namespace. Free with explain_claims_forget(). */
+/* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_forget(). */
 void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,
 			struct explain_claims *ret);
 void explain_claims_forget(struct explain_claims *known);

@@ -94,7 +94,7 @@ struct group {
 	size_t nodes;
 	struct wanted wanted;
 	json_int_t unknown, shut; /* counts of cards, for a pod that is placed by use */
-	json_int_t open_in_s;     /* when the first of the closed cards opens */
+	json_int_t open_in_s;     /* seconds until the first of the closed cards opens */
 	const char *use_unknown;  /* why the use of cards is unknown, on one of the nodes */
 };
 

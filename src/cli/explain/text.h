@@ -13,7 +13,10 @@ void explain_text_write(const json_t *explanation, FILE *out);
 
 /* ---- the files behind explain_text_write(), and what each offers to the others ---- */
 
-/* text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is one of "asks". */
+/*
+ * text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is an element of the
+ * explanation's list "asks".
+ */
 #define EXPLAIN_AMOUNT_MAX 64
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX]);
 void explain_memory(const json_t *ask, char text[EXPLAIN_AMOUNT_MAX]);
@@ -23,7 +26,7 @@ json_int_t explain_number(const json_t *object, const char *name); /* 0 if missi
 const char *explain_word(const json_t *object, const char *name);  /* "" if missing */
 /* Whether some node could serve the pod now. */
 bool explain_has_room(const json_t *explanation);
-/* Returns what the pod's container with that index requests; NULL if nothing. */
+/* Returns the element of the list "asks" for the pod's container with that index; NULL if the container requests nothing. */
 const json_t *explain_ask(const json_t *explanation, json_int_t container);
 /* Returns the container's name if it is known, else its number. */
 const char *explain_container(const json_t *explanation, json_int_t container,

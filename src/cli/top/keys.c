@@ -91,8 +91,8 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
 	/*
-	 * With on_full `swap`, the daemon swaps tenants in turns, so `swapped` is not by request; with other values it is, as
-	 * a pause.
+	 * If the tenant's on_full is `swap`, the daemon swaps tenants in turns, so the state `swapped` does not mean that a
+	 * user has paused it. For other tenants it does.
 	 */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&

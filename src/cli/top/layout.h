@@ -17,7 +17,7 @@
 
 struct layout {
 	const struct snapshot *snapshot;
-	const struct history *history; /* this snapshot was fed to it last */
+	const struct history *history; /* the last snapshot that was fed to it is `snapshot` */
 	const struct rows *rows;
 	const struct view *view;
 	const char *source;  /* where the GPUs are: "this machine", "simulated h200" */

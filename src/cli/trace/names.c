@@ -8,7 +8,8 @@
 #define PLACES (2 * TRACE_NAMES)
 
 /*
- * Returns the name's place, or the empty place where it belongs. There is one, because there are twice as many places as names.
+ * Returns the place of the key's name in by_key or, if the key has no name, the empty place where it belongs. An empty place
+ * always exists, because there are twice as many places as names.
  */
 static size_t place_of(const struct names *names, uint32_t kind, uint64_t key)
 {
@@ -45,7 +46,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* A handle may have been reused since: go back to the name that it had at that time. */
+	/* A handle may have been reused after `ticks`: go back to the name that it had then. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

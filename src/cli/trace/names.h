@@ -30,7 +30,7 @@ struct names {
 /* Adds a name. Returns -ENOMEM if out of memory. A name of an unknown kind, or one that there is no room for, is left out. */
 int names_add(struct names *names, const struct trace_name *name);
 
-/* Returns the key's name at that time (in ticks); NULL if none was recorded. */
+/* Returns the name that the key had at the time `ticks`; NULL if none was recorded. */
 const char *names_find(const struct names *names, enum trace_name_kind kind, uint64_t key,
 		       uint64_t ticks);
 

@@ -242,7 +242,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* A slot serves several threads. The kernel of another one leaves it only to make room. */
+	/* A slot serves several threads. The held kernel of another thread is written only to make room for a new one. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		let_go(w, held, bound_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)

@@ -20,8 +20,8 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest time that a recent launch took; 0 if unknown */
 	/*
-	 * For each slot of threads, a kernel whose length is unknown. It is written when the thread's next event gives an
-	 * upper bound of its length. Kind is 0 if there is none.
+	 * The last kernel of unknown length of thread t, at index t % PROCESS_HELD. It is written when the thread's next
+	 * event gives an upper bound of the length. An entry whose kind is 0 is empty.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };
@@ -39,7 +39,7 @@ struct trace_scene {
 /* Writes the process's name and its position among the tracks. */
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes what is new up to the map's last moment; see ring_reader_drain(). Returns -ENOMEM if out of memory. */
+/* Writes the new events that ended before the last moment of scene->map; see ring_reader_drain(). -ENOMEM if out of memory. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

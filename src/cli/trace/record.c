@@ -79,7 +79,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	return 0;
 }
 
-/* The descriptors came with the reply, one for each ring. */
+/* Adds a process for each element of the reply's list "rings". The rings' descriptors came with the reply, in that order. */
 static int add_processes(struct record *r, const json_t *reply, struct error *err)
 {
 	const json_t *rings = json_object_get(reply, "rings");
@@ -173,7 +173,7 @@ static int write_processes(struct record *r, bool is_last, struct error *err)
 int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked = ask(r, err);
-	/* Written even if the daemon is gone, because the rings still have their events. */
+	/* Write the processes' events even if the daemon is gone, because the rings still have them. */
 	int written = write_processes(r, is_last || asked < 0, asked < 0 ? NULL : err);
 
 	return asked < 0 ? asked : written;

@@ -33,9 +33,10 @@ void ring_reader_close(struct ring_reader *reader);
 typedef void ring_reader_event(void *data, const struct trace_event *event);
 
 /*
- * Delivers what was recorded since the last call, in order, up to the first event that ended after `until_ticks`. Invalid
- * events are left out and counted as lost. With `is_last`, waits neither for that event nor for an incomplete one, which then
- * belongs to the time after the end. Returns the number of events delivered.
+ * Delivers the events that were recorded since the last call, in order. Stops before the first event that is incomplete or
+ * ended after `until_ticks`, so that a later call delivers it. With `is_last`, does not stop: it delivers events that ended later
+ * too, and leaves out incomplete ones without counting them as lost. Invalid events are left out and counted as lost. Returns
+ * the number of events delivered.
  */
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint64_t now_ns,
 			 bool is_last, ring_reader_event *event, void *data);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 64
-#define FURTHEST_NS 4e18 /* no clock goes this far: a process invented the ticks */
+#define FURTHEST_NS 4e18 /* a time beyond this is not real: a process wrote wrong ticks */
 
 static int append(struct tick_map *map, uint64_t ticks, uint64_t ns)
 {
@@ -61,7 +61,7 @@ int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks)
 
 	if (!last)
 		return 0;
-	/* After the last moment the mean rate of the whole trace applies, which is known best. */
+	/* After the last moment, use the mean rate of the whole trace: it is the most exact. */
 	double rate = i == last ? ns_per_tick(first, from) : ns_per_tick(from, from + 1);
 	/* Count from the nearest moment, because a double represents that difference exactly. */
 	double ns = (double)(int64_t)(ticks - from->ticks) * rate;

@@ -1,7 +1,8 @@
 /*
- * Converts ticks of a trace's clock to nanoseconds since its begin. The map consists of moments that the daemon read on both
- * clocks; between two moments time is linear. A later moment never changes the time of ticks before the last one, and time
- * never goes backwards. So slices that were written in different rounds nest as they did in the process. Not thread safe.
+ * Converts ticks of a trace's clock to nanoseconds since the trace began. The map consists of moments: at each, the daemon read
+ * both clocks at once. Between two moments, time is linear. Adding a moment never changes the times of ticks before the last
+ * one, and time never goes backwards. So slices that were written in different rounds nest as they did in the process. Not
+ * thread safe.
  */
 #pragma once
 
@@ -13,20 +14,20 @@ struct tick_moment {
 };
 
 struct tick_map {
-	struct tick_moment *moment; /* ascending in both values; the first is the begin */
+	struct tick_moment *moment; /* ascending in both values; the first is when the trace began */
 	size_t count;               /* at least 1 after tick_map_begin() */
 	size_t capacity;
 };
 
-/* Adds the begin to an empty map. Returns -ENOMEM if out of memory. */
+/* Adds the first moment, when the trace began, to an empty map. Returns -ENOMEM if out of memory. */
 int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
 /* Adds a later moment. A moment that is not later on both clocks changes nothing. Returns -ENOMEM if out of memory. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
 /*
- * Returns nanoseconds since the begin, negative before it. Before the first moment and after the last one the result is an
- * estimate.
+ * Returns nanoseconds since the first moment, negative before it. Before the first moment and after the last one the result is
+ * an estimate.
  */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 

@@ -50,7 +50,7 @@ static void note_state(struct tracks *t, const char *state, uint64_t now_ns)
 	if (!state || !strcmp(state, t->state))
 		return;
 	write_state(t, now_ns);
-	/* Every state but the first begins now. The first counts from the begin of the trace, as far as is known. */
+	/* Every state but the first begins now. The first began before the first reply: it is drawn from the trace's begin on. */
 	if (*t->state)
 		t->state_since_ns = now_ns;
 	snprintf(t->state, sizeof(t->state), "%s", state);

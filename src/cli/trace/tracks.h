@@ -26,7 +26,7 @@ struct tracks {
 	unsigned device[TRACKS_DEVICES]; /* indexes of the GPUs */
 	size_t device_count;
 	struct tracks_card {
-		char *tenant[TRACKS_TENANTS]; /* the line's number is index + 1 */
+		char *tenant[TRACKS_TENANTS]; /* names; the tenant at index i has line i + 1 of the GPU's track */
 		unsigned tenant_count;
 		/* A lease that had not ended at the last reply; NULL if there is none. */
 		json_t *going_on;

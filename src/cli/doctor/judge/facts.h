@@ -134,7 +134,7 @@ struct facts_dra {
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
 	bool has_api;        /* the API server has resource.k8s.io/v1 */
 	enum fact has_class; /* DeviceClass gpu.allot.dev exists */
-	unsigned devices;    /* in this node's slice */
+	unsigned devices;    /* number of devices in this node's ResourceSlice */
 	unsigned tainted;    /* number of these devices with a taint */
 	bool is_shared;      /* several claims may share a device */
 };

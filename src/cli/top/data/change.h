@@ -23,7 +23,7 @@ struct change {
 	char id[SNAPSHOT_ID_MAX];
 	char name[SNAPSHOT_NAME_MAX];
 	int card;
-	char was[32]; /* the value before the change, in readable form */
+	char was[32]; /* the value before the change, as text for the user: "4.0 GiB", "30", "none" */
 	union {
 		uint64_t bytes;
 		double pct;

@@ -79,7 +79,7 @@ static bool stop(struct span *rest)
 	return false;
 }
 
-/* Moves behind the opening bracket or the comma. Returns false if no further value follows. */
+/* Moves *rest behind the opening bracket, or behind the comma. Returns false if no further value follows. */
 static bool step(struct span *rest, char open, char close)
 {
 	rest->at = skip_blanks(rest->at, rest->end);

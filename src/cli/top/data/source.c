@@ -120,7 +120,7 @@ static bool serve(struct source *source)
 	else
 		body = json_incref(move);
 	pthread_mutex_unlock(&source->lock);
-	/* The request takes the body over, so the body that is kept for later must be a copy. */
+	/* change_once() takes its body over, so give it a copy: `body` may be `move`, which is sent again later. */
 	change_once(source, source->op, json_copy(body), move);
 	json_decref(body);
 	pthread_mutex_lock(&source->lock);
