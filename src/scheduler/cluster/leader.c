@@ -25,7 +25,7 @@ struct leader {
 	struct alarm look, give_up;
 	/* Version of the lease that the watch reported while `call` was under way, to compare with its result; "" if none. */
 	char passed_over[LEASE_VERSION_MAX];
-	bool was_leader; /* as last reported to the owner */
+	bool was_leader; /* what the last call of `changed` reported */
 	bool is_named;   /* the watch's first list contains the lease */
 	bool is_unread;  /* the lease is malformed, which was logged */
 	bool fails;      /* the watch fails, which was logged */
