@@ -156,7 +156,7 @@ static void add_quotas(json_t *to, const struct model *m, const struct model_pod
 struct kind {
 	const char *type; /* interned, so equal types have equal addresses */
 	unsigned cards;
-	uint64_t memory_bytes; /* of the largest card */
+	uint64_t memory_bytes; /* memory of the largest card of this type */
 };
 
 struct survey {
