@@ -28,13 +28,13 @@ struct gang_answer {
 	char text[GANG_TEXT_MAX];
 };
 
-/* For filter calls with node names. May reserve room for the whole gang. */
+/* Answers a filter call with node names. May reserve room for the whole gang. */
 void extender_gang_filter(struct model *model, const struct ask *ask, json_t *names,
 			  struct gang_answer *ret);
 
 /*
- * This is the check for the verb bind. Returns 0, -EAGAIN if no room is reserved for the gang, or -ESTALE if the reservation
- * is on another node.
+ * Checks for the verb bind whether the pod may be bound to the node. Returns 0, -EAGAIN if no room is reserved for the gang, or
+ * -ESTALE if the pod's reservation is on another node.
  */
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);

@@ -76,7 +76,7 @@ static void spare(struct victims *v, const struct model_pod *pod)
 
 /* ---- further victims ---- */
 
-/* Opportunistic pods come first, whatever their priority. */
+/* Returns true if a ends before b: opportunistic pods end first, whatever their priority, then pods of lower priority. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
 	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
