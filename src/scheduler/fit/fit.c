@@ -47,7 +47,7 @@ const struct inventory *fit_see(struct fit *fit, const struct inventory *invento
 
 /* ---- a single GPU ---- */
 
-/* A cluster has few types of GPU, each interned as one string. The answer for each is cached. */
+/* Returns is_wanted(request, word), from `memo` if it has the answer. Equal words are one interned string. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
 		   bool (*is_wanted)(const struct request *request, const char *word))
 {
