@@ -25,7 +25,7 @@ enum gang_state {
 };
 
 struct gang_roll {
-	unsigned size; /* 0 if no pod has named it */
+	unsigned size; /* number of pods that the gang needs; 0 if no pod names it */
 	unsigned count[GANG_STATES];
 };
 
