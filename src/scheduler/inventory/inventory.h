@@ -38,7 +38,7 @@ struct inventory {
 	unsigned unknown;
 	/* Vocabularies that the kubelet serves: bit mask of enum request_words (request.h). */
 	unsigned served;
-	/* Measured use of the cards; NULL if not used; belongs to the node. */
+	/* Measured use of the cards; belongs to the node. NULL if pods are not placed by use. */
 	const struct use *seen;
 	struct string_map *words;
 };
