@@ -255,7 +255,7 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_rank
 /* ---- room that other pods have ---- */
 
 struct lower {
-	int32_t priority; /* pods below this priority */
+	int32_t priority; /* only pods below this priority are lifted */
 	bool is_lone;     /* only pods outside gangs */
 	/* Linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *lifted;

@@ -255,7 +255,7 @@ size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t 
 		if (since_ns < SETTLE_NS)
 			continue;
 		const bool is_over = has_victims(p) && since_ns >= WANT_MOST_NS;
-		/* Also for a pod that has victims: some may be lacking, or their eviction was refused. */
+		/* Name victims also for a pod that has some: more may be needed, or an eviction was refused. */
 		if (still_wants(p) && !is_over)
 			count += displace(m, p, ret + count, most - count);
 		if (!still_wants(p) || is_over || !has_victims(p))

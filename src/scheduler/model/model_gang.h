@@ -15,11 +15,11 @@ struct gang_rank {
 	struct model_pod *pod;
 	struct gang_rank *next;
 	unsigned size;   /* gang size that this pod names; 0 if none */
-	uint64_t source; /* request_source() */
+	uint64_t source; /* request_source() of the pod */
 	char *broken; /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
 	json_t *asked; /* node names of the pod's last filter call; NULL if there was none */
 	bool is_gated; /* the pod has scheduling gates */
-	bool has_come, is_going; /* state of a pod with a reservation: GANG_COME, GANG_GOES */
+	bool has_come, is_going; /* the pod has a reservation, and its state is GANG_COME, or GANG_GOES */
 };
 
 struct gang {

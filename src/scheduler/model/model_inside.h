@@ -95,7 +95,7 @@ struct model {
 	struct model_terms terms;
 	struct string_map nodes, pods, words, quotas, spaces, gangs;
 	struct model_pod *open;
-	bool is_synced[3]; /* enum model_kind */
+	bool is_synced[3]; /* per enum model_kind: a full list has been read */
 	uint64_t changes;  /* incremented on each change of a node, of a pod or of its shares */
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */

@@ -253,8 +253,8 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
 	int unread = r;
 	/*
-	 * A bound pod has cards, although we cannot read which. (For an unbound pod, the next attempt will write where the
-	 * pod goes.)
+	 * A bound pod has cards, even if we cannot read which: assign no card of its node. (For an unbound pod, the next attempt
+	 * to bind it will write its cards.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown(m, pod_node(from), &noted, err);
