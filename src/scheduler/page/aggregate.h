@@ -11,7 +11,7 @@ struct aggregate_sum {
 	uint64_t memory_bytes, promised_bytes;
 	uint64_t cores_mpct, promised_mpct;
 	unsigned cards, unhealthy, cordoned;
-	uint64_t shares; /* containers that have a share of a card */
+	uint64_t shares; /* number of shares of cards that containers have */
 };
 
 struct aggregate_node {
