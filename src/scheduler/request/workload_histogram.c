@@ -76,7 +76,7 @@ static size_t words_bytes(const struct place_words *words)
 	return bytes;
 }
 
-/* Gives the kind words of its own. Words and texts are in one allocation, which is returned. Returns NULL if memory runs out. */
+/* Replaces the words in the kind's lists by copies. Returns the allocation that has all copies; NULL if memory runs out. */
 static const char **copy_words(struct place_request *kind)
 {
 	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
