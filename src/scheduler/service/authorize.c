@@ -47,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* A name that contains a NUL never matches. */
+/* Returns true if one of the patterns `names` matches the name. A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && webhook_is_listed(names, name);
