@@ -15,8 +15,8 @@
 
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
-#define SIZES_NS (10 * NSEC_PER_SEC) /* the sizes are cached for this long */
-#define CALL_NS (4 * NSEC_PER_SEC)   /* several calls fit the webhook's own time limit of 10 s */
+#define SIZES_NS (10 * NSEC_PER_SEC) /* the GPUs' sizes are cached for this long */
+#define CALL_NS (4 * NSEC_PER_SEC)   /* limit of one call, so that two fit in the webhook's own limit of 10 s */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -24,7 +24,7 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	/* claims.sizes_mib; while the sizes are being read, those of the pages so far */
+	/* the GPUs' sizes, for claims.sizes_mib; while they are being read, those on the pages so far */
 	json_t *sizes_mib;
 	json_t *answer; /* answer to the review; NULL while it waits for the sizes */
 	size_t made;    /* number of templates created so far */

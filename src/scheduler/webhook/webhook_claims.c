@@ -40,7 +40,7 @@ struct conversion {
 	const struct request *request;
 	const struct request_part *part;
 	struct kube_live live;
-	double limit_pct[LIVE_VALUES_MAX]; /* limits for GPUs */
+	double limit_pct[LIVE_VALUES_MAX]; /* limits of the compute on the GPUs */
 	/* Number of limits: 0 for none, 1 for all GPUs alike, otherwise one for each GPU. */
 	size_t limits;
 	int priority;
