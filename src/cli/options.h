@@ -65,15 +65,15 @@ struct option_row {
 	const char *offered; /* values for completion, such as "fail wait"; option_choice accepts only these */
 };
 
-option_parser option_flag;     /* bool */
-option_parser option_text;     /* const char *, into argv */
-option_parser option_name;     /* const char *, into argv: a tenant's name */
-option_parser option_size;     /* struct option_size */
-option_parser option_percent;  /* struct option_percent */
-option_parser option_int;      /* struct option_int */
-option_parser option_duration; /* struct option_duration */
-option_parser option_devices;  /* struct option_devices */
-option_parser option_choice;   /* const char *, into argv */
+option_parser option_flag;     /* field: bool */
+option_parser option_text;     /* field: const char *, into argv */
+option_parser option_name;     /* field: const char *, into argv: a tenant's name */
+option_parser option_size;     /* field: struct option_size */
+option_parser option_percent;  /* field: struct option_percent */
+option_parser option_int;      /* field: struct option_int */
+option_parser option_duration; /* field: struct option_duration */
+option_parser option_devices;  /* field: struct option_devices */
+option_parser option_choice;   /* field: const char *, into argv */
 
 /* The built-in simulated GPUs, for `offered`. --sim accepts these names or a file. */
 #define OPTION_SIM_SPECS "h200 h200x2 h200x8 dgx-1v dgx-a100 pcie mixed h200-mig"

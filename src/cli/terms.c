@@ -17,7 +17,7 @@ int option_sharing(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* The members of a request, and the field of each. */
+/* The members of a request, and the field of struct terms that each is made from. */
 static const struct member {
 	const char *key;
 	option_parser *parse; /* type of the field */

@@ -112,7 +112,7 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/* Returns true if the loader's libcuda.so.1 is the small shim of a mirror, which contains this name (src/mirror/shim.h). */
+/* Returns true if the loader's libcuda.so.1 is the shim of a mirror (src/mirror/shim.h), which contains its own SONAME. */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";

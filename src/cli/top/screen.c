@@ -108,7 +108,7 @@ static void put(const struct cells *cells, int line, int column)
 	mvadd_wch(line, column, &c);
 }
 
-/* curses could find the changed cells itself, but takes longer per cell. */
+/* Returns true if the terminal shows cell i already. curses could find that out itself, but takes longer per cell. */
 static bool is_shown(const struct cells *cells, size_t i)
 {
 	const struct cell *a = &cells->cell[i], *b = shown.cell ? &shown.cell[i] : NULL;

@@ -10,9 +10,9 @@
 #include "base/error.h"
 
 /*
- * An event that is not complete after this time counts as lost, because its thread was probably killed while writing it. An
- * event that is still newer than `until_ticks` after this time is delivered: its process reported a wrong time, or the clock
- * was set back.
+ * Time limits of ring_reader_drain(). An event that is not complete after this time counts as lost, because its thread was
+ * probably killed while writing it. An event that still ends after `until_ticks` then is delivered: its process reported a wrong
+ * time, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 

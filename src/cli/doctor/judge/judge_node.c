@@ -36,7 +36,7 @@ static unsigned version_number(const char *text)
 	return sscanf(text, "%u.%u", &major, &minor) == 2 ? 1000 * major + minor : 0;
 }
 
-#define KUBELET_LEAST 1020 /* pod-resources v1 */
+#define KUBELET_LEAST 1020 /* version 1.20, the first with pod-resources v1 */
 
 void judge_kubelet(const struct facts *facts, struct findings *f)
 {

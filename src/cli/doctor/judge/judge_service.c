@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* Returns true if one of the names is a Service's, because kube-apiserver calls the webhook by the name of its Service. */
+/* Returns true if one of the names is that of a Service: kube-apiserver calls the webhook by the name of its Service. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
@@ -149,7 +149,7 @@ static bool stops_pods(const struct facts_taint *t)
 	return strcmp(t->effect, "PreferNoSchedule") != 0;
 }
 
-/* Whether it is one of Kubernetes' own taints, of a node with a fault. */
+/* Whether Kubernetes itself has set the taint, because the node has a fault. */
 static bool is_of_a_fault(const struct facts_taint *t)
 {
 	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));
