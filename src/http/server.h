@@ -34,8 +34,8 @@ struct server_request {
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * One value per connection for the handler's use, initially 0: when the handler identified the client. NULL without
-	 * TLS.
+	 * A value of the connection for the handler's use, initially 0: the time at which the handler identified the client.
+	 * NULL without TLS.
 	 */
 	uint64_t *known_ns;
 };

@@ -8,7 +8,7 @@
 
 #define FIRST_BYTES ((size_t)4096)
 #define DIGITS_MAX 24
-#define REAL_MOST 1e15 /* doubles above this have no two exact decimals */
+#define REAL_MOST 1e15 /* above this, a double is too coarse for two decimals */
 
 static bool make_room(struct json_text *t, size_t size)
 {

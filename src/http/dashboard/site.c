@@ -27,7 +27,7 @@ struct site {
 	struct site_terms terms;
 	struct address address;
 	struct server *server;
-	bool token_failed; /* that the token could not be read has been logged */
+	bool token_failed; /* a failure to read a token has been logged */
 };
 
 static bool is_none(const char *file)
