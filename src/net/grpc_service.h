@@ -19,7 +19,7 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	/* most connections; for a further one, that which was longest without a call is closed */
+	/* most connections; a further one replaces the one that has been without a call for the longest */
 	unsigned connections;
 	unsigned calls;       /* most calls at a time per connection */
 	size_t message_bytes; /* largest request */
