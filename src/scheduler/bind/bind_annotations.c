@@ -46,7 +46,7 @@ char *bind_failed_patch(const char *version)
 	return patch_metadata(&phase, 1, NULL, 0, version);
 }
 
-/* The body names the pod's name, uid and version, so the server binds exactly the pod that was read, or fails. */
+/* Names the pod's name, uid and version in the body, so that the server binds exactly the pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
 	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",

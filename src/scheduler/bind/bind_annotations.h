@@ -12,8 +12,9 @@
 #include "scheduler/bind/decision.h"
 
 /*
- * These build request bodies. The caller frees the result; NULL if memory runs out. `version` is the pod's version that was read;
- * if the pod has changed since, the server rejects the request with 409. `shares` is the decision's shares as text.
+ * Make the bodies of requests: a pod's annotations when it is bound, those when its binding has failed, and the Binding. The
+ * caller frees the result; NULL if memory runs out. `version` is the pod's version that was read; if the pod has changed since,
+ * the server rejects the request with 409. `shares` is the decision's shares as text.
  */
 char *bind_pod_patch(const struct decision *decision, const char *shares, int64_t now_s,
 		     const char *version);

@@ -76,7 +76,7 @@ void job_tell_event(struct bind_job *job, const struct error *err);
 
 /* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
 
-/* Do not use the job after one of these calls: job_finish() and job_fail() may free the job. */
+/* Begins this step. Like the functions below, it may end and free the job, so do not use the job afterwards. */
 void job_go(struct bind_job *job, enum bind_step step);
 /* Ends the job. If `err` is NULL, the pod is bound. */
 void job_finish(struct bind_job *job, const struct error *err);
