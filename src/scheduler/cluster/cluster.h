@@ -52,7 +52,7 @@ struct cluster *cluster_stop(struct cluster *cluster);
 void cluster_end(struct cluster *cluster);
 
 struct kube_client *cluster_client(struct cluster *cluster);
-/* The model for the extender's verbs filter, prioritize and preempt. */
+/* Returns the model, for the extender's verbs filter, prioritize and preempt. */
 struct model *cluster_model(struct cluster *cluster);
 /* Returns 0 if the model can answer, or -EAGAIN until all lists have been complete once. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
@@ -66,13 +66,13 @@ int cluster_check_leads(const struct cluster *cluster, struct error *err);
 void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 
 /*
- * The extender's verb bind. If the binding has begun, returns 0 and calls `done` once, later (bind.h). Otherwise returns an
- * error of cluster_check_leads() or extender_decide(), or -EALREADY.
+ * Binds the pod, for the extender's verb bind. If the binding has begun, returns 0, and calls `done` once, later (bind.h).
+ * Otherwise returns an error of cluster_check_leads() or extender_decide(), or -EALREADY.
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-/* The result of bind_look() for the cluster's binder. */
+/* Returns the result of bind_look() for the cluster's binder. */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);

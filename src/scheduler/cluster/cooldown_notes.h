@@ -9,7 +9,7 @@
 
 struct cooldown_notes;
 
-/* Client and model must outlive the result. Returns 0 or -ENOMEM. */
+/* Prepares for writing. The client and the model must outlive the result. Returns 0 or -ENOMEM. */
 int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret);
 /* Abandons writes under way. `notes` may be NULL; returns NULL. */
 struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *notes);

@@ -52,8 +52,8 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 	e->is_there = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
-	 * Another replica holds the lease, or there is no lease and any replica that starts may create one. (A lease without
-	 * a holder is our own release, which changes nothing.)
+	 * We do not lead any more if another replica holds the lease, or if the lease is gone: any replica that starts may then
+	 * create it. (A lease without a holder is our own release, which changes nothing.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;

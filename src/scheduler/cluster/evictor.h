@@ -42,5 +42,5 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret);
 /* Abandons evictions under way. `evictor` may be NULL; returns NULL. */
 struct evictor *evictor_stop(struct evictor *evictor);
 
-/* If `evictor` is NULL, all counts are 0. */
+/* Returns the numbers of evictions so far; all are 0 if `evictor` is NULL. */
 struct evictor_counts evictor_counts(const struct evictor *evictor);

@@ -25,7 +25,7 @@ static void begins(void *data)
 	l->is_ours = false;
 }
 
-/* The lease is ours if its holder begins with our hostname: client-go's identity is the hostname, '_' and a UUID. */
+/* Takes the lease from the watch. It is ours if its holder is our hostname, '_' and a UUID, as client-go makes it. */
 static void shows(void *data, json_t *object)
 {
 	struct kube_lease *l = data;

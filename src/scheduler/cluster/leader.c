@@ -34,7 +34,7 @@ struct leader {
 
 static void go_on(struct leader *l);
 
-/* This clock also counts while the machine sleeps, because a lease expires meanwhile. */
+/* Returns the time of a clock that also counts while the machine sleeps, because a lease may expire in that time. */
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -82,7 +82,7 @@ static void saw(struct leader *l, const json_t *object)
 	}
 }
 
-/* Versions of one object are increasing numbers. Any other text counts as newer if it differs. */
+/* Compares versions of one object, which are increasing numbers. Any other text counts as newer if it differs. */
 static bool is_newer(const char *version, const char *than)
 {
 	size_t length = strlen(version), other = strlen(than);

@@ -31,7 +31,7 @@ struct leader_terms {
 #define LEADER_IDENTITY_MAX 128
 void leader_make_identity(char text[LEADER_IDENTITY_MAX]);
 
-/* Does not call `changed` before it returns. Returns 0 or -ENOMEM. */
+/* Starts the election. `changed` is not called before this function has returned. Returns 0 or -ENOMEM. */
 int leader_start(const struct leader_terms *terms, struct leader **ret);
 /* Stops without releasing the lease, which then expires. Calls nobody back. `leader` may be NULL; returns NULL. */
 struct leader *leader_free(struct leader *leader);

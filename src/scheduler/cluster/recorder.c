@@ -129,7 +129,7 @@ static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, c
 
 /* ---- writing events ---- */
 
-/* If the event no longer exists or may not be changed, forgets its name, so that the next write creates a new one. */
+/* Receives the answer to a write. If it failed, forgets the name of the event, so that the next write creates a new one. */
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct telling *t = data;

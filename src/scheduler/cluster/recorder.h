@@ -21,7 +21,7 @@
 
 struct recorder;
 
-/* `component` is the source of the events; it is kept, not copied. Returns 0 or -ENOMEM. */
+/* Makes a recorder. `component` is the source of the events; it is kept, not copied. Returns 0 or -ENOMEM. */
 int recorder_new(struct kube_client *client, const char *component, struct recorder **ret);
 /* `recorder` may be NULL; returns NULL. */
 struct recorder *recorder_free(struct recorder *recorder);

@@ -18,8 +18,8 @@ struct sched_audit_figures {
 };
 
 /*
- * If `path` is "off", *ret is NULL. A file that cannot be opened is reported in the log and is no error. The path is kept,
- * not copied. Returns 0 or -ENOMEM.
+ * Opens the log. If `path` is "off", *ret is NULL. A failure to open the file is reported in the program's log, and is no error.
+ * The path is kept, not copied. Returns 0 or -ENOMEM.
  */
 int sched_audit_start(const char *path, struct sched_audit **ret, struct error *err);
 struct sched_audit *sched_audit_stop(struct sched_audit *audit); /* returns NULL */
