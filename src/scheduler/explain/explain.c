@@ -26,7 +26,7 @@ struct looking {
 	struct model_pod *found;
 };
 
-/* If several pods had this name in succession, finds the one that is not ending. */
+/* Finds the pod with this name. If several pods had the name one after the other, finds the one that is not ending. */
 static void look_at_pod(void *data, void *thing)
 {
 	struct looking *l = data;

@@ -20,8 +20,8 @@ struct explain_ask {
 };
 
 /*
- * *ret is a new object. Returns -ENOENT if there is no such pod with a request for cards or no such node, -EAGAIN if the
- * first lists are incomplete, or -ENOMEM.
+ * Explains the pod that `ask` names; *ret is a new object. Returns -ENOENT if no pod with that name requests cards, or no node
+ * has the given name; -EAGAIN if the first lists are incomplete; or -ENOMEM.
  */
 int explain_pod(struct model *model, const struct explain_ask *ask, json_t **ret, struct error *err);
 
