@@ -320,7 +320,7 @@ static void drop_picks(struct fit *fit, unsigned from)
 	}
 }
 
-/* If the cards found by `pick` exceed the quota, tries the cards that use the least of it. */
+/* Picks cards by `pick` or, if these exceed the quota, by pick_part(): the cards that use the least of the quota. */
 static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, unsigned part,
 			  pick_fn *pick, uint64_t among)
 {
