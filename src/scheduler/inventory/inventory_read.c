@@ -41,7 +41,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 			 value, least, most);
 }
 
-/* Of an unhealthy card only the id is checked, because nothing of it is assigned. */
+/* Checks a card's figures. Of an unhealthy card, checks only the id, because nothing of the card is assigned. */
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
@@ -114,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Scores that are malformed or do not cover all cards are ignored. The cards can be assigned without them. */
+/* Reads the scores of the links. Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
 static void take_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
