@@ -23,7 +23,7 @@ struct scan {
 	uint64_t source;     /* request_source() of the pod that was checked */
 	const json_t *names; /* the nodes that were checked, by name */
 	struct scanned {
-		struct model_node *node; /* NULL if no such node exists */
+		struct model_node *node; /* NULL if no node has this name */
 		double score;
 		bool is_fit;
 	} * of; /* one entry per name; owned */
@@ -216,8 +216,8 @@ static size_t seat_gang(struct seating *s, size_t needed)
 }
 
 /*
- * If `is_kept`, pods with a seat get it as their reservation, and the others get none. Otherwise every pod keeps what it had
- * before.
+ * Ends the search. If `is_kept`, pods with a seat get it as their reservation, and the other pods lose theirs. Otherwise every
+ * pod gets back what it had before.
  */
 static void end(struct seating *s, bool is_kept)
 {

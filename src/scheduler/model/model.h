@@ -28,7 +28,7 @@ struct model_terms {
 
 enum model_kind { MODEL_NODES, MODEL_PODS, MODEL_QUOTAS };
 
-/* The strings in `terms` are not copied and must outlive the model. Returns 0 or -ENOMEM. */
+/* Makes an empty model. The strings in `terms` are not copied and must outlive the model. Returns 0 or -ENOMEM. */
 int model_new(const struct model_terms *terms, struct model **ret);
 struct model *model_free(struct model *model); /* `model` may be NULL; returns NULL */
 const struct request_terms *model_request_terms(const struct model *model);
@@ -131,7 +131,7 @@ void model_each_quota(const struct model *model,
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
 	bool is_displaced; /* true: evicted to make room for another pod; false: too little compute on `card` */
-	bool is_preempted; /* the evicted pod is not opportunistic; the other pod has a higher priority */
+	bool is_preempted; /* the evicted pod is not opportunistic, but has a lower priority than the other pod */
 	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
 	unsigned used_pct,

@@ -71,7 +71,7 @@ bool model_gang_still_fails(const struct model *model, const struct gang_rank *a
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_turn.c ---- */
 
-/* After a failed binding: returns true if the reservation is kept, because other pods of the gang are bound already. */
+/* Call after a failed binding. Returns true if the pod keeps its reservation, because other pods of its gang are bound. */
 bool model_gang_keeps(struct model *model, struct gang_rank *member);
 
 /* ---- model_backfill.c ---- */

@@ -31,7 +31,7 @@ void model_lift(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* A reservation has precedence over annotations, because these may stem from an earlier attempt. */
+/* Charges the reservation or, without one, the shares in the annotations, which may be of an earlier attempt. */
 void model_put_back(struct model_pod *pod)
 {
 	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->noted;
@@ -153,8 +153,8 @@ static const char *noted_text(const struct kube_pod *from)
 }
 
 /*
- * Anyone can write these annotations on a pod. A pod that requests no GPU was assigned none, whatever its annotations say. If
- * the request cannot be read, the annotations are believed.
+ * Returns false if the annotations of shares must be wrong: anyone can write them, and a pod that requests no GPU was assigned
+ * none. If the request cannot be read, the annotations are believed.
  */
 static bool is_noted_by_right(const struct model *m, const struct kube_pod *from)
 {

@@ -28,7 +28,7 @@ static bool is_wish(const char *name)
 	return is;
 }
 
-/* The order of an object's members means nothing, so the digests of the members are added. */
+/* Returns the sum of the digests of the annotations that state wishes. A sum, because the order of annotations means nothing. */
 static uint64_t wishes(const struct kube_pod *pod)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
