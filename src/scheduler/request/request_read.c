@@ -125,7 +125,7 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- one container ---- */
 
-/* The node raises a running container to what its annotations ask for, so reserve at least that much. */
+/* Raises the request to what the container's annotations ask for, because the node will raise the container's limits to that. */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
 {
 	const struct kube_live_floor floor = live_floor(pod, pod->container[container],

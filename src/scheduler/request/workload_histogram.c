@@ -44,7 +44,7 @@ static bool is_kind(const struct place_request *a, const struct place_request *b
 	       are_words_equal(&a->nouse_type, &b->nouse_type);
 }
 
-/* FNV-1a (draft-eastlake-fnv). */
+/* Adds bytes to a digest: FNV-1a (draft-eastlake-fnv). */
 static uint64_t add_digest(uint64_t digest, const void *data, size_t size)
 {
 	const unsigned char *byte = data;
