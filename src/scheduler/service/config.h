@@ -52,9 +52,9 @@ struct config {
 
 extern const struct settings_table config_table;
 
-/* The strings in the result belong to the config. */
+/* Returns the terms of the webhook that the settings describe. The strings in the result belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
-/* The strings in these results belong to the config, too. */
+/* Return the terms of the access control, and of requests. The strings in the results belong to the config. */
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 

@@ -141,7 +141,7 @@ static int lease_namespace(const struct config *config, const char *value, char 
 	return lease_part(config, true, value, ret, err);
 }
 
-/* An empty value sets nothing, because these settings have no value that means "not set". */
+/* Passes the value on. An empty value sets nothing, because these settings have no value that means "not set". */
 static int unless_empty(const struct config *config, const char *value, char ret[TEXT_MAX],
 			struct error *err)
 {
