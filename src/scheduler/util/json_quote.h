@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Returns the size with the quotes. */
+/* Returns the size of the text as a JSON string with its quotes. */
 size_t json_quote_size(const char *text, size_t length);
-/* `text` is UTF-8. Returns the end of the output, which is not NUL-terminated. */
+/* Writes the text, which is UTF-8, as a JSON string without a NUL. Returns the end of the output. */
 char *json_quote(char *to, const char *text, size_t length);

@@ -5,7 +5,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* FNV-1a (draft-eastlake-fnv), then mixes the low bits, which select the bucket. */
+/* Returns the hash of a text: FNV-1a (draft-eastlake-fnv), then mixes the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261U;
@@ -62,7 +62,7 @@ void string_map_remove(struct string_map *t, struct string_map_entry *entry)
 	}
 }
 
-/* Searches from entry `e` of a bucket on. */
+/* Returns the entry with this text among `e` and the entries behind it in its bucket, or NULL. */
 static struct string_map_entry *find_from(struct string_map_entry *e, uint32_t hash,
 					  const char *text, size_t length)
 {
