@@ -221,7 +221,7 @@ static void slices_came(void *data, const struct kube_answer *answer)
 		sizes_known(r);
 }
 
-/* `page` is the server's token for the next page, or "" for the first page. */
+/* Requests a page of the GPUs' sizes. `page` is the server's token for it, or "" for the first page. */
 static int ask_sizes(struct claim_review *r, const char *page)
 {
 	cleanup_free char *path = NULL;

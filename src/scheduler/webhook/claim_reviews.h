@@ -13,13 +13,13 @@
 
 struct claim_reviews;
 
-/* The caller keeps ownership of both arguments, which must outlive the result. Returns NULL if memory runs out. */
+/* Prepares for reviews. The client and the terms belong to the caller, and must outlive the result. NULL if memory runs out. */
 struct claim_reviews *claim_reviews_new(struct kube_client *client,
 					const struct webhook_terms *terms);
 /* Drops all pending reviews without calling `done`. Call before the client is freed. `reviews` may be NULL; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* `answer` is like a result of webhook_review(), and belongs to the callback. It is NULL if memory ran out. */
+/* Receives the answer to a review, which is like a result of webhook_review(); frees it. NULL: memory ran out. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*

@@ -22,8 +22,8 @@
 struct template_sweep;
 
 /*
- * The caller keeps ownership of the client. `may_act` returns whether this replica is the leader. Returns NULL if memory runs
- * out.
+ * Starts sweeping in regular intervals. The client belongs to the caller, and must outlive the result. `may_act` returns whether
+ * this replica is the leader. Returns NULL if memory runs out.
  */
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data);

@@ -185,7 +185,7 @@ static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, dou
 	return json_incref(exactly);
 }
 
-/* A percentage is a different amount on each size of GPU, so the request gets one alternative for each size. */
+/* Adds one alternative for each size of GPU to the request, because a percentage is a different amount on each size. */
 static int add_alternatives(const struct conversion *c, double cores_pct, const json_t *selectors,
 			    json_t *request)
 {

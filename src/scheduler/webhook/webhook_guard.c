@@ -69,7 +69,7 @@ static const struct variable *find_variable(const json_t *entry, bool is_asking)
 	return NULL;
 }
 
-/* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs, so a container without a GPU must override the variable. */
+/* Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU, because CUDA images set it to all GPUs. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
