@@ -173,7 +173,7 @@ static void do_preempt(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* The answer is a list without a place for an error, so an error is reported by the HTTP status. */
+/* Answers the extender's verb prioritize. Its answer has no place for an error, so the HTTP status reports an error. */
 static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
@@ -254,7 +254,7 @@ static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 	return false;
 }
 
-/* The parts of the path are the namespace, the pod and optionally one node. */
+/* Explains a pod. args->object has the parts of the path: the namespace, the pod and optionally one node. */
 static void do_explain(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
@@ -289,7 +289,7 @@ static void do_health(struct scheduler *s, struct call_args *args, struct server
 	answer_line(ret, 200, "ok\n");
 }
 
-/* A replica that does not lead is ready too, because it answers all calls except bind. */
+/* Answers whether this replica is ready. One that does not lead is ready too, because it answers all calls except bind. */
 static void do_ready(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {

@@ -6,7 +6,7 @@
 
 #include "scheduler/service/scheduler.h"
 
-/* Handler of the servers; `data` is a struct scheduler. */
+/* Handles all requests to the servers; `data` is a struct scheduler. */
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
 /* Implements `quota` of the webhook's terms; `data` is a struct scheduler. */
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret);
