@@ -52,7 +52,7 @@ struct command {
 /* Runs a subcommand with the arguments after its name; returns the exit status. */
 int command_start(const struct command *self, int argc, char **argv);
 
-/* A `check` that only checks that the operand is a valid tenant name. */
+/* Checks only that the operand is a valid tenant name; for the field `check`. */
 int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;

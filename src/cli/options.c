@@ -115,7 +115,7 @@ int option_choice(const struct option_row *row, const char *text, void *field, s
 
 #define NEAREST_LENGTH_MAX 31
 
-/* Levenshtein distance of two words of at most NEAREST_LENGTH_MAX bytes. */
+/* Returns the Levenshtein distance of two words of at most NEAREST_LENGTH_MAX bytes. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[NEAREST_LENGTH_MAX + 2];

@@ -115,7 +115,7 @@ static bool is_of_leader(const json_t *answer)
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/* Only the leader knows all reservations, so ask until it answers. Another replica's answer is better than none. */
+/* Asks until the leader answers, because only the leader knows all reservations. Another replica's answer is better than none. */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {

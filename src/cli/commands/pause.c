@@ -38,7 +38,7 @@ static const struct option_row resume_rows[] = {
 
 static volatile sig_atomic_t interrupted;
 
-/* A second signal has its default action and ends the program. */
+/* Handles the first signal. A second one has its default action and ends the program (SA_RESETHAND). */
 static void note_signal(int number)
 {
 	interrupted = number;
@@ -65,7 +65,7 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* For a container, the amount of memory to be moved is unknown. */
+/* Prints how much memory was moved of how much. For a container, the amount to be moved is unknown: then prints no amounts. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];
@@ -136,7 +136,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 				   name, name);
 }
 
-/* The subcommand's name is also the operation in the protocol. */
+/* Does both subcommands: the subcommand's name is also the name of the request. */
 static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct pause_options *options = data;

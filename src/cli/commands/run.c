@@ -154,8 +154,8 @@ static bool has_tenants(struct client *client)
 }
 
 /*
- * A daemon has one policy for all tenants. If it differs from the requested policy, returns an error:
- * -EAGAIN if the daemon has no tenants, because a private daemon will then end soon.
+ * Checks the daemon's policy, which is the same for all its tenants. If it differs from the requested one, returns an
+ * error: -EAGAIN if the daemon has no tenants, because a private daemon will then end soon.
  */
 static int check_policy(struct run *run, struct client *client, const json_t *hello,
 			struct error *err)

@@ -84,7 +84,7 @@ static void note_signal(int number)
 	ended_by = number;
 }
 
-/* Signals interrupt poll(), since SA_RESTART is not set. So the terminal is restored before the program ends. */
+/* Lets signals interrupt poll(), so that the program restores the terminal before it ends. (SA_RESTART is not set.) */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };

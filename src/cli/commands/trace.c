@@ -42,7 +42,7 @@ enum trace_end { GOES_ON, WAS_INTERRUPTED, TIME_IS_OVER, TENANT_ENDED, FILE_IS_L
 
 static volatile sig_atomic_t interrupted;
 
-/* A second signal has its default action and ends the program. */
+/* Handles the first signal. A second one has its default action and ends the program (SA_RESETHAND). */
 static void note_signal(int number)
 {
 	interrupted = number;

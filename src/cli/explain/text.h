@@ -32,9 +32,9 @@ const json_t *explain_ask(const json_t *explanation, json_int_t container);
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);
 
-/* groups.c: the nodes that do not serve, by reason; and the nodes that lack least. */
+/* groups.c: write the nodes that do not serve the pod, by reason, and the nodes that lack least. */
 void explain_groups_write(const json_t *explanation, FILE *out);
 void explain_nearest_write(const json_t *explanation, FILE *out);
 
-/* help.c: possible fixes, one line each. */
+/* help.c: writes possible fixes, one line each. */
 void explain_help_write(const json_t *explanation, FILE *out);

@@ -96,7 +96,7 @@ struct card_widths {
 	int name, bar, memory, history; /* widths; memory is the width of its text */
 };
 
-/* The name gets its full width first. Bars and history share the rest equally. */
+/* Returns the widths for all GPUs' lines: names get up to a quarter of the columns, and two bars and a history share the rest. */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -275,7 +275,7 @@ static void draw_help(struct cells *cells)
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
 
-/* Details are drawn only if they leave room for some rows. */
+/* Returns true if the details shall be drawn: only if they leave room for some rows. */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
 	enum view_details details = layout->view->details;
@@ -287,7 +287,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* GPU histories are drawn only if everything else fits. */
+/* Returns the height of the GPUs' histories: GRAPH_LINES, or 0 if everything else would not fit then. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

@@ -31,7 +31,7 @@ struct context {
 	bool is_reversed;
 };
 
-/* A queued tenant sorts above every tenant whose threads are held at gates. */
+/* Returns the value by which waiting is sorted: a queued tenant is above every tenant whose threads are held at gates. */
 static double wait_of(const struct context *context, size_t share)
 {
 	const struct top_tenant *tenant =

@@ -29,7 +29,7 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* Whether the event's length is unknown. It is drawn as long as the shortest kernels whose length is known. */
+/* Whether the event is a kernel whose length is unknown. Such a kernel is drawn with the length w->untimed_ns. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;

@@ -126,8 +126,8 @@ struct facts_cluster {
 /* The DRA driver, and its objects in the API server. */
 struct facts_dra {
 	bool is_wanted; /* the settings have kube_dra = on, or the daemon reports the driver */
-	enum fact has_socket; /* the socket exists in the kubelet's plugins_registry */
-	enum fact we_answer;  /* a process listens at the socket */
+	enum fact has_socket; /* the driver's socket exists in the kubelet's plugins_registry */
+	enum fact we_answer;  /* a process listens at that socket */
 	bool is_told;         /* the daemon reports the driver; is_registered is valid */
 	bool is_registered;   /* the kubelet has registered the driver */
 	bool is_asked; /* the API server was asked; each fault below is "" if the objects may be read */

@@ -286,7 +286,7 @@ static size_t count_elements(struct span array)
 	return count;
 }
 
-/* Most tenants have null or an empty value here; then no tree is made. */
+/* Makes a tree of the value. Returns NULL for null or an empty list, which most tenants have, so that this is fast. */
 static json_t *tree_of(struct span value)
 {
 	return value.end - value.at > 4 ? reader_tree(value) : NULL;

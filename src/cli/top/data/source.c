@@ -156,7 +156,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Only the keyboard's thread may receive signals, such as SIGWINCH for a new terminal size. */
+/* Starts the thread with all signals blocked: only the keyboard's thread may receive them, such as SIGWINCH. */
 static int start(struct source *source)
 {
 	sigset_t all, before;
