@@ -152,7 +152,7 @@ static bool make_room(struct server *s)
 	return s->count < s->terms.connections_max;
 }
 
-/* A connection has come. This server accepts it itself instead of libmicrohttpd, to apply its limits first. */
+/* Accepts a connection. The server does this itself, not libmicrohttpd, to apply its limits first. */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;

@@ -24,7 +24,7 @@ struct json_text {
  */
 void json_text_open(struct json_text *t, const char *key, char bracket);
 void json_text_close(struct json_text *t, char bracket);
-/* A NULL value is written as null. Control characters and bytes that are not UTF-8 become '?'. */
+/* Writes a string, or null if `value` is NULL. Control characters and bytes that are not UTF-8 become '?'. */
 void json_text_string(struct json_text *t, const char *key, const char *value);
 void json_text_whole(struct json_text *t, const char *key, int64_t value);
 /* Writes two decimals; NaN and infinity become null. */
