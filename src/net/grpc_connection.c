@@ -181,7 +181,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* The socket's handler. Backpressure: it stops reading from a peer while our output to it is blocked. */
+/* Reads from and writes to the socket. Backpressure: does not read from a peer while our output to it is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;
