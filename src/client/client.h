@@ -39,8 +39,8 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 		   struct error *err);
 
 /*
- * client_request() in two steps. client_request_text() gets the reply as text, which the caller frees; client_read_reply()
- * interprets it.
+ * Do what client_request() does, in two steps. client_request_text() gets the reply as text, which the caller frees.
+ * client_read_reply() makes the JSON object or the error of the text.
  */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);
