@@ -34,7 +34,10 @@ struct gather *gather_free(struct gather *gather);
 int gather_bind(struct gather *gather, const struct decision *decision, uint64_t now_ns,
 		bind_done done, void *data);
 
-/* Begins bindings whose gang is complete now. Fails those that wait too long or have lost their reservation. Call about once a second. */
+/*
+ * Begins bindings whose gang is complete now. Fails those that wait too long or have lost their reservation. Call about once a
+ * second.
+ */
 void gather_advance(struct gather *gather, uint64_t now_ns);
 /* Ends all waiting bindings with ECANCELED, because another replica may be the leader. */
 void gather_cancel(struct gather *gather);

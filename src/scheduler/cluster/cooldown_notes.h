@@ -13,5 +13,5 @@ struct cooldown_notes;
 int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret);
 /* Abandons writes under way. `notes` may be NULL; returns NULL. */
 struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *notes);
-/* Call about once a second while this replica leads. */
+/* Begins writing the annotations that the model reports as changed. Call about once a second while this replica leads. */
 void cooldown_notes_write(struct cooldown_notes *notes);

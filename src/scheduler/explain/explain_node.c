@@ -238,7 +238,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* Adds the largest free amount among the cards that have too little of it. */
+/* Adds the most free memory among the cards that lack memory, and the most free compute among those that lack compute. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {

@@ -25,7 +25,7 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct inventory inventory;      /* without the pods that end */
+	struct inventory inventory;      /* of the node, without the pods that end */
 	const struct model_space *space; /* namespace of the waiting pod; NULL if it has no quota */
 	struct quota_amounts used;       /* usage of `space` without the pods that end */
 	struct model_pod **more;         /* other pods with cards on the node that may end; owned */

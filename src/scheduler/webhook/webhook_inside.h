@@ -31,7 +31,7 @@ enum webhook_resource {
 const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource);
 
 struct webhook_container {
-	json_t *object;   /* a borrowed part of the pod */
+	json_t *object;   /* the container's object, a borrowed part of the pod */
 	const char *name; /* string of the pod; "" if the container has no name */
 	char path[40];    /* JSON Pointer within the pod */
 	bool is_init;
