@@ -202,7 +202,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 
 /* ---- remove ---- */
 
-/* Removes the claim first. A file without a claim would start containers without a tenant. */
+/* Removes a device: the claim first, because a file without a claim would start containers without a tenant. */
 static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct cdi_options *options = data;

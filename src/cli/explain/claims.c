@@ -349,7 +349,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* Reports a failure to prepare the claims on the node, as the kubelet's last event about them gives it. */
+/* Writes to `why` that the node failed to prepare the claims, as the kubelet's last event about that says. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;

@@ -18,7 +18,7 @@ struct history_rates {
 	uint64_t denied, expired;
 };
 
-/* One value from 0 to 1 per snapshot, `count` values, the newest last. */
+/* The histories of a share or GPU: one value from 0 to 1 per snapshot, `count` values, the newest last. */
 struct history_series {
 	size_t count;
 	float got[HISTORY_LENGTH];
