@@ -24,6 +24,6 @@ int error_set(struct error *err, int code, const char *format, ...)
 int error_set_errno(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts the context and ": " before the text. Returns `result`, so that the caller can return it directly. */
+/* Puts the formatted text and ": " before err's text. Returns `result`, so that the caller can return it directly. */
 int error_add(struct error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -14,7 +14,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
-/* The levels' names as words of a setting, ended by NULL. log_level_of() returns the level for an index into them. */
+/* The names of the levels, ended by NULL: the words of a setting. log_level_of() returns the level for an index into them. */
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 

@@ -201,7 +201,7 @@ int parse_cores(const char *text, double *ret_pct, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* Other systems count GPUs: 0.3 is 30 % there, but would be 0.3 % here. */
+	/* Other systems count in GPUs, where 0.3 means 30 % of one. allot would read 0.3 as 0.3 %. */
 	if (pct < 1 && !strchr(text, '%')) {
 		snprintf(hint, sizeof(hint),
 			 "write %g for that part of a GPU, or %g%% for less than one percent",

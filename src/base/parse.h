@@ -38,10 +38,7 @@ int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, st
 /* Parses a decimal number from min to max (0 <= min), with at most nine decimals. */
 int parse_number(const char *text, double min, double max, double *ret_value, struct error *err);
 
-/*
- * Checks a tenant's name: a letter or digit, then letters, digits, '.', '_' and '-'; at most 63 bytes. The name needs no
- * conversion.
- */
+/* Checks a tenant's name: a letter or digit, then letters, digits, '.', '_' and '-'; at most 63 bytes. */
 int parse_name(const char *text, struct error *err);
 
 /* Parses how a tenant shares its GPU: "time" or "space". */
@@ -55,7 +52,7 @@ struct parse_device {
 };
 
 struct parse_devices {
-	bool all; /* the text was "all"; `item` is then empty */
+	bool all; /* the text was "all"; then `count` is 0 */
 	size_t count;
 	struct parse_device item[PARSE_DEVICES_MAX];
 };

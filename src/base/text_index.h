@@ -23,10 +23,13 @@ struct text_index {
 	struct text_index_entry *bucket[TEXT_INDEX_BUCKETS];
 };
 
-/* The text must not move or change while it is in the index. Two entries may have the same text: see text_index_find(). */
+/*
+ * Adds `entry`, for `thing`. `text` must not move or change while it is in the index. Two entries may have the same text: see
+ * text_index_find().
+ */
 void text_index_add(struct text_index *index, struct text_index_entry *entry, const char *text,
 		    void *thing);
-/* Does nothing if the entry is not in the index. */
+/* Removes `entry`. Does nothing if it is not in the index. */
 void text_index_remove(struct text_index *index, struct text_index_entry *entry);
 /* Returns the thing with that text; if there are several, the one that was added first. NULL if there is none. */
 void *text_index_find(const struct text_index *index, const char *text);

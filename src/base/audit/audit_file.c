@@ -36,8 +36,8 @@ static int open_it(struct audit_file *file)
 		return -EINVAL;
 	}
 	/*
-	 * The previous daemon may have been killed, or out of disk space, within a line. Then our first line begins with a
-	 * newline.
+	 * The previous daemon may have been killed, or have run out of disk space, while it wrote a line. Then our first line
+	 * begins with a newline.
 	 */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1)
 		last = '\n';
@@ -87,7 +87,10 @@ static int append(struct audit_file *file, const char *line)
 		file->is_torn = false;
 		return 0;
 	}
-	/* The disk became full within the line. If a part of it was written, the next line begins with a newline. */
+	/*
+	 * The disk became full before the whole line was written. If a part of it was written, the next line begins with a
+	 * newline.
+	 */
 	file->is_torn = (size_t)n > begin || (begin && n == 0);
 	return -ENOSPC;
 }

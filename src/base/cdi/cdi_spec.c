@@ -73,7 +73,10 @@ static json_t *make_mounts(const json_t *from)
 	return steal_pointer(&list);
 }
 
-/* A device node has the same path on the host and in the container; a different path needs hostPath, of version 0.5.0. */
+/*
+ * Makes the list of device nodes. Each must have the same path on the host and in the container, since another path would need
+ * the member hostPath, which CDI has only from version 0.5.0 on.
+ */
 static json_t *make_nodes(const json_t *from)
 {
 	cleanup_spec json_t *list = json_array();

@@ -1,6 +1,6 @@
 /*
- * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from what a daemon wants injected. There is one
- * file per device: DIR/allot-NAME.json defines "allot.dev/gpu=NAME" for devices made by people.
+ * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from the daemon's reply to `claim`. There is one
+ * file per device. For a device that a person makes with `allot cdi`, DIR/allot-NAME.json defines "allot.dev/gpu=NAME".
  *
  * Version 0.3.0 is the lowest that has all features used here, so that old engines accept it (podman 4.3 knows 0.5.0 at most).
  * A name that begins with a digit needs 0.5.0.
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/paths.h"
 
-#define CDI_KIND "allot.dev/gpu" /* the kind of devices made by people */
-#define CDI_DIR "/etc/cdi"       /* every engine looks here */
+#define CDI_KIND "allot.dev/gpu" /* the kind of the devices that people make */
+#define CDI_DIR "/etc/cdi"       /* every container engine reads this directory */
 
 static inline void cleanup_spec_decref(json_t **json)
 {

@@ -56,8 +56,8 @@ struct settings_alias {
 	const char *name;
 	const char *setting; /* NULL if the alias is refused, or if only the value `must` is accepted, which needs no setting */
 	/*
-	 * Converts the value to the setting's value in `ret`; "" means that nothing needs to be set. NULL if both values are
-	 * the same.
+	 * Converts the value to the setting's value in `ret`; "" means that nothing needs to be set. NULL if the value needs no
+	 * conversion.
 	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
@@ -86,7 +86,10 @@ const struct settings_row *settings_find(const struct settings_table *table, con
 const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch);
 /* Sets every field to its default. */
 void settings_default(const struct settings_table *table, struct config *config);
-/* -ENOENT if there is no such setting; -EINVAL or -ERANGE with what would be right. On failure *config is unchanged. */
+/*
+ * Sets `key`, a setting or an alias. Returns -ENOENT if there is no such setting; -EINVAL or -ERANGE, with what would be right.
+ * On failure *config is unchanged.
+ */
 int settings_set(const struct settings_table *table, struct config *config, const char *key,
 		 const char *value, struct error *err);
 /* Reads the text line by line; bad lines change nothing. Returns the number of bad lines. */
