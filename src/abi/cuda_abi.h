@@ -88,7 +88,9 @@ typedef struct CUuuid_st {
 	char bytes[16];
 } CUuuid;
 
-/* Special stream handles. NULL means one of these two, depending on the entry point's suffix. */
+/*
+ * Special stream handles. NULL means the second in entry points whose name ends in _ptsz or _ptds, and the first in all others.
+ */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
@@ -120,7 +122,7 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 /* States of a process during the calls that take it off the card (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
 typedef enum CUprocessState_enum {
 	CU_PROCESS_STATE_RUNNING = 0,
-	CU_PROCESS_STATE_LOCKED = 1,       /* the process's calls wait, and its work is complete */
+	CU_PROCESS_STATE_LOCKED = 1, /* the process's driver calls wait, and its work is complete */
 	CU_PROCESS_STATE_CHECKPOINTED = 2, /* locked, and the process has nothing on a card */
 	CU_PROCESS_STATE_FAILED = 3,       /* permanent failure */
 } CUprocessState;

@@ -52,8 +52,8 @@ typedef struct nvmlUtilization_st {
 } nvmlUtilization_t;
 
 /*
- * For nvmlDeviceGetComputeRunningProcesses and similar calls: one process. Memory is in bytes, all ones if unknown. The second
- * layout is that of _v2 and _v3.
+ * For nvmlDeviceGetComputeRunningProcesses and similar calls: one process. Memory is in bytes, all ones if unknown.
+ * nvmlProcessInfo_t is the layout of the calls _v2 and _v3.
  */
 typedef struct nvmlProcessInfo_v1_st {
 	unsigned int pid;
@@ -89,7 +89,7 @@ enum nvml_process_mode {
 	NVML_PROCESS_MODE_MPS = 2,
 };
 
-/* For nvmlDeviceGetProcessUtilization; microseconds since 1970, percent. */
+/* For nvmlDeviceGetProcessUtilization. timeStamp is in microseconds since 1970; the four values are in percent. */
 typedef struct nvmlProcessUtilizationSample_st {
 	unsigned int pid;
 	unsigned long long timeStamp;
@@ -199,7 +199,7 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/* Never read: allot answers that none of these exist. */
+/* Types that allot never reads: it answers that the program's GPU has none of these things. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;

@@ -45,7 +45,8 @@ enum lease_state {
 	LEASE_CLOSING = 1, /* start nothing new, let running work finish, and report when it has */
 	LEASE_GO = 2,      /* run, with work in flight bounded by depth_ns */
 	LEASE_FREE = 3, /* run alone: in-flight work is bounded only by free_depth_ns, and counted coarsely */
-	LEASE_PACED = 4, /* run beside others: each launch pays its cost, see granted */
+	/* run at the same time as others: each launch pays its cost, see `granted` */
+	LEASE_PACED = 4,
 };
 #define LEASE_STATE_MASK 0xffU
 #define LEASE_SEQUENCE_STEP 0x100U
@@ -107,17 +108,21 @@ struct region_control_device {
 	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this card */
 	_Atomic uint64_t depth_ns;      /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns; /* in-flight bound under LEASE_FREE */
-	/* Under LEASE_GO a second work item may start beyond depth_ns, but only while less than this is in flight. */
+	/* Under LEASE_GO a second work item may start beyond depth_ns, but only while less than long_work_ns is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* an older library reads here how much work it may queue; 0 means none */
 	uint64_t reserved;
-	/* A lease holder that is idle for this long yields (region_bell). The daemon adapts the value. */
+	/*
+	 * A lease holder that is idle for this long rings the doorbell (region_bell), so that D can pass the lease on. D adapts
+	 * the value.
+	 */
 	_Atomic uint64_t idle_ns;
 	_Atomic uint64_t
 		unslotted_bytes; /* memory held by the tenant outside any live slot; counts as used */
 	/*
 	 * Swapping: allocations must not bring the tenant's use of the card above this value; UINT64_MAX means no bound. The
-	 * rest of the card is reserved for a tenant that returns. Published before the swap order that makes a tenant return.
+	 * rest of the card is reserved for a tenant whose memory returns to it. Written before the swap order that makes that
+	 * tenant return.
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
@@ -139,8 +144,9 @@ struct region_control_device {
 	 * A process asks for more by region_want. 0 if nothing is granted yet.
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
-	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; incremented after each answer */
-	/* enum region_sync_point. Whatever it says, sync points are counted in `sync_points`. */
+	/* futex word, seq_cst; incremented after each answer to a region_want */
+	_Atomic uint32_t memory_grant_change;
+	/* enum region_sync_point. Whatever it says, sync points are counted in region_bell.sync_points. */
 	_Atomic uint32_t sync_point_wanted;
 };
 
@@ -149,16 +155,17 @@ struct region_control {
 	uint32_t version;
 	uint32_t size_bytes; /* sizeof(struct region_control) */
 	uint32_t device_count;
-	uint64_t epoch;                    /* unique for each daemon */
-	char tenant_name[REGION_NAME_MAX]; /* for logs: the daemon changes it if it renames the claim */
+	uint64_t epoch;                    /* a number that no other daemon has */
+	/* for the library's log; D changes it if it renames the claim */
+	char tenant_name[REGION_NAME_MAX];
 	/*
 	 * Incremented at least 10 times a second while the daemon lives, but only once a second while no tenant has work or
 	 * demand and all processes read `owner`.
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
-	 * 1 while a restarted daemon still waits for processes of this tenant to move over. New reservations wait meanwhile, up
-	 * to a second, since a sum over the slots is incomplete until all have moved.
+	 * 1 while a restarted daemon still waits for processes of this tenant to move to its files. New reservations wait
+	 * meanwhile, up to a second, since a sum over the slots is incomplete until all have moved.
 	 */
 	_Atomic uint32_t adopting;
 	/* only slots [0, slot_limit) may be in use: sums over the slots end there */
@@ -169,16 +176,16 @@ struct region_control {
 	uint32_t reserved;               /* 0; an older library reads another field here */
 	_Atomic uint64_t memory_wait_ns; /* longest wait for a grant; 0 means no limit */
 	/*
-	 * Swapping, for all devices together. arena_bytes is fixed, and 0 if the tenant is not swappable. The arena is a third
-	 * file; arena_ready_bytes of it are backed by memory, a number that only grows.
+	 * Swapping, for all devices together. arena_bytes is the size of the swap arena, a third file: fixed, and 0 if the
+	 * tenant is not swappable. arena_ready_bytes is how much of the arena is backed by memory; it only grows.
 	 */
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
 	/*
-	 * 1 if the memory that the tenant's allocations wait for will be free once others have had their turn, so they keep
-	 * waiting. 0 if not or unknown; then the library gives up after a while. Always 0 if the daemon does not know this
-	 * field.
+	 * 1 if the memory that the tenant's allocations wait for will be free once others have had their turn, so the
+	 * allocations keep waiting. 0 if not or unknown; then the library gives up after a while. Always 0 if the daemon does
+	 * not know this field.
 	 */
 	_Atomic uint32_t swap_hope;
 	/* 1 if the card is too small for all tenants that may swap there, so this tenant will have to leave it. */
@@ -191,9 +198,9 @@ struct region_control {
 	/* Whether the processes record a trace, and by which clock: trace.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
-	 * For each device, hundredths of a percent of its SMs. If 0, tokens of LEASE_PACED are threads. Otherwise the tenant
-	 * shares space with others, its work gets at most this part of the card, and tokens are nanoseconds of the whole card.
-	 * 0 if the daemon does not know this field.
+	 * For each device, the part of its SMs that the tenant's work can use at most, in hundredths of a percent, if the
+	 * tenant shares space with others; tokens of LEASE_PACED are then nanoseconds of the whole card. 0 if the tenant does
+	 * not share space, or if the daemon does not know this field; tokens are then threads.
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* The entry [REGION_HOST], for page-locked host memory, has only quota_bytes. */
@@ -226,20 +233,25 @@ struct region_slot_device {
 	_Atomic uint64_t unnamed_bytes; /* written by D: what NVML shows beyond used_bytes */
 	_Atomic uint64_t
 		census_peak_bytes; /* highest used_bytes since the NVML query of number `census` */
-	/* T's copy of region_control.census, made after each rise of used_bytes */
+	/* T's copy of region_control.census, taken after each rise of used_bytes */
 	_Atomic uint32_t census;
 	_Atomic uint32_t unsure; /* 1 if NVML may show less than the process holds, now or earlier */
 
-	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between the gate and the driver */
-	_Atomic uint32_t waiting; /* seq_cst; threads held at the gate: the process's demand */
+	/* seq_cst; number of threads between the gate and the driver */
+	_Alignas(64) _Atomic uint32_t launching;
+	/* seq_cst; number of threads held at the gate: the process's demand */
+	_Atomic uint32_t waiting;
 	_Atomic uint32_t busy;    /* seq_cst; 1 while work is known to be in flight */
-	_Atomic uint32_t
-		stuck; /* waits at the depth bound that were abandoned because nothing progressed */
+	/* number of waits at the depth bound that were given up because no work ended */
+	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
 	_Atomic uint64_t launches;  /* work items handed to the driver */
 	_Atomic uint64_t waited_ns; /* total time that threads were held at the gate */
-	/* Written by D: a decaying average of busy_ns. The tenant's NVML divides got_1s_pct_x100 among the processes by it. */
+	/*
+	 * Written by D: a sum of the time added to busy_ns, in which older time fades. The NVML that the tenant sees divides
+	 * got_1s_pct_x100 among the processes in this proportion.
+	 */
 	_Atomic uint32_t recent_us;
 	/* how long the process had been idle when it last rang the doorbell for being idle; 0 if it has work */
 	_Atomic uint32_t idle_us;
@@ -251,8 +263,8 @@ struct region_slot_device {
 struct region_slot_swap {
 	_Atomic uint64_t movable_bytes; /* movable memory, on the device or in the arena */
 	_Atomic uint64_t out_bytes; /* part of movable_bytes that is in the arena; still counts as used */
-	_Atomic uint64_t
-		kept_bytes; /* movable memory that is shared with other processes and therefore stays */
+	/* movable memory that stays on the device, because it is shared with other processes */
+	_Atomic uint64_t kept_bytes;
 	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait because the device is full */
 };
 
@@ -272,7 +284,8 @@ struct region_slot {
 	_Atomic uint32_t migrated;
 	/* Swapping; all written by T. */
 	_Atomic uint32_t swap_state;    /* enum swap_state */
-	_Atomic uint32_t swap_word;     /* the last order that was carried out or abandoned */
+	/* the last value of region_control.swap that was carried out or abandoned */
+	_Atomic uint32_t swap_word;
 	_Atomic uint32_t swap_failed;   /* number of failed moves; an abandoned order counts once */
 	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
 	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
@@ -286,22 +299,23 @@ struct region_slot {
 
 /* Memory that several processes of the tenant hold, and the slot that is charged for it. Written only by T. */
 struct region_export {
-	_Atomic uint64_t key;   /* 0 if never used */
+	/* identifies the memory (library/memory/exports.h); 0 if the entry was never used */
+	_Atomic uint64_t key;
 	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0 if nobody is charged */
 };
 
 /* The tokens that all processes of the tenant have spent on one device under LEASE_PACED. Written only by T. */
 struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
-	/* Predicted duration of the work paid for, if tokens are nanoseconds; 0 from an older library. */
+	/* Predicted duration of all work that was paid for, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
-	/* Part of work_ns whose duration was hardly measured without other work running, and so is a guess or an upper bound. */
+	/* The part of work_ns that is only a guess or an upper bound, because the work was hardly ever measured alone. */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library has an unused counter here */
 };
 
 /*
- * The doorbell: the tenant tells D to look at the slots. D sleeps on the words of the tenants for which it waits. A ring is
+ * The doorbell: the tenant tells D to look at the slots. D sleeps on the `rung` of each tenant for which it waits. A ring is
  * only a hint that the slots have changed: D also looks at them periodically, and ignores a tenant that rings too often
  * (library/state/bell.h says when to ring, daemon/arbitrate/bell.h which rings count).
  */
@@ -309,7 +323,7 @@ struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; incremented at each ring */
 	/* Number of sync points: how often a thread has waited for everything it launched, as at the end of a step. */
 	_Atomic uint32_t sync_points;
-	/* Part of busy_ns: from the start of each lease until 1 ms of work, or half of the depth, was in flight. */
+	/* Part of busy_ns: the time from the start of each lease until 1 ms of work, or half of depth_ns, was in flight. */
 	_Atomic uint64_t ramp_ns;
 	/*
 	 * Total time in which threads worked between sync points: from one sync point to the wait for the next, without waits
@@ -325,8 +339,8 @@ struct region_bell {
  */
 struct region_want {
 	_Atomic uint64_t bytes;    /* T; memory needed beyond what the tenant holds; 0 if none */
-	_Atomic uint32_t ask;      /* T; seq_cst */
-	_Atomic uint32_t answered; /* D; seq_cst */
+	_Atomic uint32_t ask;      /* T; seq_cst; number of requests so far */
+	_Atomic uint32_t answered; /* D; seq_cst; value of `ask` that was answered last */
 };
 
 /* The owner of one part of the swap arena. Written only by T. */

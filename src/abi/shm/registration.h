@@ -7,7 +7,7 @@
  *                       read-only, and report. A third descriptor is the swap arena, if control says that there is one.
  *
  * A process that registers again (after a restart of the daemon, or after a fork) gets its own new slot. `previous_epoch` tells
- * the daemon that usage is about to be carried over.
+ * the daemon that the process will copy its usage from its old slot.
  */
 #pragma once
 

@@ -16,8 +16,9 @@
 #define SHARING_VERSION 1U
 
 enum sharing_op {
-	SHARING_GIVE = 1, /* a repeated key from the same process replaces the earlier memory */
-	SHARING_TAKE = 2, /* ENOENT if no process gives this key */
+	/* give the descriptor; if the process gave this key before, the new descriptor replaces the old one */
+	SHARING_GIVE = 1,
+	SHARING_TAKE = 2, /* get the descriptor; ENOENT if no process gives this key */
 	SHARING_DROP = 3, /* stop giving */
 };
 
@@ -35,5 +36,5 @@ struct sharing_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a positive errno */
 	uint32_t reserved;
-	uint64_t bytes; /* the size as given */
+	uint64_t bytes; /* the size that the giving process stated */
 };

@@ -30,7 +30,9 @@
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
 
-/* region_control.trace: the clock in the low 8 bits, TRACE_NO_CLOCK if the tenant is not traced; above, a counter. */
+/*
+ * region_control.trace: the clock in the low 8 bits (TRACE_NO_CLOCK if the tenant is not traced), and a change counter above.
+ */
 #define TRACE_CLOCK_MASK 0xffU
 #define TRACE_ORDER_STEP 0x100U
 
@@ -55,7 +57,8 @@ enum trace_kind {
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
-	TRACE_USED, /* amount: the process's memory on the device by its ledger, from here on */
+	/* amount: the process's memory on the device by its ledger, from this event on */
+	TRACE_USED,
 	TRACE_MEMORY_WAIT, /* an allocation waited for a grant or for room. amount: bytes; code: 0 if it got the memory */
 	TRACE_AWAY_WAIT, /* a call waited for memory that was not on the card */
 	TRACE_SWAP_OUT,  /* amount: bytes; code: 0 if moved */
@@ -66,8 +69,8 @@ enum trace_kind {
 enum trace_wait {
 	TRACE_WAIT_LEASE = 1, /* another tenant had the card */
 	TRACE_WAIT_TURN = 2,  /* another process of the tenant had the turn */
-	TRACE_WAIT_DEPTH = 4, /* enough work of its own was in flight */
-	TRACE_WAIT_GRANT = 8, /* paced, and the grant was used up */
+	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
+	TRACE_WAIT_GRANT = 8, /* all tokens that were granted were spent (LEASE_PACED) */
 	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its cap */
 };
 
@@ -79,7 +82,8 @@ struct trace_event {
 		end; /* in ticks, like begin; equal to begin for an instant event, or for a kernel whose launch was not timed */
 	uint32_t thread; /* gettid() */
 	uint8_t kind;    /* enum trace_kind */
-	uint8_t device;  /* index in the tenant's list; REGION_HOST for page-locked memory */
+	/* index in the tenant's list of devices; REGION_HOST for page-locked memory */
+	uint8_t device;
 	uint16_t code;
 	uint64_t subject, object, amount;
 	uint32_t extra, flags;
@@ -93,13 +97,13 @@ struct trace_place {
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
 
-/* The name of a key or a thread, valid from the time `since` on. */
+/* The name of a function, an entry point or a thread, valid from the time `since` on. */
 enum trace_name_kind { TRACE_NAMES_FUNCTION = 1, TRACE_NAMES_ENTRY, TRACE_NAMES_THREAD };
 
 struct trace_name {
 	_Atomic uint32_t is_written;
 	uint32_t kind;  /* enum trace_name_kind */
-	uint64_t key;   /* the value in `subject`, or the thread */
+	uint64_t key;   /* the `subject` of its events; for a thread, its gettid() */
 	uint64_t since; /* ticks */
 	char text[TRACE_NAME_MAX];
 };
@@ -109,9 +113,9 @@ struct trace_ring {
 	uint32_t version;
 	uint32_t size_bytes;                /* sizeof(struct trace_ring) */
 	uint32_t clock;                     /* enum trace_clock */
-	_Alignas(64) _Atomic uint64_t next; /* events so far, or up to TRACE_STEP fewer */
+	_Alignas(64) _Atomic uint64_t next; /* number of events so far, or up to TRACE_STEP fewer */
 	_Alignas(64) _Atomic uint32_t
-		name_count; /* names so far; names beyond TRACE_NAMES are not stored */
+		name_count; /* number of names so far; names beyond TRACE_NAMES are not stored */
 	struct trace_place place[TRACE_EVENTS];
 	struct trace_name name[TRACE_NAMES];
 };
@@ -156,8 +160,8 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Writes the event whose number was taken. Each word is built from the fields, which are in registers when inlined: an event
- * built in memory by bytes and then read by words would stall on the stores.
+ * Writes an event into the place of `number`, which the calling thread has taken. Each word is built from the fields, which are
+ * in registers when inlined: an event built in memory by bytes and then read by words would stall on the stores.
  */
 static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,
 								   uint64_t number,
@@ -176,7 +180,7 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 		e->extra | (uint64_t)e->flags << 32,
 	};
 
-	/* A reader on another processor has taken the next line, so prefetch it while the driver works. */
+	/* A reader on another processor may have the next place's cache line, so prefetch that line while the driver works. */
 	trace_prefetch(&ring->place[(number + 1) % TRACE_EVENTS]);
 	atomic_store_explicit(&p->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -187,8 +191,8 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 }
 
 /*
- * Copies the event `number` from its place. Returns false if it is not there or incomplete; *ret_there is the number found
- * there.
+ * Copies the event `number` from its place. Returns false if that place holds another event or an incomplete one; *ret_there is
+ * the number found in the place.
  */
 static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number,
 				  struct trace_event *ret, uint64_t *ret_there)
