@@ -28,9 +28,9 @@ static uintptr_t without_deepbind(uintptr_t flags)
 }
 
 /*
- * The namespaces into which this library was loaded. The library stays there when the program closes what it
- * loaded, and glibc has only 16 namespaces, so an empty one is reused. Only the thread that used the namespace
- * reuses it, because only then has the earlier load certainly ended.
+ * The namespaces into which this library was loaded. glibc has only 16 namespaces. So when the program has closed what it
+ * loaded into one of them, the namespace is reused: it then contains nothing but this library. Only the thread that used the
+ * namespace reuses it, because only then has the earlier load certainly ended.
  */
 static struct furnished {
 	const void *own; /* this library's handle there; NULL if the entry is unused */

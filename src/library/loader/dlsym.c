@@ -38,8 +38,8 @@ static void *ask(const struct query *q)
 }
 
 /*
- * Returns our hook only if the driver is loaded and has the function. A search of the global scope finds our export even if
- * not.
+ * Returns `hook` if the driver is loaded and has the function, else NULL. A search of the global scope finds our exported
+ * function even if the driver lacks it.
  */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
@@ -111,9 +111,10 @@ static bool is_from_behind(const struct query *q)
 }
 
 /*
- * A lookup of dlsym itself or another loader function that we hook. It should find ours, for example by a handle of libc's. But
- * an interposer looks up libc's version by RTLD_NEXT and dlvsym, and ours has no version; then our position in the search order
- * decides. (Without a version the loader decides that itself.)
+ * Answers a lookup of dlsym itself or another loader function that we hook. The program gets our function, for example if it
+ * searches libc. But an interposer behind us that asks for the next function (RTLD_NEXT) must get the real one. If the lookup
+ * names no version, the loader decides that. With a version (dlvsym) the loader would never find our function, which has none;
+ * then our position in the search order decides.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

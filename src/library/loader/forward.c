@@ -17,7 +17,7 @@ struct forward_way {
 	uintptr_t error;
 };
 
-/* The slow path, taken while the driver is not found yet, or if it lacks the function. */
+/* Finds the driver's function: the slow path, taken while the driver is not found yet, or if it lacks the function. */
 __attribute__((visibility("hidden"), used)) struct forward_way allot_forward_find(uint32_t number);
 struct forward_way allot_forward_find(uint32_t number)
 {

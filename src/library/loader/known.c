@@ -12,7 +12,7 @@
 struct known_form {
 	uint16_t since; /* version / 10 */
 	bool is_ours;   /* our hook, not the driver's function */
-	/* Relative to the driver's base, or to our function (base[] below); 0 if the driver lacks the function. */
+	/* The function's address, relative to base[is_ours] of struct table; 0 if the driver lacks the function. */
 	int32_t offset;
 };
 
@@ -84,7 +84,10 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
 
-	/* These are left to the driver. Only the driver knows what it does with a negative version. */
+	/*
+	 * Let the driver answer if a flag or a version is not in the table. Only the driver knows what a negative version
+	 * means.
+	 */
 	if (unlikely(!t || flags > PER_THREAD_STREAM || version < 0 || version > t->version))
 		return KNOWN_NOT;
 	int number = number_of(t->place, hash);

@@ -22,7 +22,10 @@ static struct name {
 } names[NAMES_MAX];
 static size_t names_count;
 
-/* main() sorts the forms by base name; of each, per-thread-stream forms come last; of both kinds, the newest form first. */
+/*
+ * main() sorts the forms by base name. Of each name, the legacy forms come first, then the per-thread-stream forms. Each of the
+ * two groups begins with its newest form.
+ */
 static struct form {
 	const char *symbol;
 	int since;

@@ -72,7 +72,10 @@ static size_t place_of(const void *address)
 	}
 }
 
-/* The caller holds locks.real_find. If two names have the same function, the first row's hook is used. */
+/*
+ * Adds a row under its function's address. If two names have the same function, the first row's hook is used. The caller holds
+ * locks.real_find.
+ */
 static void enter(const void *address, const struct symbol_row *row)
 {
 	size_t i = place_of(address);
@@ -127,8 +130,8 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 }
 
 /*
- * A program may unload the library and load it again at another address (a test for a GPU does that). Returns true
- * if it has and the slots were filled anew.
+ * A program may unload the library and load it again at another address (a test for a GPU does that). Returns true if the
+ * program has done so; then the slots were filled anew.
  */
 static bool refill(const char *soname, const struct symbol_row *rows, size_t count)
 {

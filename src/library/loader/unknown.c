@@ -10,8 +10,7 @@
 static const void *_Atomic noted[NOTES];
 
 /*
- * The stand-in for every hidden function. It can be called with any arguments: in the calling conventions of both architectures
- * the caller removes them.
+ * The stand-in for every hidden function. It can be called with any arguments: on x86-64 and aarch64 the caller removes them.
  */
 static CUresult absent_entry(void)
 {
