@@ -1,7 +1,7 @@
 /*
  * The helper thread: one per process, started with the first context. The helper does the work that no call of the
- * program triggers (helper_duties). Then it sleeps in the kernel until another thread wakes it, or for as long as
- * its last poll returned.
+ * program triggers (helper_duties). Then it sleeps in the kernel until another thread wakes it, or until the time that
+ * its last poll returned has passed.
  */
 #pragma once
 
@@ -39,5 +39,5 @@ void helper_stop(void);
 /* Call after helper_stop(). Waits for a poll in progress to end, for at most 20 ms. */
 void helper_wait_until_out(void);
 
-/* In a forked child, which has no helper thread. */
+/* Call in a forked child, which has no helper thread: forgets the parent's. */
 void helper_reset(void);

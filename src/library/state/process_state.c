@@ -6,7 +6,7 @@
 
 #define MAX_CUDA_DEVICES 64
 
-/* The page of a process that has not joined. */
+/* The all-zero page to which `own` points until the process joins. */
 static struct process_own nobody;
 struct process_state process_state = { .own = &nobody };
 

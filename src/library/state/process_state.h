@@ -3,7 +3,7 @@
  * the tenant's devices. process.h changes this state.
  *
  * Life: UNKNOWN -> (first cuInit or NVML query) -> PLAIN, ACTIVE or REFUSED. A restarted daemon hands out new files:
- * then the pointers change. The old mappings stay readable until the change after the next one, so a thread that has
+ * then the pointers change. The old mappings stay readable until the daemon restarts once more, so a thread that has
  * loaded an old slot pointer can finish with it. After that, pages of zeros replace the old mappings, for a thread that
  * is even slower.
  */
@@ -51,13 +51,13 @@ enum process_detour {
 /* Nearly every call reads this, so it fits one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared;         /* objects shared with other processes: shared.h */
+	_Atomic uint32_t shared; /* number of objects shared with other processes: shared.h */
 	struct process_own *_Atomic own; /* never NULL: an all-zero page before the process joins */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
 	struct region_slot *_Atomic slot; /* this process's slot in `report` */
 	_Atomic bool daemon_lost;         /* no heartbeat: the last quotas apply, leases do not */
-	_Atomic uint32_t captures;        /* stream captures in progress in this process */
+	_Atomic uint32_t captures; /* number of stream captures in progress in this process */
 	_Atomic uint32_t streams_gone;    /* counts dropped streams: inflight.h */
 	_Atomic uint32_t detours;         /* why calls take a longer path: enum process_detour */
 	/* this process's slot + 1, which is the value of a device's `turn` when this process has the turn */
