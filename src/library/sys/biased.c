@@ -19,8 +19,8 @@ static bool can_be_taken_back(void)
 }
 
 /*
- * Makes all threads see earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
- * instead, which gives the stores time to be seen.
+ * Makes all threads see the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now),
+ * sleeps instead, which gives the stores time to be seen.
  */
 static void let_all_see(void)
 {

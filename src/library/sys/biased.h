@@ -3,7 +3,7 @@
  * loads and stores only; a locked instruction takes 7 ns. Another thread pays for a system call (membarrier) of some
  * microseconds. If threads take the lock from each other again and again, ownership ends for good, and all threads use
  * atomic instructions (BIASED_SHARED). So the guarded data are atomic words, which biased_add(), biased_add_wide() and
- * biased_move() change as the kind of hold allows.
+ * biased_move() change by plain or atomic instructions, according to enum biased_hold.
  *
  * Why the owner needs no locked instruction: the owner sets its busy flag and then checks that it is still the owner. A
  * thread that takes the lock first clears `owner`, then makes all threads see that (membarrier is a full barrier in each
@@ -27,13 +27,11 @@
 struct biased_lock {
 	_Atomic uintptr_t owner; /* biased_thread() of the owner, plus `losses`; 0 if none */
 	uintptr_t next_owner;    /* becomes `owner` when the lock is left; guarded by `lock` */
-	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* busy[losses] is 1 while the owner is inside */
+	/* busy[losses] is 1 while the owner holds the lock */
+	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;                    /* held by threads that are not the owner */
 	_Atomic bool is_shared;                  /* never reset */
-	/*
-	 * How often the lock was taken from its owner. Guarded by `lock`; does not change while the owner is
-	 * inside.
-	 */
+	/* How often the lock was taken from its owner. Guarded by `lock`; does not change while the owner holds the lock. */
 	_Atomic uint8_t losses;
 };
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /*
- * Path of the tenant's socket: that of the container around the process, otherwise the value of ALLOT_SOCKET. The
- * path is empty if the process belongs to no tenant.
+ * Returns the path of the tenant's socket: in a tenant's container always the socket in the container, elsewhere the value of
+ * ALLOT_SOCKET. The path is empty if the process belongs to no tenant.
  */
 const char *config_socket(void);
 

@@ -13,7 +13,8 @@
 #include "library/sys/sys.h"
 
 struct locks {
-	_Alignas(SYS_PAGE) struct sys_lock ask[REGION_MAX_DEVICES]; /* one request per device */
+	/* one request for memory per device: admission.h */
+	_Alignas(SYS_PAGE) struct sys_lock ask[REGION_MAX_DEVICES];
 	struct sys_lock captures;
 	struct sys_lock fast_path; /* guards all changes; take no other lock while holding it */
 	struct sys_lock furnished;
