@@ -15,8 +15,9 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static _Atomic uint32_t order; /* the last order that was carried out or abandoned */
-/* When the daemon was last asked without success; 0 if the last request succeeded. */
+/* the last value of region_control.trace that was carried out or abandoned */
+static _Atomic uint32_t order;
+/* When the daemon was last asked for a ring without success; 0 if the last request succeeded. */
 static uint64_t tried_ns;
 
 /*
@@ -116,7 +117,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* Changes to what the control page says. The caller holds locks.trace_look. */
+/* Starts or ends tracing, as `word` from the control page says. The caller holds locks.trace_look. */
 static void change_to(uint32_t word)
 {
 	int error = 0;

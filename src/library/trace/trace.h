@@ -1,6 +1,6 @@
 /*
- * Tracing this process. When the control page says so, the process gets a trace ring from the daemon; when the
- * trace ends, it gives the ring up. trace_record.h and trace_work.h do the recording.
+ * Tracing this process. When the control page says that the tenant is traced (region_control.trace), the process gets a
+ * trace ring from the daemon; when the trace ends, it gives the ring up. trace_record.h and trace_work.h do the recording.
  */
 #pragma once
 
@@ -11,5 +11,5 @@
  */
 void trace_look(void);
 
-/* In a forked child, which must not record into its parent's ring. */
+/* Call in a forked child: stops recording, since the ring is its parent's. */
 void trace_reset(void);

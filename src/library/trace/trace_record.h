@@ -22,7 +22,7 @@ struct trace_sink {
 	 * The fields before `seen` are in one cache line, since between two launches the driver evicts the first-level cache.
 	 */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	/* number of events so far; the ring's `next` follows in steps of TRACE_STEP */
+	/* number of events so far; the ring's `next` is updated once per TRACE_STEP events */
 	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
@@ -46,8 +46,8 @@ _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
 SYS_DATA struct trace_sink trace_sink;
 
 /*
- * Identifies the trace and the loaded code for which names must be recorded. After an unload, a handle may belong
- * to another function.
+ * Returns a number for the trace and the loaded code for which names must be recorded. After an unload, a handle may belong to
+ * another function.
  */
 static inline uint64_t trace_seen_now(void)
 {
@@ -77,7 +77,7 @@ struct trace_thread {
 
 SYS_DATA __thread struct trace_thread trace_thread;
 
-/* From now on events are recorded into this ring, with times from this clock. */
+/* Starts recording events into `ring`, with times from `clock`. */
 void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 
 /* Records the calling thread's name, and sets its id. */
@@ -154,10 +154,7 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 		trace_memory_now(kind, device, subject, bytes);
 }
 
-/*
- * Records something that lasted from `begin` until now. If `begin` is 0, tracing began later, and nothing is
- * recorded.
- */
+/* Records an event that lasted from `begin` until now. If `begin` is 0, tracing began later, and nothing is recorded. */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 
 static inline uint64_t trace_begin(void)
