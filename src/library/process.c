@@ -34,16 +34,16 @@
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S)
 /*
- * How long the helper waits for the answer of a daemon that it joins again. It is short, because meanwhile the helper
- * cannot see work end.
+ * How long the helper waits for a new daemon's answer when the process joins it. The wait is short, because the helper cannot
+ * see work end meanwhile.
  */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 
 /*
- * If the heartbeat does not change for this long, the daemon has ended or is stopped. The first time applies while
- * there is work or demand, when the daemon increments it 20 times a second. Otherwise the second applies: the
- * heartbeat may come only once a second, if `owner` will show the daemon's end.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while there
+ * is work or demand, when the daemon increments the heartbeat 20 times a second. RESTING_PATIENCE_NS applies otherwise, if
+ * `owner` will show the daemon's end: the heartbeat may then come only once a second.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
@@ -53,15 +53,15 @@
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the previous daemon. They stay readable until a further daemon comes; see process_state.h. */
+/* Mappings of the previous daemon's files. They stay readable until a further daemon comes; see process_state.h. */
 static struct left {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
 /*
- * Mappings of daemons before the previous one. A thread may still be in a call that began before all these changes.
- * Its accesses there have no effect, but must not fault. So pages of zeros, which take up no memory, replace these
- * mappings.
+ * Mappings of the files of daemons before the previous one. A thread may still use them, in a call that began when its daemon
+ * lived. The thread's accesses have no effect, but must not fault. So pages of zeros, which take up no memory, replace these
+ * files.
  */
 #define LEFT_MOST 64
 static struct left left[LEFT_MOST];
@@ -75,7 +75,7 @@ static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
 /* The new daemon must still be given this process's descriptors (ipc_broker.h). */
 static bool is_to_give_again;
-static uint32_t parked_word;     /* the swap word that orders parking now; 0 if none does */
+static uint32_t parked_word;     /* the swap word, if it orders parking now; else 0 */
 static uint64_t parked_launches; /* number of launches when that order was first seen */
 
 /* The library's parts that have state in the process. Each column's functions are called in this order. */
@@ -161,8 +161,8 @@ static struct process_own *get_own_page(const char **ret_why)
 }
 
 /*
- * In a forked child. The parent's slot, threads and driver state do not belong to the child. Mappings stay, since a thread may read them, but nothing is written
- * to them any more. The caller holds locks.join.
+ * Call in a forked child: drops the state of the parent, whose slot, threads and driver state do not belong to the child. The
+ * mappings stay, since a thread may be reading them, but nothing is written to them any more. The caller holds locks.join.
  */
 static void forget_parent(void)
 {
@@ -275,7 +275,8 @@ static enum process_mode ask_until_answered(const char *path)
 }
 
 /*
- * True if the daemon sent the pages that this process already has. Then the daemon was only stopped, not restarted.
+ * True if the daemon sent the files and the slot that this process already has. Then the daemon was only stopped, not
+ * restarted.
  */
 static bool is_same_daemon(const struct registration *r)
 {
@@ -318,10 +319,7 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/*
-	 * If the daemon has ended, wait as long as for one whose heartbeat has stopped: the next daemon may be about
-	 * to start.
-	 */
+	/* After the daemon's end, wait as long as after its last heartbeat, since the next daemon may be about to start. */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
@@ -441,8 +439,8 @@ enum process_mode process_join(void)
 		return mode;
 	}
 	/*
-	 * A process has one slot. A second copy of the library, in another namespace of the linker, would take it
-	 * from the first.
+	 * A process has one slot. A second copy of the library, in another namespace of the linker, would take the slot from
+	 * the first.
 	 */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,

@@ -18,9 +18,9 @@ struct registration {
 
 /*
  * Sends one registration request to the daemon at `path`. Returns 0 and fills `ret`, or returns -errno: -ENOENT or
- * -ECONNREFUSED if no daemon listens now, -ECONNRESET or -EPIPE if the daemon went away meanwhile, -EAGAIN if the
- * daemon sent no answer for patience_ns. If the daemon refuses, `ret->message` says why. Unmap with
- * registration_unmap(). Signals are blocked meanwhile. Changes errno.
+ * -ECONNREFUSED if no daemon listens now, -ECONNRESET or -EPIPE if the daemon went away meanwhile, -EAGAIN if the daemon sent
+ * no answer for patience_ns. If the daemon refuses, `ret->message` says why. Unmap with registration_unmap(). Signals are
+ * blocked during the exchange. Changes errno.
  */
 int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 		     struct registration *ret);
