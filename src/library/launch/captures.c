@@ -5,8 +5,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Number of captures whose stream is remembered. The end of any further one is missed only if its stream ends before the
- * capture does.
+ * At most this many captures are remembered with their stream. The end of any further capture is missed only if its stream ends
+ * before cuStreamEndCapture is called.
  */
 #define ORIGINS 64
 

@@ -16,7 +16,7 @@ static bool has_detours(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* True if all conditions hold except the lease, which the launching thread reads. */
+/* True if all conditions of fast_path.h hold, except that of the lease, which the launching thread reads. */
 static bool is_well(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

@@ -5,7 +5,7 @@
 #include "library/loader/fast_path.h"
 #include "library/state/process_state.h"
 
-/* Call after the gate let a launch pass: opens the device's fast path if all conditions are true. */
+/* Call after the gate let a launch pass: opens the device's fast path if all conditions of fast_path.h are true. */
 void fast_path_offer(int device);
 
 /*
@@ -35,7 +35,7 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 /* Marks work and reports that the device is busy, if needed. Returns CUDA_SUCCESS. */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
-/* Call after the real call. Returns the real call's result, which is also the wrapper's. */
+/* Call after the driver's call. Returns that call's result, which is also the wrapper's. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))

@@ -20,12 +20,15 @@
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
-/* After a stall, calls pass without waiting while less than this is in flight; beyond it, one passes per patience. */
+/*
+ * After a stall (is_stalled()), calls pass without waiting while less work than this is in flight. With more in flight, each
+ * call waits until its patience ends.
+ */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * At least two items may be in flight, or the GPU would idle between long kernels. But behind work of long_work_ns nothing
- * starts: the second item would run in other tenants' time, past the deadline of any drain.
+ * At least two units of work may be in flight, or the GPU would idle between long kernels. But while work of long_work_ns is in
+ * flight, no second unit starts: it would run in other tenants' time, past the deadline of any drain.
  */
 #define ITEMS_MIN 2
 
@@ -68,15 +71,15 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 }
 
 /*
- * Records in which state the work passed. Under LEASE_GO, and where the tenant shares space, the work's length is predicted. A
- * tenant that shares space pays that length.
+ * Records the state of the lease under which the work passed. Under LEASE_GO, and where the tenant shares space, the work's
+ * length is predicted. A tenant that shares space pays that length.
  */
 static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
 	pass->is_raised = true;
 	pass->is_paced = state == LEASE_PACED;
-	/* A tenant that shares space pays under GO too, so that its speed alone becomes known. */
+	/* A tenant that shares space pays under LEASE_GO too, so that its speed without other tenants' work becomes known. */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
@@ -100,8 +103,8 @@ struct depth_wait {
 };
 
 /*
- * In free run, marks and polls are rare, so the work in flight may have ended long ago. This makes the helper see the end of
- * all of it within microseconds.
+ * Makes the helper see the end of all of the stream's work within microseconds. In free run, marks and polls are rare, so that
+ * work may have ended long ago.
  */
 static void ask_for_look(struct inflight_stream *own)
 {
@@ -111,8 +114,8 @@ static void ask_for_look(struct inflight_stream *own)
 }
 
 /*
- * Sleeps until the process's own work may have made room. Returns true if it gives up, because nothing at all has
- * ended. `own` is the stream, in free run; otherwise NULL.
+ * Sleeps until the process's own work may have made room. Returns true if the wait gives up, because nothing at all has ended.
+ * `own` is the work's stream in free run, otherwise NULL.
  */
 static bool wait_for_depth(struct inflight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait, struct inflight_stream *own)
@@ -181,7 +184,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 
 	note_held(pass, work, start);
 	for (;;) {
-		/* Looked up anew each time, since a new daemon brings new pages. */
+		/* Look up both pages each time, since a new daemon brings new ones. */
 		struct region_slot_device *d = process_slot_device(pass->index);
 		const struct region_control_device *c = process_control_device(pass->index);
 
@@ -313,7 +316,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&process_state.captures, memory_order_relaxed)) &&
 	    inflight_is_capturing(work))
-		return; /* nothing runs now; the graph is gated when it is launched */
+		return; /* the call is only captured; the graph is gated when it is launched */
 	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : process_current_index();
 	if (unlikely(pass->index < 0))
@@ -332,7 +335,8 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		pass->inflight.is_beside_others = pass->is_paced;
 		pass->inflight.pays = pass->pays;
 		/*
-		 * Several samples at the same time, so that it is soon known how long the work takes while nothing else runs.
+		 * Allow several samples at the same time, so that it is soon known how long the work takes while nothing else
+		 * runs.
 		 */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);

@@ -62,7 +62,10 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Adds handed-over work to the sums, by its predicted length. is_untried means that it was never timed alone. */
+/*
+ * Adds work that was handed to the driver to the sums in region_spent, by its predicted length. is_untried means that it was
+ * never timed alone.
+ */
 void pace_book(int index, uint64_t ns, bool is_untried);
 
 /*

@@ -13,8 +13,8 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * Used under a lease with at least four times this much work in flight. No poll is needed before half of that has
- * ended, and each query takes the driver's lock for a moment.
+ * The time between polls under a lease, if at least four times as much work is in flight. No poll is needed before half of that
+ * work has ended, and each query takes the driver's lock for a moment.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
@@ -38,9 +38,9 @@ static struct {
 	bool is_busy;
 	uint64_t seen_ns;
 	uint64_t worked_at_ns; /* when work was last seen */
-	bool has_told_idle;    /* idleness was reported since then */
+	bool has_told_idle;    /* idleness was reported since worked_at_ns */
 	uint32_t lease;        /* the lease word for which has_lead holds */
-	bool has_lead;         /* half of the depth was in flight */
+	bool has_lead;         /* half of depth_ns was in flight under that lease */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
@@ -69,7 +69,7 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/* True if an idle lease must still be reported. Each idle period is reported once. */
+/* True if the device's lease is idle and that must still be reported. Each idle period is reported once. */
 static bool has_idle_to_tell(int index)
 {
 	return !account[index].is_busy && !account[index].has_told_idle &&

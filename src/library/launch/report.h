@@ -25,7 +25,7 @@ struct report {
 	struct report_leases leases;
 	uint32_t count;   /* number of devices */
 	uint32_t busy;    /* devices (bits) with work in flight */
-	bool any_busy;    /* also true if a thread waits for the process's own work */
+	bool any_busy;    /* a device is busy, or a thread waits for the process's own work */
 	bool any_waits;   /* a thread is held at the gate */
 	uint64_t idle_ns; /* time until an idle lease must be reported */
 };

@@ -29,9 +29,9 @@ static inline uint64_t trace_seen_at(uint64_t key)
 }
 
 /*
- * The fast case, which applies to nearly all kernels: the kernel has a name, its key is in the first place, and
- * the calling thread is the owner. Returns false if nothing was done. Every cache line of code counts here, as
- * does every one of data (fast_path.h).
+ * Records a kernel in the fast case, which applies to nearly all: the kernel's name is recorded, its key is in the key's first
+ * place, and the calling thread owns trace_sink.numbering. Returns false if nothing was done. Every cache line of code counts
+ * here, as does every one of data (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,

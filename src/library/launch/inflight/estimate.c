@@ -19,8 +19,8 @@
  */
 #define SURPRISES_MOST 7
 /*
- * Beside this many streams of its own program, the same work takes this many times as long. So the stable value
- * may differ from the estimate by this factor.
+ * Work may take up to this many times as long while this many streams of its program run. So the estimate may differ from the
+ * stable value by this factor.
  */
 #define TOLD_FACTOR 16
 
@@ -140,7 +140,7 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 }
 
 /*
- * Sets the stable value, once there are three samples or more. `median` is that of the last three; `known` is the
+ * Sets the stable value, once there are three samples or more. `median` is the median of the last three samples; `known` is the
  * estimate.
  */
 static void tell(struct estimate *e, uint64_t median, uint64_t known)
@@ -180,7 +180,9 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/* Until now the value was only an upper bound. So take the smaller of the two values, not an average. */
+	/*
+	 * Until now the estimate was only an upper bound. So take the smaller of the estimate and the sample, not an average.
+	 */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

@@ -10,8 +10,8 @@
  * depend on what else ran during a sample. So each estimate has a second value, the stable value `told_ns`. It is set
  * after three samples, and stays until the first value differs from it by more than a factor of 16.
  *
- * The table has a fixed size. A new entry replaces an old one when its places are full. Lock-free; a race loses a
- * sample at worst.
+ * The table has a fixed size. A new entry replaces an old one if all places where it may be are taken. Lock-free; a race
+ * loses a sample at worst.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct estimate {
 	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t told_ns;        /* the stable value; 0 until there are three samples */
-	_Atomic uint32_t surprises;      /* samples that were far from the estimate */
+	_Atomic uint32_t surprises;      /* number of samples that were far from the estimate */
 };
 
 /* Returns the entry for this work, and makes it if there is none. Never NULL. */
@@ -61,8 +61,8 @@ static inline bool estimate_is_untried(const struct estimate *estimate)
 }
 
 /*
- * The length by which the work counts as in flight where tenants share space; 0 if nothing is known yet. For work
- * that was timed only while other tenants' work ran, the length is an upper bound.
+ * Returns the length by which the work counts as in flight where tenants share space; 0 if nothing is known yet. For work that
+ * was timed only while other tenants' work ran, the length is an upper bound.
  */
 static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 {
@@ -72,9 +72,10 @@ static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 }
 
 /*
- * The length by which the work is paid where tenants share space. While its stable value is unknown, it pays the average of the
- * other entries; 0 if none is known. It does not pay its upper bound, which may be a hundred times too long, but only if other
- * tenants' work ran too: the tenant's measured speed (policy/space/space.h) would depend on the others.
+ * Returns the length by which the work is paid where tenants share space: its stable value. While that is unknown, returns the
+ * average of the other entries' stable values, or 0 if there are none. The work's upper bound is not used: other tenants' work
+ * may make it a hundred times too long, and the tenant's measured speed (policy/space/space.h) would depend on the other
+ * tenants.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 

@@ -12,13 +12,13 @@
 
 #define PLACES 16 /* number of places, from the hash on, where a stream may be */
 /*
- * The length of work about which nothing is known, where tenants share space. It is long, so that few are in
- * flight and each is timed by itself.
+ * The length assumed for work about which nothing is known, where tenants share space. It is long, so that few such launches
+ * are in flight and each is timed by itself.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
-/* If more may be in flight than in a normal lease, marks are rarer in proportion: this many per depth. */
+/* Where depth_ns is larger than in a normal lease, marks are rarer in proportion: this many per depth_ns. */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
@@ -121,7 +121,7 @@ void inflight_context_seen(CUcontext context)
 	see_context(context);
 }
 
-/* Returns INFLIGHT_STREAMS if no place is free. The caller holds locks.inflight_table. */
+/* Returns a free place for the stream's record, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t start = inflight_hash(handle, owner);
@@ -206,7 +206,10 @@ bool inflight_is_capturing(const struct work *work)
 		return false;
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
-	/* An error means the legacy stream, while another stream is captured. Nothing may be recorded there either. */
+	/*
+	 * The driver returns an error for the legacy stream while another stream is captured. Nothing may be recorded into it
+	 * then.
+	 */
 	return !inflight_is_handle(stream) ||
 	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -243,7 +246,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* In the reverse order, so that a thread that sees shows_busy cleared writes the slot after this. */
+	/* Clear `busy` before shows_busy. So a thread that sees shows_busy cleared writes the slot's `busy` after this. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
@@ -256,7 +259,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 
 	if (s->head - s->tail == INFLIGHT_RING) {
 		inflight_sample_give(s, sample);
-		return; /* the next mark covers these counts */
+		return; /* the ring is full; the next mark covers these launches too */
 	}
 	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
 	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
@@ -310,7 +313,7 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* How many times rarer marks are than in a lease of the usual depth. */
+/* Returns how many times rarer marks are than in a lease of the usual depth. */
 static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
 {
 	uint64_t depth_ns = pass->pays ? atomic_load_explicit(

@@ -27,8 +27,8 @@
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*
- * The place for a NULL stream's hash, kept for the legacy default stream of the only context. While no other
- * context was seen, a launch into NULL goes to that stream, and the driver need not be asked.
+ * The place in the table of records to which the hash of a NULL stream leads. It is kept for the legacy default stream of the
+ * only context. While no other context was seen, a launch into NULL goes to that stream, and the driver need not be asked.
  */
 #define INFLIGHT_ONLY_PLACE 0
 
@@ -102,8 +102,8 @@ static inline bool inflight_count(struct inflight_stream *s)
 /* Records a mark behind all unmarked work. Does nothing for an overflow record. */
 void inflight_mark_now(struct inflight_stream *stream);
 /*
- * As inflight_mark_now(), after inflight_count() of that work. In an overflow record, the launch gets a mark of
- * its own.
+ * Like inflight_mark_now(). Call after inflight_count() for the launch of `work`. In an overflow record, that launch gets a
+ * mark of its own.
  */
 void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
@@ -154,7 +154,7 @@ void inflight_drop_context(CUcontext context);
  */
 void inflight_context_seen(CUcontext context);
 
-/* A capture begins, or has ended. While any is in progress, the helper records nothing. */
+/* Call when a capture begins, and when it has ended. While any capture is in progress, the helper records nothing. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 

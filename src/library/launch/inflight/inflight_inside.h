@@ -18,5 +18,5 @@ void inflight_count_into_device(struct inflight_stream *stream, int32_t launches
  */
 void inflight_push_mark(struct inflight_stream *stream, int sample);
 
-/* In a forked child. Defined in inflight_poll.c. */
+/* Call in a forked child: forgets the parent's state in inflight_poll.c. */
 void inflight_poll_reset(void);

@@ -29,7 +29,7 @@ static uint32_t in_flight(const struct inflight_stream *record)
 	return atomic_load_explicit(&record->overflow_marks, memory_order_relaxed);
 }
 
-/* Returns a free place, or any place if the set is full. The caller holds the record's lock. */
+/* Returns a free place for a mark, or any place if all are taken. The caller holds the record's lock. */
 static uint32_t place(struct overflow_set *set)
 {
 	uint32_t at = set->next;

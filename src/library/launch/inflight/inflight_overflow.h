@@ -2,9 +2,10 @@
  * The overflow record: one per device. It represents all streams that found no place in the table of records.
  *
  * Each launch into such a stream is marked at once, by its own thread. The marks of different streams end in any
- * order, so they form a set, and the helper queries each one. The set is bounded: while it is half full, launches
- * wait for marks to end (backpressure). If none ends for 100 ms, the launch goes on. In a full set it reuses
- * another mark's place; then the launches of both count as in flight until the later one ends.
+ * order, so the helper queries each one. A device has places for INFLIGHT_OVERFLOW_MARKS marks. While at least half of
+ * them are taken, launches wait for marks to end (backpressure). If none ends for 100 ms, the launch goes on. If all
+ * places are taken, it reuses another mark's place; then the launches of both count as in flight until the later one
+ * ends.
  *
  * Thread safe.
  */
@@ -21,7 +22,10 @@
  */
 bool inflight_overflow_mark(struct inflight_stream *record, CUstream stream, uint64_t ns);
 
-/* Call before a launch: waits while the set is half full. The caller holds no lock and has not raised `launching`. */
+/*
+ * Call before a launch: waits while at least half of the device's INFLIGHT_OVERFLOW_MARKS places are taken. The caller holds no
+ * lock and has not raised `launching`.
+ */
 void inflight_overflow_wait(struct inflight_stream *record);
 
 /*
@@ -38,5 +42,5 @@ void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launch
 void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
 			    uint32_t *ret_launches, uint64_t *ret_ns);
 
-/* In a forked child, where the events do not exist. */
+/* Call in a forked child, where the events do not exist: forgets all marks. */
 void inflight_overflow_reset(void);

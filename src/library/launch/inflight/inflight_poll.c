@@ -25,8 +25,7 @@
  */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
-/* Held while the helper records a mark, so that no capture begins meanwhile. */
-/* Launches of each device in free run, at the last poll. */
+/* Number of launches of each device in free run, at the last poll. */
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
 /*
@@ -189,8 +188,8 @@ static void settle_tail(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. If has_tail, marks its unmarked work if nothing was launched since the last
- * poll; if flush, at once.
+ * Returns true while the stream has work in flight. Marks its unmarked work: with `flush` at once; with has_tail only if
+ * nothing was launched since the last poll.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

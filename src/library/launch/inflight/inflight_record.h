@@ -13,9 +13,9 @@
 #include "library/sys/sys.h"
 
 #define INFLIGHT_RING 32
-#define INFLIGHT_SAMPLES 16 /* of one stream, at the same time */
+#define INFLIGHT_SAMPLES 16 /* samples of one stream that may be in progress at the same time */
 #define INFLIGHT_NO_SAMPLE (-1)
-/* A power of two, so that little code finds a record: fast_path.h. */
+/* The size of a record: a power of two, so that little code finds a record (fast_path.h). */
 #define INFLIGHT_STREAM_SIZE 1024
 
 struct inflight_mark {
@@ -47,7 +47,7 @@ struct inflight_stream {
 	_Atomic bool in_use;
 	bool is_listed;          /* the record is in inflight_used */
 	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
-	/* Value of `launched` when all of it had certainly ended; see inflight_note_end(). */
+	/* Value of `launched` when all launches up to then had certainly ended; see inflight_note_end(). */
 	_Atomic uint32_t ended;
 
 	/* Identity: the handle, and for default streams the context or thread to which they belong. */
@@ -75,15 +75,16 @@ struct inflight_device {
 	_Atomic int32_t inflight;         /* launches counted or marked, and not yet ended */
 	_Atomic uint64_t completed;       /* launches seen to end */
 	_Atomic uint64_t launched_before; /* launches by streams that are gone */
-	_Atomic uint64_t busy_since_ns;   /* when it last became busy */
+	_Atomic uint64_t busy_since_ns;   /* when the device last became busy */
 	_Atomic uint64_t stalled_at;      /* completed + 1 when a wait gave up; 0 if none */
 	_Atomic int64_t stalled_ns;       /* part of inflight_ns that the gate ignores */
 	_Atomic uint32_t progress;        /* futex: incremented when polled while threads wait */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy;        /* copy of the slot's `busy`, in a nearer cache line */
 	_Atomic uint64_t idle_since_ns; /* when the device was last seen to become idle */
-	_Atomic uint64_t held_since_ns; /* since when a launch of an idle device is held, or 0 */
-	/* When the launch came that ended the last pause: step.h. */
+	/* while the device is idle: since when a launch is held at the gate; 0 if none is */
+	_Atomic uint64_t held_since_ns;
+	/* When the launch that ended the last pause came to the gate: step.h. */
 	_Atomic uint64_t pause_end_ns;
 };
 
@@ -94,7 +95,7 @@ SYS_DATA struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 #define INFLIGHT_RECORDS (INFLIGHT_STREAMS + REGION_MAX_DEVICES)
 SYS_DATA struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 
-/* Indices of the records that were ever used, since the table itself is far longer. */
+/* Indices of the records that were ever used. Loops use this list, since the table itself is far longer. */
 SYS_DATA uint16_t inflight_used[INFLIGHT_RECORDS];
 SYS_DATA _Atomic uint32_t inflight_used_count;
 

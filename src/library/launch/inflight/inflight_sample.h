@@ -25,7 +25,7 @@ CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
  * sample back.
  */
 void inflight_sample_learn(struct inflight_stream *stream, int sample);
-/* Call when the stream ends, and its events with it. */
+/* Call when the stream ends: drops its samples' events. context_lives is false if the events have ended with their context. */
 void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);
-/* In a forked child, where the events do not exist. */
+/* Call in a forked child, where the events do not exist: forgets the stream's samples. */
 void inflight_sample_forget(struct inflight_stream *stream);

@@ -16,8 +16,8 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	bool has_worked = false;
 
 	/*
-	 * The overflow record stands for many streams, and nothing shows whether the others are idle. So a wait for one is no
-	 * sync point.
+	 * The overflow record stands for many streams, and nothing shows whether the other ones are idle. So a wait for one of
+	 * them is no sync point.
 	 */
 	if (only && inflight_is_overflow(only))
 		return false;
