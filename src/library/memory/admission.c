@@ -14,8 +14,8 @@
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
 
 /*
- * One request: the place where it was written. A new daemon brings a new page, and the request is made again
- * there.
+ * A request for memory. `want` is where it was written in the report. A new daemon brings a new report, in which the request is
+ * made again.
  */
 struct ask {
 	struct region_want *want;
@@ -76,7 +76,7 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 	return most_ns && now_ns - since_ns >= most_ns;
 }
 
-/* The caller holds locks.ask. */
+/* Returns true if the reservation is worth another try, or false if it must be refused. The caller holds locks.ask. */
 static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
 {
 	for (;;) {

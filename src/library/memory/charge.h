@@ -93,8 +93,8 @@ static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
 /*
- * Call before the first charge. trim(index) makes a device's pools give back what they can. trim() is called when
- * memory is short.
+ * Sets the function that makes the pools of device `index` give back what they can. It is called when memory is short. Call
+ * before the first charge.
  */
 void charge_set_trim(void (*trim)(int index));
 

@@ -42,5 +42,5 @@ bool exports_take(uint64_t key);
 /* Ends this process's ownership, if it is the owner. Call this before the charge is given back. */
 void exports_leave(uint64_t key);
 
-/* Makes `slot` of a new report the owner of memory for which this process is charged. */
+/* Makes `slot` of a new report the owner of the memory with this key, for which this process is charged. */
 void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key);

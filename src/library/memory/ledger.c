@@ -12,13 +12,13 @@
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
 /* How long a reservation waits until a restarted daemon has adopted the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
-/* How long a refusal waits for the daemon's NVML query. It normally comes within 0.1 s, but NVML may be slow. */
+/* How long a refusal waits for the daemon's NVML query. The query normally comes within 0.1 s, but NVML may be slow. */
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* All slots, including memory that no call names, plus memory held outside any slot. */
+	/* bytes used in all slots, including memory that no call names, plus unslotted_bytes */
 	uint64_t used;
-	uint64_t tentative; /* of other slots */
+	uint64_t tentative; /* sum of tentative_bytes in the other slots */
 	bool lower_asks;    /* a slot before ours has tentative bytes */
 };
 
@@ -66,8 +66,9 @@ static struct tally tally(int index)
 }
 
 /*
- * Call after a rise of used_bytes and before the driver call for which it is made. So when NVML shows the memory,
- * the daemon finds it in used_bytes or in the peak since its query. The caller holds locks.ledger.
+ * Brings peak_bytes and census_peak_bytes up to date. Call after a rise of used_bytes and before the driver call for which it
+ * is made. So when NVML shows the memory, the daemon finds it in used_bytes or in the peak since its query. The caller holds
+ * locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -165,7 +166,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	return error;
 }
 
-/* The caller holds locks.ledger. */
+/* Subtracts `bytes` from *word, but not below 0. The caller holds locks.ledger. */
 static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 {
 	uint64_t held = atomic_load(word);

@@ -47,18 +47,18 @@ int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 
 /*
- * Memory that no call names, as this process measured it around a call (measured.h). It counts at once; the daemon
- * soon queries NVML and corrects the value. ledger_make_fresh() turns bytes that are already reserved into such
- * memory. ledger_add_fresh() adds memory without asking the quota, since the call cannot be undone.
- * ledger_release_unnamed() gives back memory that is free on the GPU again.
+ * Memory that no call names, as this process measured it around a call (measured.h). The memory counts at once; the daemon soon
+ * queries NVML and corrects the value. ledger_make_fresh() turns bytes that are already reserved into such memory.
+ * ledger_add_fresh() adds memory without asking the quota, since the call cannot be undone. ledger_release_unnamed() gives back
+ * memory that is free on the GPU again.
  */
 void ledger_make_fresh(int index, uint64_t bytes);
 void ledger_add_fresh(int index, uint64_t bytes);
 void ledger_release_unnamed(int index, uint64_t bytes);
 
 /*
- * Call before a final refusal. If the daemon has not yet seen something that was measured, waits for its NVML
- * query, for at most 5 s, and returns true: try again. Otherwise returns false.
+ * Call before a final refusal. If memory was measured that the daemon has not seen yet, waits for the daemon's next NVML query,
+ * for at most 5 s, and returns true; then the caller tries again. Otherwise returns false.
  */
 bool ledger_wait_for_look(int index);
 

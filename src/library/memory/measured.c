@@ -64,7 +64,7 @@ bool measured_undone(struct measured *m)
 {
 	struct measured back = *m;
 
-	/* What is still missing, although the call was undone, was taken by others. */
+	/* Free memory that is still missing, although the call was undone, was taken by other tenants. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
 	return made < m->grown && charge(m, made);

@@ -25,7 +25,7 @@ struct measured {
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory by the ledger */
 	uint64_t grown;
-	uint64_t charged; /* by measured_fits() or measured_undone() */
+	uint64_t charged; /* bytes charged by measured_fits() or measured_undone() */
 };
 
 void measured_begin(struct measured *m, int index);

@@ -40,10 +40,10 @@ struct table {
 	size_t capacity, count;
 };
 
-/* The memory of one chunk. A slab has SLAB_CHUNKS of these; the first is its header. */
+/* The page counts of one chunk. A slab is one allocation of SLAB_CHUNKS of these; the first is the slab's header. */
 union steps {
 	uint16_t step[CHUNK_STEPS];
-	union steps *next; /* next spare, or next slab in a header */
+	union steps *next; /* the next unused one; in a header, the next slab */
 };
 
 struct shard {
@@ -323,7 +323,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	return p;
 }
 
-/* Stores the holding as regular or single, and removes an older one of the other kind. */
+/* Stores the holding as regular or single. Removes an older one that was stored the other way under the same key. */
 static bool put_any(struct shard *s, const struct holding *h)
 {
 	struct place single = pack(h);

@@ -43,7 +43,7 @@ struct holding {
 	uint64_t related;
 };
 
-/* Returns false if memory ran out; then the caller gives its reservation back and fails the call. */
+/* Adds a holding. Returns false if memory ran out; then the caller gives its reservation back and fails the call. */
 bool ptrmap_insert(const struct holding *holding);
 
 /* Removes a holding and returns it in *ret_holding. Returns false if there is none. */
@@ -58,5 +58,5 @@ bool ptrmap_update(const struct holding *holding);
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 
-/* In a forked child: forgets everything. */
+/* Call in a forked child: forgets all holdings. */
 void ptrmap_reset(void);

@@ -10,9 +10,9 @@
 #define RESERVED_REFRESH_NS (20 * NS_PER_MS)
 
 /*
- * Brings *charged on device `index` to `bytes`, the memory that the driver has reserved now, and gives back
- * reserved_for_it in the same step. In two steps the same bytes would count twice for a moment, and other
- * reservations would be refused. The caller holds the lock that guards *charged.
+ * Brings *charged on device `index` to `bytes`, the memory that the driver has reserved now. In the same step, gives back
+ * reserved_for_it, which the caller had reserved for the driver's call. In two steps the same bytes would count twice for a
+ * moment, and other reservations would be refused. The caller holds the lock that guards *charged.
  */
 static inline void reserved_settle(int index, uint64_t *charged, uint64_t bytes,
 				   uint64_t reserved_for_it)

@@ -17,7 +17,7 @@ struct entry {
 	bool is_charged; /* this process is the owner */
 };
 
-/* Guards the list. Never held during a driver call. */
+/* Guarded by locks.shared, which is never held during a driver call. */
 static struct entry *list;
 static size_t capacity;
 static _Atomic uint32_t uncharged; /* number of imports charged to another process */
@@ -80,8 +80,8 @@ static void take_over(struct entry *e)
 }
 
 /*
- * The caller holds locks.shared. If this process holds the same memory in another entry, that entry takes over the
- * charge at once, before the old charge is given back.
+ * Removes the entry. If this process holds the same memory in another entry, that entry takes over the charge at once, before
+ * the old charge is given back. The caller holds locks.shared.
  */
 static void drop(struct entry *e)
 {

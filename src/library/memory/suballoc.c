@@ -132,7 +132,7 @@ void suballoc_trim(uint64_t now_ns)
 			suballoc_drain(i);
 }
 
-/* The first suballocation of a chunk: the bytes reserved in advance become the chunk's charge. */
+/* Begins a chunk with its first suballocation: the bytes reserved in advance become the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct suballoc_chunk *c, uint32_t old_state,
 			int device, enum suballoc_charge charge)
 {

@@ -66,7 +66,7 @@ enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
  */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/* The spare is used up: its charge now belongs to something else. */
+/* Removes the spare, since its charge now belongs to something else. */
 void suballoc_use_spare(int device);
 
 /* Call if the driver failed to make the suballocation: its charge stays as the spare, or is given back. */
@@ -79,8 +79,8 @@ void suballoc_drain(int device);
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr` and settles its charge: it becomes the chunk's, stays as a spare, or is given
- * back. Returns false if the address is beyond the table or memory ran out; then nothing is counted or settled.
+ * Counts a suballocation at `ptr` and settles its charge: the charge becomes the chunk's, stays as a spare, or is given back.
+ * Returns false if the address is beyond the table or memory ran out; then nothing is counted or settled.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 
@@ -96,7 +96,7 @@ void suballoc_remove_any(struct suballoc_chunk *chunk);
 /* Call after a context has ended: its chunks end with it. */
 void suballoc_context_gone(uint64_t owner);
 
-/* In a forked child: forgets everything. */
+/* Call in a forked child: forgets all suballocations. */
 void suballoc_reset(void);
 
 /* ---- the common case, in a process whose tenant has one device ---- */

@@ -90,7 +90,7 @@ static inline void swap_leave_always(const bool *unused)
  * state and returns false.
  */
 bool swap_hold_shut(uint64_t patience_ns);
-/* Opens the hold. If has_room is false, calls fail instead. */
+/* Opens the hold. If has_room is false, calls that need memory fail instead of entering. */
 void swap_hold_open(bool has_room);
 
 /* Call in a forked child: forgets the state of the parent. */

@@ -16,7 +16,7 @@ static __thread struct {
 	int device;
 	uint64_t bytes;
 	bool is_drivers;
-} lack; /* bytes is 0 if nothing is lacking */
+} lack; /* what the thread's last try found no room for; `bytes` is 0 if it found room */
 
 /* True if the memory in use exceeds what the daemon leaves to this tenant. */
 static bool is_beyond_bound(int device)
@@ -44,7 +44,7 @@ bool swap_wait_for_room(uint64_t *since_ns)
 {
 	/*
 	 * While the daemon says that room will be made, the patience begins anew: other tenants may have turns of any length
-	 * first. A lost daemon's last word means nothing.
+	 * first. A lost daemon's last value of swap_hope means nothing.
 	 */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
@@ -89,7 +89,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* If this thread is inside another call, keep the outer call's record. */
+	/* In the hold of an outer call, `lack` belongs to that call, so leave it unchanged. */
 	if (swap_is_on() && !swap_is_inside())
 		lack.bytes = 0;
 }

@@ -77,8 +77,8 @@ void swap_want(int device, int64_t bytes);
 uint64_t swap_wanted(int device);
 
 /*
- * Waits a short time, as often as the daemon says that room will be made. Sets *since_ns to the last time that the
- * daemon said so. Returns false if for a minute since then there was no such prospect, or no daemon.
+ * Sleeps for a moment and returns true if the caller should try again. While the daemon says that room will be made
+ * (swap_hope), sets *since_ns to now. Returns false once it has not said so for a minute.
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
