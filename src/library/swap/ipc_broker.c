@@ -19,7 +19,7 @@
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 
-/* The content of one of our handles; its other bytes are zero. No handle of the driver begins like this. */
+/* The content of one of our handles; its other bytes are zero. No handle of the driver begins with `magic`. */
 struct broker_handle {
 	char magic[16];
 	uint64_t key;

@@ -5,7 +5,8 @@
  * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
  * use the handle.
  *
- * The callers hold their own lock around these functions. Memory opened here is unmapped when its context ends.
+ * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_give_again(). Memory opened here is unmapped
+ * when its context ends.
  */
 #pragma once
 
@@ -15,9 +16,9 @@
 #include "library/swap/swap_backing.h"
 
 /*
- * Makes a handle for the allocation that begins at b->base; the same memory always gets the same handle. Call
- * inside the hold. Returns CUDA_ERROR_NOT_SUPPORTED if the driver has no descriptors, or the daemon does not keep
- * one.
+ * Makes a handle for the allocation that begins at b->base; the same memory always gets the same handle. Call inside the hold
+ * (swap_enter()). Returns CUDA_ERROR_NOT_SUPPORTED if the driver can't export the memory as a file descriptor, or if the daemon
+ * does not accept the descriptor.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
@@ -35,8 +36,8 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 void ipc_broker_context_gone(CUcontext context);
 
 /*
- * A new daemon does not have the descriptors of this process's memory, so this function gives them again. Helper
- * thread. Returns false if that is not possible now.
+ * Helper thread: gives the descriptors of this process's memory again, to a new daemon, which does not have them. Returns false
+ * if that is not possible now.
  */
 bool ipc_broker_give_again(void);
 

@@ -7,10 +7,10 @@
 int sharing_give(uint64_t key, uint64_t bytes, int fd);
 
 /*
- * Gets a descriptor from the daemon; *ret_fd then belongs to the caller. Returns -ENOENT if no process of the
+ * Gets the descriptor with this key from the daemon; *ret_fd then belongs to the caller. Returns -ENOENT if no process of the
  * tenant has given it.
  */
 int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
-/* The daemon drops the descriptor. Does nothing if none was given. */
+/* Makes the daemon drop the descriptor with this key. Does nothing if none was given. */
 void sharing_drop(uint64_t key);

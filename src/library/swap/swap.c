@@ -21,8 +21,8 @@
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * While the program works, the thread pauses this many times as long as locking a chunk took: before any move is ordered, and
- * when the memory is to leave.
+ * How long the thread pauses after it has page-locked a chunk while the program works, as a multiple of the time that the
+ * locking took: AHEAD_PAUSES before any move is ordered, LEAVING_PAUSES when the memory is to leave the GPU.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -106,7 +106,7 @@ void swap_move(struct region_slot *slot)
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
 }
 
-/* Read the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
+/* Returns the swap word. Reads the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
 static const _Atomic uint32_t *order_word(void)
 {
 	return &atomic_load(&process_state.control)->swap;
@@ -162,8 +162,8 @@ static bool wait_for_work(void)
 }
 
 /*
- * Waiting for work would break a capture, and the memory that the captured graph will use is not known yet. So the capture must
- * end first.
+ * Waits until no capture is in progress. Waiting for work would break a capture, and the memory that the captured graph will
+ * use is not known yet. So the capture must end first.
  */
 static bool wait_for_captures(uint64_t until_ns)
 {
@@ -175,7 +175,7 @@ static bool wait_for_captures(uint64_t until_ns)
 	return true;
 }
 
-/* Returns true when no work of this process runs or can begin; the hold is shut then, and otherwise open. */
+/* Waits until no work of this process runs or can begin. Returns true with the hold shut, or false with the hold open. */
 static bool come_to_rest(void)
 {
 	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
@@ -221,8 +221,8 @@ static void tell_out_bytes(bool is_all)
 }
 
 /*
- * While the daemon is lost, treat its order as "in", since no one else would bring the memory back. Once a daemon is there, its
- * order is read anew, even if the value is the same.
+ * Returns the swap word to obey. While the daemon is lost, returns 0 ("in"), since no one else would bring the memory back.
+ * Once a daemon is there, its order is read anew, even if the value is the same.
  */
 static uint32_t heard(uint32_t word)
 {
@@ -235,7 +235,7 @@ static bool goes_on(void)
 	return !atomic_load(&is_leaving);
 }
 
-/* False also if the order to move out was withdrawn. */
+/* Like goes_on(). False also if the order to move out was withdrawn. */
 static bool leaves_on(void)
 {
 	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
@@ -323,7 +323,10 @@ static bool leave_card(void)
 		return false;
 	}
 	copied_ns = sys_now_ns() - begin_ns;
-	/* Report this first: other tenants take the bytes as soon as they are free, and both would be counted. */
+	/*
+	 * Report out_bytes first: other tenants take the memory as soon as it is free, and both tenants' bytes would be
+	 * counted.
+	 */
 	tell_out_bytes(true);
 	/* If a backing cannot be removed, it is still there, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
@@ -421,7 +424,7 @@ static bool return_to_card(void)
 
 	if (!has_room())
 		return false;
-	/* Report this first: memory on the GPU that is reported as out would be counted twice. */
+	/* Report out_bytes first: memory that is on the GPU but reported as out would be counted twice. */
 	tell_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_to_move(b) || b->is_on_card)
@@ -496,7 +499,10 @@ static uint64_t look(uint32_t word)
 		try_return(word);
 	else
 		atomic_store(&own.word, word);
-	/* The order cancels a return. The hold is shut until then, except in state SWAP_SHORT, where it must be shut again. */
+	/*
+	 * SWAP_ORDER_OUT cancels a return that is in progress. During a return the hold is shut, except in state SWAP_SHORT,
+	 * where it must be shut again.
+	 */
 	if (order == SWAP_ORDER_OUT && !is_on_card() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -512,8 +518,8 @@ static bool is_likely_to_leave(void)
 }
 
 /*
- * Maps and locks chunks before any move is ordered, if one is likely. Stops at once for an order. Its pauses keep it from
- * slowing a working program; without them, a training step may take seconds longer.
+ * Maps and locks chunks before any move is ordered, if one is likely. Stops at once when the order changes. Its pauses keep it
+ * from slowing a working program; without them, a training step may take seconds longer.
  */
 static void prepare_ahead(uint32_t word)
 {

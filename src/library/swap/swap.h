@@ -25,7 +25,10 @@
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
 
-/* Call in process_join(), before the driver is used. */
+/*
+ * Makes the process swappable, with its arena mapped at `arena`. Does nothing if `arena` is NULL. Call in process_join(),
+ * before the driver is used.
+ */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
 /* Starts the thread, unless it runs or the process is not swappable. Call when the helper starts. */

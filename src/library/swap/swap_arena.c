@@ -39,7 +39,7 @@ static uint64_t size_of(uint32_t chunk)
 	return left < arena.chunk_bytes ? left : arena.chunk_bytes;
 }
 
-/* Takes a chunk that has no live owner. Returns its bytes, or 0 if there is none. The caller holds the lock. */
+/* Takes a chunk that has no live owner. Returns its bytes, or 0 if there is none. The caller holds locks.swap_arena. */
 static uint64_t take_chunk(void)
 {
 	struct region_report *report = atomic_load(&process_state.report);

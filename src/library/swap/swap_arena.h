@@ -23,18 +23,15 @@ bool swap_arena_provide(uint64_t bytes);
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*
- * Page-locks the owned chunks one by one, so that copies run at the link's full speed. First, a chunk's pages are
- * mapped into this process. That needs no driver and is most of the work. The driver would map page by page with
- * its lock held, and so would a copy to unlocked memory (0.9 to 1.1 GiB/s on an H200).
+ * Maps the pages of the next owned chunk that is backed by memory. Returns its bytes, or 0 if there is none, or if the driver
+ * cannot lock memory.
  *
- * Maps the next chunk that is backed by memory. Returns its bytes, or 0 if there is none, or if the driver cannot
- * lock memory.
+ * A chunk is first mapped and then page-locked (swap_arena_lock_next()), so that copies run at the link's full speed. Mapping
+ * needs no driver and is most of the work. The driver would map page by page with its lock held, and so would a copy to
+ * unlocked memory (0.9 to 1.1 GiB/s on an H200).
  */
 uint64_t swap_arena_map_next(void);
-/*
- * Locks the next mapped chunk, in the current context. Returns its bytes, or 0 if there is none or it cannot be
- * locked.
- */
+/* Page-locks the next mapped chunk, in the current context. Returns its bytes, or 0 if there is none or it cannot be locked. */
 uint64_t swap_arena_lock_next(void);
 /* True if the owned chunks that hold the first `bytes` are locked. */
 bool swap_arena_is_locked(uint64_t bytes);

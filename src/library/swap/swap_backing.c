@@ -15,7 +15,7 @@
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* Sorted by address, for binary search. */
+/* All backings, sorted by address for binary search. */
 static struct backing *list;
 static uint32_t count, places;
 /* Sums over the backings of each device. */
@@ -239,8 +239,8 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	/* Count first, so that two concurrent allocations are both counted. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/*
-	 * The daemon must see the movable bytes together with the charge, since memory that cannot move leaves
-	 * waiting tenants without a prospect.
+	 * The daemon must see the movable bytes together with the charge. If it saw memory that cannot move, it would tell
+	 * waiting tenants that no room will be made.
 	 */
 	tell_movable(b.index, here);
 	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
@@ -254,7 +254,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* cuMemFree waits for work that may use the memory, but unmapping does not. So wait here. */
+/* Waits for the work of the context. cuMemFree does so, but unmapping does not. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();

@@ -27,14 +27,15 @@ struct backing {
 	/* Stays on the GPU, since other processes may use the memory. */
 	bool is_kept;
 	uint64_t arena_at;            /* position in the arena, while off the GPU */
-	unsigned long long buffer_id; /* the driver's id for its first memory; never reused */
+	/* the driver's id of the first memory behind `base`; never reused */
+	unsigned long long buffer_id;
 	bool is_exportable;           /* the driver can export the memory as a descriptor */
-	uint64_t key;                 /* identifies the memory elsewhere (ipc_broker.h), or 0 */
+	uint64_t key; /* the key by which other processes open the memory (ipc_broker.h), or 0 */
 };
 
 /*
- * Allocates. Returns CUDA_ERROR_NOT_SUPPORTED if this is not possible here (the arena is full, no context, a
- * driver without the API); then the caller allocates in the normal way.
+ * Allocates movable memory. Returns CUDA_ERROR_NOT_SUPPORTED if this is not possible (the arena is full, no context, a driver
+ * without the API); then the caller allocates in the normal way.
  */
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 

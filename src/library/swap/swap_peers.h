@@ -20,7 +20,7 @@
  */
 bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
 
-/* Removes such a record. Returns true if no context of the device may access the memory any more. */
+/* Removes a record of swap_peers_enable(). Returns true if no context of the device may access the memory any more. */
 bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 
 /* Writes the devices that may access the context's memory, except its own device. Returns how many. */
