@@ -76,7 +76,7 @@ static uint64_t rounded(uint64_t bytes)
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Asking for the size must not break a capture of the program. */
+/* Changes the thread's capture mode, so that asking for the size does not break a capture of the program. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)
@@ -112,7 +112,10 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* If the description or the place for the answer is missing, charges nothing and lets the driver refuse the call. */
+/*
+ * Returns the holding of a new array. If `desc` or ret_array is NULL, its device is -1: then nothing is charged, and the driver
+ * refuses the call.
+ */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {

@@ -1,7 +1,8 @@
 /*
  * Graphs that allocate memory. The driver maps the memory when such a graph is launched, keeps the memory between
  * launches, and shares it among graphs that do not run at the same time. So such memory is charged like a pool: by
- * what the device reports as reserved for graphs. A launch first reserves the memory that it may map.
+ * what the device reports as reserved for graphs. A launch first reserves the memory that it may map. Only one graph with
+ * memory is launched at a time (locks.graph), since a launch compares the reserved bytes before and after.
  */
 #include "library/entry/hook_graph.h"
 
@@ -19,8 +20,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"
 
-/* Only one graph with memory is launched at a time, since a launch compares the reserved bytes before and after. */
-/* Graphs with memory instantiated so far; while 0, launches pay for one load only. */
+/* number of executable graphs with memory made so far; while 0, launches pay for one load only */
 static _Atomic uint32_t graphs;
 static struct {
 	bool is_known;
@@ -28,7 +28,7 @@ static struct {
 	uint64_t bytes; /* bytes charged */
 } reserved[REGION_MAX_DEVICES];
 
-/* The caller holds locks.graph. */
+/* Updates the charge of the device's graph memory (reserved_settle()). The caller holds locks.graph. */
 static void settle(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -61,7 +61,7 @@ void hook_graph_reset(void)
 	memset(reserved, 0, sizeof(reserved));
 }
 
-/* Adds the bytes that the node allocates, and sets their device. */
+/* Adds to *h the bytes that the node allocates, and sets their device. */
 static void add_node(CUgraphNode node, struct holding *h)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -99,7 +99,10 @@ static struct holding need_of(CUgraph graph)
 	return h;
 }
 
-/* A graph that does not fit the quota is refused when it is instantiated, not at its first launch. */
+/*
+ * True if the memory that a launch may map fits the quota at all. Otherwise the graph is refused when it is instantiated, not
+ * at its first launch.
+ */
 static bool fits(const struct holding *need)
 {
 	return need->device < 0 || need->bytes <= ledger_quota(need->device);
@@ -188,7 +191,10 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
 	return destroy(exec);
 }
 
-/* Reserves; if that fails, unused memory is trimmed first, as with pools. The caller holds locks.graph. */
+/*
+ * Reserves what `need` says. If that fails, first trims unused memory of pools and graphs, and tries again. The caller holds
+ * locks.graph.
+ */
 static bool reserve(const struct holding *need)
 {
 	struct admission wait = { 0 };

@@ -28,8 +28,8 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	if (*total_bytes > quota)
 		*total_bytes = quota;
 	/*
-	 * Other tenants' memory leaves the GPU when this tenant wants room. So the rest of the tenant's quota
-	 * counts as free.
+	 * In a swappable process, all of the tenant's unused quota counts as free: other tenants' memory leaves the GPU when
+	 * this tenant wants room.
 	 */
 	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;

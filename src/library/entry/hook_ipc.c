@@ -97,7 +97,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	return shared_take(&s);
 }
 
-/* Opens one of our handles: its memory comes from the daemon, to which its maker gave it. */
+/* Opens one of our handles. The process that made the memory gave its descriptor to the daemon, from which it comes now. */
 static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
 {
 	bool is_again;

@@ -12,7 +12,7 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* Frees by the driver's call, except memory that the driver does not know as an allocation. */
+/* Frees by the driver's call, except memory of swap_backing.h, which the driver does not know as an allocation. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -125,8 +125,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver chooses the pitch. So reserve for the pitch of every GPU known to us, and correct the charge by the
- * real one. A reservation by the width alone would be too small for narrow rows, by a factor of hundreds.
+ * The driver chooses the pitch. So reserve for the pitch of every GPU known to us, and correct the charge once the real pitch
+ * is known. A reservation by the width alone would be too small for narrow rows, by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -181,10 +181,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 	return result;
 }
 
-/*
- * If anything is shared at all, the memory may belong to another process's pool; then drops its import. Returns
- * ptr.
- */
+/* Drops the import of `ptr`, if that is memory of another process's pool. Returns `ptr`. */
 static CUdeviceptr forget_import(CUdeviceptr ptr)
 {
 	if (shared_any() && process_is_active())
@@ -192,7 +189,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* The common case: the memory is a suballocation, close to the last one used. Returns NULL otherwise. */
+/* Returns the chunk of `ptr` in the common case: a suballocation close to the last one used. Otherwise returns NULL. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);

@@ -8,7 +8,7 @@
 #include "library/memory/charge.h"
 #include "library/sys/locks.h"
 
-/* Identifies a binding by object, device and offset, which is a multiple of 2 MiB or more. */
+/* Returns the key of a binding, made of object, device and offset. The offset is a multiple of 2 MiB or more. */
 static uint64_t place_in(uint64_t object, int device, size_t offset)
 {
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
@@ -32,8 +32,8 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 }
 
 /*
- * Records that memory `number` is bound to the object, and adds a reference to it. If another process made the object, it has
- * no number here, and its handle stands for it.
+ * Records that memory `number` is bound to the object, and adds a reference to it. An object that another process made has no
+ * number in this process; its handle is used instead.
  */
 static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
@@ -67,7 +67,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 	return result;
 }
 
-/* The newer forms take the device as an argument; the memory's record has it too. */
+/* This newer form takes the device as an argument too; the memory's record has it already. */
 CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
 						     CUmemGenericAllocationHandle, size_t, size_t,
 						     unsigned long long),

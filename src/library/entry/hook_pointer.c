@@ -106,7 +106,7 @@ CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attr
 	return result;
 }
 
-/* Other processes use the memory by this handle, so it must not move any more. */
+/* Other processes use the memory by this handle, so the memory must not move any more. */
 CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 						   CUmemRangeHandleType, unsigned long long),
 				   void *handle, CUdeviceptr ptr, size_t bytes,
@@ -123,7 +123,9 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 	return result;
 }
 
-/* Operations on other addresses do not wait here, since another thread's progress may depend on such an operation. */
+/*
+ * Only operations on movable memory wait until it is on the GPU. Another thread's progress may depend on any other operation.
+ */
 #define STREAM_VALUE(bits) \
 	CUresult hook_stream_value##bits( \
 		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
@@ -138,7 +140,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 STREAM_VALUE(32)
 STREAM_VALUE(64)
 
-/* Waits for the memory in any case, without checking the addresses in the batch. */
+/* Waits until movable memory is on the GPU, without checking whether the batch has addresses in it. */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
 						    CUstreamBatchMemOpParams *, unsigned int),
 				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,

@@ -18,11 +18,6 @@
 #define MAX_POOLS 1024
 
 /*
- * A call's effect on a pool is measured by comparing the reserved bytes before and after. So calls must not
- * overlap.
- */
-
-/*
  * The pools from which memory was allocated. They have their own list, apart from the holdings, since the list is
  * read 50 times a second; reading 100,000 holdings took a tenth of a core.
  */
@@ -52,7 +47,11 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 	return value;
 }
 
-/* The caller holds locks.pool, here and in all functions below. */
+/*
+ * Updates the pool's charge (reserved_settle()). The caller holds locks.pool, here and in all functions below that change
+ * `pools`. A call's effect on a pool is measured by comparing the reserved bytes before and after, so such calls must not
+ * overlap.
+ */
 static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
 	reserved_settle(p->index, &p->bytes,
@@ -95,7 +94,7 @@ static void shrink(struct known_pool *p)
 	settle(p, 0);
 }
 
-/* Call when the pool has ended, and all memory that it exported. */
+/* Call when the pool and all memory that it exported have ended: removes its entry, and gives its charge back. */
 static void forget(struct known_pool *p)
 {
 	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
@@ -105,9 +104,9 @@ static void forget(struct known_pool *p)
 }
 
 /*
- * Called when the program destroys a pool from which something is still allocated. The driver would keep the pool's memory
- * until all of that is freed, but give no figures for it. So the pool is destroyed only then, and the driver gives figures
- * until then.
+ * Called when the program destroys a pool from which something is still allocated. If the driver destroyed the pool now, it
+ * would keep the pool's memory until everything allocated from it is freed, but give no figures for that memory. So the library
+ * destroys the pool only after everything is freed.
  */
 static void doom(struct known_pool *p)
 {
@@ -124,7 +123,7 @@ static void doom(struct known_pool *p)
 	shrink(p);
 }
 
-/* Destroys a doomed pool if everything allocated from it was freed. Then the last entry of the list takes the pool's place. */
+/* Destroys a doomed pool if everything allocated from it was freed. If so, the last entry of `pools` takes its place. */
 static void end_doomed(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -228,7 +227,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	struct known_pool *p = know(r->pool, r->index);
 	if (p && (p->is_imported || p->is_doomed)) {
 		/*
-		 * The driver itself refuses to allocate from an imported pool. It does not know that a pool is
+		 * The driver itself refuses to allocate from an imported pool. But the driver does not know that a pool is
 		 * doomed.
 		 */
 		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
@@ -268,8 +267,8 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 }
 
 /*
- * An allocation in a captured stream makes a graph node and no memory. Ask about the stream itself, since a
- * capture in another stream does not affect it. NULL may mean either default stream here.
+ * True if `stream` is captured: an allocation in it then makes a graph node and no memory. Asks about the stream itself, since
+ * a capture in another stream does not affect it. NULL may mean either default stream here.
  */
 static bool is_captured(CUstream stream)
 {
@@ -435,7 +434,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	/* Freed memory stays in the pool: the driver keeps it until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/* Without the lock, since making room takes it too. */
+	/* Call this without locks.pool, since making room takes that lock too. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
 		return true;
 	WITH_LOCK(&locks.pool);

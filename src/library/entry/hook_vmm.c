@@ -44,7 +44,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* If memory runs out for the record, the memory stays charged. */
+/* If the handle's record cannot be stored for lack of memory, the VMM memory stays charged. */
 void vmm_obtain(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -111,8 +111,8 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_note(result, h.device, bytes);
 	/*
-	 * Another thread may be releasing a handle with the same value. That thread removes its record first, under this lock:
-	 * see hook_mem_release().
+	 * Another thread may be releasing a handle with the same value. That thread removes its record first, with locks.vmm
+	 * held: see hook_mem_release().
 	 */
 	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))

@@ -8,7 +8,8 @@
 #include "library/sys/sys.h"
 
 /*
- * Counts, guarded by locks.vmm, which is held during the driver calls that change them. The functions below need it.
+ * Counts, guarded by locks.vmm, which is held during the driver calls that change them. Callers of the functions below
+ * hold it.
  *
  * Once a handle is released, the driver may reuse its value although the memory is still mapped. So the library gives
  * each memory a number of its own:

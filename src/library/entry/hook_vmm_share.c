@@ -17,7 +17,7 @@
 
 /*
  * Tags exported memory so that importers recognize it, and records that it is exported. Does nothing for memory of another
- * tenant, or memory that this process imported itself: for that, each process that imports it decides by itself whether it is
+ * tenant, or memory that this process imported itself. Each process that imports such memory decides by itself whether it is
  * charged.
  */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
@@ -84,7 +84,7 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 	return tag;
 }
 
-/* Returns the index to charge; -1 if nothing is charged. */
+/* Returns the index of the device to charge for the memory; -1 if nothing is charged. */
 static int place_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;

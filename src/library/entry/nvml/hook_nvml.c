@@ -27,7 +27,10 @@ static void virtual_memory(int card, unsigned long long *total, unsigned long lo
 	*total = quota;
 }
 
-/* Without privileges, a GPU in MIG mode does not report its memory. The tenant's instance does. */
+/*
+ * Returns the device whose memory NVML can tell. Without privileges, that is not a GPU in MIG mode, but the tenant's instance
+ * on it.
+ */
 static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
 {
 	nvmlDevice_t instance;

@@ -105,9 +105,9 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 }
 
 /*
- * Behaves like NVML 580 for topology, as seen on an H200. With *count 0 and no array, sets *count to the number of
- * devices. If only one of the two is missing, the call is invalid. With both, fills the array, and leaves further
- * entries unchanged. If keeps_count, *count is then left unchanged too.
+ * Answers a topology query as NVML 580 does (seen on an H200). With *count 0 and no array, sets *count to the number of
+ * devices. If only one of the two is missing, the call is invalid. With both, fills the array, and leaves further entries
+ * unchanged. If keeps_count, *count is then left unchanged too.
  */
 static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
 			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)

@@ -10,7 +10,7 @@
 
 #define WHOLE_PCT_X100 10000U
 
-/* The last device handle of each of the tenant's GPUs. */
+/* The device handle that NVML gave last for each of the tenant's GPUs. */
 static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)
@@ -203,8 +203,8 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 }
 
 /*
- * Returns the process's weight when busy time is divided among processes: its recent use, a decaying average kept by the
- * daemon, plus 1 for work that is still in flight.
+ * Returns the process's weight when busy time is divided among processes: its recent use, which the daemon keeps in recent_us,
+ * plus 1 for work that is still in flight.
  */
 static uint64_t weight_of(const struct region_slot_device *d)
 {

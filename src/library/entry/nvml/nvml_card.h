@@ -56,7 +56,7 @@ void nvml_instance_ids(int card, unsigned int *ret_gpu_instance, unsigned int *r
 void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefix,
 		      const uint8_t uuid[16]);
 
-/* GPU time used in the last second, in percent of what the tenant may use. */
+/* Returns the GPU time used in the last second, in percent of what the tenant may use. */
 unsigned int nvml_card_busy_pct(int card);
 /* Returns `bytes` as a percentage of the quota. */
 unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
@@ -71,7 +71,7 @@ struct nvml_process {
 struct nvml_process_iterator {
 	int card;
 	uint32_t next_slot;
-	uint64_t weights; /* sum over all processes */
+	uint64_t weights; /* sum of the weights by which busy_pct is divided among the processes */
 	unsigned int busy_pct;
 };
 

@@ -69,7 +69,10 @@ static bool pack_question(struct question *q)
 	return true;
 }
 
-/* The location of one of our hooks is stored relative to a function of this library. */
+/*
+ * Returns the address to which a stored location is relative: a function of this library for one of our hooks, or else the
+ * driver's function that was asked.
+ */
 static uint64_t base_of(uint64_t where, const struct question *q)
 {
 	return where == WHERE_HOOK ? (uintptr_t)answers_find : (uintptr_t)q->asked;

@@ -26,7 +26,10 @@
 
 #define DEVICES 64
 
-/* ^held while a primary context is made, for 0.1 to 0.2 s, so that two threads do not charge one context twice */
+/*
+ * Guarded by locks.primary, which is held while a primary context is made, for 0.1 to 0.2 s. So two threads do not charge one
+ * context twice.
+ */
 static struct {
 	CUcontext context;
 	uint32_t retained;
@@ -223,8 +226,8 @@ static bool is_active(CUdevice device)
 }
 
 /*
- * Called around the driver's release or reset, with locks.primary. Marks end with the context, and must not be
- * queried afterwards.
+ * Call with locks.primary held, before the driver's release or reset. If the primary context may end in it (is_last), drops the
+ * context's marks, which must not be queried once the context has ended.
  */
 static void begin_end(CUdevice device, bool is_last)
 {
@@ -294,8 +297,8 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 }
 
 /*
- * What every cuCtxCreate does before and after the call itself. A further context may cost more than the first,
- * whose cost is known (534 MiB against 518 on an H200). So it is measured.
+ * What every cuCtxCreate does before and after the driver's call. A further context may cost more than the first, whose cost is
+ * known (534 MiB against 518 on an H200). So the further context's cost is measured.
  */
 struct creation {
 	int index;

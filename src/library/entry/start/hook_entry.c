@@ -30,8 +30,8 @@ static bool is_away(CUresult result)
 }
 
 /*
- * The group's MPS server ended after this process had joined. The daemon answers once there is another server. If
- * the process did not ask the daemon, it might start without any MPS server, outside the group.
+ * Starts the driver. If the group's MPS server has ended since this process joined, joins again and retries: the daemon answers
+ * once there is another server. Without that, the process might start without any MPS server, outside the group.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {

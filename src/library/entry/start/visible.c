@@ -11,9 +11,10 @@
 #include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-#define MAX_ENTRIES (REGION_MAX_DEVICES + 1) /* one more than devices: then one is repeated */
+/* one more than a tenant has devices, so that a full list names one twice */
+#define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* Never moves, since a thread may hold what getenv() returned. */
+/* `entry` never moves, since a thread may hold what getenv() returned. */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 /* What visible_end() puts back: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;

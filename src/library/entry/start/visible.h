@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 /*
- * The driver reads the variable when it starts. During that time, the variable names the same devices by UUID.
- * This means the same to any other reader, and to a command that another thread starts. Returns false
- * if nothing was changed; visible_end() needs to know. Thread safe; if two threads call it at the same time, one
- * changes the variable for both. Needs an active process.
+ * The driver reads the variable when it starts. During that time, the variable names the same devices by UUID. This means the
+ * same to any other reader, and to a command that another thread starts. Returns false if nothing was changed; pass the result
+ * to visible_end(). Thread safe; if two threads call it at the same time, one changes the variable for both. Needs an active
+ * process.
  */
 bool visible_begin(void);
 void visible_end(bool is_changed);
