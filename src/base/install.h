@@ -13,8 +13,9 @@ enum install_part {
 	INSTALL_LIBRARY,    /* liballot.so */
 	INSTALL_SIM_SERVER, /* allot-sim */
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
-	INSTALL_SIM_NVML,   /* the simulated libnvidia-ml.so.1, in the same directory */
-	INSTALL_SIM_MPS,    /* the simulated nvidia-cuda-mps-control, in the same directory */
+	/* the simulated libnvidia-ml.so.1, in the directory of INSTALL_SIM_CUDA */
+	INSTALL_SIM_NVML,
+	INSTALL_SIM_MPS,    /* the simulated nvidia-cuda-mps-control, in that directory too */
 	INSTALL_BENCH,      /* bench/run, with the files that it imports beside it */
 };
 

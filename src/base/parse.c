@@ -89,7 +89,9 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 	return NULL;
 }
 
-/* Reads digits [. digits] at the start of text. Returns the rest, or NULL if there is no number or it does not fit. */
+/*
+ * Reads digits [. digits] at the start of text. Returns the text after them, or NULL if there is no number or it does not fit.
+ */
 static const char *read_decimal(const char *text, struct decimal *ret)
 {
 	struct decimal d = { 0 };

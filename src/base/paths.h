@@ -38,7 +38,7 @@ bool paths_base_is_overridden(void);
 /* Makes the path of the caller's own run directory for that hardware, without creating it: see paths_make_private(). */
 int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
-/* -EILSEQ if the path cannot be written in JSON, because it is not UTF-8 or has control characters. */
+/* Checks a path. Returns -EILSEQ if it cannot be written in JSON, because it is not UTF-8 or has control characters. */
 int paths_check_text(const char *dir, struct error *err);
 
 /* Creates a run directory and its base (0700), and checks both with paths_check_private(). The directories above must exist. */

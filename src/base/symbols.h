@@ -14,7 +14,7 @@
 
 struct symbol_row {
 	const char *symbol;
-	size_t offset; /* of the member in the table */
+	size_t offset; /* offset of the member in the table */
 };
 
 #define SYMBOL_ROW(type, prefix, name) { #prefix #name, offsetof(type, name) },

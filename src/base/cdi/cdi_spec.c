@@ -136,7 +136,7 @@ static int write_text(const char *path, const char *text, struct error *err)
 	char fresh[PATHS_MAX + 16];
 	size_t size = strlen(text);
 
-	/* A temporary name without ".json" at its end, so that no engine reads the unfinished file. */
+	/* Use a temporary name without ".json" at its end, so that no engine reads the unfinished file. */
 	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path);
 	cleanup_fd int fd = mkstemp(fresh);
 	if (fd < 0)

@@ -255,7 +255,8 @@ int settings_set(const struct settings_table *table, struct config *config, cons
 void settings_default(const struct settings_table *table, struct config *config)
 {
 	/*
-	 * The result is not checked: a default that its own row refuses is a bug in the table, and the unit tests look for it.
+	 * set_row()'s result is not checked: a default that its own row refuses is a bug in the table, and the unit tests look
+	 * for it.
 	 */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->row[i].default_text)
